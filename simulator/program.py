@@ -1,0 +1,116 @@
+"""The program: what a front end (NKI recorder, HLO lowering) hands to the executor and to the timing model.
+
+A program knows shapes, never data, as a NEFF does. It holds one instruction list for each physical core of the
+logical core, in program order and before any scheduling, over a shared table of buffers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+PROGRAM_VERSION = 1
+
+Engine = Literal["tensor", "vector", "scalar", "gpsimd", "sync"]
+ENGINES: tuple[Engine, ...] = ("tensor", "scalar", "gpsimd", "vector", "sync")
+"""In the order of the engine index of NTFF files: 0 PE, 1 Activation, 2 Pool, 3 DVE, 4 SP."""
+
+Memory = Literal["hbm", "sbuf", "psum"]
+Kind = Literal["input", "output", "internal", "constant"]
+
+
+class Buffer(msgspec.Struct, frozen=True, array_like=True):
+    """One allocation.
+
+    `shape`: in elements of `dtype`; for `sbuf` and `psum`, dimension 0 is the partition.
+    `core`: the physical core (0, 1) that owns it; None for HBM that both cores of a logical core see.
+    `data`: raw little-endian bytes of a constant, else empty.
+    `address`: byte offset inside each partition where the kernel placed it, None where the allocator may choose.
+    `source`: index into `Program.sources` of the line that allocated it.
+    """
+
+    name: str
+    memory: Memory
+    shape: tuple[int, ...]
+    dtype: str
+    kind: Kind
+    core: int | None = None
+    data: bytes = b""
+    address: int | None = None
+    source: int = 0
+
+
+class Dynamic(msgspec.Struct, frozen=True, array_like=True, tag=False):
+    """A run-time part of an address: the offset grows by `step` elements times the value read from `index`.
+
+    `index` reads one element (the same for all partitions) or one for each row of the pattern's first dimension.
+    """
+
+    step: int
+    index: Access
+
+
+class Access(msgspec.Struct, frozen=True, array_like=True):
+    """A strided view of a buffer.
+
+    `buffer`: index into `Program.buffers`. `offset`: first element, in elements of `dtype`, from the buffer's start,
+    row-major over the buffer's shape. `pattern`: `(step, size)` pairs, outermost first, in elements of `dtype`; in
+    on-chip memory the first pair walks the partitions. `dtype` may differ from the buffer's own (a reinterpreting view).
+    """
+
+    buffer: int
+    offset: int
+    pattern: tuple[tuple[int, int], ...]
+    dtype: str
+    dynamic: tuple[Dynamic, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(size for _, size in self.pattern)
+
+
+class Instruction(msgspec.Struct, frozen=True, array_like=True):
+    """One `nki.isa` operation with its operands under the names of the documented signature.
+
+    `engine`: the engine that runs it; for a DMA, the engine whose queue issues it.
+    `attributes`: scalars, strings and lists only (what JSON can hold).
+    `source`: index into `Program.sources`.
+    """
+
+    op: str
+    engine: Engine
+    writes: dict[str, Access]
+    reads: dict[str, Access]
+    attributes: dict[str, Any]
+    source: int = 0
+
+
+class Program(msgspec.Struct, frozen=True):
+    """`cores[c]` is the instruction list of physical core c; `len(cores) == lnc`.
+
+    `inputs` and `outputs`: indices into `buffers`, in the order of the kernel's arguments and results.
+    `sources`: "file.py:33" strings; index 0 is "" (unknown).
+    `model_flops`: 2 x MAC of the HLO graph; None for NKI kernels, whose NEFFs carry no HLO statistics.
+    """
+
+    name: str
+    target: str
+    lnc: int
+    buffers: tuple[Buffer, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    cores: tuple[tuple[Instruction, ...], ...]
+    sources: tuple[str, ...] = ("",)
+    model_flops: int | None = None
+    version: int = PROGRAM_VERSION
+
+
+def encode(program: Program) -> bytes:
+    """MessagePack bytes of the program."""
+    return msgspec.msgpack.encode(program)
+
+
+def decode(data: bytes) -> Program:
+    """Inverse of `encode`. Raises `msgspec.DecodeError` on bytes that no program gave."""
+    return msgspec.msgpack.decode(data, type=Program)
