@@ -1,0 +1,143 @@
+"""The element types of programs: canonical names, numpy types, sizes, and conversion through float32.
+
+Engines compute in float32 and round once, to nearest even, when they write. bfloat16 is converted by integer shifts,
+which is several times faster than the generic cast; float8 values are read through a table of their 256 codes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import MappingProxyType
+
+import ml_dtypes
+import numpy as np
+
+from simulator.errors import SimulatorError
+
+_NUMPY = {
+    "float32": np.dtype(np.float32),
+    "tfloat32": np.dtype(np.float32),
+    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+    "float16": np.dtype(np.float16),
+    "float8_e4m3": np.dtype(ml_dtypes.float8_e4m3),
+    "float8_e5m2": np.dtype(ml_dtypes.float8_e5m2),
+    "float8_e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
+    "int8": np.dtype(np.int8),
+    "uint8": np.dtype(np.uint8),
+    "int16": np.dtype(np.int16),
+    "uint16": np.dtype(np.uint16),
+    "int32": np.dtype(np.int32),
+    "uint32": np.dtype(np.uint32),
+}
+
+DTYPES = tuple(_NUMPY)
+"""Every canonical name."""
+
+SIZE_BYTES = MappingProxyType({name: dtype.itemsize for name, dtype in _NUMPY.items()})
+"""Bytes of one element, by canonical name. tfloat32 is kept in four bytes."""
+
+FLOATS = frozenset(name for name in _NUMPY if "float" in name)
+INTEGERS = frozenset(_NUMPY) - FLOATS
+
+_NAMES = {dtype: name for name, dtype in _NUMPY.items() if name != "tfloat32"}
+_ALIASES = {"float8e4": "float8_e4m3", "float8e5": "float8_e5m2", "float8_e4m3_fn": "float8_e4m3fn", "bool": "uint8"}
+
+# The ten mantissa bits of TF32: 13 of float32's 23 are dropped.
+_TF32_DROPPED_BITS = 13
+
+
+def canonical(name: str) -> str:
+    """The canonical name of a dtype name or documented alias. Raises SimulatorError for an unknown one."""
+    found = _ALIASES.get(name, name)
+    if found not in _NUMPY:
+        raise SimulatorError(f"unknown dtype {name!r}; known: {', '.join(DTYPES)}")
+    return found
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    """The numpy type that stores a canonical dtype. Raises SimulatorError for an unknown name."""
+    try:
+        return _NUMPY[name]
+    except KeyError:
+        raise SimulatorError(f"unknown dtype {name!r}; known: {', '.join(DTYPES)}") from None
+
+
+def dtype_name(dtype: np.dtype | type) -> str:
+    """The canonical name of a numpy type. Raises SimulatorError for a type that no program holds (int64, float64...)."""
+    try:
+        return _NAMES[np.dtype(dtype)]
+    except KeyError:
+        raise SimulatorError(f"no canonical dtype for numpy {np.dtype(dtype)}; known: {', '.join(DTYPES)}") from None
+
+
+def size_bytes(name: str) -> int:
+    """Bytes of one element. Raises SimulatorError for an unknown name."""
+    return numpy_dtype(name).itemsize
+
+
+def to_float32(array: np.ndarray) -> np.ndarray:
+    """The values as float32, exact for every float type; a float32 array is returned as it is, not copied."""
+    dtype = array.dtype
+    if dtype == np.float32:
+        return array
+    if dtype == ml_dtypes.bfloat16:
+        return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    if dtype.itemsize == 1 and dtype.kind not in "iu":
+        return _float8_values(_NAMES[dtype])[array.view(np.uint8)]
+    return array.astype(np.float32)
+
+
+def from_float32(values: np.ndarray, name: str) -> np.ndarray:
+    """float32 values rounded once, to nearest even, to a canonical dtype.
+
+    Floats overflow to infinity where the type has one, else to NaN (float8_e4m3fn); integers saturate and NaN gives 0.
+    """
+    dtype = numpy_dtype(name)
+    if name == "float32":
+        return values
+    if name == "bfloat16":
+        return _to_bfloat16(values)
+    if name == "tfloat32":
+        return _to_tfloat32(values)
+    if name in INTEGERS:
+        return _to_integer(values, dtype)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        return values.astype(dtype)
+
+
+@cache
+def _float8_values(name: str) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return np.arange(256, dtype=np.uint8).view(_NUMPY[name]).astype(np.float32)
+
+
+def _round_bits(values: np.ndarray, dropped: int) -> np.ndarray:
+    """float32 bit patterns rounded to nearest even with the low `dropped` bits no longer significant; NaN stays NaN."""
+    values = np.ascontiguousarray(values)
+    bits = values.view(np.uint32)
+    rounded = bits >> dropped
+    rounded &= np.uint32(1)
+    rounded += np.uint32((1 << (dropped - 1)) - 1)
+    rounded += bits
+    nan = np.isnan(values)
+    if nan.any():
+        rounded[nan] = np.uint32(0x7FC00000)
+    return rounded
+
+
+def _to_bfloat16(values: np.ndarray) -> np.ndarray:
+    rounded = _round_bits(values, 16)
+    rounded >>= 16
+    return rounded.astype(np.uint16).view(ml_dtypes.bfloat16)
+
+
+def _to_tfloat32(values: np.ndarray) -> np.ndarray:
+    rounded = _round_bits(values, _TF32_DROPPED_BITS)
+    rounded &= np.uint32(0xFFFFFFFF << _TF32_DROPPED_BITS & 0xFFFFFFFF)
+    return rounded.view(np.float32)
+
+
+def _to_integer(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    exact = np.rint(values.astype(np.float64))
+    return np.nan_to_num(np.clip(exact, limits.min, limits.max), nan=0.0).astype(dtype)
