@@ -1,0 +1,86 @@
+"""A fused gated MLP in the NKI dialect: out = (silu(x @ gate) * (x @ up)) @ down, nothing between written to HBM."""
+
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+from stage1_generate.kernels.matmul_nki import nl_itemsize
+from stage1_generate.kernels.tiles_nki import (
+    MOVING,
+    P,
+    budget_columns,
+    core_share,
+    load_rows,
+    load_transposed,
+    multiply,
+    tiles,
+)
+
+TOKENS_BYTES = 48 * 1024  # of each SBUF partition for the transposed tokens, and as much for the intermediate
+WEIGHT_BYTES = 32 * 1024  # of each SBUF partition for one block of a weight matrix
+
+
+@nki.jit
+def mlp(hidden, gate_w, up_w, down_w):
+    """hidden [b, s, h], gate_w and up_w [h, i], down_w [i, h] -> [b, s, h], accumulated in float32.
+
+    The first two products are computed transposed ([i, tokens]), so that the third needs no transpose. The cores of a
+    logical core share the tokens; each reads all weights, once for each block of up to 512 tokens.
+    """
+    b, s, h = hidden.shape
+    i = gate_w.shape[1]
+    x = hidden.reshape((b * s, h))
+    out = nl.ndarray((b, s, h), dtype=hidden.dtype, buffer=nl.shared_hbm)
+    rows = out.reshape((b * s, h))
+    itemsize = nl_itemsize(hidden.dtype)
+    start, stop = core_share(b * s, 1, nl.program_id(0), nl.num_programs(0))
+    block = budget_columns(max(h, i), itemsize, TOKENS_BYTES, MOVING)
+    for t in range(start, stop, block):
+        count = min(block, stop - t)
+        tokens = load_transposed(x, t, count, 0, h)
+        inner = gate_up(tokens, gate_w, up_w, count)
+        down(inner, down_w, rows, t, count)
+    return out
+
+
+def gate_up(tokens, gate_w, up_w, count):
+    """[128, tiles(i, 128), count] in SBUF: silu(x @ gate) * (x @ up), transposed."""
+    h, i = gate_w.shape
+    inner = nl.ndarray((P, tiles(i, P), count), dtype=gate_w.dtype, buffer=nl.sbuf)
+    columns = budget_columns(h, nl_itemsize(gate_w.dtype), WEIGHT_BYTES, MOVING)
+    for c in range(0, i, columns):
+        width = min(columns, i - c)
+        gate = load_rows(gate_w, 0, h, c, width)
+        up = load_rows(up_w, 0, h, c, width)
+        for w in nl.affine_range(tiles(width, P)):
+            high = min(P, width - w * P)
+            gate_psum = nl.ndarray((P, count), dtype=nl.float32, buffer=nl.psum)
+            up_psum = nl.ndarray((P, count), dtype=nl.float32, buffer=nl.psum)
+            multiply(gate_psum[0:high, 0:count], gate, tokens, h, w * P, high, 0, count)
+            multiply(up_psum[0:high, 0:count], up, tokens, h, w * P, high, 0, count)
+            active = nl.ndarray((P, count), dtype=nl.float32, buffer=nl.sbuf)
+            nisa.activation(dst=active[0:high, 0:count], op=nl.silu, data=gate_psum[0:high, 0:count])
+            nisa.tensor_tensor(
+                dst=inner[0:high, c // P + w, 0:count],
+                data1=active[0:high, 0:count],
+                data2=up_psum[0:high, 0:count],
+                op=nl.multiply,
+            )
+    return inner
+
+
+def down(inner, down_w, rows, t, count):
+    """rows[t : t + count] = inner.T @ down_w."""
+    i, h = down_w.shape
+    columns = budget_columns(i, nl_itemsize(down_w.dtype), WEIGHT_BYTES, MOVING)
+    for c in range(0, h, columns):
+        width = min(columns, h - c)
+        weights = load_rows(down_w, 0, i, c, width)
+        for r in nl.affine_range(tiles(count, P)):
+            high = min(P, count - r * P)
+            psum = nl.ndarray((P, MOVING), dtype=nl.float32, buffer=nl.psum)
+            multiply(psum[0:high, 0:width], inner, weights, i, r * P, high, 0, width)
+            result = nl.ndarray((P, MOVING), dtype=rows.dtype, buffer=nl.sbuf)
+            nisa.tensor_copy(dst=result[0:high, 0:width], src=psum[0:high, 0:width])
+            first = t + r * P
+            nisa.dma_copy(dst=rows[first : first + high, c : c + width], src=result[0:high, 0:width])

@@ -1,0 +1,90 @@
+"""The tile moves that our NKI kernels share: loads with the contraction on the partitions, and work splitting."""
+
+import nki.isa as nisa
+import nki.language as nl
+
+P = 128  # partitions, and the side of the PE array
+MOVING = 512  # free size of the moving tile: one PSUM bank of float32
+TRANSPOSES = 4  # PE transposes that fill one PSUM bank before one copy empties it
+
+
+def tiles(size, step):
+    """Number of tiles of `step` that cover `size`."""
+    return (size + step - 1) // step
+
+
+def core_share(size, step, core, cores):
+    """(start, stop) of this core's part of `size`, cut at a multiple of `step` as evenly as tiles allow."""
+    count = tiles(size, step)
+    start = min(count * core // cores * step, size)
+    stop = min(count * (core + 1) // cores * step, size)
+    return start, stop
+
+
+def budget_columns(rows, itemsize, budget_bytes, most):
+    """Columns (a multiple of 128, at least 128, at most `most`) of a [rows, columns] block within a partition budget."""
+    columns = budget_bytes // (tiles(rows, P) * itemsize) // P * P
+    return max(P, min(most, columns))
+
+
+def load_rows(src, row, rows, column, columns):
+    """[128, tiles(rows, 128), columns] in SBUF: rows `row`.. of the HBM matrix `src`, the row index on the partitions."""
+    width = src.shape[1]
+    block = nl.ndarray((P, tiles(rows, P), columns), dtype=src.dtype, buffer=nl.sbuf)
+    whole = rows // P
+    if whole > 0:
+        nisa.dma_copy(
+            dst=block[0:P, 0:whole, 0:columns],
+            src=src.ap(pattern=[[width, P], [width * P, whole], [1, columns]], offset=row * width + column),
+        )
+    rest = rows - whole * P
+    if rest > 0:
+        nisa.dma_copy(
+            dst=block[0:rest, whole, 0:columns],
+            src=src[row + whole * P : row + rows, column : column + columns],
+        )
+    return block
+
+
+def load_transposed(src, row, rows, column, columns):
+    """[128, tiles(columns, 128), rows] in SBUF: a block of the HBM matrix `src`, its columns on the partitions.
+
+    PE transposes, several to a PSUM bank, each bank emptied by one copy.
+    """
+    result = nl.ndarray((P, tiles(columns, P), rows), dtype=src.dtype, buffer=nl.sbuf)
+    for r in nl.affine_range(tiles(rows, P)):
+        high = min(P, rows - r * P)
+        block = nl.ndarray((P, columns), dtype=src.dtype, buffer=nl.sbuf)
+        first = row + r * P
+        nisa.dma_copy(dst=block[0:high, 0:columns], src=src[first : first + high, column : column + columns])
+        whole = columns // P
+        for group in nl.affine_range(tiles(whole, TRANSPOSES)):
+            t = group * TRANSPOSES
+            count = min(TRANSPOSES, whole - t)
+            bank = nl.ndarray((P, TRANSPOSES, P), dtype=src.dtype, buffer=nl.psum)
+            for j in nl.affine_range(count):
+                nisa.nc_transpose(
+                    dst=bank[0:P, j, 0:high],
+                    data=block[0:high, (t + j) * P : (t + j + 1) * P],
+                    engine=nisa.engine.tensor,
+                )
+            nisa.tensor_copy(dst=result[0:P, t : t + count, r * P : r * P + high], src=bank[0:P, 0:count, 0:high])
+        rest = columns - whole * P
+        if rest > 0:
+            edge = nl.ndarray((P, P), dtype=src.dtype, buffer=nl.psum)
+            nisa.nc_transpose(
+                dst=edge[0:rest, 0:high], data=block[0:high, whole * P : columns], engine=nisa.engine.tensor
+            )
+            nisa.tensor_copy(dst=result[0:rest, whole, r * P : r * P + high], src=edge[0:rest, 0:high])
+    return result
+
+
+def multiply(psum, stationary, moving, contraction, s, s_size, m, m_size):
+    """psum[s_size, m_size] = stationary[:, :, s:].T @ moving[:, :, m:], both [128, tiles(contraction, 128), free]."""
+    for k in nl.affine_range(tiles(contraction, P)):
+        depth = min(P, contraction - k * P)
+        nisa.nc_matmul(
+            dst=psum,
+            stationary=stationary[0:depth, k, s : s + s_size],
+            moving=moving[0:depth, k, m : m + m_size],
+        )
