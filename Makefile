@@ -1,0 +1,45 @@
+# make run    the shipped shapes.yaml, from nothing to a table of engine times
+# make test   lint, types, tests
+# make bench  our speed beside its peers, as ratios
+# make fidelity  the model beside measurements on hardware (DATA=directory of measurements, NKILIB=checkout)
+
+PYTHON ?= python3
+OUT ?= build/neffs
+DATA ?= ../shared/data
+BIN := .venv/bin
+
+.PHONY: run test bench fidelity clean
+
+run: .venv/run
+	$(BIN)/generate-neffs --shapes shapes.yaml --out $(OUT)
+	$(BIN)/profile-neffs $(OUT)
+
+test: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n auto
+
+bench: .venv/test
+	$(BIN)/python bench/commands.py
+	$(BIN)/python bench/parsers.py
+	$(BIN)/python bench/recorder.py
+	$(BIN)/python bench/scheduler.py
+	$(BIN)/python bench/executor.py
+
+fidelity: .venv/test
+	$(BIN)/python tools/fidelity.py --data $(DATA) $(if $(NKILIB),--nkilib $(NKILIB))
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/run: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[xla]'
+	touch $@
+
+.venv/test: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@ .venv/run
+
+clean:
+	rm -rf .venv build
