@@ -1,0 +1,81 @@
+"""A case: everything that says what is to be built, and the key of what the result depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import orjson
+
+from neffs.errors import CaseError
+
+IMPLEMENTATIONS = ("nkilib", "neuronxcc", "nki", "xla", "framework")
+LNCS = {"trn1": (1,), "inf2": (1,), "trn2": (1, 2), "trn3": (1, 2)}
+"""Logical-core sizes of each target: NeuronCore-v2 has no logical grouping, v3 and v4 run one or two physical cores
+as one (AWS Neuron documentation, about-neuron/arch/neuron-features/logical-neuroncore-config)."""
+DEFAULT_SEED = 42
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
+
+
+def check_name(name: str) -> str:
+    """The name itself when it is safe as a directory name and as a word on a command line, else `CaseError`."""
+    if not _NAME.fullmatch(name):
+        raise CaseError(
+            f"{name!r} cannot be the name of a bundle: at most 200 letters, digits and ._+- , and a letter or digit first"
+        )
+    return name
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is to be built.
+
+    `dims`: dimension names and sizes in the kernel's order. `dtype`: canonical element type of the kernel's data.
+    `target`: trn1, inf2, trn2 or trn3. `lnc`: physical cores in the logical core. `flags`: extra compiler flags.
+    `seed`: of the random inputs. Raises `CaseError` when target and LNC do not fit or the name would be unsafe.
+    """
+
+    kernel: str
+    implementation: str
+    dims: tuple[tuple[str, int], ...]
+    dtype: str
+    target: str
+    lnc: int
+    flags: tuple[str, ...] = ()
+    seed: int = DEFAULT_SEED
+
+    def __post_init__(self) -> None:
+        if self.target not in LNCS:
+            raise CaseError(f"unknown target {self.target!r} (known: {', '.join(LNCS)})")
+        if self.lnc not in LNCS[self.target]:
+            allowed = " or ".join(map(str, LNCS[self.target]))
+            raise CaseError(f"lnc {self.lnc} does not exist on {self.target} (allowed: {allowed})")
+        check_name(self.name)
+
+    @property
+    def name(self) -> str:
+        """Directory name: every field that tells two cases apart, so that no two cases share a bundle.
+
+        Flags appear as a short hash and the seed only when it is not the default, so the usual name stays readable:
+        `mlp_nkilib_b1_s128_h1024_i512_bfloat16_trn2_lnc2`.
+        """
+        parts = [self.kernel, self.implementation, *(f"{name}{size}" for name, size in self.dims)]
+        parts += [self.dtype, self.target, f"lnc{self.lnc}"]
+        if self.flags:
+            parts.append("flags" + hashlib.sha256("\0".join(self.flags).encode()).hexdigest()[:8])
+        if self.seed != DEFAULT_SEED:
+            parts.append(f"seed{self.seed}")
+        return "_".join(parts)
+
+    def dim(self, name: str) -> int:
+        """Size of the dimension. Raises `KeyError` for a name that the kernel does not have."""
+        return dict(self.dims)[name]
+
+
+def content_key(case: Case, depends_on: Mapping[str, str]) -> str:
+    """Hex sha256 over the case and over what its result depends on (source hashes, toolchain, versions)."""
+    payload = {"case": asdict(case), "depends_on": dict(depends_on)}
+    return hashlib.sha256(orjson.dumps(payload, option=orjson.OPT_SORT_KEYS)).hexdigest()

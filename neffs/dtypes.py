@@ -1,0 +1,51 @@
+"""Element types under their canonical names, the ones that NKI and the NEFF use.
+
+Importing this module loads neither numpy nor ml_dtypes; `numpy_dtype` does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neffs.errors import CaseError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SIZE_BYTES = {
+    "float32": 4,
+    "tfloat32": 4,
+    "bfloat16": 2,
+    "float16": 2,
+    "float8_e4m3": 1,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+    "int8": 1,
+    "uint8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+}
+
+_ML_DTYPES = {"bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2"}
+
+
+def size_bytes(dtype: str) -> int:
+    """Bytes of one element. Raises `CaseError` for a name that is not canonical."""
+    try:
+        return SIZE_BYTES[dtype]
+    except KeyError:
+        raise CaseError(f"unknown dtype {dtype!r} (known: {', '.join(SIZE_BYTES)})") from None
+
+
+def numpy_dtype(dtype: str) -> np.dtype:
+    """The little-endian numpy dtype of a canonical name; `tfloat32` is stored as float32."""
+    import numpy as np
+
+    size_bytes(dtype)
+    if dtype in _ML_DTYPES:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, dtype))
+    return np.dtype("float32" if dtype == "tfloat32" else dtype).newbyteorder("<")

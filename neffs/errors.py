@@ -1,0 +1,41 @@
+"""What can go wrong with a store.
+
+NeffsError
+├── CaseError      a case that cannot exist: unknown dtype, target and LNC that do not fit, an unsafe name
+├── BundleError    one directory that is not a good bundle: unreadable, incomplete or changed
+└── StoreError     the store itself: missing, not ours, not writable, full
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class NeffsError(Exception):
+    """Base of everything that this room raises; its text is one line for the user."""
+
+
+class CaseError(NeffsError):
+    """A case that cannot exist."""
+
+
+class BundleError(NeffsError):
+    """`path` is not a good bundle; `what` says why."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{path}: {what}")
+        self.path = path
+        self.what = what
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+
+class StoreError(NeffsError):
+    """`path` cannot be used as a store (or the part of it that `path` names); `what` says why."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{path}: {what}")
+        self.path = path
+        self.what = what

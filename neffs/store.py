@@ -1,0 +1,156 @@
+"""A directory of bundles that several processes use at once.
+
+    STORE/<case name>/           bundles
+    STORE/.store/staging/<id>/   bundles being written; <id>.lock beside each is held by its writer
+    STORE/.store/locks/          one lock per case being built
+
+A bundle is written in staging, fsynced and renamed, so it is there whole or not at all; a replaced one is exchanged in
+one step. What a killed writer left in staging is removed by the next `sweep`, because nobody holds its lock.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from neffs.bundle import Bundle, read_bundle
+from neffs.case import check_name
+from neffs.errors import BundleError, StoreError
+from neffs.exchange import aside, exchange
+from neffs.lock import locked, try_lock, unlock
+
+
+class Store:
+    """The store at `path`; nothing is created before the first `publish` or `lock`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._staging = path / ".store" / "staging"
+        self._locks = path / ".store" / "locks"
+
+    def names(self) -> list[str]:
+        """Sorted names of the directories that should be bundles. Raises `StoreError` when there is no store."""
+        try:
+            with os.scandir(self.path) as entries:
+                return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+        except FileNotFoundError:
+            raise StoreError(self.path, "no such directory; generate-neffs makes one") from None
+        except NotADirectoryError:
+            raise StoreError(self.path, "not a directory") from None
+        except OSError as error:
+            raise StoreError(self.path, f"cannot list it: {error.strerror}") from None
+
+    def bundles(self) -> Iterator[Bundle | BundleError]:
+        """Every directory as a bundle, or as the error that says why it is none; sorted by name."""
+        for name in self.names():
+            try:
+                yield read_bundle(self.path / name)
+            except BundleError as error:
+                yield error
+
+    def find(self, name: str) -> Bundle | None:
+        """The bundle, None when there is none under that name. Raises `BundleError` when it is damaged."""
+        path = self.path / check_name(name)
+        return read_bundle(path) if path.exists() else None
+
+    def lock(self, name: str, waiting: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
+        """Hold the case for this process; see `neffs.lock.locked`."""
+        self._make(self._locks)
+        return locked(self._locks / f"{check_name(name)}.lock", waiting)
+
+    def publish(self, name: str, fill: Callable[[Path], None]) -> Path:
+        """Let `fill` write into an empty directory, then make it the bundle `name`, replacing an older one.
+
+        When `fill` raises, the store is as before. Returns the bundle's path. Raises `StoreError` when the store cannot
+        be written.
+        """
+        final = self.path / check_name(name)
+        self._make(self._staging)
+        staging, lock_path, descriptor = self._claim(name)
+        try:
+            self._make(staging)
+            fill(staging)
+            try:
+                _sync_tree(staging)
+                _replace(staging, final)
+                _sync(self.path)
+            except OSError as error:
+                raise StoreError(final, f"cannot publish: {error.strerror}") from None
+            return final
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+            shutil.rmtree(aside(staging), ignore_errors=True)
+            unlock(lock_path, descriptor)
+
+    def sweep(self) -> int:
+        """Remove what killed writers left behind; returns how many unfinished bundles that were."""
+        removed = 0
+        for lock_path in _listed(self._staging, ".lock"):
+            descriptor = try_lock(lock_path)
+            if descriptor is not None:
+                self._clear(lock_path.with_suffix(""))
+                unlock(lock_path, descriptor)
+                removed += 1
+        for lock_path in _listed(self._locks, ".lock"):
+            descriptor = try_lock(lock_path)
+            if descriptor is not None:
+                unlock(lock_path, descriptor)
+        return removed
+
+    def _claim(self, name: str) -> tuple[Path, Path, int]:
+        while True:
+            staging = self._staging / f"{name}-{os.getpid()}-{secrets.token_hex(4)}"
+            lock_path = staging.with_name(staging.name + ".lock")
+            descriptor = try_lock(lock_path)
+            if descriptor is not None:
+                return staging, lock_path, descriptor
+
+    def _clear(self, staging: Path) -> None:
+        moved_aside = aside(staging)
+        final = self.path / staging.name.rsplit("-", 2)[0]
+        if moved_aside.is_dir() and not final.exists():
+            os.rename(moved_aside, final)
+        shutil.rmtree(staging, ignore_errors=True)
+        shutil.rmtree(moved_aside, ignore_errors=True)
+
+    def _make(self, directory: Path) -> None:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(self.path, f"cannot write to it: {error.strerror}") from None
+
+
+def _replace(staging: Path, final: Path) -> None:
+    try:
+        os.rename(staging, final)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        exchange(staging, final)
+
+
+def _sync_tree(directory: Path) -> None:
+    for parent, _, files in os.walk(directory):
+        for file in files:
+            _sync(Path(parent, file))
+        _sync(Path(parent))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _listed(directory: Path, suffix: str) -> list[Path]:
+    try:
+        return [path for path in directory.iterdir() if path.suffix == suffix]
+    except FileNotFoundError:
+        return []

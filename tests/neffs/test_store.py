@@ -1,0 +1,133 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from neffs import exchange as exchange_module
+from neffs.bundle import Bundle
+from neffs.errors import BundleError, CaseError, StoreError
+from neffs.store import Store
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def staged(store):
+    return [path for path in (store.path / ".store" / "staging").iterdir()]
+
+
+def test_a_published_bundle_is_found_and_nothing_is_left_in_staging(store, fill, case):
+    store.publish(case.name, fill)
+    assert store.find(case.name).manifest.case == case
+    assert [entry.name for entry in store.bundles()] == [case.name]
+    assert staged(store) == []
+
+
+@pytest.mark.parametrize("error", [exchange_module.errno.EINVAL, None])
+def test_replacing_leaves_only_the_new_one(store, fill, case, monkeypatch, error):
+    if error is not None:
+        monkeypatch.setattr(exchange_module, "_renameat2", lambda new, old: error)
+    store.publish(case.name, fill)
+    (store.path / case.name / "profiles").mkdir()
+    store.publish(case.name, lambda path: fill(path, neff=b"newer"))
+    assert store.find(case.name).neff_path.read_bytes() == b"newer"
+    assert not (store.path / case.name / "profiles").exists()
+    assert staged(store) == []
+
+
+def test_a_failing_fill_changes_nothing(store, fill, case):
+    def half(path):
+        (path / "file.neff").write_bytes(b"half")
+        raise RuntimeError("no")
+
+    store.publish(case.name, fill)
+    with pytest.raises(RuntimeError):
+        store.publish(case.name, half)
+    assert store.find(case.name).neff_path.read_bytes() == b"neff"
+    assert staged(store) == []
+
+
+def test_a_bad_directory_is_a_row_beside_the_good_ones(store, fill, case):
+    store.publish(case.name, fill)
+    (store.path / "zzz").mkdir()
+    good, bad = store.bundles()
+    assert isinstance(good, Bundle)
+    assert isinstance(bad, BundleError) and bad.name == "zzz"
+
+
+def test_a_missing_store_is_one_clear_line(store):
+    with pytest.raises(StoreError, match="no such directory"):
+        store.names()
+
+
+def test_a_store_that_is_a_file_is_refused(tmp_path, fill):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError):
+        Store(tmp_path / "file").publish("a", fill)
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", "-rf", "", ".hidden", "a\nb"])
+def test_unsafe_names_are_refused(store, fill, name):
+    with pytest.raises(CaseError):
+        store.publish(name, fill)
+
+
+def test_sweep_removes_what_a_killed_writer_left_and_spares_the_living(store, fill, tmp_path):
+    code = (
+        "import sys, time, pathlib; from neffs.store import Store\n"
+        "def fill(path):\n    (path / 'half').write_text('x'); print('in', flush=True); time.sleep(60)\n"
+        "Store(pathlib.Path(sys.argv[1])).publish('dead', fill)"
+    )
+    writers = [
+        subprocess.Popen([sys.executable, "-c", code, str(store.path)], stdout=subprocess.PIPE) for _ in range(2)
+    ]
+    for writer in writers:
+        assert writer.stdout.readline() == b"in\n"
+    writers[0].kill()
+    writers[0].wait()
+    assert store.sweep() == 1
+    assert len(staged(store)) == 2  # the living writer's directory and its lock
+    writers[1].kill()
+    writers[1].wait()
+    assert store.sweep() == 1
+    assert staged(store) == []
+    for writer in writers:
+        writer.stdout.close()
+
+
+def test_sweep_puts_back_a_bundle_that_was_moved_aside(store, fill, case):
+    store.publish(case.name, fill)
+    staging = store.path / ".store" / "staging" / f"{case.name}-1-abcd"
+    os.rename(store.path / case.name, exchange_module.aside(staging))
+    staging.with_name(staging.name + ".lock").touch()
+    store.sweep()
+    assert store.find(case.name) is not None
+    assert staged(store) == []
+
+
+def test_a_lock_excludes_other_processes_and_dies_with_its_holder(store):
+    code = (
+        "import sys, time, pathlib; from neffs.store import Store\n"
+        "with Store(pathlib.Path(sys.argv[1])).lock('case'):\n    print('in', flush=True); time.sleep(60)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code, str(store.path)], stdout=subprocess.PIPE)
+    assert holder.stdout.readline() == b"in\n"
+
+    class Busy(Exception):
+        pass
+
+    def give_up():
+        raise Busy
+
+    with pytest.raises(Busy):
+        with store.lock("case", give_up):
+            pass
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+    with store.lock("case", give_up):
+        pass
+    assert list((store.path / ".store" / "locks").iterdir()) == []
