@@ -1,0 +1,324 @@
+"""HLO modules as XLA writes them (`HloModuleProto`, "graph.hlo"): a reader, and the preparation for neuronx-cc.
+
+Field numbers: openxla/xla, `xla/service/hlo.proto` and `xla/xla_data.proto`. Only the fields that are read or changed
+here are declared; protobuf carries all others through unchanged.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from parsers.errors import ParseError
+
+_SCHEMA: dict[str, dict[str, tuple[int, str]]] = {
+    "Module": {
+        "name": (1, "string"),
+        "computations": (3, "*Computation"),
+        "id": (5, "int64"),
+        "entry_computation_id": (6, "int64"),
+        "schedule": (7, "Schedule"),
+        "stack_frame_index": (17, "bytes"),
+    },
+    "Computation": {
+        "name": (1, "string"),
+        "instructions": (2, "*Instruction"),
+        "id": (5, "int64"),
+        "root_id": (6, "int64"),
+    },
+    "Instruction": {
+        "name": (1, "string"),
+        "opcode": (2, "string"),
+        "shape": (3, "Shape"),
+        "metadata": (7, "Metadata"),
+        "literal": (8, "Literal"),
+        "parameter_number": (9, "int64"),
+        "tuple_index": (13, "int64"),
+        "dimensions": (14, "*int64"),
+        "slice_dimensions": (17, "*Slice"),
+        "dot_dimension_numbers": (30, "Dot"),
+        "id": (35, "int64"),
+        "operand_ids": (36, "*int64"),
+        "control_predecessor_ids": (37, "*int64"),
+        "called_computation_ids": (38, "*int64"),
+        "comparison_direction": (63, "string"),
+    },
+    "Metadata": {"op_type": (1, "string"), "op_name": (2, "string")},
+    "Shape": {"element_type": (2, "int64"), "dimensions": (3, "*int64"), "tuple_shapes": (4, "*Shape")},
+    "Slice": {"start": (1, "int64"), "limit": (2, "int64"), "stride": (3, "int64")},
+    "Dot": {
+        "lhs_contracting": (1, "*int64"),
+        "rhs_contracting": (2, "*int64"),
+        "lhs_batch": (3, "*int64"),
+        "rhs_batch": (4, "*int64"),
+    },
+    "Literal": {
+        "preds": (2, "*bool"),
+        "u8s": (3, "bytes"),
+        "s32s": (4, "*int32"),
+        "s64s": (5, "*int64"),
+        "u32s": (6, "*uint32"),
+        "u64s": (7, "*uint64"),
+        "f32s": (8, "*float"),
+        "f64s": (9, "*double"),
+        "f16s": (11, "bytes"),
+        "bf16s": (13, "bytes"),
+        "s8s": (15, "bytes"),
+        "u16s": (16, "bytes"),
+        "s16s": (17, "bytes"),
+        "f8e5m2s": (19, "bytes"),
+        "f8e4m3fns": (20, "bytes"),
+    },
+    "Schedule": {},
+}
+"""Message -> field -> (number, type); "*" marks a repeated field."""
+
+_DTYPES = {
+    1: "pred",
+    2: "int8",
+    3: "int16",
+    4: "int32",
+    5: "int64",
+    6: "uint8",
+    7: "uint16",
+    8: "uint32",
+    9: "uint64",
+    10: "float16",
+    11: "float32",
+    12: "float64",
+    13: "tuple",
+    16: "bfloat16",
+    19: "float8_e5m2",
+    20: "float8_e4m3fn",
+    28: "float8_e4m3",
+}
+"""`PrimitiveType` of xla_data.proto."""
+
+_LITERALS = {
+    "pred": ("preds", "?"),
+    "int8": ("s8s", ""),
+    "int16": ("s16s", ""),
+    "int32": ("s32s", "i"),
+    "int64": ("s64s", "q"),
+    "uint8": ("u8s", ""),
+    "uint16": ("u16s", ""),
+    "uint32": ("u32s", "I"),
+    "uint64": ("u64s", "Q"),
+    "float16": ("f16s", ""),
+    "float32": ("f32s", "f"),
+    "float64": ("f64s", "d"),
+    "bfloat16": ("bf16s", ""),
+    "float8_e5m2": ("f8e5m2s", ""),
+    "float8_e4m3fn": ("f8e4m3fns", ""),
+}
+"""dtype -> (field of LiteralProto, struct code of its items; "" where the field already holds raw bytes)."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`dtype` is a canonical name ("bfloat16"), "pred", or "tuple"; `dimensions` in elements, outermost first."""
+
+    dtype: str
+    dimensions: tuple[int, ...] = ()
+    elements: tuple[Shape, ...] = ()
+
+
+@dataclass(frozen=True)
+class DotDimensions:
+    """Dimension numbers of a `dot`."""
+
+    lhs_contracting: tuple[int, ...]
+    rhs_contracting: tuple[int, ...]
+    lhs_batch: tuple[int, ...]
+    rhs_batch: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class HloInstruction:
+    """One instruction. `operands` and `calls` are ids; fields that its opcode does not use are empty."""
+
+    id: int
+    name: str
+    opcode: str
+    shape: Shape
+    operands: tuple[int, ...] = ()
+    calls: tuple[int, ...] = ()
+    parameter_number: int = 0
+    tuple_index: int = 0
+    dimensions: tuple[int, ...] = ()
+    slices: tuple[tuple[int, int, int], ...] = ()
+    """(start, limit, stride) for each dimension of a `slice`."""
+    dot: DotDimensions | None = None
+    comparison: str = ""
+    literal: bytes = b""
+    """Little-endian C-order bytes of a `constant`."""
+
+
+@dataclass(frozen=True)
+class HloComputation:
+    """Instructions in an order in which operands come before their users."""
+
+    id: int
+    name: str
+    instructions: tuple[HloInstruction, ...]
+    root: int
+
+
+@dataclass(frozen=True)
+class HloModule:
+    """`entry` is the id of the entry computation."""
+
+    name: str
+    computations: dict[int, HloComputation]
+    entry: int
+
+    @property
+    def mac_count(self) -> int:
+        """Multiply-accumulates of all `dot`s that a run executes (calls followed; a loop's body counts once)."""
+        return self._macs(self.entry)
+
+    def _macs(self, computation: int) -> int:
+        instructions = {i.id: i for i in self.computations[computation].instructions}
+        total = 0
+        for i in instructions.values():
+            total += sum(self._macs(called) for called in i.calls)
+            if i.dot is not None:
+                lhs = instructions[i.operands[0]].shape.dimensions
+                total += _product(i.shape.dimensions) * _product([lhs[d] for d in i.dot.lhs_contracting])
+        return total
+
+
+def read_hlo(data: bytes, path: str = "graph.hlo") -> HloModule:
+    """The module that `data` (a serialized `HloModuleProto`) describes.
+
+    Raises `ParseError` naming `path` when `data` is not one, or uses an element type that no NeuronCore has.
+    """
+    proto = _decode(data, path)
+    computations = {
+        c.id: HloComputation(c.id, c.name, tuple(_instruction(i, path) for i in c.instructions), c.root_id)
+        for c in proto.computations
+    }
+    if proto.entry_computation_id not in computations:
+        raise ParseError(path, None, f"the entry computation {proto.entry_computation_id} is missing")
+    for computation in computations.values():
+        known: set[int] = set()
+        for i in computation.instructions:
+            if not known.issuperset(i.operands) or not computations.keys() >= set(i.calls):
+                raise ParseError(path, None, f"{i.opcode} {i.name} refers to an instruction that is not there")
+            known.add(i.id)
+        if computation.root not in known:
+            raise ParseError(path, None, f"computation {computation.name} has no root")
+    return HloModule(proto.name, computations, proto.entry_computation_id)
+
+
+def portable(data: bytes, name: str) -> bytes:
+    """The same module, ready for any neuronx-cc and equal on every machine.
+
+    Ids are renumbered from 1: XLA since openxla/xla@5bba026 writes 64-bit ids, and neuronx-cc's embedded XLA stops at
+    ids above INT_MAX (pytorch/xla#9685). The module is called `name`; stack frames and source locations are removed.
+    """
+    proto = _decode(data, "graph.hlo")
+    proto.name = name
+    proto.id = 0
+    proto.ClearField("stack_frame_index")
+    proto.ClearField("schedule")
+    computation_ids = {c.id: number for number, c in enumerate(proto.computations, 1)}
+    ids = {i.id: n for n, i in enumerate((i for c in proto.computations for i in c.instructions), 1)}
+    proto.entry_computation_id = computation_ids[proto.entry_computation_id]
+    for computation in proto.computations:
+        computation.id = computation_ids[computation.id]
+        computation.root_id = ids[computation.root_id]
+        for i in computation.instructions:
+            i.id = ids[i.id]
+            i.operand_ids[:] = [ids[n] for n in i.operand_ids]
+            i.control_predecessor_ids[:] = [ids[n] for n in i.control_predecessor_ids]
+            i.called_computation_ids[:] = [computation_ids[n] for n in i.called_computation_ids]
+            i.metadata.DiscardUnknownFields()
+    return bytes(proto.SerializeToString(deterministic=True))
+
+
+def _instruction(proto: Any, path: str) -> HloInstruction:
+    shape = _shape(proto.shape, f"{proto.opcode} {proto.name}", path)
+    dot = None
+    if proto.HasField("dot_dimension_numbers"):
+        numbers = proto.dot_dimension_numbers
+        dot = DotDimensions(
+            tuple(numbers.lhs_contracting),
+            tuple(numbers.rhs_contracting),
+            tuple(numbers.lhs_batch),
+            tuple(numbers.rhs_batch),
+        )
+    return HloInstruction(
+        id=proto.id,
+        name=proto.name,
+        opcode=proto.opcode,
+        shape=shape,
+        operands=tuple(proto.operand_ids),
+        calls=tuple(proto.called_computation_ids),
+        parameter_number=proto.parameter_number,
+        tuple_index=proto.tuple_index,
+        dimensions=tuple(proto.dimensions),
+        slices=tuple((s.start, s.limit, s.stride or 1) for s in proto.slice_dimensions),
+        dot=dot,
+        comparison=proto.comparison_direction,
+        literal=_literal(proto.literal, shape) if proto.opcode == "constant" else b"",
+    )
+
+
+def _shape(proto: Any, where: str, path: str) -> Shape:
+    dtype = _DTYPES.get(proto.element_type)
+    if dtype is None:
+        raise ParseError(path, None, f"{where} has element type {proto.element_type}, which is not known")
+    return Shape(dtype, tuple(proto.dimensions), tuple(_shape(s, where, path) for s in proto.tuple_shapes))
+
+
+def _literal(proto: Any, shape: Shape) -> bytes:
+    if shape.dtype not in _LITERALS:
+        return b""
+    field, code = _LITERALS[shape.dtype]
+    values = getattr(proto, field)
+    return struct.pack(f"<{len(values)}{code}", *values) if code else bytes(values)
+
+
+def _decode(data: bytes, path: str) -> Any:
+    from google.protobuf.message import DecodeError
+
+    proto = _message("Module")()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError:
+        raise ParseError(path, None, "not an HLO module (HloModuleProto): it cannot be decoded") from None
+    if not proto.computations:
+        raise ParseError(path, None, "not an HLO module (HloModuleProto): it has no computations")
+    return proto
+
+
+@functools.cache
+def _message(name: str) -> Any:
+    """The protobuf class of a message of `_SCHEMA`."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    field_type = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="neff_bench_hlo.proto", package="neff_bench.hlo", syntax="proto3")
+    for message, fields in _SCHEMA.items():
+        target = file.message_type.add(name=message)
+        for field, (number, kind) in fields.items():
+            label = field_type.LABEL_REPEATED if kind.startswith("*") else field_type.LABEL_OPTIONAL
+            kind = kind.lstrip("*")
+            added = target.field.add(name=field, number=number, label=label)
+            if kind in _SCHEMA:
+                added.type, added.type_name = field_type.TYPE_MESSAGE, f".neff_bench.hlo.{kind}"
+            else:
+                added.type = getattr(field_type, f"TYPE_{kind.upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"neff_bench.hlo.{name}"))
+
+
+def _product(numbers: Any) -> int:
+    result = 1
+    for number in numbers:
+        result *= number
+    return result

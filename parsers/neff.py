@@ -1,0 +1,349 @@
+"""NEFF: what a compiled graph or kernel says about itself, without the AWS package.
+
+A 1024-byte little-endian header (`neff_header_t` of the AWS docs, neuron-runtime/explore/work-with-neff-files.rst), then a tar,
+usually gzip. Inputs and outputs come from `neff.json`, their byte sizes and the queues from `sgNN/def.json`, the target from
+`kelf-0.json`, the compiler from `info.json`; layouts of these members as neuronx-cc 2.23 writes them
+(github.com/aws-neuron/nkipy @ 1dc349f, spike/tests/artifacts).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import msgspec
+
+from parsers.archive import GZIP_MAGIC, Member, Stream, unpack, walk
+from parsers.errors import ParseError
+from parsers.source import map_source
+
+HEADER = struct.Struct("<5Q128sI32s16s256sI64sQI468s")
+"""pkg_version header_size data_size major minor build num_tpb hash uuid name requested_tpb tpb_per_node feature_bits lnc pad."""
+
+JSON_BYTES_MAX = 64 * 1024 * 1024
+INSTRUCTION_BYTES = 64
+
+ENGINE_FIELDS = {
+    "tensor": "pe_instr",
+    "scalar": "act_instr",
+    "gpsimd": "pool_instr",
+    "vector": "dve_instr",
+    "sync": "sp_instr",
+}
+"""Our engine names to the keys of `def.json` that name the engine's instruction stream."""
+
+TARGETS = {"sunda": "trn1/inf2", "cayman": "trn2", "mariana": "trn3", "*": "any"}
+"""Core generation in `kelf-0.json` to product names; trn1 and inf2 carry the same core, and the file does not tell which."""
+
+DTYPES = {
+    "float8e4": "float8_e4m3",
+    "float8e5": "float8_e5m2",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+}
+"""Spellings of the compiler that differ from the names used here."""
+
+DTYPE_BYTES = {
+    **dict.fromkeys(("bool", "int8", "uint8", "float8_e4m3", "float8_e5m2", "float8_e4m3fn"), 1),
+    **dict.fromkeys(("int16", "uint16", "float16", "bfloat16"), 2),
+    **dict.fromkeys(("int32", "uint32", "float32", "tfloat32"), 4),
+    **dict.fromkeys(("int64", "uint64", "float64"), 8),
+}
+
+PROGRAM_MEMBER = "sim/program.msgpack"
+"""Only simulated NEFFs have it."""
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """An input or output. `bytes`: what a raw file for it must hold; None where neither size nor dtype is known."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class EngineProgram:
+    """`instruction_count`: 64-byte slots in the NEFF, summed over physical cores; the loader adds its own when it runs them."""
+
+    instruction_count: int
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A DMA queue as `def.json` declares it, once for each physical core."""
+
+    name: str
+    type: str
+    owner: str | None
+    num_queues: int | None
+    core: int
+
+
+@dataclass(frozen=True)
+class Neff:
+    """`uuid`, `hash`: lower-case hex. `hash` identifies; it is not the checksum of anything that is in the file.
+
+    `target`: product name, see TARGETS; `architecture`: the core generation as the file names it.
+    `hlo_mac_count`: multiply-accumulates of the HLO graph; None for NKI kernels, whose NEFFs carry no HLO statistics.
+    `members`: archive order. `simulated`: it carries a simulator's program and no machine code.
+    """
+
+    path: str
+    bytes: int
+    package_version: int
+    version: str
+    name: str
+    uuid: str
+    hash: str
+    feature_bits: int
+    target: str | None
+    architecture: str | None
+    lnc: int
+    compiler_version: str | None
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    engines: Mapping[str, EngineProgram]
+    queues: tuple[Queue, ...]
+    members: tuple[Member, ...]
+    hlo_mac_count: int | None
+    simulated: bool
+
+
+class _Info(msgspec.Struct):
+    tool_version: str | None = None
+    target: str | None = None
+
+
+class _Graph(msgspec.Struct):
+    definition: str
+    name: str
+
+
+class _Kelf(msgspec.Struct):
+    graphs: list[_Graph]
+    target: str | None = None
+
+
+class _Node(msgspec.Struct):
+    name: str
+    output_names: list[str] = []
+
+
+class _Attributes(msgspec.Struct):
+    shape: tuple[str, list[list[int]]]
+    dltype: tuple[str, list[str]]
+
+
+class _Tvm(msgspec.Struct):
+    nodes: list[_Node]
+    arg_nodes: list[int]
+    heads: list[list[int]]
+    attrs: _Attributes
+    node_row_ptr: list[int]
+
+
+class _Variable(msgspec.Struct):
+    type: str = ""
+    size: int | None = None
+
+
+class _DmaQueue(msgspec.Struct):
+    type: str = ""
+    owner: str | None = None
+    num_queues: int | None = None
+
+
+class _Definition(msgspec.Struct):
+    var: dict[str, _Variable] = {}
+    dma_queue: dict[str, _DmaQueue] = {}
+    pe_instr: str | None = None
+    act_instr: str | None = None
+    pool_instr: str | None = None
+    dve_instr: str | None = None
+    sp_instr: str | None = None
+
+
+class _HloStats(msgspec.Struct):
+    mac_count: int | None = msgspec.field(name="HloMacCount", default=None)
+
+
+class _Header(msgspec.Struct):
+    package_version: int
+    data_bytes: int
+    version: str
+    uuid: str
+    hash: str
+    name: str
+    feature_bits: int
+    lnc: int
+
+
+_TABLES: dict[str, Any] = {"info.json": _Info, "kelf-0.json": _Kelf, "neff.json": _Tvm, "hlo_stats.json": _HloStats}
+
+
+def is_neff(head: bytes | memoryview) -> bool:
+    """Whether these first 1026 bytes (or more) can start a NEFF; the format has no magic number."""
+    if len(head) < HEADER.size + 2:
+        return False
+    package, header_bytes, _, major = struct.unpack_from("<4Q", head)
+    return header_bytes == HEADER.size and package in (1, 2) and 1 <= major <= 2
+
+
+def read_neff(path: str | os.PathLike[str]) -> Neff:
+    """All that the NEFF says, in one pass over it and without holding it. Raises ParseError."""
+    name = os.fspath(path)
+    view = map_source(path)
+    header = _read_header(name, view)
+    members: list[Member] = []
+    tables: dict[str, Any] = {}
+    for member, stream in _members(name, view, header):
+        members.append(member)
+        kind = _Definition if member.name.endswith("/def.json") else _TABLES.get(member.name)
+        if kind is not None:
+            tables[member.name] = _decode(name, member, stream, kind)
+    missing = [needed for needed in ("neff.json", "kelf-0.json") if needed not in tables]
+    if missing:
+        raise ParseError(name, HEADER.size, f"no member {missing[0]} in the archive: not a whole NEFF")
+    return _assemble(name, len(view), header, members, tables)
+
+
+def read_member(path: str | os.PathLike[str], member_name: str, bytes_max: int = 256 * 1024 * 1024) -> bytes:
+    """One member's content. Raises ParseError when it is not there or holds more than `bytes_max` bytes."""
+    name = os.fspath(path)
+    view = map_source(path)
+    found: bytes | None = None
+    for member, stream in _members(name, view, _read_header(name, view)):
+        if member.name == member_name:
+            if member.bytes > bytes_max:
+                raise ParseError(
+                    name, member.offset, f"member {member_name} has {member.bytes} bytes, more than {bytes_max}"
+                )
+            found = stream.read(member.bytes)
+    if found is None:
+        raise ParseError(name, None, f"no member {member_name} in the archive")
+    return found
+
+
+def _read_header(name: str, view: memoryview) -> _Header:
+    if not is_neff(view[: HEADER.size + 2]):
+        raise ParseError(name, 0, "not a NEFF: no 1024-byte header of package version 1 or 2 and NEFF version 1 or 2")
+    fields = HEADER.unpack_from(view)
+    package, _, data_bytes, major, minor, _, _, digest, uuid, label, _, _, features, lnc, _ = fields
+    if data_bytes > len(view) - HEADER.size:
+        what = f"the header announces {data_bytes} bytes of data, {len(view) - HEADER.size} are there: truncated"
+        raise ParseError(name, len(view), what)
+    if lnc > 2:
+        raise ParseError(name, 552, f"logical core size {lnc}, expected 1 or 2")
+    text = label.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+    # Compilers from before logical cores left the field zero; package version 1 hashes with sha256, 2 with md5.
+    digest_bytes = 32 if package == 1 else 16
+    return _Header(
+        package, data_bytes, f"{major}.{minor}", uuid.hex(), digest[:digest_bytes].hex(), text, features, lnc or 1
+    )
+
+
+def _members(name: str, view: memoryview, header: _Header) -> Iterator[tuple[Member, Stream]]:
+    data = view[HEADER.size : HEADER.size + header.data_bytes]
+    if data[:2] != GZIP_MAGIC and data[257:262] != b"ustar":
+        raise ParseError(name, HEADER.size, "neither gzip nor tar where the archive should start")
+    stream = Stream(unpack(name, data, HEADER.size))
+    for member in walk(name, stream):
+        yield member, stream
+
+
+def _decode(name: str, member: Member, stream: Stream, kind: Any) -> Any:
+    if member.bytes > JSON_BYTES_MAX:
+        raise ParseError(
+            name, member.offset, f"member {member.name} has {member.bytes} bytes, more than {JSON_BYTES_MAX}"
+        )
+    try:
+        return msgspec.json.decode(stream.read(member.bytes), type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ParseError(
+            name, member.offset, f"member {member.name}: {error} (offset of the unpacked archive)"
+        ) from None
+
+
+def _assemble(name: str, size_bytes: int, header: _Header, members: list[Member], tables: dict[str, Any]) -> Neff:
+    info: _Info = tables.get("info.json") or _Info()
+    kelf: _Kelf = tables["kelf-0.json"]
+    stats: _HloStats = tables.get("hlo_stats.json") or _HloStats()
+    definitions = [(graph.definition, tables.get(graph.definition)) for graph in kelf.graphs]
+    absent = [path for path, definition in definitions if definition is None]
+    if absent:
+        raise ParseError(name, HEADER.size, f"no member {absent[0]} in the archive, which kelf-0.json names")
+    inputs, outputs = _tensors(name, tables["neff.json"], definitions[0][1].var if definitions else {})
+    return Neff(
+        path=name,
+        bytes=size_bytes,
+        package_version=header.package_version,
+        version=header.version,
+        name=header.name,
+        uuid=header.uuid,
+        hash=header.hash,
+        feature_bits=header.feature_bits,
+        target=info.target or (TARGETS.get(kelf.target, kelf.target) if kelf.target else None),
+        architecture=kelf.target,
+        lnc=header.lnc,
+        compiler_version=info.tool_version,
+        inputs=inputs,
+        outputs=outputs,
+        engines=_engines(definitions, {member.name: member.bytes for member in members}),
+        queues=_queues(definitions),
+        members=tuple(members),
+        hlo_mac_count=stats.mac_count if stats.mac_count and stats.mac_count > 0 else None,
+        simulated=any(member.name == PROGRAM_MEMBER for member in members),
+    )
+
+
+def _tensors(
+    name: str, graph: _Tvm, variables: dict[str, _Variable]
+) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
+    """Inputs and outputs in order. A logical core of two lists each output once per physical core: the first one counts."""
+
+    def tensor(label: str, entry: int) -> TensorInfo:
+        shape, dtype = tuple(graph.attrs.shape[1][entry]), graph.attrs.dltype[1][entry]
+        dtype = DTYPES.get(dtype, dtype)
+        element_bytes = DTYPE_BYTES.get(dtype)
+        declared = variables.get(label, _Variable()).size
+        return TensorInfo(
+            label, shape, dtype, declared if declared is not None else element_bytes and prod(shape) * element_bytes
+        )
+
+    try:
+        inputs = tuple(tensor(graph.nodes[node].name, graph.node_row_ptr[node]) for node in graph.arg_nodes)
+        outputs: dict[str, TensorInfo] = {}
+        for node, index, *_ in graph.heads:
+            label = graph.nodes[node].output_names[index]
+            outputs.setdefault(label, tensor(label, graph.node_row_ptr[node] + index))
+    except (IndexError, ValueError):
+        raise ParseError(name, None, "member neff.json: an index points outside of its table") from None
+    return inputs, tuple(outputs.values())
+
+
+def _engines(definitions: list[tuple[str, _Definition]], sizes: Mapping[str, int]) -> dict[str, EngineProgram]:
+    """Engines whose streams are all there and made of whole slots; another encoding is left out, not divided."""
+    engines = {}
+    for engine, field in ENGINE_FIELDS.items():
+        streams = [(path, getattr(definition, field)) for path, definition in definitions]
+        counts = [sizes.get(f"{path.rpartition('/')[0]}/{stream}") for path, stream in streams if stream]
+        known = [count for count in counts if count is not None and count % INSTRUCTION_BYTES == 0]
+        if known and len(known) == len(counts):
+            engines[engine] = EngineProgram(sum(known) // INSTRUCTION_BYTES)
+    return engines
+
+
+def _queues(definitions: list[tuple[str, _Definition]]) -> tuple[Queue, ...]:
+    return tuple(
+        Queue(name, queue.type, queue.owner, queue.num_queues, core)
+        for core, (_, definition) in enumerate(definitions)
+        for name, queue in definition.dma_queue.items()
+    )
