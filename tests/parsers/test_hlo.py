@@ -1,0 +1,73 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from parsers.errors import ParseError
+from parsers.hlo import portable, read_hlo
+
+INT_MAX = 2**31 - 1
+
+
+def lowered(function, *shapes):
+    arguments = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
+    return jax.jit(function, keep_unused=True).lower(*arguments).compiler_ir("hlo").as_serialized_hlo_module_proto()
+
+
+def gated(x, w):
+    return jax.nn.silu(x @ w) * 2.5
+
+
+def test_a_module_is_read_with_its_shapes_calls_and_constants():
+    module = read_hlo(lowered(gated, ((4, 8), "float32"), ((8, 16), "float32")))
+    instructions = [i for c in module.computations.values() for i in c.instructions]
+    dot = next(i for i in instructions if i.opcode == "dot")
+    assert dot.shape.dimensions == (4, 16) and dot.shape.dtype == "float32"
+    assert dot.dot.lhs_contracting == (1,) and dot.dot.rhs_contracting == (0,)
+    constants = {np.frombuffer(i.literal, "<f4").item() for i in instructions if i.opcode == "constant"}
+    assert constants == {1.0, 2.5}
+    assert any(i.opcode == "call" and i.calls for i in instructions)
+
+
+def test_macs_count_batched_products_and_called_computations():
+    def batched(a, b):
+        return jax.jit(lambda x, y: jnp.einsum("bmk,bkn->bmn", x, y))(a, b)
+
+    assert read_hlo(lowered(batched, ((3, 4, 5), "float32"), ((3, 5, 7), "float32"))).mac_count == 3 * 4 * 5 * 7
+
+
+def test_portable_ids_fit_32_bits_and_every_reference_follows():
+    module = read_hlo(portable(lowered(gated, ((4, 8), "float32"), ((8, 16), "float32")), "gated"))
+    ids = [i.id for c in module.computations.values() for i in c.instructions]
+    assert module.name == "gated"
+    assert sorted(ids) == list(range(1, len(ids) + 1))
+    assert max(ids) <= INT_MAX
+
+
+def test_xla_reads_a_portable_module_as_the_same_program():
+    xla = pytest.importorskip("jaxlib._hlo").HloModule
+    data = lowered(gated, ((4, 8), "float32"), ((8, 16), "float32"))
+
+    def text(proto):
+        lines = xla.from_serialized_hlo_module_proto(proto).to_string().splitlines()
+        return [line.split(", metadata=")[0] for line in lines if " = " in line]
+
+    assert len(text(data)) > 5
+    assert text(portable(data, "gated")) == text(data)
+
+
+def test_no_source_location_remains():
+    data = portable(lowered(gated, ((4, 8), "float32"), ((8, 16), "float32")), "gated")
+    assert b"test_hlo.py" not in data and b".py" not in data
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff" * 40, b"not a module"])
+def test_other_bytes_are_refused_with_the_file_named(data):
+    with pytest.raises(ParseError, match="some.hlo: not an HLO module"):
+        read_hlo(data, "some.hlo")
+
+
+def test_a_truncated_module_is_refused():
+    data = lowered(gated, ((4, 8), "float32"), ((8, 16), "float32"))
+    with pytest.raises(ParseError):
+        read_hlo(data[: len(data) // 2])
