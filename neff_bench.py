@@ -22,6 +22,9 @@ COMMANDS = {
     "generate": Lazy("stage1_generate.cli", "generate", "Build the NEFFs of a shapes file, on any CPU host."),
     "profile": Lazy("stage2_profile.cli", "profile", "Profile built NEFFs and print where the time goes."),
     "inspect": Lazy("parsers.cli", "inspect", "Show what is in a NEFF, an NTFF or a profile JSON."),
+    "install-benchmarks": Lazy(
+        "install_benchmarks.cli", "install_benchmarks", "Write a benchmarks/ directory into a checkout of nki-library."
+    ),
 }
 ALIASES = {"generate-neffs": "generate", "profile-neffs": "profile"}
 

@@ -1,0 +1,42 @@
+"""The command `neff-bench install-benchmarks`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("install-benchmarks")
+@click.argument(
+    "checkout", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="PATH_TO_NKI_LIBRARY"
+)
+@click.option("--remove", is_flag=True, help="Remove what an earlier call wrote, and nothing else.")
+@click.option("--link", is_flag=True, help="Link to this project's files instead of copying them.")
+@click.option("--allow-dirty", is_flag=True, help="Go on when the checkout has uncommitted changes.")
+def install_benchmarks(checkout: Path, remove: bool, link: bool, allow_dirty: bool) -> None:
+    """Write a benchmarks/ directory into a checkout of nki-library.
+
+    \b
+    neff-bench install-benchmarks ~/nki-library
+    cd ~/nki-library
+    python benchmarks/mlp/benchmark_mlp_step1_generate_neff.py
+    python benchmarks/mlp/benchmark_mlp_step2_profile.py
+    neff-bench install-benchmarks ~/nki-library --remove
+    """
+    from install_benchmarks.errors import InstallError
+    from install_benchmarks.install import install
+    from install_benchmarks.install import remove as remove_installed
+
+    try:
+        if remove:
+            click.echo(f"removed {remove_installed(checkout)} files from {checkout / 'benchmarks'}", err=True)
+        else:
+            target = install(checkout, link=link, allow_dirty=allow_dirty)
+            click.echo(f"wrote {target}; its README.md says how to run it", err=True)
+    except InstallError as error:
+        click.echo(f"error: {error}", err=True)
+        raise SystemExit(1) from None
+    except OSError as error:
+        click.echo(f"error: {error.filename or checkout}: {error.strerror}", err=True)
+        raise SystemExit(1) from None
