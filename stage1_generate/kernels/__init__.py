@@ -1,0 +1,28 @@
+"""The kernels: `<name>.py` declares one (`KERNEL`), `<name>_nki.py` and `<name>_xla.py` are our own implementations of it."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stage1_generate.kernel import Kernel
+
+FOLDER = Path(__file__).parent
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Names of all declared kernels, sorted."""
+    stems = (path.stem for path in FOLDER.glob("*.py"))
+    return tuple(sorted(stem for stem in stems if not stem.endswith(("_nki", "_xla")) and not stem.startswith("_")))
+
+
+def load(name: str) -> Kernel:
+    """The declaration of a kernel in `names()`. Raises `KeyError` for any other name."""
+    if name not in names():
+        raise KeyError(name)
+    kernel: Kernel = import_module(f"{__name__}.{name}").KERNEL
+    return kernel

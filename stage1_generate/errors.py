@@ -1,0 +1,31 @@
+"""What can go wrong in stage 1.
+
+GenerateError
+├── ShapesError      the shapes file: names file, line, key, what was found and what is allowed
+├── ToolchainError   what was asked for needs a toolchain or a checkout that is not here
+└── BuildError       one case cannot be built; its text becomes the reason of a failed bundle
+"""
+
+from __future__ import annotations
+
+
+class GenerateError(Exception):
+    """Base of everything that this room raises; its text is one line for the user."""
+
+
+class ShapesError(GenerateError):
+    """`file:line: key: found ..., allowed: ...`"""
+
+    def __init__(self, file: str, line: int | None, what: str) -> None:
+        super().__init__(f"{file}:{line}: {what}" if line is not None else f"{file}: {what}")
+        self.file = file
+        self.line = line
+        self.what = what
+
+
+class ToolchainError(GenerateError):
+    """A toolchain, package or checkout that was asked for is absent."""
+
+
+class BuildError(GenerateError):
+    """One case cannot be built."""

@@ -1,0 +1,19 @@
+"""out[M, N] = lhs[M, K] @ rhs[K, N]"""
+
+from stage1_generate.kernel import Implementation, Kernel, Tensor
+
+KERNEL = Kernel(
+    name="matmul",
+    dims=("M", "K", "N"),
+    inputs=lambda d, dtype: (
+        Tensor("lhs", (d.M, d.K), dtype),
+        Tensor("rhs", (d.K, d.N), dtype, scale=d.K**-0.5),
+    ),
+    outputs=lambda d, dtype: (Tensor("out", (d.M, d.N), dtype),),
+    reference=lambda d, t: (t["lhs"] @ t["rhs"],),
+    model_flops=lambda d: 2 * d.M * d.K * d.N,
+    implementations={
+        "nki": Implementation("nki", "stage1_generate.kernels.matmul_nki:matmul"),
+        "xla": Implementation("xla", "stage1_generate.kernels.matmul_xla:matmul", needs=("jax",)),
+    },
+)
