@@ -1,0 +1,179 @@
+"""Run a program on numpy inputs.
+
+The instructions of a core run in program order; the two cores of a logical core take turns, and hand over only where
+they meet (`sendrecv`, `core_barrier`), so that a run is the same every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.dtypes import INTEGERS, numpy_dtype, to_float32
+from simulator.errors import ExecutionError
+from simulator.operations import OPERATIONS
+from simulator.operations.memory import UNWRITTEN_INT32, Memory
+from simulator.operations.operands import Operands, Registers
+from simulator.program import Instruction, Program
+
+_MEETINGS = ("sendrecv", "core_barrier")
+
+
+def execute(
+    program: Program, inputs: Mapping[str, np.ndarray], warnings: list[str] | None = None
+) -> dict[str, np.ndarray]:
+    """Outputs by name, each in its buffer's shape and numpy dtype (see `simulator.dtypes`).
+
+    `inputs`: arrays by input name; their size and dtype must be the buffer's (raw uint8 bytes of the same length are
+    accepted too); a missing input is zero. `warnings`: receives a line for each output that holds values which no
+    instruction wrote, or NaN although no input does.
+    Raises ExecutionError for an input that does not fit, an operation that is not modelled, an address outside its
+    buffer, cores that wait for each other for ever, and an output that nothing wrote.
+    """
+    memory = Memory(program)
+    _place_inputs(program, inputs, memory)
+    with np.errstate(all="ignore"):
+        _run(program, memory)
+        notes = _check_outputs(program, inputs, memory)
+    if warnings is not None:
+        warnings.extend(notes)
+    return {program.buffers[index].name: memory.array(index) for index in program.outputs}
+
+
+def _place_inputs(program: Program, inputs: Mapping[str, np.ndarray], memory: Memory) -> None:
+    expected = {program.buffers[index].name: index for index in program.inputs}
+    for name, array in inputs.items():
+        if name not in expected:
+            raise ExecutionError(f"no input {name!r}; the program has {', '.join(expected) or 'none'}")
+        buffer = program.buffers[expected[name]]
+        dtype = numpy_dtype(buffer.dtype)
+        size = int(np.prod(buffer.shape, dtype=np.int64)) * dtype.itemsize
+        if array.nbytes != size:
+            raise ExecutionError(
+                f"input {name!r} has {array.nbytes} bytes, expected {size} ({list(buffer.shape)} {buffer.dtype})"
+            )
+        if array.dtype not in (dtype, np.uint8):
+            raise ExecutionError(f"input {name!r} is {array.dtype}, expected {buffer.dtype}")
+        memory.fill(expected[name], array)
+
+
+@dataclass
+class _Core:
+    """One instruction list and how far it has run."""
+
+    number: int
+    instructions: tuple[Instruction, ...]
+    registers: Registers
+    at: int = 0
+
+    @property
+    def waiting(self) -> Instruction | None:
+        return self.instructions[self.at] if self.at < len(self.instructions) else None
+
+
+def _run(program: Program, memory: Memory) -> None:
+    cores = [_Core(number, instructions, Registers()) for number, instructions in enumerate(program.cores)]
+    while True:
+        for core in cores:
+            _run_until_meeting(program, core, memory)
+        waiting = [core for core in cores if core.waiting is not None]
+        if not waiting:
+            return
+        _meet(program, cores, memory)
+        for core in cores:
+            instruction = core.waiting
+            if instruction is not None:
+                memory.release(instruction)
+            core.at += 1
+
+
+def _run_until_meeting(program: Program, core: _Core, memory: Memory) -> None:
+    instructions = core.instructions
+    while core.at < len(instructions):
+        instruction = instructions[core.at]
+        if instruction.op in _MEETINGS:
+            return
+        operation = OPERATIONS.get(instruction.op)
+        if operation is None:
+            raise ExecutionError(f"operation {instruction.op!r} is not modelled", _source(program, instruction))
+        try:
+            operation(Operands(instruction, memory, core.registers, program.target))
+        except ExecutionError as error:
+            raise ExecutionError(error.what, _source(program, instruction)) from None
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            what = f"{instruction.op}: operands or attributes do not fit ({type(error).__name__}: {error})"
+            raise ExecutionError(what, _source(program, instruction)) from error
+        memory.release(instruction)
+        core.at += 1
+
+
+def _meet(program: Program, cores: list[_Core], memory: Memory) -> None:
+    """All cores stand at a meeting or at their end: exchange, or report that they wait for ever."""
+    instructions = [core.waiting for core in cores]
+    described = "; ".join(
+        f"core {core.number} {_describe(program, instruction)}"
+        for core, instruction in zip(cores, instructions, strict=True)
+    )
+    met = [instruction for instruction in instructions if instruction is not None]
+    meetings = {(instruction.op, instruction.attributes.get("sync")) for instruction in met}
+    if len(met) < len(cores) or len(meetings) > 1:
+        raise ExecutionError(f"the cores wait for ever: {described}", _source(program, met[0]))
+    if met[0].op != "sendrecv":
+        return
+    received = []
+    for core, instruction in zip(cores, met, strict=True):
+        rank = instruction.attributes.get("recv_from_rank", 1 - core.number)
+        if not 0 <= rank < len(cores):
+            raise ExecutionError(f"sendrecv from rank {rank} of {len(cores)}", _source(program, instruction))
+        received.append(memory.read(met[rank].reads["src"]).copy())
+    for instruction, values in zip(met, received, strict=True):
+        target = instruction.writes["dst"]
+        if values.shape != target.shape or values.dtype != numpy_dtype(target.dtype):
+            raise ExecutionError(f"sendrecv operands differ: {described}", _source(program, instruction))
+        memory.write(target, values)
+
+
+def _describe(program: Program, instruction: Instruction | None) -> str:
+    if instruction is None:
+        return "has ended"
+    return f"at {instruction.op} ({_source(program, instruction) or 'unknown line'})"
+
+
+def _source(program: Program, instruction: Instruction) -> str | None:
+    return program.sources[instruction.source] or None
+
+
+def _check_outputs(program: Program, inputs: Mapping[str, np.ndarray], memory: Memory) -> list[str]:
+    notes = []
+    nan_given = any(_has_nan(array) for array in inputs.values())
+    for index in program.outputs:
+        buffer = program.buffers[index]
+        written = memory.written(index)
+        if written is not None and not written.any():
+            raise ExecutionError(
+                f"output {buffer.name!r} is never written", program.sources[buffer.source] or program.name
+            )
+        if written is not None and not written.all():
+            count = written.size - int(np.count_nonzero(written))
+            notes.append(f"output {buffer.name!r}: {count} of {written.size} bytes are never written")
+            continue
+        suspect = _suspects(memory.array(index), buffer.dtype)
+        if suspect and not nan_given:
+            notes.append(
+                f"output {buffer.name!r}: {suspect} of {memory.array(index).size} elements are "
+                + ("NaN, although no input is: " if buffer.dtype not in INTEGERS else "the mark of unwritten memory: ")
+                + "memory read before it was written, or arithmetic without a result"
+            )
+    return notes
+
+
+def _suspects(array: np.ndarray, dtype: str) -> int:
+    if dtype in ("int32", "uint32"):
+        return int(np.count_nonzero(array == UNWRITTEN_INT32))
+    return 0 if dtype in INTEGERS else int(np.count_nonzero(np.isnan(to_float32(array))))
+
+
+def _has_nan(array: np.ndarray) -> bool:
+    return array.dtype.kind not in "iub" and bool(np.isnan(to_float32(array)).any())

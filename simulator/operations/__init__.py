@@ -1,0 +1,17 @@
+"""What each instruction does to memory: a table from its name to a function of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from simulator.operations import activation, dma, elementwise, matmul, reduction
+from simulator.operations.operands import Operands
+
+Operation = Callable[[Operands], None]
+
+_FAMILIES = (activation, dma, elementwise, matmul, reduction)
+
+OPERATIONS: Mapping[str, Operation] = MappingProxyType(
+    {name: function for family in _FAMILIES for name, function in family.OPERATIONS.items()}
+)

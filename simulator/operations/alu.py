@@ -1,0 +1,164 @@
+"""The operators that vector instructions are programmed with (`op`, `op0`, `reduce_op`...).
+
+Arithmetic operators take float32 (or, where the documentation says so, 32-bit integers); bit operators take integers
+as bit patterns. Comparisons and logic give 1 or 0. Names: AWS Neuron SDK, "Supported Math Operators for NKI ISA".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from simulator.errors import ExecutionError
+
+Binary = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Unary = Callable[[np.ndarray], np.ndarray]
+
+_ALIASES = {
+    "max": "maximum",
+    "min": "minimum",
+    "mult": "multiply",
+    "mul": "multiply",
+    "sub": "subtract",
+    "pow": "power",
+    "divide": "divide",
+    "is_equal": "equal",
+    "is_gt": "greater",
+    "is_ge": "greater_equal",
+    "is_lt": "less",
+    "is_le": "less_equal",
+    "bitwise_not": "invert",
+    "bitwise_invert": "invert",
+    "logical_shift_left": "left_shift",
+    "arith_shift_left": "left_shift",
+    "bitwise_left_shift": "left_shift",
+    "logical_shift_right": "right_shift",
+    "bitwise_right_shift": "right_shift",
+    "absolute": "abs",
+    "square_root_reciprocal": "rsqrt",
+}
+
+
+def _truth(function: Callable[..., np.ndarray]) -> Binary:
+    def compare(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return function(a, b).astype(np.result_type(a, b))
+
+    return compare
+
+
+def _shift(function: Callable[..., np.ndarray]) -> Binary:
+    """Logical shifts: bits that leave are lost, zeros enter; a shift by the width or more leaves zero."""
+
+    def shift(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        unsigned = np.dtype(f"u{a.dtype.itemsize}")
+        amount = np.asarray(b).astype(unsigned)
+        shifted = function(a.view(unsigned), amount).astype(unsigned)
+        return np.where(amount < 8 * unsigned.itemsize, shifted, unsigned.type(0)).view(a.dtype)
+
+    return shift
+
+
+_ARITHMETIC: dict[str, Binary] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "equal": _truth(np.equal),
+    "not_equal": _truth(np.not_equal),
+    "greater_equal": _truth(np.greater_equal),
+    "greater": _truth(np.greater),
+    "less_equal": _truth(np.less_equal),
+    "less": _truth(np.less),
+    "logical_and": _truth(np.logical_and),
+    "logical_or": _truth(np.logical_or),
+    "logical_xor": _truth(np.logical_xor),
+    "power": np.power,
+    "abs_max": lambda a, b: np.maximum(np.abs(a), np.abs(b)),
+    "abs_min": lambda a, b: np.minimum(np.abs(a), np.abs(b)),
+    "bypass": lambda a, b: a,
+}
+
+_BITS: dict[str, Binary] = {
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "left_shift": _shift(np.left_shift),
+    "right_shift": _shift(np.right_shift),
+}
+
+_UNARY: dict[str, Unary] = {
+    "abs": np.abs,
+    "square": np.square,
+    "relu": lambda a: np.maximum(a, a.dtype.type(0)),
+    "rsqrt": lambda a: np.float32(1) / np.sqrt(a),
+    "reciprocal": lambda a: np.float32(1) / a,
+    "sqrt": np.sqrt,
+    "invert": np.invert,
+}
+
+_REDUCTIONS = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+}
+
+
+def operator_name(op: str) -> str:
+    return _ALIASES.get(op, op)
+
+
+def is_unary(op: str) -> bool:
+    return operator_name(op) in _UNARY
+
+
+def is_bitwise(op: str) -> bool:
+    """Whether the operator works on bit patterns of integers."""
+    return operator_name(op) in _BITS or operator_name(op) == "invert"
+
+
+def binary(op: str) -> Binary:
+    """The function of a two-operand operator. Raises ExecutionError for one that is not modelled."""
+    name = operator_name(op)
+    found = _ARITHMETIC.get(name) or _BITS.get(name)
+    if found is None:
+        raise ExecutionError(f"operator {op!r} is not modelled")
+    return found
+
+
+def unary(op: str) -> Unary:
+    """The function of a one-operand operator. Raises ExecutionError for one that is not modelled."""
+    found = _UNARY.get(operator_name(op))
+    if found is None:
+        raise ExecutionError(f"operator {op!r} is not modelled")
+    return found
+
+
+def reduce(op: str, values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """A reduction over axes, kept as size one. Raises ExecutionError for an operator that does not reduce."""
+    name = operator_name(op)
+    if name == "subtract":
+        return _reduce_subtract(values, axes)
+    if name in ("average", "avg"):
+        return np.mean(values, axis=axes, keepdims=True, dtype=np.float32)
+    if name in ("abs_max", "abs_min"):
+        name, values = {"abs_max": "maximum", "abs_min": "minimum"}[name], np.abs(values)
+    found = _REDUCTIONS.get(name)
+    if found is None:
+        raise ExecutionError(f"{op!r} is not a reduction that is modelled")
+    return found.reduce(values, axis=axes, keepdims=True).astype(values.dtype)
+
+
+def _reduce_subtract(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """first - second - third..., in memory order: twice the first less the sum of all."""
+    first = values[tuple(slice(0, 1) if axis in axes else slice(None) for axis in range(values.ndim))]
+    return first - (np.add.reduce(values, axis=axes, keepdims=True) - first)

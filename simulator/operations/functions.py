@@ -1,0 +1,149 @@
+"""Activation functions on float32 arrays. Names and meanings: AWS Neuron SDK, "Supported Activation Functions".
+
+Hardware approximates them with piecewise polynomials; here they are exact to a few float32 ulp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from simulator.errors import ExecutionError
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+_ONE = np.float32(1)
+_HALF = np.float32(0.5)
+_SQRT_HALF = np.float32(0.7071067811865476)
+_TWO_OVER_SQRT_PI = np.float32(1.1283791670955126)
+_INV_SQRT_TWO_PI = np.float32(0.3989422804014327)
+_GELU_TANH_SCALE = np.float32(0.7978845608028654)
+_GELU_TANH_CUBIC = np.float32(0.044715)
+_GELU_SIGMOID_SCALE = np.float32(1.702)
+
+# Rational minimax approximation of erf on [-4, 4], float32: Eigen, unsupported/Eigen/src/SpecialFunctions (erf_impl).
+_ERF_NUMERATOR = (
+    -2.72614225801306e-10,
+    2.77068142495902e-08,
+    -2.10102402082508e-06,
+    -5.69250639462346e-05,
+    -7.34990630326855e-04,
+    -2.95459980854025e-03,
+    -1.60960333262415e-02,
+)
+_ERF_DENOMINATOR = (
+    -1.45660718464996e-05,
+    -2.13374055278905e-04,
+    -1.68282697438203e-03,
+    -7.37332916720468e-03,
+    -1.42647390514189e-02,
+)
+
+
+def _polynomial(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
+    result = np.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        result *= x
+        result += np.float32(coefficient)
+    return result
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    clamped = np.clip(x, np.float32(-4), np.float32(4))
+    square = clamped * clamped
+    return clamped * _polynomial(square, _ERF_NUMERATOR) / _polynomial(square, _ERF_DENOMINATOR)
+
+
+def erf_dx(x: np.ndarray) -> np.ndarray:
+    return _TWO_OVER_SQRT_PI * np.exp(-x * x)
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return _ONE / (_ONE + np.exp(-x))
+
+
+def silu(x: np.ndarray) -> np.ndarray:
+    return x * sigmoid(x)
+
+
+def silu_dx(x: np.ndarray) -> np.ndarray:
+    s = sigmoid(x)
+    return s * (_ONE + x * (_ONE - s))
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    return _HALF * x * (_ONE + erf(x * _SQRT_HALF))
+
+
+def gelu_dx(x: np.ndarray) -> np.ndarray:
+    return _HALF * (_ONE + erf(x * _SQRT_HALF)) + x * _INV_SQRT_TWO_PI * np.exp(-_HALF * x * x)
+
+
+def gelu_apprx_tanh(x: np.ndarray) -> np.ndarray:
+    return _HALF * x * (_ONE + np.tanh(_GELU_TANH_SCALE * (x + _GELU_TANH_CUBIC * x * x * x)))
+
+
+def gelu_apprx_sigmoid(x: np.ndarray) -> np.ndarray:
+    return x * sigmoid(_GELU_SIGMOID_SCALE * x)
+
+
+def gelu_apprx_sigmoid_dx(x: np.ndarray) -> np.ndarray:
+    s = sigmoid(_GELU_SIGMOID_SCALE * x)
+    return s * (_ONE + _GELU_SIGMOID_SCALE * x * (_ONE - s))
+
+
+def softplus(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def mish(x: np.ndarray) -> np.ndarray:
+    return x * np.tanh(softplus(x))
+
+
+def sin(x: np.ndarray) -> np.ndarray:
+    """Sine on [-pi, pi]. Outside, the engine extrapolates a polynomial that is not published: NaN here."""
+    return np.where(np.abs(x) <= np.float32(np.pi), np.sin(x), np.float32(np.nan))
+
+
+FUNCTIONS: dict[str, Function] = {
+    "copy": lambda x: x,
+    "identity": lambda x: x,
+    "square": np.square,
+    "sigmoid": sigmoid,
+    "relu": lambda x: np.maximum(x, np.float32(0)),
+    "gelu": gelu,
+    "gelu_dx": gelu_dx,
+    "gelu_apprx_tanh": gelu_apprx_tanh,
+    "gelu_apprx_sigmoid": gelu_apprx_sigmoid,
+    "gelu_apprx_sigmoid_dx": gelu_apprx_sigmoid_dx,
+    "silu": silu,
+    "silu_dx": silu_dx,
+    "tanh": np.tanh,
+    "softplus": softplus,
+    "mish": mish,
+    "erf": erf,
+    "erf_dx": erf_dx,
+    "exp": np.exp,
+    "log": np.log,
+    "sin": sin,
+    "arctan": np.arctan,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: _ONE / np.sqrt(x),
+    "reciprocal": lambda x: _ONE / x,
+    "sign": np.sign,
+    "abs": np.abs,
+}
+
+
+def activation_function(op: str) -> Function:
+    """The function of an activation name. Raises ExecutionError for one that is not modelled."""
+    found = FUNCTIONS.get(op)
+    if found is None:
+        raise ExecutionError(f"activation function {op!r} is not modelled")
+    return found
+
+
+def prelu(x: np.ndarray, slope: np.ndarray | np.float32) -> np.ndarray:
+    """x where positive, slope * x elsewhere."""
+    return np.where(x > 0, x, slope * x)
