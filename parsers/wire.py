@@ -1,0 +1,77 @@
+"""The protobuf wire format, as much of it as a message without a published schema needs (protobuf.dev, encoding)."""
+
+from __future__ import annotations
+
+from parsers.errors import ParseError
+
+FIELDS_MAX = 250_000
+"""For one file, nested messages included: a trace has a few thousand; more would only burn time."""
+
+
+class Budget:
+    """How many fields may still be read from one file."""
+
+    def __init__(self, fields: int = FIELDS_MAX) -> None:
+        self.fields = fields
+
+
+class Message:
+    """One message, decoded to its fields by number; nested ones are decoded when asked for.
+
+    `base`: offset of the message in the file `name`, for errors. Raises ParseError for bytes that are no message.
+    """
+
+    def __init__(self, name: str, view: memoryview, base: int, budget: Budget) -> None:
+        self._name, self._base, self._budget = name, base, budget
+        self._integers: dict[int, list[int]] = {}
+        self._views: dict[int, list[tuple[int, memoryview]]] = {}
+        at, end = 0, len(view)
+        while at < end:
+            start = at
+            key, at = self._varint(view, at)
+            number, kind = key >> 3, key & 7
+            if kind == 0:
+                value, at = self._varint(view, at)
+                self._integers.setdefault(number, []).append(value)
+            elif kind == 2:
+                length, at = self._varint(view, at)
+                self._views.setdefault(number, []).append((at, view[at : at + length]))
+                at += length
+            elif kind in (1, 5):
+                at += 8 if kind == 1 else 4
+            else:
+                raise ParseError(name, base + start, f"field {number} has wire type {kind}: the metadata is damaged")
+            if at > end or number == 0:
+                raise ParseError(name, base + start, f"field {number} runs past the end of its message: the metadata is damaged")
+            budget.fields -= 1
+            if budget.fields < 0:
+                raise ParseError(name, base + start, f"more than {FIELDS_MAX} metadata fields")
+
+    def _varint(self, view: memoryview, at: int) -> tuple[int, int]:
+        value = 0
+        for shift in range(0, 70, 7):
+            if at + shift // 7 >= len(view):
+                break
+            byte = view[at + shift // 7]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value & 0xFFFF_FFFF_FFFF_FFFF, at + shift // 7 + 1
+        raise ParseError(self._name, self._base + at, "a number without an end: the metadata is damaged")
+
+    def integer(self, number: int, default: int = 0) -> int:
+        """The last value, as protobuf reads a repeated scalar; absent means zero there."""
+        return self._integers.get(number, [default])[-1]
+
+    def has(self, number: int) -> bool:
+        return number in self._integers or number in self._views
+
+    def view(self, number: int) -> memoryview | None:
+        found = self._views.get(number)
+        return found[-1][1] if found else None
+
+    def text(self, number: int) -> str | None:
+        found = self.view(number)
+        return None if found is None else bytes(found[:65536]).decode("utf-8", "backslashreplace")
+
+    def messages(self, number: int) -> list[Message]:
+        return [Message(self._name, view, self._base + at, self._budget) for at, view in self._views.get(number, [])]
