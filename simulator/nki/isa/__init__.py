@@ -1,0 +1,34 @@
+"""`nki.isa`: each function checks its operands and records one instruction under its own name."""
+
+from simulator.nki.errors import NkiValidationError
+from simulator.nki.isa.dma import dma_compute, dma_copy, dma_transpose
+from simulator.nki.isa.elementwise import memset, tensor_copy, tensor_scalar, tensor_tensor
+from simulator.nki.isa.enums import (
+    dge_mode,
+    dma_engine,
+    engine,
+    get_nc_sub_version,
+    get_nc_version,
+    gpsimd_engine,
+    matmul_perf_mode,
+    nc_version,
+    oob_mode,
+    reduce_cmd,
+    scalar_engine,
+    tensor_engine,
+    unknown_engine,
+    vector_engine,
+)
+from simulator.nki.isa.scalar_engine import activation, activation_reduce
+from simulator.nki.isa.sync import (
+    core_barrier,
+    register_alloc,
+    register_load,
+    register_move,
+    register_store,
+    sendrecv,
+)
+from simulator.nki.isa.tensor_engine import nc_matmul, nc_transpose
+from simulator.nki.tensor import NkiTensor, VirtualRegister
+
+__all__ = [name for name in dir() if not name.startswith("_")]

@@ -1,0 +1,47 @@
+"""`nki.jit`: a kernel that can be launched on a grid, or called by another kernel."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from simulator.nki.errors import KernelError
+from simulator.nki.recorder import is_recording
+
+
+class Kernel:
+    """A decorated kernel. Inside another kernel a call runs its body; `kernel[lnc]` fixes the number of cores."""
+
+    def __init__(self, function: Callable[..., Any], lnc: int = 1, options: dict[str, Any] | None = None) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.func = function
+        self.lnc = lnc
+        self.options = options or {}
+
+    def __getitem__(self, grid: Any) -> Kernel:
+        sizes = grid if isinstance(grid, tuple) else (grid,)
+        lnc = 1
+        for size in sizes:
+            lnc *= int(size)
+        return Kernel(self.function, lnc, self.options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if is_recording():
+            return self.function(*args, **kwargs)
+        raise KernelError(f"{self.function.__name__}: launch it with nki.simulate, or compile it with neuron-sim")
+
+
+def jit(function: Any = None, **options: Any) -> Any:
+    """Decorator; `@nki.jit` and `@nki.jit(mode=...)`."""
+    if function is None:
+        return functools.partial(jit, **options)
+    if isinstance(function, Kernel):
+        return function
+    return Kernel(function, options=options)
+
+
+def body(kernel: Any) -> Callable[..., Any]:
+    """The Python function of a kernel, decorated or not."""
+    return kernel.function if isinstance(kernel, Kernel) else kernel

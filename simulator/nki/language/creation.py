@@ -1,0 +1,121 @@
+"""Tensors: allocation of SBUF, PSUM and HBM."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from simulator.dtypes import SIZE_BYTES
+from simulator.nki import views
+from simulator.nki.dtypes import dtype_of
+from simulator.nki.language import regions
+from simulator.nki.language.regions import MemoryRegion
+from simulator.nki.recorder import Recorder, Storage, invalid, recorder
+from simulator.nki.tensor import NkiTensor
+from simulator.program import Kind
+
+_MEMORY = {
+    MemoryRegion.sbuf: "sbuf",
+    MemoryRegion.psum: "psum",
+    MemoryRegion.private_hbm: "hbm",
+    MemoryRegion.shared_hbm: "hbm",
+}
+
+
+def ndarray(
+    shape: Any, dtype: Any, buffer: Any = regions.sbuf, name: str | None = "", address: tuple[int, int] | None = None
+) -> NkiTensor:
+    """A new, uninitialised tensor. `address`: (partition, byte offset inside it) where the kernel places it."""
+    now = recorder()
+    if type(shape) is not tuple:
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    region = buffer if type(buffer) is MemoryRegion else _region(buffer)
+    try:
+        kind = dtype_of(dtype)
+        elements = prod(shape)
+    except TypeError:
+        raise invalid(f"shape {shape!r} is not made of whole numbers") from None
+    if elements < 1 or not shape or min(shape) < 1:
+        raise invalid(f"shape {list(shape)} has an empty dimension")
+    if region is MemoryRegion.shared_hbm:
+        storage = _shared(now, shape, kind, name or "")
+    else:
+        source = now.source()
+        storage = allocate(now, shape, kind, region, name or "", "internal", now.core, source)
+        if storage.memory != "hbm":
+            _check_tile(storage, address)
+    return whole(storage)
+
+
+def allocate(
+    now: Recorder,
+    shape: tuple[int, ...],
+    dtype: str,
+    region: MemoryRegion,
+    name: str,
+    kind: Kind,
+    core: int | None,
+    source: int,
+) -> Storage:
+    """Enter an allocation in the recorder's table."""
+    storage = Storage()
+    storage.name = name
+    storage.region = region
+    storage.memory = _MEMORY[region]  # type: ignore[assignment]
+    storage.shape = shape
+    storage.dtype = dtype
+    storage.itemsize = SIZE_BYTES[dtype]
+    storage.size = prod(shape)
+    storage.free = storage.size if storage.memory == "hbm" else storage.size // shape[0]
+    storage.kind = kind
+    storage.core = core
+    storage.data = b""
+    storage.address = None
+    storage.source = source
+    return now.add(storage)
+
+
+def whole(storage: Storage) -> NkiTensor:
+    """The view of all of an allocation."""
+    return NkiTensor(storage, 0, storage.shape, views.row_major(storage.shape), storage.dtype)
+
+
+def _shared(now: Recorder, shape: tuple[int, ...], dtype: str, name: str) -> Storage:
+    """HBM that both cores see: the same name (or line), shape and dtype the n-th time is the same tensor."""
+    source = now.source()
+    call = (name or source, shape, dtype)
+    count = now.shared_count.get(call, 0)
+    now.shared_count[call] = count + 1
+    key = (call, count)
+    storage = now.shared.get(key)
+    if storage is None:
+        storage = allocate(now, shape, dtype, MemoryRegion.shared_hbm, name, "internal", None, source)
+        now.shared[key] = storage
+    return storage
+
+
+def _region(buffer: Any) -> MemoryRegion:
+    try:
+        return regions.region_of(buffer)
+    except (KeyError, ValueError):
+        raise invalid(f"unknown buffer {buffer!r}; known: nl.sbuf, nl.psum, nl.shared_hbm, nl.private_hbm") from None
+
+
+def _check_tile(storage: Storage, address: tuple[int, int] | None) -> None:
+    if storage.shape[0] > regions.PARTITIONS:
+        raise invalid(f"{storage.memory} tensor {list(storage.shape)} has {storage.shape[0]} partitions; at most 128")
+    used = storage.free * storage.itemsize
+    if storage.memory == "psum":
+        limit = regions.PSUM_BANKS * regions.PSUM_BANK_BYTES
+    else:
+        limit = regions.tile_size.sbuf_fmax_bytes
+    if address is not None:
+        partition, storage.address = address
+        if partition + storage.shape[0] > regions.PARTITIONS:
+            raise invalid(f"address {address} puts {storage.shape[0]} partitions past partition 128")
+        used += storage.address or 0
+    if used > limit:
+        raise invalid(
+            f"{storage.memory} tensor {list(storage.shape)} {storage.dtype} needs {used} bytes of each partition;"
+            f" it has {limit}"
+        )

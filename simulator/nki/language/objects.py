@@ -1,0 +1,32 @@
+"""`NKIObject`: the base of kernels' configuration classes, with the dialect's own rules for missing fields."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+class _Meta(type):
+    """Makes a dataclass accept what the NKI compiler accepts.
+
+    A field without a default that is not passed is None, and class attributes without annotation are fields too.
+    """
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if "__dataclass_fields__" not in cls.__dict__:
+            return super().__call__(*args, **kwargs)
+        fields = [field for field in dataclasses.fields(cls) if field.init]  # type: ignore[arg-type]
+        names = {field.name for field in fields}
+        extra = {key: kwargs.pop(key) for key in list(kwargs) if key not in names and hasattr(cls, key)}
+        for field in fields[len(args) :]:
+            required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+            if required and field.name not in kwargs:
+                kwargs[field.name] = None
+        made = super().__call__(*args, **kwargs)
+        for key, value in extra.items():
+            object.__setattr__(made, key, value)
+        return made
+
+
+class NKIObject(metaclass=_Meta):
+    pass

@@ -1,0 +1,88 @@
+"""kernel.json: what to compile, on which shapes.
+
+    {"entry": "package.module:function" or "file.py:function",
+     "path": [directories for sys.path, absolute or relative to kernel.json],
+     "inputs": [{"name": "hidden", "shape": [1, 128, 1024], "dtype": "bfloat16"}],
+     "arguments": {"eps": 1e-6, "activation_fn": {"ref": "package.module:ActFnType.SiLU"}},
+     "outputs": ["out"]}
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from simulator.nki.errors import SpecError
+
+
+class InputSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tensor argument. `shape` in elements of `dtype` (canonical name)."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class KernelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Decoded kernel.json. `path` is absolute. `outputs` names the results in order; absent: output0, output1 ..."""
+
+    entry: str
+    inputs: tuple[InputSpec, ...] = ()
+    path: tuple[str, ...] = ()
+    arguments: dict[str, Any] = {}
+    outputs: tuple[str, ...] = ()
+
+
+def decode_spec(data: bytes, directory: Path) -> KernelSpec:
+    """kernel.json's bytes; relative paths are taken from `directory`. Raises SpecError."""
+    try:
+        spec = msgspec.json.decode(data, type=KernelSpec)
+    except msgspec.MsgspecError as error:
+        raise SpecError(str(error), "kernel.json") from None
+    for given in spec.inputs:
+        if not given.shape or min(given.shape) < 1:
+            raise SpecError(f"input {given.name}: shape {list(given.shape)} must be positive numbers", "kernel.json")
+    path = tuple(str((directory / entry).resolve()) for entry in spec.path)
+    entry = spec.entry
+    file, colon, function = entry.rpartition(":")
+    if not colon or not file or not function:
+        raise SpecError(f"entry {entry!r} must be 'package.module:function' or 'file.py:function'", "kernel.json")
+    if file.endswith(".py"):
+        entry = f"{(directory / file).resolve()}:{function}"
+    return msgspec.structs.replace(spec, path=path, entry=entry)
+
+
+def read_spec(path: Path) -> KernelSpec:
+    """Read kernel.json. Raises SpecError when it is missing or not one."""
+    try:
+        return decode_spec(path.read_bytes(), path.parent)
+    except OSError as error:
+        raise SpecError(f"cannot read: {error.strerror}", str(path)) from None
+
+
+def resolve_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Replace every {"ref": "module:attribute.path"} by the object it names. Raises SpecError for an unknown one."""
+    return {name: _resolve(value) for name, value in arguments.items()}
+
+
+def _resolve(value: Any) -> Any:
+    if isinstance(value, dict):
+        return lookup(value["ref"]) if set(value) == {"ref"} else {key: _resolve(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_resolve(item) for item in value]
+    return value
+
+
+def lookup(reference: str) -> Any:
+    """The object behind "package.module:attribute.path". Raises SpecError when it is not there."""
+    module_name, _, attributes = reference.partition(":")
+    try:
+        found: Any = importlib.import_module(module_name)
+        for attribute in filter(None, attributes.split(".")):
+            found = getattr(found, attribute)
+    except (ImportError, AttributeError) as error:
+        raise SpecError(f"{reference}: {error}", "kernel.json") from None
+    return found

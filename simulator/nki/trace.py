@@ -1,0 +1,193 @@
+"""From a kernel specification to a `Program`: import the kernel, run it once for each core, gather what it recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from simulator.errors import SimulatorError
+from simulator.nki import views
+from simulator.nki.dtypes import dtype_of
+from simulator.nki.errors import KernelError, SpecError
+from simulator.nki.install import install, sdk_present
+from simulator.nki.isa.enums import GENERATIONS
+from simulator.nki.jit import body
+from simulator.nki.language.creation import allocate, whole
+from simulator.nki.language.regions import MemoryRegion
+from simulator.nki.recorder import Recorder, Storage, recording
+from simulator.nki.spec import InputSpec, KernelSpec, lookup, resolve_arguments
+from simulator.nki.tensor import NkiTensor
+from simulator.program import Buffer, Program
+
+_OWN = str(Path(__file__).parent)
+
+
+def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
+    """Record the kernel on `target` with `lnc` physical cores; what it prints goes to stderr.
+
+    Raises SpecError for an entry or argument that does not exist, KernelError (with the kernel's line) for a kernel
+    that fails.
+    """
+    if sdk_present():
+        raise SpecError("the AWS nki package is installed; compile with the SDK instead of neuron-sim")
+    install()
+    sys.path[:0] = [entry for entry in spec.path if entry not in sys.path]
+    with contextlib.redirect_stdout(sys.stderr):
+        kernel = _load(spec.entry)
+        arguments = resolve_arguments(spec.arguments)
+        name = spec.entry.rpartition(":")[2]
+        return record(body(kernel), name, spec.inputs, arguments, spec.outputs, target, lnc)
+
+
+def record(
+    function: Callable[..., Any],
+    name: str,
+    inputs: Iterable[InputSpec],
+    arguments: dict[str, Any],
+    output_names: tuple[str, ...],
+    target: str,
+    lnc: int,
+) -> Program:
+    """Run `function` for each core with `inputs` and `arguments` as keywords and return what it recorded."""
+    if target not in GENERATIONS:
+        raise SpecError(f"unknown target {target!r}; known: {', '.join(GENERATIONS)}")
+    if lnc not in (1, 2) or (lnc == 2 and target not in ("trn2", "trn3")):
+        raise SpecError(f"lnc {lnc} does not exist on {target}; 1 anywhere, 2 on trn2 and trn3")
+    with recording(target, lnc) as now:
+        made = {given.name: _input(now, given) for given in inputs}
+        results: list[list[NkiTensor]] = []
+        for core in range(lnc):
+            now.start_core(core)
+            try:
+                results.append(list(_tensors(function(**made, **arguments))))
+            except SimulatorError:
+                raise
+            except Exception as error:
+                raise _kernel_error(error, function) from error
+        _check_cores(now)
+        outputs = _outputs(results, output_names)
+        return _program(now, name, [tensor.storage for tensor in made.values()], outputs)
+
+
+def _load(entry: str) -> Any:
+    module_name, _, function = entry.rpartition(":")
+    if not module_name.endswith(".py"):
+        return lookup(entry)
+    path = Path(module_name)
+    made = importlib.util.spec_from_file_location(path.stem, path)
+    if not path.is_file() or made is None or made.loader is None:
+        raise SpecError(f"no such file: {path}", "kernel.json")
+    module = importlib.util.module_from_spec(made)
+    sys.modules[path.stem] = module
+    sys.path.insert(0, str(path.parent))
+    try:
+        made.loader.exec_module(module)
+    except Exception as error:
+        raise SpecError(f"cannot import: {type(error).__name__}: {error}", str(path)) from error
+    if not hasattr(module, function):
+        raise SpecError(f"{path} has no function {function!r}", "kernel.json")
+    return getattr(module, function)
+
+
+def _input(now: Recorder, given: InputSpec) -> NkiTensor:
+    dtype = dtype_of(given.dtype)
+    return whole(allocate(now, given.shape, dtype, MemoryRegion.shared_hbm, given.name, "input", None, 0))
+
+
+def _tensors(result: Any) -> Iterable[NkiTensor]:
+    """The tensors in a kernel's result: one, or several in tuples, lists and dicts; None is no result."""
+    if isinstance(result, NkiTensor):
+        yield result
+    elif isinstance(result, dict):
+        yield from _tensors(list(result.values()))
+    elif isinstance(result, (tuple, list)):
+        for item in result:
+            yield from _tensors(item)
+    elif result is not None:
+        raise KernelError(f"a kernel returns tensors, not {type(result).__name__}")
+
+
+def _outputs(results: list[list[NkiTensor]], names: tuple[str, ...]) -> list[Storage]:
+    """Mark the results of core 0 as outputs. Both cores must return the same HBM tensors."""
+    outputs = []
+    for place, tensor in enumerate(results[0]):
+        storage = tensor.storage
+        if storage.memory != "hbm":
+            raise KernelError(f"result {place} is in {storage.memory}; a kernel returns HBM tensors: {tensor!r}")
+        for other in results[1:]:
+            if len(other) != len(results[0]) or other[place].storage is not storage:
+                raise KernelError(f"result {place} is not the same shared HBM tensor on both cores: {tensor!r}")
+        if storage.kind == "internal":
+            if tensor.size != storage.size or not views.is_contiguous(tensor.shape, tensor.strides):
+                raise KernelError(f"result {place} is a part of a tensor; a kernel returns whole tensors: {tensor!r}")
+            storage.kind = "output"
+            storage.shape, storage.dtype = tensor.shape, tensor.dtype
+            storage.name = names[place] if place < len(names) else f"output{place}"
+        outputs.append(storage)
+    if names and len(names) != len(outputs):
+        raise SpecError(f"the kernel returns {len(outputs)} tensors, 'outputs' names {len(names)}", "kernel.json")
+    return outputs
+
+
+def _check_cores(now: Recorder) -> None:
+    """Both cores must meet at the same synchronisations, in the same order."""
+    if now.lnc == 1:
+        return
+    meetings = [
+        [(step.op, step.attributes["sync"], step.source) for step in core if "sync" in step.attributes]
+        for core in now.cores
+    ]
+    for (op, _, source), (other, _, other_source) in zip(*meetings):
+        if op != other:
+            raise KernelError(
+                f"core 0 waits in {op} where core 1 waits in {other} ({now.source_texts[other_source]})",
+                now.source_texts[source],
+            )
+    if len(meetings[0]) != len(meetings[1]):
+        longer = max(meetings, key=len)
+        op, _, source = longer[min(map(len, meetings))]
+        raise KernelError(f"only core {meetings.index(longer)} reaches this {op}", now.source_texts[source])
+
+
+def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Storage]) -> Program:
+    buffers = tuple(
+        Buffer(
+            storage.name or f"{storage.memory}{storage.index}",
+            storage.memory,
+            storage.shape,
+            storage.dtype,
+            storage.kind,
+            storage.core,
+            storage.data,
+            storage.address,
+            storage.source,
+        )
+        for storage in now.storages
+    )
+    return Program(
+        name=name,
+        target=now.target,
+        lnc=now.lnc,
+        buffers=buffers,
+        inputs=tuple(storage.index for storage in inputs),
+        outputs=tuple(storage.index for storage in outputs),
+        cores=tuple(tuple(core) for core in now.cores),
+        sources=tuple(now.source_texts),
+    )
+
+
+def _kernel_error(error: Exception, function: Callable[..., Any]) -> KernelError:
+    """A kernel's own exception (an assert, a TypeError) with the innermost line that is the kernel's."""
+    source = None
+    for frame in traceback.extract_tb(error.__traceback__):
+        if not frame.filename.startswith(_OWN):
+            source = f"{frame.filename}:{frame.lineno}"
+    if source is None:
+        source = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+    what = str(error) or "failed"
+    return KernelError(what if isinstance(error, AssertionError) else f"{type(error).__name__}: {what}", source)
