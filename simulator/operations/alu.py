@@ -7,12 +7,13 @@ as bit patterns. Comparisons and logic give 1 or 0. Names: AWS Neuron SDK, "Supp
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from simulator.errors import ExecutionError
 
-Binary = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Binary = Callable[[Any, Any], np.ndarray]
 Unary = Callable[[np.ndarray], np.ndarray]
 
 _ALIASES = {
@@ -149,7 +150,7 @@ def reduce(op: str, values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     if name == "subtract":
         return _reduce_subtract(values, axes)
     if name in ("average", "avg"):
-        return np.mean(values, axis=axes, keepdims=True, dtype=np.float32)
+        return np.asarray(np.mean(values, axis=axes, keepdims=True, dtype=np.float32))
     if name in ("abs_max", "abs_min"):
         name, values = {"abs_max": "maximum", "abs_min": "minimum"}[name], np.abs(values)
     found = _REDUCTIONS.get(name)
@@ -161,4 +162,4 @@ def reduce(op: str, values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 def _reduce_subtract(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """first - second - third..., in memory order: twice the first less the sum of all."""
     first = values[tuple(slice(0, 1) if axis in axes else slice(None) for axis in range(values.ndim))]
-    return first - (np.add.reduce(values, axis=axes, keepdims=True) - first)
+    return np.asarray(first + first - np.add.reduce(values, axis=axes, keepdims=True))

@@ -53,6 +53,11 @@ class Memory:
         }
         self._uses.update(program.outputs)
 
+    @property
+    def live_bytes(self) -> int:
+        """Bytes of the buffers that hold data now."""
+        return sum(storage.size for storage in self._storage.values())
+
     def storage(self, index: int) -> np.ndarray:
         """The bytes of a buffer, uint8, in C order of its shape."""
         found = self._storage.get(index)
@@ -104,9 +109,9 @@ class Memory:
                 if values.size < access.shape[0]:
                     raise ExecutionError(f"{values.size} indices for {access.shape[0]} rows")
                 values = values[: access.shape[0]]
-            values = values.reshape((-1,) + (1,) * (rank - 1))
-            flat += dynamic.step * values
-            valid &= values >= 0
+            rows = values.reshape((-1,) + (1,) * (rank - 1))
+            flat += dynamic.step * rows
+            valid &= rows >= 0
         elements = buffer_bytes(self.buffers[access.buffer]) // size_bytes(access.dtype)
         valid &= (flat >= 0) & (flat < elements)
         return flat, valid

@@ -1,0 +1,64 @@
+import ml_dtypes
+import numpy as np
+import pytest
+
+from simulator.errors import ExecutionError
+
+RNG = np.random.default_rng(9)
+DATA = RNG.standard_normal((8, 3, 4, 5)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("op", "formula"),
+    [("add", np.sum), ("maximum", np.max), ("minimum", np.min), ("multiply", np.prod), ("max", np.max)],
+)
+@pytest.mark.parametrize(("axis", "shape"), [((3,), (8, 3, 4)), ((2, 3), (8, 3)), ((1, 2, 3), (8, 1)), (3, (8, 3, 4))])
+def test_reduces_trailing_dimensions(apply, op, formula, axis, shape):
+    out = apply(
+        "tensor_reduce",
+        {"dst": (shape, "float32")},
+        {"data": DATA},
+        op=op,
+        axis=list(axis) if isinstance(axis, tuple) else axis,
+    )
+    np.testing.assert_allclose(out, formula(DATA, axis=axis).reshape(shape), rtol=1e-4, atol=1e-6)
+
+
+def test_axis_of_earlier_dialects_counts_from_the_innermost(apply):
+    data = DATA[:, 0]
+    out = apply("tensor_reduce", {"dst": ((8, 4, 1), "float32")}, {"data": data}, op="add", axis=[1])
+    np.testing.assert_allclose(out[..., 0], data.sum(axis=2), rtol=1e-5)
+
+
+def test_subtract_takes_the_rest_from_the_first(apply):
+    out = apply("tensor_reduce", {"dst": ((8, 3, 4), "float32")}, {"data": DATA}, op="subtract", axis=[3])
+    np.testing.assert_allclose(out, DATA[..., 0] - DATA[..., 1:].sum(axis=-1), rtol=1e-4, atol=1e-5)
+
+
+def test_negate(apply):
+    out = apply("tensor_reduce", {"dst": ((8, 3, 4), "float32")}, {"data": DATA}, op="maximum", axis=[3], negate=True)
+    np.testing.assert_array_equal(out, -DATA.max(axis=3))
+
+
+def test_sums_in_float32_and_rounds_once(apply):
+    data = RNG.standard_normal((4, 64)).astype(ml_dtypes.bfloat16)
+    out = apply("tensor_reduce", {"dst": ((4, 1), "bfloat16")}, {"data": data}, op="add", axis=[1])
+    np.testing.assert_array_equal(out[:, 0], data.astype(np.float64).sum(axis=1).astype(ml_dtypes.bfloat16))
+
+
+def test_bit_reductions_see_patterns(apply):
+    data = RNG.integers(0, 2**32, (4, 6), dtype=np.uint32)
+    out = apply("tensor_reduce", {"dst": ((4, 1), "uint32")}, {"data": data}, op="bitwise_or", axis=[1])
+    np.testing.assert_array_equal(out[:, 0], np.bitwise_or.reduce(data, axis=1))
+
+
+def test_a_size_that_no_axis_gives_is_refused(apply):
+    with pytest.raises(ExecutionError, match=r"axis \[3\] of data \[8, 3, 4, 5\] does not leave dst \[8, 2\]"):
+        apply("tensor_reduce", {"dst": ((8, 2), "float32")}, {"data": DATA}, op="add", axis=[3])
+
+
+@pytest.mark.parametrize(("op", "formula"), [("add", np.sum), ("max", np.max), ("average", np.mean)])
+def test_reduces_over_partitions(apply, op, formula):
+    data = DATA.reshape(8, 60)
+    out = apply("tensor_partition_reduce", {"dst": ((1, 60), "float32")}, {"data": data}, "gpsimd", op=op)
+    np.testing.assert_allclose(out[0], formula(data, axis=0), rtol=1e-5, atol=1e-6)
