@@ -11,7 +11,9 @@ PACKED = ("float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4", "float8_e8m0
 """MX types (NeuronCore-v4): they exist as names, no operation on them is modelled."""
 
 _KNOWN: dict[Any, str] = {name: name for name in DTYPES}
-_KNOWN.update({"float8e4": "float8_e4m3", "float8e5": "float8_e5m2", "bool": "uint8", "bool_": "uint8", "fp32": "float32"})
+_KNOWN.update(
+    {"float8e4": "float8_e4m3", "float8e5": "float8_e5m2", "bool": "uint8", "bool_": "uint8", "fp32": "float32"}
+)
 
 
 def dtype_of(given: Any) -> str:

@@ -165,7 +165,7 @@ def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
 
 
 def here() -> str | None:
-    """"file.py:33" of the innermost running line that is not the dialect's own."""
+    """ "file.py:33" of the innermost running line that is not the dialect's own."""
     if _active and _active[-1].fixed_source >= 0:
         return _active[-1].source_texts[_active[-1].fixed_source]
     frame: FrameType | None = sys._getframe(1)

@@ -1,10 +1,10 @@
 """kernel.json: what to compile, on which shapes.
 
-    {"entry": "package.module:function" or "file.py:function",
-     "path": [directories for sys.path, absolute or relative to kernel.json],
-     "inputs": [{"name": "hidden", "shape": [1, 128, 1024], "dtype": "bfloat16"}],
-     "arguments": {"eps": 1e-6, "activation_fn": {"ref": "package.module:ActFnType.SiLU"}},
-     "outputs": ["out"]}
+{"entry": "package.module:function" or "file.py:function",
+ "path": [directories for sys.path, absolute or relative to kernel.json],
+ "inputs": [{"name": "hidden", "shape": [1, 128, 1024], "dtype": "bfloat16"}],
+ "arguments": {"eps": 1e-6, "activation_fn": {"ref": "package.module:ActFnType.SiLU"}},
+ "outputs": ["out"]}
 """
 
 from __future__ import annotations

@@ -255,9 +255,7 @@ class NkiTensor:
         if self.on_chip and dim == 0:
             raise invalid("a dimension cannot be put before the partition dimension")
         step = self.strides[dim] * self.shape[dim] if dim < self.ndim else 1
-        return self._view(
-            self.shape[:dim] + (1,) + self.shape[dim:], self.strides[:dim] + (step,) + self.strides[dim:]
-        )
+        return self._view(self.shape[:dim] + (1,) + self.shape[dim:], self.strides[:dim] + (step,) + self.strides[dim:])
 
     def squeeze_dim(self, dim: int) -> NkiTensor:
         dim = self._dim(dim)
@@ -303,7 +301,8 @@ class NkiTensor:
 
     def rearrange(self, src_pattern: tuple, dst_pattern: tuple, fixed_sizes: dict | None = None) -> NkiTensor:
         """einops-style split, reorder and merge; patterns are tuples of names or tuples of names."""
-        view, names = self, []
+        view = self
+        names: list[str] = []
         for item in src_pattern:
             group = (item,) if isinstance(item, str) else tuple(item)
             if len(group) > 1:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.nki.language.operators import op_name
-
 from simulator.dtypes import SIZE_BYTES
 from simulator.nki.isa import check
 from simulator.nki.isa.enums import dge_mode as dge_enum
 from simulator.nki.isa.enums import engine as engine_enum
 from simulator.nki.isa.enums import oob_mode as oob_enum
 from simulator.nki.isa.enums import word
+from simulator.nki.language.operators import op_name
 from simulator.nki.recorder import invalid, recorder
 from simulator.nki.tensor import NkiTensor, access
 

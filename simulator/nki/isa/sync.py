@@ -39,7 +39,7 @@ def sendrecv(
     for key, rank in (("send_to_rank", send_to_rank), ("recv_from_rank", recv_from_rank)):
         if rank not in range(now.lnc):
             raise invalid(f"sendrecv: {key} {rank} is not a core of this launch (lnc {now.lnc})")
-    attributes = {
+    attributes: dict[str, Any] = {
         "send_to_rank": int(send_to_rank),
         "recv_from_rank": int(recv_from_rank),
         "pipe_id": int(pipe_id),

@@ -1,5 +1,7 @@
 """`nki.language`: tensors, loops, operators and memory regions."""
 
+# ruff: noqa: F401 - the module is the namespace that kernels import
+
 from simulator.dtypes import DTYPES
 from simulator.nki.dtypes import PACKED
 from simulator.nki.language.control import (

@@ -12,8 +12,13 @@ class _Meta(type):
     A field without a default that is not passed is None, and class attributes without annotation are fields too.
     """
 
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> Any:
+        cls = super().__new__(mcs, name, bases, namespace, **kwargs)
+        cls._writes_init = "__init__" in namespace  # type: ignore[attr-defined]
+        return cls
+
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if "__dataclass_fields__" not in cls.__dict__:
+        if "__dataclass_fields__" not in cls.__dict__ or cls._writes_init:  # type: ignore[attr-defined]
             return super().__call__(*args, **kwargs)
         fields = [field for field in dataclasses.fields(cls) if field.init]  # type: ignore[arg-type]
         names = {field.name for field in fields}

@@ -50,11 +50,11 @@ PSUM_BANK_BYTES = 2048
 PSUM_BANKS = 8
 PARTITIONS = 128
 
-SBUF_PARTITION_BYTES = {"trn1": 192 << 10, "inf2": 192 << 10, "trn2": 192 << 10, "trn3": 256 << 10}
-"""SBUF bytes of one partition, by target. AWS docs nki/arch: 24 MiB on NeuronCore-v2 and -v3, 32 MiB on -v4."""
+SBUF_PARTITION_BYTES = {"trn1": 192 << 10, "inf2": 192 << 10, "trn2": 224 << 10, "trn3": 256 << 10}
+"""SBUF bytes of one partition, by target. AWS docs nki/guides/architecture: 192 KiB on NeuronCore-v2, 224 KiB on -v3."""
 
-SBUF_RESERVED_BYTES = 16 << 10
-"""What the compiler keeps for itself of each partition: an assumption, the documentation gives no number."""
+SBUF_RESERVED_BYTES = (16 << 10) + 8
+"""What the compiler keeps of each partition: nki-library@0759719 core/mlp/mlp_cte/mlp_cte_constants.py subtracts it."""
 
 
 class TileSize:
