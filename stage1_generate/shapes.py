@@ -86,7 +86,7 @@ class _Reader:
         missing = [dim for dim in kernel.dims if dim not in nodes and dim not in kernel.defaults]
         if missing:
             raise self._error(entry, f"{missing[0]}: found nothing, allowed for {kernel.name}: {_RANGE}")
-        axes = {dim: self._dim(kernel, dim, nodes.get(dim)) for dim in kernel.dims}
+        axes: dict[str, list[Any]] = {dim: self._dim(kernel, dim, nodes.get(dim)) for dim in kernel.dims}
         axes["implementation"] = self._words(nodes, entry, "implementation", tuple(kernel.implementations), None)
         axes["dtype"] = self._words(nodes, entry, "dtype", kernel.dtypes, "bfloat16")
         axes["target"] = self._overridden("target") or self._words(nodes, entry, "target", tuple(LNCS), "trn2")
@@ -123,7 +123,7 @@ class _Reader:
             return [default]
         return [number for item in self._items(node, key, _RANGE) for number in self._range(item, key, lowest)]
 
-    def _range(self, node: yaml.Node, key: str, lowest: int) -> list[int]:
+    def _range(self, node: Any, key: str, lowest: int) -> list[int]:
         parts = node.value.split(":") if _is(node, "Scalar") else []
         ranged = len(parts) == 3
         whole = (ranged or (len(parts) == 1 and not node.style)) and all(_NUMBER.fullmatch(part) for part in parts)
@@ -225,11 +225,11 @@ class _Reader:
         return ShapesError(self.file, node.start_mark.line + 1, what)
 
 
-def _is(node: yaml.Node, kind: str) -> bool:
+def _is(node: Any, kind: str) -> bool:
     return type(node).__name__ == f"{kind}Node"
 
 
-def _shown(node: yaml.Node) -> str:
+def _shown(node: Any) -> str:
     """What the user wrote, in few words."""
     if _is(node, "Mapping"):
         return "a mapping"

@@ -1,0 +1,251 @@
+"""Build cases in parallel, each in a worker process of its own, into a store."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import orjson
+
+from neffs.bundle import LOG, Bundle, Manifest, missing_file, read_bundle, write_manifest
+from neffs.errors import BundleError, NeffsError
+from neffs.store import Store
+from stage1_generate.command import python_environment, reason
+from stage1_generate.job import Job
+from stage1_generate.worker import refused, started
+
+LOG_BYTES = 16 << 20
+"""What a log keeps of a compiler's output; the rest is counted, not stored."""
+_POLL_S = 0.1
+_TAIL_BYTES = 8192
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one case. `reason`: for `failed` and `not built`. `time_s`: wall time of this build, 0 without one."""
+
+    name: str
+    status: Literal["built", "up to date", "failed", "not built"]
+    reason: str | None = None
+    time_s: float = 0.0
+
+
+class Cancelled(Exception):
+    """The run is ending; this case is left as it was."""
+
+
+def up_to_date(store: Store, job: Job) -> bool:
+    """True when the store has this case, built, under this key, with all its files in their sizes."""
+    bundle = _found(store, job)
+    return bundle is not None and bundle.manifest.status == "built" and missing_file(bundle) is None
+
+
+def build_all(
+    jobs: Sequence[Job],
+    store: Store,
+    workers: int,
+    timeout_s: float,
+    lacks: Callable[[Job], str | None],
+    report: Callable[[Outcome], None],
+    force: bool = False,
+    fail_fast: bool = False,
+) -> list[Outcome]:
+    """Build every job; `report` gets each outcome as it comes.
+
+    `lacks`: why a job cannot be built at all, None when it can; `timeout_s`: of one case. Raises `KeyboardInterrupt` again
+    after all workers are gone; what was published by then stays, what was not is as before.
+    """
+    store.sweep()
+    stop = threading.Event()
+    outcomes = []
+    with ThreadPoolExecutor(workers) as pool:
+        pending = {pool.submit(_one, job, store, timeout_s, lacks, force, stop) for job in jobs}
+        try:
+            for outcome in _as_completed(pending):
+                outcomes.append(outcome)
+                report(outcome)
+                if fail_fast and outcome.status == "failed":
+                    stop.set()
+        except BaseException:
+            stop.set()
+            for future in pending:
+                future.cancel()
+            raise
+    return outcomes
+
+
+def _as_completed(pending: set[Future[Outcome]]) -> Iterable[Outcome]:
+    while pending:
+        # A wait without a limit would hold back Ctrl-C.
+        done, _ = wait(pending, timeout=_POLL_S, return_when=FIRST_COMPLETED)
+        for future in done:
+            pending.discard(future)
+            yield future.result()
+
+
+def _one(
+    job: Job,
+    store: Store,
+    timeout_s: float,
+    lacks: Callable[[Job], str | None],
+    force: bool,
+    stop: threading.Event,
+) -> Outcome:
+    def go_on() -> None:
+        if stop.is_set():
+            raise Cancelled
+
+    name = job.case.name
+    start = time.monotonic()
+    try:
+        go_on()
+        with store.lock(name, waiting=go_on):
+            # Another process may have built it while we waited for the lock.
+            if not force and up_to_date(store, job):
+                return Outcome(name, "up to date")
+            why_not = lacks(job) or refused(job.case)
+            if why_not is not None:
+                return _publish_failure(store, replace(started(job), reason=why_not), b"")
+            return _run_worker(job, store, timeout_s, start, go_on)
+    except Cancelled:
+        return Outcome(name, "not built", "the run was ended")
+    except NeffsError as error:
+        return Outcome(name, "failed", str(error), time.monotonic() - start)
+    except OSError as error:
+        return Outcome(name, "failed", f"{error.filename or store.path}: {error.strerror}", time.monotonic() - start)
+
+
+def _run_worker(job: Job, store: Store, timeout_s: float, start: float, go_on: Callable[[], None]) -> Outcome:
+    failure: tuple[Manifest, bytes] | None = None
+
+    class NotBuilt(Exception):
+        pass
+
+    def fill(directory: Path) -> None:
+        nonlocal failure
+        died = _work(job, directory, timeout_s, go_on)
+        manifest = _manifest(directory)
+        if died is None and manifest is not None and manifest.status == "built":
+            return
+        reason = died or (manifest.reason if manifest else None) or "the worker ended without a result"
+        failure = (replace(manifest or started(job), status="failed", reason=reason), _log(directory))
+        raise NotBuilt
+
+    try:
+        store.publish(job.case.name, fill)
+    except NotBuilt:
+        if failure is None:
+            raise
+        return replace(_publish_failure(store, *failure), time_s=time.monotonic() - start)
+    return Outcome(job.case.name, "built", None, time.monotonic() - start)
+
+
+def _work(job: Job, directory: Path, timeout_s: float, go_on: Callable[[], None]) -> str | None:
+    """Run the worker in `directory` to its end. Returns how it died, None when it ended by itself with a result."""
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "stage1_generate.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=directory,
+        env=python_environment(),
+        start_new_session=True,
+    )
+    log = threading.Thread(target=_copy_log, args=(worker.stdout, directory / LOG), daemon=True)
+    log.start()
+    try:
+        try:
+            worker.stdin.write(orjson.dumps(job) + b"\n")  # type: ignore[union-attr]
+            worker.stdin.flush()  # type: ignore[union-attr]
+        except BrokenPipeError:
+            pass  # it died at once; how, is told below
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                returncode = worker.wait(min(_POLL_S, max(0.0, deadline - time.monotonic())))
+                break
+            except subprocess.TimeoutExpired:
+                go_on()
+                if time.monotonic() >= deadline:
+                    return f"took longer than {timeout_s:g} s (--timeout)"
+    finally:
+        _end_group(worker)
+        log.join(timeout=5)
+        worker.stdin.close()  # type: ignore[union-attr]
+        worker.stdout.close()  # type: ignore[union-attr]
+    if returncode in (0, 1) and (directory / "case.json").is_file():
+        return None
+    return reason(returncode, _log(directory)[-_TAIL_BYTES:].decode(errors="replace"))
+
+
+def _end_group(worker: subprocess.Popen[bytes]) -> None:
+    """Nothing that the worker started outlives it."""
+    try:
+        os.killpg(worker.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    worker.wait()
+
+
+def _copy_log(source, path: Path) -> None:
+    room = LOG_BYTES
+    dropped = 0
+    try:
+        with path.open("wb") as log:
+            while block := source.read1(1 << 16):
+                log.write(block[:room])
+                log.flush()
+                dropped += max(0, len(block) - room)
+                room = max(0, room - len(block))
+            if dropped:
+                log.write(f"\n[{dropped} more bytes were not kept]\n".encode())
+    except (OSError, ValueError):
+        pass  # a full disk or a closed pipe: the worker's own end says what happened
+
+
+def _publish_failure(store: Store, manifest: Manifest, log: bytes) -> Outcome:
+    """A failed case becomes a bundle, but never in place of a good one with the same key."""
+    name = manifest.case.name
+
+    def fill(directory: Path) -> None:
+        (directory / LOG).write_bytes(log)
+        write_manifest(directory, manifest)
+
+    try:
+        kept = store.find(name)
+    except BundleError:
+        kept = None
+    if kept is None or kept.manifest.key != manifest.key or missing_file(kept) is not None or not kept.neff_path:
+        store.publish(name, fill)
+    return Outcome(name, "failed", manifest.reason)
+
+
+def _found(store: Store, job: Job) -> Bundle | None:
+    try:
+        bundle = store.find(job.case.name)
+    except BundleError:
+        return None
+    return bundle if bundle is not None and bundle.manifest.key == job.key else None
+
+
+def _manifest(directory: Path) -> Manifest | None:
+    try:
+        return read_bundle(directory).manifest
+    except BundleError:
+        return None
+
+
+def _log(directory: Path) -> bytes:
+    try:
+        return (directory / LOG).read_bytes()
+    except OSError:
+        return b""

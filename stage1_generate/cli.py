@@ -1,0 +1,240 @@
+"""`generate-neffs`: from a shapes file to a store of bundles."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+if TYPE_CHECKING:
+    from neffs.case import Case
+    from neffs.store import Store
+    from stage1_generate.build import Outcome
+    from stage1_generate.job import Job
+    from stage1_generate.toolchain import Toolchain
+
+DEFAULT_OUT = "/tmp/mlp_benchmark_neffs"
+EPILOG = """\b
+Examples:
+  generate-neffs --shapes shapes.yaml --out neffs.out
+  generate-neffs --shapes shapes.yaml --only 'mlp_*' --nkilib ../nki-library
+  generate-neffs --shapes shapes.yaml --list
+
+\b
+Exit code: 0 every case is built, 1 some are not, 2 wrong call.
+"""
+
+
+@click.command(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.option("--shapes", required=True, type=click.Path(path_type=Path), help="YAML file with the cases.")
+@click.option(
+    "--out", default=DEFAULT_OUT, show_default=True, type=click.Path(path_type=Path), help="Directory of the bundles."
+)
+@click.option(
+    "--toolchain",
+    type=click.Choice(["auto", "neuron", "sim"]),
+    default="auto",
+    show_default=True,
+    help="AWS Neuron SDK or the embedded one; auto takes the SDK where it is installed.",
+)
+@click.option("--target", help="Chip instead of the file's: trn1, inf2, trn2 or trn3.")
+@click.option("--lnc", type=int, help="Physical cores per logical core instead of the file's: 1 or 2.")
+@click.option("--nkilib", type=click.Path(path_type=Path), help="Checkout of nki-library (else $NKILIB_PATH).")
+@click.option("--jobs", type=click.IntRange(min=1), help="Cases built at the same time.  [default: number of cores]")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1800,
+    show_default=True,
+    help="Seconds for a case.",
+)
+@click.option(
+    "--memory",
+    type=click.FloatRange(min=0, min_open=True),
+    help="GiB of address space for a case.  [default: 90% of the memory with sim, no limit with neuron]",
+)
+@click.option("--only", multiple=True, metavar="GLOB", help="Only cases whose name matches; may be repeated.")
+@click.option("--skip", multiple=True, metavar="GLOB", help="Not the cases whose name matches; may be repeated.")
+@click.option("--list", "only_list", is_flag=True, help="Print the names of the cases and build nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be built, and why, and build nothing.")
+@click.option("--force", is_flag=True, help="Build also what is up to date.")
+@click.option("--fail-fast", is_flag=True, help="End the run with the first case that fails.")
+@click.option("--disable-dge", is_flag=True, help="Compile without descriptor generation on the device (neuron only).")
+@click.option("-v", "--verbose", is_flag=True, help="Raise the compiler's own log level; it goes to compile.log.")
+def generate(
+    shapes: Path,
+    out: Path,
+    toolchain: Literal["auto", "neuron", "sim"],
+    target: str | None,
+    lnc: int | None,
+    nkilib: Path | None,
+    jobs: int | None,
+    timeout: float,
+    memory: float | None,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    only_list: bool,
+    dry_run: bool,
+    force: bool,
+    fail_fast: bool,
+    disable_dge: bool,
+    verbose: bool,
+) -> None:
+    """Build the NEFFs of a shapes file, on any CPU host, and write each case with its inputs and references to a bundle.
+
+    Cases that are already built are left alone. Nothing here touches a device.
+    """
+    from neffs.errors import NeffsError
+    from stage1_generate.errors import GenerateError
+
+    try:
+        cases = _select(shapes, {"target": target, "lnc": lnc}, only, skip)
+        if only_list:
+            click.echo("\n".join(case.name for case in cases))
+            return
+        from neffs.store import Store
+        from stage1_generate.toolchain import choose
+
+        chosen = choose(toolchain, nkilib)
+        work = _jobs(cases, chosen, memory, disable_dge, verbose)
+        store = Store(out)
+        waiting = [job for job in work if force or not _is_up_to_date(store, job)]
+        if dry_run:
+            _print_plan(work, waiting, chosen)
+            return
+        sys.exit(_build(work, waiting, store, chosen, jobs, timeout, force, fail_fast))
+    except (GenerateError, NeffsError) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+
+
+def _select(shapes: Path, overrides: dict[str, object], only: tuple[str, ...], skip: tuple[str, ...]) -> list[Case]:
+    from fnmatch import fnmatchcase
+
+    from stage1_generate.errors import GenerateError
+    from stage1_generate.shapes import read_shapes
+
+    cases = read_shapes(shapes, overrides)
+    for glob in only:
+        if not any(fnmatchcase(case.name, glob) for case in cases):
+            raise GenerateError(f"--only {glob}: matches none of the {len(cases)} cases of {shapes} (see --list)")
+    selected = [
+        case
+        for case in cases
+        if (not only or any(fnmatchcase(case.name, glob) for glob in only))
+        and not any(fnmatchcase(case.name, glob) for glob in skip)
+    ]
+    if not selected:
+        raise GenerateError(f"--skip leaves none of the {len(cases)} cases of {shapes}")
+    return selected
+
+
+def _jobs(
+    cases: list[Case], toolchain: Toolchain, memory_gib: float | None, disable_dge: bool, verbose: bool
+) -> list[Job]:
+    import os
+
+    from stage1_generate.job import Job, Options
+    from stage1_generate.keys import Keys
+
+    limit = int(memory_gib * 2**30) if memory_gib else None
+    if limit is None and toolchain.name == "sim":
+        limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
+    options = Options(limit, disable_dge, verbose)
+    keys = Keys(toolchain)
+    nkilib = str(toolchain.nkilib) if toolchain.nkilib else None
+    return [Job(case, keys.key(case), toolchain.name, nkilib, options) for case in cases]
+
+
+def _is_up_to_date(store: Store, job: Job) -> bool:
+    from stage1_generate.build import up_to_date
+
+    return up_to_date(store, job)
+
+
+def _print_plan(work: list[Job], waiting: list[Job], toolchain: Toolchain) -> None:
+    from stage1_generate import kernels
+    from stage1_generate.worker import refused
+
+    building = {job.case.name for job in waiting}
+    for job in work:
+        needs = kernels.load(job.case.kernel).implementations[job.case.implementation].needs
+        why_not = toolchain.lacks(needs) or refused(job.case)
+        if job.case.name not in building:
+            state = "up to date"
+        elif why_not:
+            state = f"fail ({why_not})"
+        else:
+            state = "build"
+        click.echo(f"{state:10} {job.case.name}")
+
+
+def _build(
+    work: list[Job],
+    waiting: list[Job],
+    store: Store,
+    toolchain: Toolchain,
+    workers: int | None,
+    timeout_s: float,
+    force: bool,
+    fail_fast: bool,
+) -> int:
+    """Build what waits, print the summary, return the exit code."""
+    import os
+    import time
+
+    if not waiting:
+        click.echo(f"nothing to build: all {len(work)} cases in {store.path} are up to date")
+        return 0
+    from stage1_generate import kernels
+    from stage1_generate.build import build_all
+    from stage1_generate.progress import progress
+
+    def lacks(job: Job) -> str | None:
+        return toolchain.lacks(kernels.load(job.case.kernel).implementations[job.case.implementation].needs)
+
+    click.echo(f"notice: building with the {_TOOLCHAINS[toolchain.name]}", err=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    start = time.monotonic()
+    outcomes: list[Outcome] = []
+    try:
+        with progress(len(waiting)) as show:
+
+            def report(outcome: Outcome) -> None:
+                outcomes.append(outcome)
+                show(outcome)
+
+            workers = min(workers or os.cpu_count() or 1, len(waiting))
+            build_all(waiting, store, workers, timeout_s, lacks, report, force, fail_fast)
+    except KeyboardInterrupt:
+        click.echo(f"interrupted: {_counts(outcomes, len(work), len(waiting))}; run again to build the rest", err=True)
+        return 1
+    click.echo(f"{_counts(outcomes, len(work), len(waiting))} in {time.monotonic() - start:.1f} s: {store.path}")
+    return 0 if all(outcome.status in ("built", "up to date") for outcome in outcomes) else 1
+
+
+_TOOLCHAINS = {
+    "sim": "embedded simulated toolchain (neuron-sim): the NEFFs run in it, not on a device",
+    "neuron": "AWS Neuron SDK",
+}
+
+
+def _counts(outcomes: list[Outcome], total: int, waiting: int) -> str:
+    count = {status: 0 for status in ("built", "up to date", "failed", "not built")}
+    for outcome in outcomes:
+        count[outcome.status] += 1
+    count["up to date"] += total - waiting
+    count["not built"] += waiting - len(outcomes)
+    return ", ".join(f"{number} {status}" for status, number in count.items() if number or status == "built")
+
+
+def main() -> None:
+    """Entry point of `generate-neffs`."""
+    generate(prog_name="generate-neffs")
+
+
+if __name__ == "__main__":
+    main()

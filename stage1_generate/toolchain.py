@@ -1,0 +1,105 @@
+"""Which toolchain builds, and where the things are that it builds from. Looks only; imports none of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from stage1_generate.errors import ToolchainError
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The folder that holds this project's packages."""
+
+Name = Literal["sim", "neuron"]
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """What a build may use. `nkilib`: the folder that holds `nkilib_src`, None when there is none.
+
+    `has_nki`, `has_neuronx_cc`, `has_neuronxcc`: the SDK's NKI compiler, its command and its Python package.
+    """
+
+    name: Name
+    nkilib: Path | None
+    has_nki: bool
+    has_neuronx_cc: bool
+    has_neuronxcc: bool
+    has_jax: bool
+
+    def lacks(self, needs: tuple[str, ...]) -> str | None:
+        """One line for the first thing that is needed and absent, None when all is here."""
+        if "neuronxcc" in needs and (self.name != "neuron" or not self.has_neuronxcc):
+            return "needs the AWS Neuron SDK (closed kernel of neuronx-cc), which the simulated toolchain does not have"
+        if "nkilib" in needs and self.nkilib is None:
+            return "needs nki-library: give --nkilib PATH or set NKILIB_PATH to a checkout of aws-neuron/nki-library"
+        if "jax" in needs and not self.has_jax:
+            return "needs jax to trace the kernel: pip install 'neff-bench[xla]'"
+        return None
+
+
+def choose(wanted: Literal["auto", "sim", "neuron"], nkilib: Path | None) -> Toolchain:
+    """The toolchain to use. Raises `ToolchainError` when `neuron` is wanted and the SDK is not here, or `nkilib` is wrong."""
+    has_nki = module_folder("nki", "isa") is not None
+    has_command = shutil.which("neuronx-cc") is not None
+    if wanted == "neuron" and not (has_nki or has_command):
+        raise ToolchainError(
+            "--toolchain neuron: found neither nki (a package with nki.isa) nor the command neuronx-cc; "
+            "activate the Neuron SDK's environment, or use --toolchain sim"
+        )
+    name: Name = "neuron" if wanted != "sim" and (has_nki or has_command) else "sim"
+    return Toolchain(
+        name=name,
+        nkilib=find_nkilib(nkilib, os.environ),
+        has_nki=has_nki,
+        has_neuronx_cc=has_command,
+        has_neuronxcc=module_folder("neuronxcc", "nki") is not None,
+        has_jax=find_spec("jax") is not None,
+    )
+
+
+def module_folder(package: str, part: str) -> Path | None:
+    """Folder of an installed package that has the given submodule, None otherwise.
+
+    PyPI has empty placeholders under the names of the SDK's packages, so the name alone proves nothing.
+    """
+    spec = find_spec(package)
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        if (Path(folder) / part).is_dir() or any(Path(folder).glob(f"{part}.*")):
+            return Path(folder)
+    return None
+
+
+def find_nkilib(given: Path | None, environment: Mapping[str, str]) -> Path | None:
+    """The folder to put on `sys.path` so that `nkilib_src` can be imported.
+
+    Looked for in `given`, `NKILIB_PATH`, beside this project (when it lives in nki-library's own checkout) and among the
+    installed packages. Raises `ToolchainError` when a place that was named does not have it.
+    """
+    named = given or (Path(environment["NKILIB_PATH"]) if environment.get("NKILIB_PATH") else None)
+    if named is not None:
+        for folder in (named / "src", named, named.parent):
+            if (folder / "nkilib_src" / "nkilib").is_dir():
+                return folder.resolve()
+        raise ToolchainError(
+            f"{'--nkilib' if given else 'NKILIB_PATH'}: {named} is no checkout of nki-library (no src/nkilib_src/nkilib in it)"
+        )
+    beside = ROOT.parent / "src"
+    if (beside / "nkilib_src" / "nkilib").is_dir():
+        return beside
+    installed = module_folder("nkilib_src", "nkilib")
+    return installed.parent if installed else None
+
+
+def version_of(distribution: str) -> str | None:
+    """Installed version of a distribution, None when it is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

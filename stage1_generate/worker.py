@@ -1,0 +1,217 @@
+"""A worker process: builds one case in its current directory and ends.
+
+    python -m stage1_generate.worker < JOB
+
+The job is one line of JSON on standard input. The builder keeps that pipe open; when it closes, the builder is gone and
+the worker ends itself with everything that it started. The result is `case.json`, whatever happened short of a crash.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from importlib import import_module
+from pathlib import Path
+
+from neffs.bundle import Manifest, TensorFile, sha256_file, write_manifest
+from neffs.case import Case
+from stage1_generate import kernels
+from stage1_generate.compiled import Compiled, Request
+from stage1_generate.errors import BuildError, GenerateError
+from stage1_generate.job import Job
+from stage1_generate.kernel import Dims, Tensor
+from stage1_generate.toolchain import ROOT, version_of
+
+
+def build(job: Job) -> Manifest:
+    """Compile the case and write its tensors into the current directory. Raises `BuildError`."""
+    case = job.case
+    kernel = kernels.load(case.kernel)
+    implementation = kernel.implementations[case.implementation]
+    dims = Dims(**dict(case.dims))
+    inputs = kernel.inputs_of(case.implementation, dims, case.dtype)
+    outputs = kernel.outputs(dims, case.dtype)
+    if implementation.route == "xla":
+        parameters = tuple(f"input{index}" for index in range(len(inputs)))
+        results = tuple(f"output{index}" for index in range(len(outputs)))
+    else:
+        parameters = implementation.parameters or tuple(tensor.name for tensor in inputs)
+        results = implementation.results or tuple(tensor.name for tensor in outputs)
+
+    compiled = _compile(
+        job,
+        Request(
+            route=implementation.route,
+            entry=implementation.entry,
+            inputs=_renamed(inputs, parameters),
+            outputs=_renamed(outputs, results),
+            arguments=implementation.arguments(dims),
+            paths=tuple(path for path in (job.nkilib, str(ROOT)) if path),
+            target=case.target,
+            lnc=case.lnc,
+            flags=case.flags,
+            disable_dge=job.options.disable_dge,
+            verbose=job.options.verbose,
+        ),
+    )
+    neff_inputs, neff_outputs = _neff_tensors(Path(compiled.neff))
+    in_files = _match("input", _renamed(inputs, parameters), neff_inputs)
+    out_files = _match("output", _renamed(outputs, results), neff_outputs)
+
+    # Imported only now: a compiler that fails is not worth the start of numpy.
+    from stage1_generate.tensors import draw, references, write_tensor
+
+    arrays = draw(inputs, case.seed)
+    written = {
+        name: write_tensor(Path(), "inp", in_files[name], tensor.dtype, arrays[tensor.name])
+        for name, tensor in zip(parameters, inputs)
+    }
+    expected = {
+        name: write_tensor(Path(), "ref", out_files[name], tensor.dtype, array)
+        for name, tensor, array in zip(results, outputs, references(kernel, case, arrays))
+    }
+    return replace(
+        started(job),
+        status="built",
+        versions=_versions(job, compiled),
+        interface=compiled.interface,
+        command=compiled.command,
+        compile_time_s=round(compiled.time_s, 6),
+        neff=compiled.neff,
+        neff_sha256=sha256_file(Path(compiled.neff)),
+        inputs=_in_order(written, in_files),
+        outputs=_in_order(expected, out_files),
+    )
+
+
+def started(job: Job) -> Manifest:
+    """What is known of a case before it is built; a failed bundle holds no more than this and its reason."""
+    kernel = kernels.load(job.case.kernel)
+    dims = Dims(**dict(job.case.dims))
+    return Manifest(
+        case=job.case,
+        key=job.key,
+        status="failed",
+        toolchain=job.toolchain,
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        versions=_versions(job, None),
+        model_flops=kernel.model_flops(dims),
+        min_hbm_bytes=kernel.min_hbm_bytes(dims, job.case.dtype),
+        tolerance=kernel.tolerance[job.case.dtype],
+        kernel_path=kernel.implementations[job.case.implementation].path(dims),
+    )
+
+
+def refused(case: Case) -> str | None:
+    """Why the implementation cannot take this case, known without compiling; None when it can."""
+    implementation = kernels.load(case.kernel).implementations[case.implementation]
+    return implementation.refuses(Dims(**dict(case.dims)), case.lnc)
+
+
+def _compile(job: Job, request: Request) -> Compiled:
+    module = import_module("stage1_generate.sim" if job.toolchain == "sim" else "stage1_generate.neuron.compile")
+    compiled: Compiled = module.compile(request)
+    return compiled
+
+
+def _neff_tensors(neff: Path) -> tuple[list[tuple[str, int | None]], list[tuple[str, int | None]]]:
+    """(name, bytes) of the inputs and of the outputs, in NEFF order."""
+    from parsers.errors import ParseError
+    from parsers.neff import read_neff
+
+    try:
+        parsed = read_neff(neff)
+    except ParseError as error:
+        raise BuildError(f"the compiler wrote a NEFF that cannot be read: {error}") from None
+    return [(t.name, t.bytes) for t in parsed.inputs], [(t.name, t.bytes) for t in parsed.outputs]
+
+
+def _match(kind: str, asked: Sequence[Tensor], found: Sequence[tuple[str, int | None]]) -> dict[str, str]:
+    """Asked name -> name in the NEFF, in NEFF order: by name where the compiler kept them, else by position."""
+    if len(asked) != len(found):
+        raise BuildError(f"the NEFF has {len(found)} {kind}s, the kernel {len(asked)}")
+    names = [tensor.name for tensor in asked]
+    same_names = {name for name, _ in found} == set(names)
+    pairs = [(name if same_names else asked_name, name) for (name, _), asked_name in zip(found, names)]
+    sizes = {tensor.name: tensor.bytes for tensor in asked}
+    for (asked_name, name), (_, found_bytes) in zip(pairs, found):
+        if found_bytes is not None and found_bytes != sizes[asked_name]:
+            raise BuildError(
+                f"{kind} {name} has {found_bytes} bytes in the NEFF, {sizes[asked_name]} by the kernel's declaration"
+            )
+    return dict(pairs)
+
+
+def _renamed(tensors: Sequence[Tensor], names: Sequence[str]) -> tuple[Tensor, ...]:
+    return tuple(replace(tensor, name=name) for tensor, name in zip(tensors, names, strict=True))
+
+
+def _in_order(files: dict[str, TensorFile], order: dict[str, str]) -> tuple[TensorFile, ...]:
+    return tuple(files[name] for name in order)
+
+
+def _versions(job: Job, compiled: Compiled | None) -> dict[str, str]:
+    versions = {"python": ".".join(map(str, sys.version_info[:3]))}
+    own = version_of("neff-bench")
+    if own:
+        versions["neff-bench"] = own
+    return versions | dict(compiled.versions if compiled else {})
+
+
+def _limit_memory(job: Job) -> None:
+    """A case that needs too much fails alone: its own limit first, and before anybody else at the system's hands."""
+    import resource
+
+    limit = job.options.memory_bytes
+    if limit is not None:
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    try:
+        Path("/proc/self/oom_score_adj").write_text("500")
+    except OSError:
+        pass
+
+
+def _end_with_builder() -> None:
+    while os.read(0, 4096):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+def main() -> int:
+    """Exit code 0: built; 1: `case.json` says why not."""
+    import msgspec
+
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
+    threading.Thread(target=_end_with_builder, daemon=True).start()
+    _limit_memory(job)
+    try:
+        manifest = build(job)
+    except (GenerateError, MemoryError, OSError) as error:
+        manifest = replace(started(job), reason=_reason(job, error))
+    except Exception as error:
+        traceback.print_exc()
+        manifest = replace(
+            started(job), reason=f"{type(error).__name__}: {' '.join(str(error).split())} (see compile.log)"
+        )
+    write_manifest(Path(), manifest)
+    return 0 if manifest.status == "built" else 1
+
+
+def _reason(job: Job, error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        limit = job.options.memory_bytes
+        return "ran out of memory" + (f" (limit of a worker: {limit / 2**30:.1f} GiB)" if limit else "")
+    if isinstance(error, OSError) and not isinstance(error, GenerateError):
+        return f"{error.filename or 'the bundle'}: {error.strerror}"
+    return str(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
