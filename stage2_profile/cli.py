@@ -1,0 +1,80 @@
+"""`profile-neffs`: the command line of stage 2."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+FORMATS = ("table", "csv", "json", "md")
+SUFFIXES = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}
+
+
+@click.command(name="profile-neffs", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--toolchain",
+    type=click.Choice(["auto", "neuron", "sim"]),
+    default="auto",
+    show_default=True,
+    help="neuron: neuron-explorer, else neuron-profile. sim: neuron-sim. auto: for each NEFF the one that can run it.",
+)
+@click.option(
+    "--num-exec", type=click.IntRange(1, 100_000), default=2, show_default=True, help="Executions in each capture."
+)
+@click.option(
+    "--profile-nth-exec",
+    type=click.IntRange(1, 100_000),
+    default=2,
+    show_default=True,
+    help="Profile every Nth of them; 2 leaves out the first, which is cold. Several give a median and an IQR.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=600.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds that one call of the profiler may take.",
+)
+@click.option("--parse-only", is_flag=True, help="Read the profiles that are there; needs no tool and no device.")
+@click.option("--force", is_flag=True, help="Profile again what has a good profile.")
+@click.option("--only", multiple=True, metavar="GLOB", help="Only the cases whose name matches (repeatable).")
+@click.option("--skip", multiple=True, metavar="GLOB", help="Not the cases whose name matches (repeatable).")
+@click.option("--jobs", type=click.IntRange(1, 256), help="Bundles at a time.  [default: number of CPUs]")
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="Default: by the suffix of --output, else table.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the rows there, not to stdout.")
+def profile(directory: Path, format_: str | None, output: Path | None, **options) -> None:
+    """Profile the NEFFs in DIR and print where the time goes.
+
+    DIR is what generate-neffs wrote (or one bundle in it). Captures that are good are kept: a second call only does what
+    is missing. Exit code 0: all profiled and checked; 1: something failed; 2: wrong call.
+
+    \b
+    profile-neffs /tmp/mlp_benchmark_neffs
+    profile-neffs neffs --only 'mlp_*' --num-exec 20 --format csv --output mlp.csv
+    profile-neffs neffs --parse-only --format md
+    """
+    from stage2_profile.command import profile_directory
+    from stage2_profile.errors import ProfileError, WrongCall
+
+    chosen = format_ or (SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
+    try:
+        code = profile_directory(directory, format_=chosen, output=output, **options)
+    except WrongCall as error:
+        click.echo(f"profile-neffs: {error}", err=True)
+        sys.exit(2)
+    except ProfileError as error:
+        click.echo(f"profile-neffs: {error}", err=True)
+        sys.exit(1)
+    sys.exit(code)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    profile()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""What can go wrong in this room.
+
+    ProfileError            work failed: exit code 1
+    ├── ToolMissing         no profiler for this kind of NEFF on this host
+    ├── CaptureFailed       the device step left no trace
+    ├── ViewFailed          the trace could not be turned into numbers
+    └── UnsafePath          a directory or a name that must not be trusted
+    WrongCall               the call itself is wrong: exit code 2
+
+Each message is one line: what, where, what was expected, what to do.
+"""
+
+from __future__ import annotations
+
+
+class ProfileError(Exception):
+    pass
+
+
+class ToolMissing(ProfileError):
+    pass
+
+
+class CaptureFailed(ProfileError):
+    pass
+
+
+class ViewFailed(ProfileError):
+    """`trace_may_be_good`: the tool did not finish, so the capture need not be repeated."""
+
+    def __init__(self, what: str, *, trace_may_be_good: bool = False) -> None:
+        super().__init__(what)
+        self.trace_may_be_good = trace_may_be_good
+
+
+class UnsafePath(ProfileError):
+    pass
+
+
+class WrongCall(Exception):
+    pass

@@ -1,0 +1,66 @@
+"""Runs one program so that nothing of it outlives the one who asked for it.
+
+    python -I -S leash.py LIFE GRACE PROGRAM ARGUMENT...
+
+LIFE is the reading end of a pipe whose writing end only the caller holds. When that end is closed, on purpose or because
+the caller was killed, the program's whole process group gets SIGTERM and, GRACE seconds later, SIGKILL. Locks that the
+caller passes on as open files stay held until then. Standard library only: it starts in a few milliseconds.
+"""
+
+import os
+import select
+import signal
+import sys
+import time
+
+
+def main() -> int:
+    life, grace_s, command = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+    awake, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    child = os.fork()
+    if child == 0:
+        _become(command)
+    try:
+        os.setpgid(child, child)
+    except OSError:
+        pass  # the child was first, or is gone
+    ready, _, _ = select.select([life, awake], [], [])
+    if life in ready:
+        _signal_group(child, signal.SIGTERM)
+        deadline = time.monotonic() + grace_s
+        while time.monotonic() < deadline and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            select.select([awake], [], [], 0.05)
+    # What the program left behind in its group goes too; its leader is still unreaped, so the number is still its own.
+    if life not in ready:
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    _signal_group(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _become(command: list[str]) -> None:
+    try:
+        os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.closerange(3, 4096)
+        os.execvp(command[0], command)
+    except OSError as error:
+        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def _signal_group(group: int, number: int) -> None:
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""From the summaries of a profile to the numbers of a row."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stage2_profile.peaks import peak_tflops
+
+if TYPE_CHECKING:
+    from parsers.profile_json import Summary
+
+    from neffs.bundle import Manifest
+
+US_PER_S = 1e6
+
+TIMES_US = {
+    "total_time_us": "total_time_s",
+    "total_active_time_us": "total_active_time_s",
+    "tensor_active_us": "tensor_engine_active_time_s",
+    "vector_active_us": "vector_engine_active_time_s",
+    "scalar_active_us": "scalar_engine_active_time_s",
+    "gpsimd_active_us": "gpsimd_engine_active_time_s",
+    "sync_active_us": "sync_engine_active_time_s",
+    "dma_active_us": "dma_active_time_s",
+    "fixed_overhead_us": "simulator_fixed_overhead_time_s",
+}
+"""Column → attribute of the summary, in seconds there."""
+
+COUNTS = {
+    "hardware_flops": "hardware_flops",
+    "matmul_instruction_count": "matmul_instruction_count",
+    "hbm_read_bytes": "hbm_read_bytes",
+    "hbm_write_bytes": "hbm_write_bytes",
+    "tensor_instruction_count": "tensor_engine_instruction_count",
+    "vector_instruction_count": "vector_engine_instruction_count",
+    "scalar_instruction_count": "scalar_engine_instruction_count",
+    "gpsimd_instruction_count": "gpsimd_engine_instruction_count",
+    "sync_instruction_count": "sync_engine_instruction_count",
+    "dma_packet_count": "dma_transfer_count",
+}
+
+
+def row_numbers(manifest: Manifest, summaries: Sequence[Summary]) -> dict[str, Any]:
+    """Columns of a row from the summaries of its profiled executions.
+
+    Each number is the median over the executions that have it; None where no execution has it.
+    """
+    numbers: dict[str, Any] = {"model_flops": manifest.model_flops, "executions": len(summaries)}
+    for column, attribute in TIMES_US.items():
+        seconds = _median(summaries, lambda summary, name=attribute: getattr(summary, name, None))
+        numbers[column] = None if seconds is None else seconds * US_PER_S
+    for column, attribute in COUNTS.items():
+        count = _median(summaries, lambda summary, name=attribute: getattr(summary, name, None))
+        numbers[column] = None if count is None else round(count)
+    estimated = _median(summaries, lambda summary: summary.mfu_estimated_fraction)
+    numbers["mfu_estimated_percent"] = None if estimated is None else 100 * estimated
+    totals = [summary.total_time_s for summary in summaries if summary.total_time_s is not None]
+    numbers["total_time_iqr_us"] = interquartile_range(totals) * US_PER_S if len(totals) > 1 else None
+    numbers.update(derived(manifest, numbers["total_time_us"], numbers["hbm_read_bytes"], numbers["hbm_write_bytes"]))
+    return numbers
+
+
+def derived(
+    manifest: Manifest, total_time_us: float | None, read_bytes: int | None, write_bytes: int | None
+) -> dict[str, float | None]:
+    """What we compute from the FLOPs of the case: MFU with the peak it is of, and arithmetic intensity."""
+    case = manifest.case
+    peak = peak_tflops(case.target, case.dtype, case.lnc)
+    flops = manifest.model_flops
+    mfu = 100 * flops / (peak * total_time_us * US_PER_S) if flops and peak and total_time_us else None
+    moved = None if read_bytes is None and write_bytes is None else (read_bytes or 0) + (write_bytes or 0)
+    return {
+        "mfu_percent": mfu,
+        "mfu_peak_tflops": peak,
+        "arithmetic_intensity": flops / moved if flops and moved else None,
+    }
+
+
+def interquartile_range(values: Sequence[float]) -> float:
+    """Third minus first quartile (inclusive method) of at least two values."""
+    first, _, third = statistics.quantiles(values, n=4, method="inclusive")
+    return third - first
+
+
+def _median(summaries: Sequence[Summary], read: Callable[[Summary], float | None]) -> float | None:
+    values = [value for summary in summaries if (value := read(summary)) is not None]
+    return statistics.median(values) if values else None

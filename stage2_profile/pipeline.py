@@ -1,0 +1,138 @@
+"""Bundles in, rows out: which step each bundle still needs, in parallel, one row for each whatever happens."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from neffs.bundle import Bundle, verify_bundle
+from neffs.errors import BundleError, NeffsError
+from parsers.errors import ParseError
+from stage2_profile import runs
+from stage2_profile.capture import Settings, capture
+from stage2_profile.cores import CorePool
+from stage2_profile.errors import CaptureFailed, ProfileError
+from stage2_profile.rows import Row
+from stage2_profile.summarise import failed_row, run_row
+from stage2_profile.tools import Kind, Tool
+from stage2_profile.view import view
+
+Steps = Literal["all", "capture", "view", "parse"]
+WAIT_S = 0.1
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What is done to each bundle.
+
+    `tools`: the profiler for each kind of NEFF, or the reason why there is none. `steps`: `parse` starts no tool, `capture`
+    stops after the device step, `view` does the rest of it. `force`: capture again although there is a good profile.
+    """
+
+    tools: dict[Kind, Tool | str]
+    pool: CorePool
+    settings: Settings
+    steps: Steps = "all"
+    force: bool = False
+    say: Callable[[str], None] = field(default=lambda text: None)
+
+    def row(self, found: Bundle | BundleError) -> Row:
+        """The row of one bundle. Never raises for what is wrong with it."""
+        if isinstance(found, BundleError):
+            return Row(case=found.name, status="failed", reason=found.what)
+        if found.manifest.status != "built":
+            return failed_row(found, f"not built: {found.manifest.reason or 'no reason was given'}")
+        try:
+            return self._profiled(found)
+        except BundleError as error:
+            return failed_row(found, error.what)
+        except (ProfileError, NeffsError, ParseError) as error:
+            return failed_row(found, str(error))
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                return failed_row(found, f"no space left on the disk of {found.path}")
+            return failed_row(found, f"{error.filename or found.path}: {error.strerror or error}")
+
+    def _profiled(self, bundle: Bundle) -> Row:
+        sha256 = bundle.manifest.neff_sha256
+        if self.steps == "parse":
+            best = runs.best_run(bundle.path, sha256)
+            return (
+                run_row(bundle, *best)
+                if best
+                else failed_row(bundle, "no profile yet; run profile-neffs without --parse-only")
+            )
+        tool = self.tools[bundle.manifest.toolchain]
+        if isinstance(tool, str):
+            raise ProfileError(tool)
+        verify_bundle(bundle)
+        while not self.settings.stop.is_set():
+            with runs.locked(bundle.path) as descriptor:
+                if descriptor is not None:
+                    return self._locked(bundle, tool, descriptor)
+            time.sleep(WAIT_S)
+        raise CaptureFailed("interrupted")
+
+    def _locked(self, bundle: Bundle, tool: Tool, descriptor: int) -> Row:
+        best = None if self.force and self.steps != "view" else self._usable(bundle, tool)
+        if best is None and self.steps == "view":
+            return failed_row(
+                bundle, "nothing captured yet; run profile-neffs --capture-only on a host with the device"
+            )
+        path, record = best or capture(bundle, tool, self.settings, self.pool, (descriptor,))
+        if record.status == "captured" and self.steps != "capture":
+            record = view(bundle, path, record, tool, self.settings, (descriptor,))
+        return run_row(bundle, path, record)
+
+    def _usable(self, bundle: Bundle, tool: Tool) -> tuple[Path, runs.Run] | None:
+        """A run that need not be captured again: of this NEFF, by this kind of tool, with the executions asked for."""
+        best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
+        if best is None or best[1].status == "failed" or best[1].kind != tool.kind:
+            return None
+        asked = (self.settings.num_exec, self.settings.profile_nth_exec)
+        if self.steps != "view" and (best[1].num_exec, best[1].profile_nth_exec) != asked:
+            return None
+        if best[1].kind == "sim" and best[1].tool_version != tool.version:
+            return None  # another model, other times
+        return best
+
+
+def groups_by_lnc(found: Iterable[Bundle | BundleError]) -> list[list[Bundle | BundleError]]:
+    """Bundles of one LNC after those of another: cores change their LNC as seldom as possible, and never two at once."""
+    groups: dict[int, list[Bundle | BundleError]] = {}
+    for entry in found:
+        groups.setdefault(entry.manifest.case.lnc if isinstance(entry, Bundle) else 0, []).append(entry)
+    return [groups[lnc] for lnc in sorted(groups)]
+
+
+def profile_all(
+    pipeline: Pipeline, found: Sequence[Bundle | BundleError], jobs: int, done: Callable[[Row], None]
+) -> list[Row]:
+    """The rows of all bundles, in the order of `found`; `done` is called as each is ready.
+
+    On Ctrl-C the running tools are ended and the rest become rows that say so; `KeyboardInterrupt` is not raised.
+    """
+    rows: dict[str, Row] = {}
+    stop: threading.Event = pipeline.settings.stop
+    for group in groups_by_lnc(found):
+        with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(group)))) as workers:
+            futures = {workers.submit(pipeline.row, entry): entry for entry in group}
+            try:
+                for future in as_completed(futures):
+                    row = future.result()
+                    rows[row.case] = row
+                    done(row)
+            except KeyboardInterrupt:
+                stop.set()
+                for future in futures:
+                    future.cancel()
+    for entry in found:
+        if entry.name not in rows:
+            rows[entry.name] = failed_row(entry, "interrupted") if isinstance(entry, Bundle) else pipeline.row(entry)
+    return [rows[entry.name] for entry in found]

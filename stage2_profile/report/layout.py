@@ -1,0 +1,100 @@
+"""The columns that people read, as text: shared by the terminal table and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from stage2_profile.rows import Row
+
+ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
+SHORT = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "tfloat32": "tf32"}
+NONE = "-"
+
+
+class Column(NamedTuple):
+    head: str
+    right: bool
+
+
+COLUMNS = (
+    Column("kernel", False),
+    Column("shape", False),
+    Column("dtype", False),
+    Column("target", False),
+    Column("total us", True),
+    Column("active us", True),
+    Column("Tensor", True),
+    Column("Vector", True),
+    Column("Scalar", True),
+    Column("GpSimd", True),
+    Column("Sync", True),
+    Column("DMA", True),
+    Column("MFU%", True),
+    Column("check", False),
+)
+
+
+def cells(row: Row) -> list[str]:
+    """One text for each of COLUMNS. Engines in percent of the total time."""
+    if row.kernel is None:
+        return [row.case, *[""] * (len(COLUMNS) - 2), "failed"]
+    shape = " ".join(f"{name}{size}" for name, size in row.dims)
+    target = f"{row.target}/{row.lnc}"
+    return [
+        f"{row.kernel} {row.implementation}",
+        shape,
+        SHORT.get(row.dtype or "", row.dtype or ""),
+        target,
+        _number(row.total_time_us, 2),
+        _number(row.total_active_time_us, 2),
+        *(_percent(getattr(row, f"{engine}_active_us"), row.total_time_us) for engine in ENGINES),
+        _number(row.mfu_percent, 1),
+        row.check or row.status,
+    ]
+
+
+def notes(rows: Sequence[Row]) -> list[str]:
+    """What must be said under the numbers: where they come from, what failed and why."""
+    lines = []
+    engines = "Tensor ... DMA: percent of the total time; target: with the LNC."
+    peaks = sorted({f"{row.mfu_peak_tflops:g}" for row in rows if row.mfu_percent is not None})
+    if peaks:
+        lines.append(f"{engines} MFU of a peak of {', '.join(peaks)} TFLOPS.")
+    simulated = [row for row in rows if row.source == "simulated"]
+    for tool in dict.fromkeys((row.tool, row.model, row.time_error) for row in simulated):
+        name, model, error = tool
+        text = f"SIMULATED by {name}" + (f", model {model}" if model else "")
+        count = sum((row.tool, row.model, row.time_error) == tool for row in simulated)
+        which = "" if count == len(rows) else f" ({count} of {len(rows)} rows)"
+        lines.append(f"{text}{which}: counts and bytes are exact, times {error or 'carry the error of the model'}.")
+    measured = [row for row in rows if row.source == "measured"]
+    for name in dict.fromkeys(row.tool for row in measured):
+        lines.append(f"Measured with {name}.")
+    if simulated and measured:
+        lines.append(
+            "Simulated and measured rows are not to be compared: " + "; ".join(row.case for row in simulated) + "."
+        )
+    several = [row for row in rows if (row.executions or 0) > 1]
+    if several:
+        iqr = max(row.total_time_iqr_us or 0.0 for row in several)
+        lines.append(
+            f"Medians over {max(row.executions or 0 for row in several)} executions; largest IQR of the total {iqr:.2f} us."
+        )
+    for row in rows:
+        if row.reason is not None:
+            lines.append(
+                f"{row.status if row.status == 'failed' else row.check or row.status}: {row.case}: {row.reason}"
+            )
+        lines.extend(f"warning: {row.case}: {warning}" for warning in row.warnings)
+    return lines
+
+
+def _number(value: float | None, digits: int) -> str:
+    if value is None:
+        return NONE
+    return f"{value:.{digits}f}" if value < 99999.5 else f"{value:.3g}"
+
+
+def _percent(part: float | None, total: float | None) -> str:
+    return NONE if part is None or not total else f"{100 * part / total:.1f}"

@@ -1,0 +1,80 @@
+"""One bundle and one of its runs as a row."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from neffs.bundle import Bundle
+from parsers.errors import ParseError
+from stage2_profile import runs
+from stage2_profile.check import Verdict, check_outputs
+from stage2_profile.metrics import row_numbers
+from stage2_profile.rows import Row, Source, case_fields
+
+
+def failed_row(bundle: Bundle, reason: str) -> Row:
+    """A row without numbers."""
+    manifest = bundle.manifest
+    return Row(
+        case=bundle.name,
+        **case_fields(manifest.case),
+        status="failed",
+        model_flops=manifest.model_flops,
+        compile_time_s=manifest.compile_time_s,
+        reason=" ".join(reason.split()),
+    )
+
+
+def run_row(bundle: Bundle, path: Path, record: runs.Run) -> Row:
+    """The row of a run: numbers from its summaries, the check from its outputs, everything else from its record."""
+    from parsers.profile_json import read_summary
+
+    manifest = bundle.manifest
+    files = [execution.summary for execution in record.executions if execution.summary is not None]
+    reason = record.reason
+    try:
+        summaries = [read_summary(path / file) for file in files]
+    except (ParseError, OSError) as error:
+        summaries, reason = [], f"profiles/{path.name}: {error}; profile it again with --force"
+    if record.status == "failed" or reason is not None or (record.status == "viewed" and not summaries):
+        row = failed_row(bundle, reason or "the profile has no execution; profile it again with --force")
+        return Row(**{**vars(row), "run": path.name, "tool": f"{record.tool} {record.tool_version}"})
+    simulated = record.kind == "sim" or any(summary.is_simulation for summary in summaries)
+    verdict = _verdict(bundle, path, record)
+    first = summaries[0] if summaries else None
+    return Row(
+        case=bundle.name,
+        **case_fields(manifest.case),
+        source=_source(simulated),
+        status="profiled" if summaries else "captured",
+        check=verdict.check,
+        max_abs_error=verdict.max_abs_error,
+        compile_time_s=manifest.compile_time_s,
+        **(row_numbers(manifest, summaries) if summaries else {"model_flops": manifest.model_flops}),
+        run=path.name,
+        tool=f"{record.tool} {record.tool_version}",
+        model=first.simulator_model if first else None,
+        time_error=first.simulator_time_error if first else None,
+        warnings=record.warnings,
+        reason=verdict.reason,
+    )
+
+
+def reproduce(bundle: Bundle, record: runs.Run, path: Path) -> list[str]:
+    """Shell lines that repeat the calls of a run, from its directory."""
+    lines = [f"cd {shlex.quote(str(path))}"]
+    for command in record.commands:
+        variables = [f"{name}={shlex.quote(value)}" for name, value in command.environment.items()]
+        lines.append(" ".join([*variables, shlex.join(command.argv)]))
+    return lines
+
+
+def _verdict(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:
+    if any("--single-io" in command.argv for command in record.commands if command.step == "capture"):
+        return Verdict("unchecked", None, "captured with --single-io: the outputs are invalid")
+    return check_outputs(bundle, path, record.outputs)
+
+
+def _source(simulated: bool) -> Source:
+    return "simulated" if simulated else "measured"
