@@ -1,0 +1,178 @@
+"""Which earlier instructions each instruction must wait for.
+
+Read after write, write after read and write after write, found by regions of buffers: every access is reduced to a
+rectangle (partition rows x bytes in the partition on chip, rows x bytes of the last dimension in HBM), and each buffer
+keeps its live accesses in a grid of cells, so that the cost of an access does not grow with the length of the program.
+A strided view counts as the rectangle around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from simulator.program import Access, Buffer, Instruction, Program
+
+ITEM_BYTES = {
+    "float32": 4, "bfloat16": 2, "float16": 2, "tfloat32": 4,
+    "float8_e4m3": 1, "float8_e5m2": 1, "float8_e4m3fn": 1,
+    "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
+}  # fmt: skip
+"""Bytes of one element; dtypes not named here (packed micro-scaling) count by their trailing digits, see `item_bytes`."""
+
+
+class Box(NamedTuple):
+    """Half-open rectangle: rows [r0, r1), bytes [c0, c1) within a row."""
+
+    r0: int
+    r1: int
+    c0: int
+    c1: int
+
+
+class Edge(NamedTuple):
+    """`instruction` waits for `before`. `kind`: "raw", "war" or "waw". `operand`: its name in the waiting instruction."""
+
+    before: int
+    kind: str
+    operand: str
+
+
+def item_bytes(dtype: str) -> int:
+    """Bytes of one element of `dtype`; `..._x4` packs four one-byte elements."""
+    known = ITEM_BYTES.get(dtype)
+    if known is not None:
+        return known
+    if dtype.endswith("_x4"):
+        return 2 if dtype.startswith("float4") else 4
+    return 1
+
+
+def buffer_bytes(buffer: Buffer) -> int:
+    size = item_bytes(buffer.dtype)
+    for extent in buffer.shape:
+        size *= extent
+    return size
+
+
+def row_bytes(buffer: Buffer) -> int:
+    """Bytes of one row: one partition on chip, the last dimension in HBM."""
+    extents = buffer.shape[-1:] if buffer.memory == "hbm" else buffer.shape[1:]
+    size = item_bytes(buffer.dtype)
+    for extent in extents:
+        size *= extent
+    return max(size, 1)
+
+
+def box_of(access: Access, buffer: Buffer) -> Box:
+    """The rectangle around a view."""
+    row = row_bytes(buffer)
+    if access.dynamic:
+        return Box(0, -(-buffer_bytes(buffer) // row), 0, row)
+    size = item_bytes(access.dtype)
+    r0, c0 = divmod(access.offset * size, row)
+    r1, c1 = r0, c0
+    for step, count in access.pattern:
+        span = step * size * (count - 1)
+        if step * size % row == 0:
+            r0, r1 = (r0, r1 + span // row) if span >= 0 else (r0 + span // row, r1)
+        elif span >= 0:
+            c1 += span
+        else:
+            c0 += span
+    c1 += size
+    if c0 < 0 or c1 > row:
+        return Box(r0 + c0 // row, r1 + (c1 - 1) // row + 1, 0, row)
+    return Box(r0, r1 + 1, c0, c1)
+
+
+class _Grid:
+    """The live accesses of one buffer on one core. A cell holds [box, writer or -1, readers since] entries."""
+
+    __slots__ = ("cells", "rows", "cols")
+
+    def __init__(self, boxes: Sequence[Box]) -> None:
+        heights = [b.r1 - b.r0 for b in boxes]
+        widths = [b.c1 - b.c0 for b in boxes]
+        self.rows = max(min(heights), -(-max(heights) // 8), 1)
+        self.cols = max(min(widths), -(-max(widths) // 8), 1)
+        self.cells: dict[tuple[int, int], list[list]] = {}
+
+    def _keys(self, box: Box) -> list[tuple[int, int]]:
+        rows = range(box.r0 // self.rows, (box.r1 - 1) // self.rows + 1)
+        cols = range(box.c0 // self.cols, (box.c1 - 1) // self.cols + 1)
+        return [(r, c) for r in rows for c in cols]
+
+    def read(self, box: Box, reader: int, operand: str, edges: set[Edge]) -> None:
+        r0, r1, c0, c1 = box
+        for key in self._keys(box):
+            for entry in self.cells.get(key, ()):
+                b = entry[0]
+                if b[0] < r1 and r0 < b[1] and b[2] < c1 and c0 < b[3]:
+                    if entry[1] >= 0:
+                        edges.add(Edge(entry[1], "raw", operand))
+                    if entry[2] and entry[2][-1] == reader:
+                        continue
+                    entry[2].append(reader)
+
+    def write(self, box: Box, writer: int, operand: str, edges: set[Edge]) -> None:
+        r0, r1, c0, c1 = box
+        for key in self._keys(box):
+            entries = self.cells.get(key)
+            if entries is None:
+                self.cells[key] = [[box, writer, []]]
+                continue
+            kept = []
+            for entry in entries:
+                b = entry[0]
+                if b[0] < r1 and r0 < b[1] and b[2] < c1 and c0 < b[3]:
+                    if entry[1] != writer:
+                        edges.add(Edge(entry[1], "waw", operand))
+                    edges.update(Edge(reader, "war", operand) for reader in entry[2] if reader != writer)
+                    if r0 <= b[0] and b[1] <= r1 and c0 <= b[2] and b[3] <= c1:
+                        continue
+                kept.append(entry)
+            kept.append([box, writer, []])
+            self.cells[key] = kept
+
+
+def find_edges(program: Program, instructions: Sequence[Instruction]) -> list[set[Edge]]:
+    """For each instruction of one core's list: what it waits for, as indices into the same list."""
+    buffers = program.buffers
+    boxes: dict[int, list[Box]] = {}
+    accesses: list[list[tuple[bool, int, Box, str]]] = []
+    written: set[int] = set()
+    for instruction in instructions:
+        row: list[tuple[bool, int, Box, str]] = []
+        for name, access in instruction.reads.items():
+            row.append((False, access.buffer, box_of(access, buffers[access.buffer]), name))
+            for dynamic in access.dynamic:
+                index = dynamic.index
+                row.append((False, index.buffer, box_of(index, buffers[index.buffer]), name))
+        for name, access in instruction.writes.items():
+            row.append((True, access.buffer, box_of(access, buffers[access.buffer]), name))
+            for dynamic in access.dynamic:
+                index = dynamic.index
+                row.append((False, index.buffer, box_of(index, buffers[index.buffer]), name))
+            written.add(access.buffer)
+        if instruction.op == "core_barrier":
+            # What the barrier guards is settled before it and used after it.
+            row += [(True, buffer, box, name) for write, buffer, box, name in row if not write]
+            written.update(buffer for _, buffer, _, _ in row)
+        accesses.append(row)
+        for _, buffer, box, _ in row:
+            boxes.setdefault(buffer, []).append(box)
+    grids = {buffer: _Grid(boxes[buffer]) for buffer in written}
+    found: list[set[Edge]] = []
+    for index, row in enumerate(accesses):
+        edges: set[Edge] = set()
+        for write, buffer, box, operand in row:
+            grid = grids.get(buffer)
+            if grid is None:
+                continue
+            if write:
+                grid.write(box, index, operand, edges)
+            else:
+                grid.read(box, index, operand, edges)
+        found.append({edge for edge in edges if edge.before != index})
+    return found

@@ -1,0 +1,258 @@
+"""The inner loop of the schedule: plain arithmetic over flat arrays, compiled by numba when it is installed.
+
+Without numba the same function runs over Python lists.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from simulator.chips import Chip
+from simulator.opcodes import OPCODES
+from simulator.transfers import Transfer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+DONE, DEADLOCK = 0, 1
+_LDWEIGHTS, _MATMUL = OPCODES["LDWEIGHTS"], OPCODES["MATMUL"]
+_MATMUL_ISSUE_NS = 2.0
+"""LDWEIGHTS follows the start of the MATMUL before it by 2 ns (trn2 traces, trainium-kernel-fusion @d709ddf1)."""
+
+
+class Loop(NamedTuple):
+    """Arrays by instruction (start, duration, done, wait in ns; blocker), then by transfer x DMA engine (runs)."""
+
+    status: int
+    start: np.ndarray
+    duration: np.ndarray
+    done: np.ndarray
+    wait: np.ndarray
+    blocker: np.ndarray
+    run_count: np.ndarray
+    run_start: np.ndarray
+    run_spacing: np.ndarray
+    warm: list[tuple[int, float, float]]
+
+
+def run_loop(
+    chip: Chip, engine, order, order_start, opcode, interval, latency, pe_ns, transfer, partner, wait_start, waits,
+    transfers: list[Transfer], engine_start,
+) -> Loop:  # fmt: skip
+    """Schedules every instruction. Shapes and meaning: `simulator.timing.schedule_code`."""
+    import numpy as np
+
+    n, t, engines = len(engine), len(transfers), len(engine_start)
+    kind = np.where(opcode == _LDWEIGHTS, 1, np.where(opcode == _MATMUL, 2, 0)).astype(np.int8)
+    packets = np.array([x.packets for x in transfers], dtype=np.int64)
+    packet_ns = np.array([chip.dma_packet_ns + x.packet_bytes / chip.dma_engine_bandwidth for x in transfers])
+    hbm_ns = np.array([(x.hbm_read + x.hbm_write) / (chip.hbm_bandwidth * (engines // 5)) for x in transfers])
+    first_ns = np.array([chip.software_dma_start_ns if x.software else chip.dma_start_ns for x in transfers])
+    constants = (
+        float(chip.dma_wait_ns), float(chip.semaphore_ns), float(chip.pe_latency_ns), float(chip.throttle_window_ns),
+        float(chip.throttle_factor), float(chip.throttle_warm_utilization), float(chip.throttle_cold_utilization),
+        _MATMUL_ISSUE_NS, chip.dma_engines,
+    )  # fmt: skip
+    inputs = (engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
+              packet_ns, hbm_ns, first_ns, engine_start)  # fmt: skip
+    compiled = _compiled()
+    if compiled is not None:
+        outputs = _outputs(n, t * chip.dma_engines, np)
+        status, warm = compiled(*inputs, constants, *outputs)
+    else:
+        plain = tuple(a.tolist() for a in inputs)
+        outputs = tuple(a.tolist() for a in _outputs(n, t * chip.dma_engines, np))
+        status, warm = _loop(*plain, constants, *outputs)
+        kinds = (float, float, float, float, np.int32, np.int64, float, float)
+        outputs = tuple(np.array(values, dtype=dtype) for values, dtype in zip(outputs, kinds, strict=True))
+    return Loop(status, *outputs, [(int(c), float(a), float(b)) for c, a, b in warm if c >= 0])
+
+
+def _outputs(n: int, runs: int, np) -> tuple[Any, ...]:
+    return (
+        np.zeros(n), np.zeros(n), np.full(n, -1.0), np.zeros(n), np.full(n, -1, dtype=np.int32),
+        np.zeros(runs, dtype=np.int64), np.zeros(runs), np.zeros(runs),
+    )  # fmt: skip
+
+
+_CACHE: list[Any] = []
+
+
+def _compiled() -> Any:
+    """The loop compiled by numba; None without numba."""
+    if not _CACHE:
+        try:
+            from numba import njit
+        except ImportError:
+            _CACHE.append(None)
+        else:
+            _CACHE.append(njit(cache=True)(_loop))
+    return _CACHE[0]
+
+
+def _loop(
+    engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
+    packet_ns, hbm_ns, first_ns, engine_start, constants,
+    start, duration, done, wait, blocker, run_count, run_start, run_spacing,
+):  # fmt: skip
+    dma_wait, semaphore, pe_latency, window, slow, warm_at, cold_at, matmul_issue, width = constants
+    engines = len(engine_start)
+    cores = engines // 5
+    free = [engine_start[e] for e in range(engines)]
+    place = [order_start[e] for e in range(engines)]
+    ready = [-1.0 for _ in range(engines)]
+    cause = [-1 for _ in range(engines)]
+    missing = [-1 for _ in range(engines)]
+    own = [-1.0 for _ in range(engines)]
+    dma_free = [0.0 for _ in range(cores * width)]
+    rotation = [0 for _ in range(cores)]
+    hbm_free = 0.0
+    array_free = [0.0 for _ in range(cores)]
+    window_start = [-1.0 for _ in range(cores)]
+    window_busy = [0.0 for _ in range(cores)]
+    is_warm = [False for _ in range(cores)]
+    warm_since = [0.0 for _ in range(cores)]
+    warm = [(-1, 0.0, 0.0)]
+    left = len(engine)
+    while left > 0:
+        best = -1
+        for e in range(engines):
+            if ready[e] < 0.0 and place[e] < order_start[e + 1]:
+                if own[e] < 0.0:
+                    if missing[e] >= 0 and done[missing[e]] < 0.0:
+                        continue
+                    i = order[place[e]]
+                    at = free[e]
+                    if kind[i] == 2 and array_free[e // 5] > at:
+                        at = array_free[e // 5]
+                    by = -1
+                    absent = -1
+                    for w in range(wait_start[i], wait_start[i + 1]):
+                        p = waits[w]
+                        if done[p] < 0.0:
+                            absent = p
+                            break
+                        if done[p] > at:
+                            at = done[p]
+                            by = p
+                    if absent >= 0:
+                        missing[e] = absent
+                        continue
+                    own[e] = at
+                    cause[e] = by
+                i = order[place[e]]
+                j = partner[i]
+                if j < 0:
+                    ready[e] = own[e]
+                else:
+                    f = engine[j]
+                    if place[f] < order_start[f + 1] and order[place[f]] == j and own[f] >= 0.0:
+                        both = own[e]
+                        if own[f] > both:
+                            both = own[f]
+                        if own[f] > own[e]:
+                            cause[e] = j
+                        elif own[e] > own[f]:
+                            cause[f] = i
+                        ready[e] = both
+                        ready[f] = both
+            if ready[e] >= 0.0 and (best < 0 or ready[e] < ready[best]):
+                best = e
+        if best < 0:
+            return 1, warm
+        e = best
+        i = order[place[e]]
+        core = e // 5
+        s = ready[e]
+        start[i] = s
+        wait[i] = s - free[e]
+        blocker[i] = cause[e]
+        if transfer[i] >= 0:
+            t = transfer[i]
+            free[e] = s + interval[i]
+            duration[i] = latency[i]
+            begin = s + first_ns[t]
+            per = packets[t] // width
+            extra = packets[t] % width
+            earliest = -1.0
+            finish = begin
+            for k in range(width):
+                count = per
+                if k < extra:
+                    count += 1
+                if count == 0:
+                    continue
+                d = (rotation[core] + k) % width
+                r = t * width + d
+                at = begin
+                if dma_free[core * width + d] > at:
+                    at = dma_free[core * width + d]
+                run_count[r] = count
+                run_start[r] = at
+                run_spacing[r] = packet_ns[t]
+                end = at + count * packet_ns[t]
+                dma_free[core * width + d] = end
+                if end > finish:
+                    finish = end
+                if earliest < 0.0 or at < earliest:
+                    earliest = at
+            rotation[core] = (rotation[core] + extra) % width
+            hbm_end = earliest
+            if hbm_free > hbm_end:
+                hbm_end = hbm_free
+            hbm_end += hbm_ns[t]
+            hbm_free = hbm_end
+            if hbm_end > finish:
+                # HBM is the narrower one: the packets of this transfer come further apart.
+                for d in range(width):
+                    r = t * width + d
+                    if run_count[r] > 0:
+                        end = run_start[r] + run_count[r] * run_spacing[r]
+                        stretched = end + (hbm_end - finish)
+                        run_spacing[r] = (stretched - run_start[r]) / run_count[r]
+                        dma_free[core * width + d] = stretched
+                finish = hbm_end
+            done[i] = finish + dma_wait
+        elif kind[i] > 0:
+            if window_start[core] < 0.0:
+                window_start[core] = s
+            while s >= window_start[core] + window:
+                share = window_busy[core] / window
+                if is_warm[core] and share < cold_at:
+                    is_warm[core] = False
+                    warm.append((core, warm_since[core], window_start[core] + window))
+                elif not is_warm[core] and share >= warm_at:
+                    is_warm[core] = True
+                    warm_since[core] = window_start[core] + window
+                window_busy[core] = 0.0
+                window_start[core] += window
+                if not is_warm[core] and s >= window_start[core] + window:
+                    # Idle for whole windows: the next burst opens its own.
+                    window_start[core] = s
+            factor = slow
+            if is_warm[core]:
+                factor = 1.0
+            busy = pe_ns[i] * factor
+            if kind[i] == 1:
+                free[e] = s + busy
+                duration[i] = latency[i]
+                done[i] = s + latency[i] + semaphore
+            else:
+                free[e] = s + matmul_issue
+                array_free[core] = s + busy
+                window_busy[core] += busy
+                duration[i] = busy + pe_latency
+                done[i] = s + duration[i] + semaphore
+        else:
+            free[e] = s + interval[i]
+            duration[i] = latency[i]
+            done[i] = s + latency[i] + semaphore
+        place[e] += 1
+        ready[e] = -1.0
+        own[e] = -1.0
+        missing[e] = -1
+        left -= 1
+    for core in range(cores):
+        if is_warm[core]:
+            warm.append((core, warm_since[core], window_start[core] + window))
+    return 0, warm

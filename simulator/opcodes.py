@@ -1,0 +1,32 @@
+"""Machine opcodes: the names that real profiles print, and byte 0 of the 64-byte instruction slot where it is public.
+
+Public bytes: NTFF and JSON pairs of github allenkchau/trainium-kernel-fusion @d709ddf1 and AnchovyPark/npu_profiling_code
+@2a956420. Opcodes whose byte no public trace shows have the simulator's own numbers, from 0x10 to 0x1f and from 0x60,
+which none of those traces uses.
+"""
+
+from __future__ import annotations
+
+PUBLIC = {
+    "LDWEIGHTS": 0x01, "MATMUL": 0x02, "ACTIVATE": 0x21, "ACT_TABLE_LOAD": 0x23, "TENSOR_REDUCE": 0x42,
+    "TENSOR_SCALAR": 0x43, "COPY": 0x46, "CAST": 0x47, "RECIPROCAL": 0x48, "EVENT_SEMAPHORE": 0xA0, "DRAIN": 0xA2,
+    "NOP": 0xA4, "WRITE": 0xA5, "NOTIFY": 0xA6, "COMPARE_BRANCH": 0xA9, "TENSOR_LOAD": 0xAA, "TENSOR_STORE": 0xAB,
+    "EVENT_SEMAPHORE_RANGE_CLEAR": 0xB0, "SET_ORDERING_MODE": 0xB1, "DMA_DIRECT2D": 0xB8,
+}  # fmt: skip
+
+_OWN = (
+    "ACTIVATE_REDUCE", "TENSOR_TENSOR", "TENSOR_TENSOR_SCAN", "SCALAR_TENSOR_TENSOR", "TENSOR_SCALAR_REDUCE",
+    "TENSOR_SCALAR_CUMULATIVE", "TENSOR_PARTITION_REDUCE", "MEMSET", "IOTA", "AFFINE_SELECT", "RANGE_SELECT",
+    "SELECT_REDUCE", "COPY_PREDICATED", "BN_STATS", "BN_AGGR", "STREAM_SHUFFLE", "TRANSPOSE", "MAX8", "FIND_INDEX8",
+    "MATCH_REPLACE8", "GATHER", "RNG", "QUANTIZE_MX", "REGISTER_MOVE", "CUSTOM_OP", "DMA_TRANSPOSE2D", "DMA_COMPUTE",
+    "SENDRECV", "CORE_BARRIER", "EXPONENTIAL",
+)  # fmt: skip
+
+OPCODES: dict[str, int] = PUBLIC | {name: 0x10 + i if i < 16 else 0x50 + i for i, name in enumerate(_OWN)}
+NAMES: dict[int, str] = {byte: name for name, byte in OPCODES.items()}
+
+CONTROL = frozenset(
+    ("EVENT_SEMAPHORE", "DRAIN", "NOP", "WRITE", "NOTIFY", "COMPARE_BRANCH", "TENSOR_LOAD", "SET_ORDERING_MODE",
+     "EVENT_SEMAPHORE_RANGE_CLEAR")
+)  # fmt: skip
+"""Opcodes that are not work of the kernel (nki-library test/utils/metrics_collector.py leaves the same ones out)."""

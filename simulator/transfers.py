@@ -1,0 +1,87 @@
+"""DMA: what one `dma_copy`, `dma_transpose`, `dma_compute` or `sendrecv` moves, and in which packets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simulator.costs import elements
+from simulator.dependencies import item_bytes
+from simulator.program import Access, Instruction, Program
+
+TRANSFER_OPS = frozenset(("dma_copy", "dma_transpose", "dma_compute", "sendrecv"))
+MAX_PACKET_BYTES = 4096
+"""Largest data packet in the trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1."""
+
+QUEUE_NAMES = {
+    1: "qScalarDynamicHW",
+    2: "qGpSimdDynamic",
+    3: "qVectorDynamicHW",
+    4: "qSyncDynamicHW",
+    0: "qTensorDynamicHW",
+}
+"""By the index of the issuing engine; Sync, Scalar and GpSimd occur in real profiles."""
+
+
+class Transfer(NamedTuple):
+    """`packets` packets of `packet_bytes` each (the last may be shorter), spread over the DMA engines.
+
+    queue: index of the issuing engine. hbm_*, sbuf_*, psum_*: bytes moved by this DMA on that side.
+    """
+
+    queue: int
+    packets: int
+    packet_bytes: int
+    bytes: int
+    hbm_read: int
+    hbm_write: int
+    sbuf_read: int
+    sbuf_write: int
+    psum_read: int
+    psum_write: int
+    software: bool
+
+
+def is_transfer(instruction: Instruction) -> bool:
+    return instruction.op in TRANSFER_OPS
+
+
+def transfer_of(instruction: Instruction, program: Program, engine: int) -> Transfer:
+    """Bytes by memory and the packets of a DMA. A packet is a run that is contiguous on both sides."""
+    moved = dict.fromkeys(("hbm_read", "hbm_write", "sbuf_read", "sbuf_write", "psum_read", "psum_write"), 0)
+    run = None
+    read_bytes = write_bytes = 0
+    for side, operands in (("read", instruction.reads), ("write", instruction.writes)):
+        for access in operands.values():
+            memory = program.buffers[access.buffer].memory
+            size = item_bytes(access.dtype)
+            count = elements(access)
+            moved[f"{memory}_{side}"] += count * size
+            if side == "read":
+                read_bytes += count * size
+            else:
+                write_bytes += count * size
+            contiguous = _run(access, on_chip=memory != "hbm") * size
+            run = contiguous if run is None else min(run, contiguous)
+    total = max(read_bytes, write_bytes)
+    # Software descriptors join rows that are contiguous in HBM; hardware ones keep a packet for each row.
+    packet = min(max(run or 1, 1), MAX_PACKET_BYTES)
+    return Transfer(
+        queue=engine,
+        packets=max(-(-total // packet), 1),
+        packet_bytes=min(packet, max(total, 1)),
+        bytes=total,
+        software=engine == 2,
+        **moved,
+    )
+
+
+def _run(access: Access, on_chip: bool) -> int:
+    """Elements of the longest contiguous run; on chip a run ends with its partition."""
+    run = 1
+    for step, size in reversed(access.pattern[1:] if on_chip else access.pattern):
+        if size == 1:
+            continue
+        if step != run:
+            break
+        run *= size
+    return run
