@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 MAX_CASES = 100_000
 MAX_BYTES = 16 << 20
 MAX_SIZE = 2**31 - 1
+MAX_DEPTH = 32
 FP8_TARGETS = ("trn2", "trn3")
 """Targets whose engines take the float8 types of the kernels here (AWS Neuron documentation, nki/api/nki.language,
 supported data types; earlier chips know a configurable FP8 that NKI does not name)."""
@@ -207,7 +208,9 @@ class _Reader:
         if len(data) > MAX_BYTES:
             raise ShapesError(self.file, None, f"larger than {MAX_BYTES >> 20} MiB, so this is no shapes file")
         try:
-            node = yaml.compose(data.decode("utf-8"), Loader=loader)
+            text = data.decode("utf-8")
+            self._check_depth(text, loader)
+            node = yaml.compose(text, Loader=loader)
         except UnicodeDecodeError as error:
             raise ShapesError(self.file, None, f"not text: byte {error.start} is not UTF-8") from None
         except yaml.reader.ReaderError as error:
@@ -215,11 +218,25 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             raise ShapesError(self.file, mark.line + 1 if mark else None, f"not YAML: {error.problem}") from None
-        except (yaml.YAMLError, RecursionError) as error:
+        except yaml.YAMLError as error:
             raise ShapesError(self.file, None, f"not YAML: {' '.join(str(error).split())}") from None
         if node is None:
             raise ShapesError(self.file, None, "empty, allowed: `defaults:` and a list of cases under `cases:`")
         return node
+
+    def _check_depth(self, text: str, loader: Any) -> None:
+        """libyaml composes by recursion on the C stack, so deep nesting must not get that far."""
+        import yaml
+
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    line = event.start_mark.line + 1
+                    raise ShapesError(self.file, line, f"nested more than {MAX_DEPTH} deep, so this is no shapes file")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
 
     def _error(self, node: yaml.Node, what: str) -> ShapesError:
         return ShapesError(self.file, node.start_mark.line + 1, what)
