@@ -42,7 +42,9 @@ class Message:
             else:
                 raise ParseError(name, base + start, f"field {number} has wire type {kind}: the metadata is damaged")
             if at > end or number == 0:
-                raise ParseError(name, base + start, f"field {number} runs past the end of its message: the metadata is damaged")
+                raise ParseError(
+                    name, base + start, f"field {number} runs past the end of its message: the metadata is damaged"
+                )
             budget.fields -= 1
             if budget.fields < 0:
                 raise ParseError(name, base + start, f"more than {FIELDS_MAX} metadata fields")

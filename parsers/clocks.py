@@ -1,0 +1,156 @@
+"""One time axis for a trace whose engines do not share a clock.
+
+Version 6, and version 5 on trn2, count picoseconds of one clock. On inf2 and trn1 (versions 4, 5) each engine has a clock of its own:
+they differ by constants, found here by matching the ends of an engine's EVENT_SEMAPHORE instructions with the semaphore updates
+tagged with that engine; DMA engines count 0.85 GHz ticks from another epoch, found likewise. The time zero is the end of the Tensor
+NOTIFY that opens the pass.
+
+The residual constants below were fitted on 4 inf2.xlarge traces against the profiler's JSON (github.com/AnchovyPark/npu_profiling_code
+@ 2a956420) and hold for that kind (certainty `calibrated`); elsewhere they are left out (`unverified`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parsers.opcodes import EVENT_SEMAPHORE, NOTIFY
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from parsers.ntff import Container
+    from parsers.timeline import RawDma, RawInstructions, RawSemaphores
+
+ENGINE_COUNT = 5
+OPENS_PASS = 2
+
+TRN2_MARKER_PS = 4167
+"""On trn2 the execution starts 5 cycles of 1.2 GHz before the opening NOTIFY ends (all version 6 files)."""
+
+INF2_SCALE = np.array([1 - 27.3e-6, 1 - 27.3e-6, 1 - 27.3e-6, 1 - 28.4e-6, 1 - 27.3e-6])
+INF2_CONSTANT_PS = np.array([0, 10_800, 12_100, 1_600, 15_000])
+INF2_SEMAPHORE_PS = -34_300
+INF2_DMA_PS = -300_000
+"""A DMA's semaphore update is seen about this long after its write done; 75 ns either way."""
+
+DMA_TICK_PS = (20_000, 17)
+"""A tick of 0.85 GHz is 20000/17 ps."""
+
+VOTERS = 1000
+VOTE_WINDOW_PS = 3_000
+DMA_VOTE_WINDOW_PS = 20_000
+VOTE_SHARE = 0.6
+"""An offset counts when this share of an engine's EVENT_SEMAPHOREs agrees on it within the window."""
+
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """Ticks to ps since the start of the execution, for one core.
+
+    `known`: per engine, whether its clock was found. `offset`: per engine, ps to add; `end_ps`: rows that end later do not count.
+    """
+
+    zero: int
+    offset: NDArray[np.int64]
+    scale: NDArray[np.float64]
+    known: NDArray[np.bool_]
+    semaphore_offset: int
+    dma_tick_ps: tuple[int, int]
+    dma_epoch: int
+    dma_offset: int | None
+    end_ps: int | None
+
+    def instruction_ps(self, engine: Any, ticks: Any) -> Any:
+        """`engine`: (n,) index; `ticks`: (n,). Exact where the clock needs no scale."""
+        since = ticks - self.zero
+        if (self.scale == 1).all():
+            return since + self.offset[engine] if self.offset.any() else since
+        shifted = since + self.offset[engine]
+        return shifted - np.rint(shifted * (1 - self.scale[engine])).astype(np.int64)
+
+    def semaphore_ps(self, ticks: Any) -> Any:
+        since = ticks - self.zero
+        shifted = since if (self.scale == 1).all() else since - np.rint(since * (1 - self.scale[0])).astype(np.int64)
+        return shifted + self.semaphore_offset
+
+    def dma_ps(self, ticks: Any) -> Any:
+        numerator, denominator = self.dma_tick_ps
+        if self.dma_offset is None:
+            raise ValueError("no DMA clock")
+        return (ticks - self.dma_epoch) * numerator // denominator + self.dma_offset
+
+
+def one_clock(zero: int, end_ps: int | None) -> Clock:
+    """The clock of files whose every unit counts the same picoseconds."""
+    same, exact = np.zeros(ENGINE_COUNT, np.int64), np.ones(ENGINE_COUNT)
+    return Clock(zero, same, exact, np.ones(ENGINE_COUNT, bool), 0, (1, 1), zero, 0, end_ps)
+
+
+def synchronise(
+    container: Container, rows: RawInstructions, updates: RawSemaphores, packets: RawDma
+) -> Mapping[int, Clock]:
+    """A clock for each core that has one; a core is missing when nothing in its trace tells the start of the execution."""
+    cores = sorted({section.core for section in container.sections})
+    if container.window is not None:
+        start, end = container.window
+        return dict.fromkeys(cores, one_clock(start, end - start))
+    opened = {core: int(ends.min()) for core in cores if len(ends := _opening_ends(rows, core))}
+    if container.family in ("trn2", "trn3"):
+        return dict.fromkeys(cores, one_clock(min(opened.values()) - TRN2_MARKER_PS, None)) if opened else {}
+    clocks = {core: _vote(container, core, opened[core], rows, updates, packets) for core in opened}
+    return {core: clock for core, clock in clocks.items() if clock is not None}
+
+
+def _opening_ends(rows: RawInstructions, core: int) -> Any:
+    opens = (rows.core == core) & (rows.engine == 0) & (rows.opcode == NOTIFY) & (rows.marker == OPENS_PASS)
+    return rows.end[opens]
+
+
+def _vote(
+    container: Container, core: int, opened: int, rows: RawInstructions, updates: RawSemaphores, packets: RawDma
+) -> Clock | None:
+    calibrated = container.version == 5 and container.family == "inf2"
+    to_semaphores: list[int | None] = []
+    for engine in range(ENGINE_COUNT):
+        ends = rows.end[(rows.core == core) & (rows.engine == engine) & (rows.opcode == EVENT_SEMAPHORE)]
+        ticks = updates.ticks[(updates.core == core) & (updates.writer == engine + 1)]
+        to_semaphores.append(_offset(ends, ticks, VOTE_WINDOW_PS))
+    if to_semaphores[0] is None:
+        return None
+    zero = opened + to_semaphores[0]
+    constant = INF2_CONSTANT_PS if calibrated else np.zeros(ENGINE_COUNT, np.int64)
+    epoch, dma_offset = 0, None
+    done = packets.done[packets.done_core == core]
+    if len(done):
+        epoch = int(done.min())
+        done_ps = (done - epoch) * DMA_TICK_PS[0] // DMA_TICK_PS[1]
+        found = _offset(updates.ticks[(updates.core == core) & (updates.writer == 6)], done_ps, DMA_VOTE_WINDOW_PS)
+        dma_offset = None if found is None else -found - zero + (INF2_DMA_PS if calibrated else 0)
+    return Clock(
+        zero=zero,
+        offset=np.array([offset or 0 for offset in to_semaphores]) + constant,
+        scale=INF2_SCALE if calibrated else np.ones(ENGINE_COUNT),
+        known=np.array([offset is not None for offset in to_semaphores]),
+        semaphore_offset=INF2_SEMAPHORE_PS if calibrated else 0,
+        dma_tick_ps=DMA_TICK_PS,
+        dma_epoch=epoch,
+        dma_offset=dma_offset,
+        end_ps=None,
+    )
+
+
+def _offset(from_ticks: Any, to_ticks: Any, window_ps: int) -> int | None:
+    """What to add to the first clock to get the second: the difference on which most pairs agree, None when few do."""
+    from_ticks, to_ticks = np.sort(from_ticks)[:VOTERS], np.sort(to_ticks)[:VOTERS]
+    if not len(from_ticks) or not len(to_ticks):
+        return None
+    differences = np.sort((to_ticks[None, :] - from_ticks[:, None]).ravel())
+    votes = np.searchsorted(differences, differences + window_ps, side="right") - np.arange(len(differences))
+    best = int(votes.argmax())
+    if votes[best] < VOTE_SHARE * len(from_ticks) or votes[best] < 3:
+        return None
+    return int(np.median(differences[best : best + votes[best]]))
