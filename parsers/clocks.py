@@ -34,8 +34,13 @@ TRN2_MARKER_PS = 4167
 INF2_SCALE = np.array([1 - 27.3e-6, 1 - 27.3e-6, 1 - 27.3e-6, 1 - 28.4e-6, 1 - 27.3e-6])
 INF2_CONSTANT_PS = np.array([0, 10_800, 12_100, 1_600, 15_000])
 INF2_SEMAPHORE_PS = -34_300
-INF2_DMA_PS = -300_000
-"""A DMA's semaphore update is seen about this long after its write done; 75 ns either way."""
+INF2_DMA_PS = -248_000
+"""A DMA's semaphore update is seen about this long after its write done; 55 ns either way."""
+INF2_DMA_SCALE = 1 - 28.07e-6
+INF2_DMA_ENGINE_PS = np.array(
+    [-5050, -1400, 2050, -10900, -7350, -3850, -1400, 2050, 5600, -2650, 900, 4450, 11500, 7950, 900, -2600]
+)
+"""By DMA engine: they start apart by multiples of three ticks, the same in every trace."""
 
 DMA_TICK_PS = (20_000, 17)
 """A tick of 0.85 GHz is 20000/17 ps."""
@@ -62,6 +67,8 @@ class Clock:
     dma_tick_ps: tuple[int, int]
     dma_epoch: int
     dma_offset: int | None
+    dma_scale: float
+    dma_engine_offset: NDArray[np.int64]
     end_ps: int | None
 
     def instruction_ps(self, engine: Any, ticks: Any) -> Any:
@@ -77,17 +84,23 @@ class Clock:
         shifted = since if (self.scale == 1).all() else since - np.rint(since * (1 - self.scale[0])).astype(np.int64)
         return shifted + self.semaphore_offset
 
-    def dma_ps(self, ticks: Any) -> Any:
-        numerator, denominator = self.dma_tick_ps
+    def dma_ps(self, engine: Any, ticks: Any) -> Any:
+        """`engine`: (n,) within the core; `ticks`: (n,). Raises ValueError when the DMA clock was not found."""
         if self.dma_offset is None:
             raise ValueError("no DMA clock")
-        return (ticks - self.dma_epoch) * numerator // denominator + self.dma_offset
+        if self.dma_scale == 1 and self.dma_tick_ps == (1, 1):
+            return ticks - self.dma_epoch + self.dma_offset
+        numerator, denominator = self.dma_tick_ps
+        since = (ticks - self.dma_epoch) * numerator // denominator + self.dma_offset
+        return since - np.rint(since * (1 - self.dma_scale)).astype(np.int64) + self.dma_engine_offset[engine & 15]
 
 
 def one_clock(zero: int, end_ps: int | None) -> Clock:
     """The clock of files whose every unit counts the same picoseconds."""
     same, exact = np.zeros(ENGINE_COUNT, np.int64), np.ones(ENGINE_COUNT)
-    return Clock(zero, same, exact, np.ones(ENGINE_COUNT, bool), 0, (1, 1), zero, 0, end_ps)
+    return Clock(
+        zero, same, exact, np.ones(ENGINE_COUNT, bool), 0, (1, 1), zero, 0, 1.0, np.zeros(16, np.int64), end_ps
+    )
 
 
 def synchronise(
@@ -139,6 +152,8 @@ def _vote(
         dma_tick_ps=DMA_TICK_PS,
         dma_epoch=epoch,
         dma_offset=dma_offset,
+        dma_scale=INF2_DMA_SCALE if calibrated else 1.0,
+        dma_engine_offset=INF2_DMA_ENGINE_PS if calibrated else np.zeros(16, np.int64),
         end_ps=None,
     )
 

@@ -341,8 +341,8 @@ def _packets_on_time_axis(raw: RawDma, clocks: Mapping[int, Clock], undecoded: C
         if clock is None or clock.dma_offset is None:
             undecoded["DMA packets on a clock that was not found"] += int(np.count_nonzero(mine))
             continue
-        begin, end = clock.dma_ps(raw.begin[mine]), clock.dma_ps(raw.end[mine])
         engine, queue = raw.engine[mine], raw.queue[mine]
+        begin, end = clock.dma_ps(engine, raw.begin[mine]), clock.dma_ps(engine, raw.end[mine])
         which = (engine.astype(np.int64) << 4) | queue
         straddled = np.bincount(which[(begin < 0) & (end > 0)], minlength=WRITERS * 16) > 0
         inside = begin >= 0
