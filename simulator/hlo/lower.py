@@ -1,0 +1,83 @@
+"""HLO graphs to programs, as a compiler would: `lower_hlo`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from parsers.errors import ParseError
+from parsers.hlo import read_hlo
+from simulator.chips import chip_for
+from simulator.errors import CompileError
+from simulator.hlo.graph import Graph, Value, build_graph
+from simulator.hlo.plan import Plan, Stage, make_plan
+from simulator.hlo.tiles import Span, StageKernel
+from simulator.nki import isa as nisa
+from simulator.nki import language as nl
+from simulator.nki.spec import InputSpec
+from simulator.nki.trace import record
+from simulator.program import Instruction, Program
+
+RESERVED_SBUF_BYTES = 16 << 10
+"""Of each partition, left to the compiler and the runtime (`nl.tile_size.total_available_sbuf_size`)."""
+COLUMN_UNIT = 128
+
+
+def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
+    """A program with the tensors input0, input1, ... and output0, output1, ... in the module's order.
+
+    Raises `CompileError` when `hlo` is not an HLO module, naming the first operation that is not modelled.
+    """
+    try:
+        module = read_hlo(hlo)
+    except ParseError as error:
+        raise CompileError(error.what, error.path) from None
+    graph = build_graph(module)
+    plan = make_plan(graph, lnc)
+    inputs = tuple(InputSpec(f"input{n}", p.shape or (1,), p.dtype) for n, p in enumerate(graph.parameters))
+    kernel = _Kernel(graph, plan, chip_for(target).sbuf_partition_bytes - RESERVED_SBUF_BYTES)
+    program = record(kernel.run, graph.name, inputs, {}, (), target, lnc)
+    return msgspec.structs.replace(
+        program, cores=tuple(map(_unsourced, program.cores)), sources=("",), model_flops=2 * module.mac_count
+    )
+
+
+class _Kernel:
+    """The whole graph as one kernel, run once for each core."""
+
+    def __init__(self, graph: Graph, plan: Plan, sbuf_bytes: int) -> None:
+        self.graph, self.plan, self.sbuf_bytes = graph, plan, sbuf_bytes
+        self.constants: dict[Value, Any] = {}
+
+    def run(self, **inputs: Any) -> tuple[Any, ...]:
+        hbm: dict[Value, Any] = {value: inputs[f"input{n}"] for n, value in enumerate(self.graph.parameters)}
+        core, cores = nl.program_id(0), nl.num_programs(0)
+        for number, stage in enumerate(self.plan.stages):
+            base = stage.base
+            hbm[base] = nl.ndarray(base.shape or (1,), dtype=base.dtype, buffer=nl.shared_hbm, name=f"value{number}")
+            rows, cols = _share(stage, core, cores)
+            if rows[1] and cols[1]:
+                StageKernel(stage, hbm, rows, cols, self.sbuf_bytes).run()
+            if cores > 1 and number + 1 < len(self.plan.stages):
+                nisa.core_barrier(data=hbm[base], cores=(0, 1))
+        return tuple(hbm[value] for value in self.plan.results)
+
+
+def _share(stage: Stage, core: int, cores: int) -> tuple[Span, Span]:
+    """The rows and columns of a stage that one core computes."""
+    rows, cols = (0, stage.term.rows), (0, stage.term.cols)
+    if stage.by_columns:
+        each = -(-stage.term.cols // (cores * COLUMN_UNIT)) * COLUMN_UNIT
+        return rows, _part(stage.term.cols, core, each)
+    return _part(stage.term.rows, core, -(-stage.term.rows // cores)), cols
+
+
+def _part(size: int, core: int, each: int) -> Span:
+    start = min(size, core * each)
+    return start, min(each, size - start)
+
+
+def _unsourced(core: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+    """Without source lines: a compiler's NEFF of an HLO module has no NKI source locations."""
+    return tuple(msgspec.structs.replace(i, source=0) for i in core)

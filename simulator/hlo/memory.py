@@ -1,0 +1,63 @@
+"""On-chip tiles of a lowered stage: taken, released and taken again, as a compiler's allocator would rotate them."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Any
+
+from simulator.dtypes import SIZE_BYTES
+from simulator.errors import CompileError
+from simulator.nki import language as nl
+
+PARTITIONS = 128
+PSUM_BANKS = 8
+PSUM_BANK_BYTES = 2048
+ROTATION = 3
+"""Released tiles of one shape that rest before one is taken again, so that an engine can run ahead."""
+
+Shape = tuple[int, ...]
+
+
+class Pool:
+    """Tiles of 128 partitions. `sbuf_bytes`: what a partition may hold in all."""
+
+    def __init__(self, sbuf_bytes: int) -> None:
+        self._left = sbuf_bytes
+        self._banks = PSUM_BANKS
+        self._resting: dict[tuple[str, Shape, str], deque[Any]] = {}
+
+    def sbuf(self, free: Shape, dtype: str) -> Any:
+        """A tile [128, *free] in SBUF. Raises `CompileError` when SBUF is full."""
+        resting = self._resting.setdefault(("sbuf", free, dtype), deque())
+        size = math.prod(free) * SIZE_BYTES[dtype]
+        if len(resting) >= ROTATION or (resting and size > self._left):
+            return resting.popleft()
+        if size > self._left:
+            self._evict(size)
+        if size > self._left:
+            raise CompileError(f"the graph does not fit: a tile of {size} bytes per partition finds SBUF full")
+        self._left -= size
+        return nl.ndarray((PARTITIONS, *free), dtype=dtype, buffer=nl.sbuf)
+
+    def psum(self, dtype: str) -> Any:
+        """One bank, as a tile [128, 2048 bytes of `dtype`]. Raises `CompileError` when all eight are in use."""
+        resting = self._resting.setdefault(("psum", (), dtype), deque())
+        if resting and (len(resting) >= ROTATION or not self._banks):
+            return resting.popleft()
+        if not self._banks:
+            raise CompileError("the graph does not fit: an expression needs more than eight PSUM banks at once")
+        self._banks -= 1
+        return nl.ndarray((PARTITIONS, PSUM_BANK_BYTES // SIZE_BYTES[dtype]), dtype=dtype, buffer=nl.psum)
+
+    def release(self, tile: Any) -> None:
+        place = "psum" if tile.buffer is nl.psum else "sbuf"
+        free = () if place == "psum" else tuple(tile.shape[1:])
+        self._resting[place, free, tile.dtype].append(tile)
+
+    def _evict(self, size: int) -> None:
+        """Gives up resting tiles of other shapes; their memory is free to be allocated anew."""
+        for (place, free, dtype), resting in self._resting.items():
+            while place == "sbuf" and resting and size > self._left:
+                resting.popleft()
+                self._left += math.prod(free) * SIZE_BYTES[dtype]

@@ -1,0 +1,302 @@
+"""The kernel of a stage, in the NKI dialect: evaluates the stage's term tile by tile on one core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from simulator.dtypes import SIZE_BYTES
+from simulator.errors import CompileError
+from simulator.hlo.graph import Value
+from simulator.hlo.memory import PARTITIONS, Pool
+from simulator.hlo.plan import Stage, Term, inside
+from simulator.hlo.views import Matrix
+from simulator.nki import isa as nisa
+
+Span = tuple[int, int]
+"""(start, size) of rows or columns."""
+
+K_TILE = 128
+MOVING = 512
+"""Columns of the moving operand that one matmul takes."""
+WIDE = 1024
+"""Columns of a tile where no product limits it."""
+BLOCK = 2048
+"""Columns that are loaded, and stored, at once."""
+WEIGHT_BLOCK_BYTES = 32 << 10
+"""Bytes per partition of one block of weights."""
+ACTIVATIONS = ("exp", "log", "tanh", "sigmoid", "silu", "sqrt", "rsqrt", "sin", "erf", "abs", "sign")
+
+
+class StageKernel:
+    """Run once for each core with its share of rows and columns. `hbm`: the tensors by the value they hold."""
+
+    def __init__(self, stage: Stage, hbm: dict[Value, Any], rows: Span, cols: Span, sbuf_bytes: int) -> None:
+        self.root, self.target = stage.term, hbm[stage.base]
+        self.hbm, self.rows, self.cols = hbm, rows, cols
+        self.pool = Pool(sbuf_bytes)
+        terms = list(inside(stage.term))
+        self.keep = _kept(terms, stage.term)
+        self.unit = min((t.rows // t.batch for t in terms if t.kind == "dot" and t.batch > 1), default=stage.term.rows)
+        self.weights_stay = _weight_bytes(terms) <= sbuf_bytes // 2
+        self.group = _group(terms, self.keep, sbuf_bytes, self.weights_stay)
+        self.kept: dict[tuple[Term, int], Any] = {}
+        self.stationaries: dict[tuple[Term, int], Any] = {}
+        self.columns: dict[tuple[Term, int], Any] = {}
+        self.weights: dict[tuple[Matrix, int, int], Any] = {}
+        self.step: dict[tuple[Term, int, int], Any] = {}
+        self.temporaries: list[Any] = []
+        self.region: Term | None = None
+
+    def run(self) -> None:
+        tiles = list(_row_tiles(*self.rows, self.unit))
+        for start in range(0, len(tiles), self.group):
+            group = tiles[start : start + self.group]
+            for term in self.keep:
+                for row in group:
+                    self.kept[term, row[0]] = self.pool.sbuf((term.cols,), term.dtype)
+                for block in spans(0, term.cols, block_width(term)):
+                    for row in group:
+                        self._fill(term, row, block, self.kept[term, row[0]], block[0])
+            width = block_width(self.root)
+            for block in spans(*self.cols, width):
+                for row in group:
+                    self._store(row, block, width)
+            for memo in (self.kept, self.stationaries, self.columns):
+                for tile in memo.values():
+                    self.pool.release(tile)
+                memo.clear()
+
+    def _store(self, row: Span, block: Span, width: int) -> None:
+        (r, height), (c, columns) = row, block
+        buffer = self.pool.sbuf((width,), self.root.dtype)
+        self._fill(self.root, row, block, buffer, 0)
+        destination = self.target.ap(pattern=[[self.root.cols, height], [1, columns]], offset=r * self.root.cols + c)
+        nisa.dma_copy(dst=destination, src=buffer[:height, :columns])
+        self.pool.release(buffer)
+
+    def _fill(self, term: Term, row: Span, block: Span, buffer: Any, at: int) -> None:
+        self.region = term
+        for c, width in spans(*block, tile_width(term)):
+            place = at + c - block[0]
+            self.tile(term, row, (c, width), buffer[: row[1], place : place + width])
+            self._forget(0, set())
+
+    def _forget(self, temporaries: int, known: set[tuple[Term, int, int]]) -> None:
+        """Releases the temporaries after the first `temporaries`, and all tiles found but `known`."""
+        for tile in self.temporaries[temporaries:]:
+            self.pool.release(tile)
+        del self.temporaries[temporaries:]
+        for key in self.step.keys() - known:
+            del self.step[key]
+
+    def tile(self, term: Term, row: Span, col: Span, into: Any = None) -> Any:
+        """The tile [rows, cols] of a term, in `into` where that is given; else in SBUF or PSUM."""
+        (r, height), (c, width) = row, col
+        found = self.step.get((term, r, c))
+        if found is None and into is None and (term, r) in self.kept and term.cols >= c + width:
+            found = self.kept[term, r][:height, c : c + width]
+        if found is None or (into is not None and term.kind == "load" and (term, r) not in self.kept):
+            found = self._evaluate(term, row, col, into)
+            self.step[term, r, c] = found
+        if into is not None and found is not into:
+            nisa.tensor_copy(dst=into, src=found)
+            return into
+        return found
+
+    def _evaluate(self, term: Term, row: Span, col: Span, into: Any) -> Any:
+        from simulator.hlo.products import multiply
+
+        if term.kind == "dot":
+            product = multiply(self, term, row, col)
+            if into is None and term.dtype != "float32":
+                into = self.temporary(term.dtype, row, col)
+            if into is not None:
+                nisa.tensor_copy(dst=into, src=product)
+            return product if into is None else into
+        out = into if into is not None else self.temporary(term.dtype, row, col)
+        if term.kind == "load":
+            return self.load(term, row, col, out)
+        if term.kind == "column":
+            nisa.tensor_copy(dst=out, src=self.column(term, row).broadcast(1, col[1]))
+        elif term.kind == "scalar":
+            nisa.memset(dst=out, value=term.number)
+        elif term.kind == "convert":
+            nisa.tensor_copy(dst=out, src=self.tile(term.terms[0], row, col))
+        elif term.kind == "unary":
+            self._unary(term, row, col, out)
+        elif term.kind == "binary":
+            self._binary(term, row, col, out)
+        elif term.kind == "select":
+            self._select(term, row, col, out)
+        else:
+            self._reduce(term, row, out)
+        return out
+
+    def temporary(self, dtype: str, row: Span, col: Span) -> Any:
+        """An SBUF tile that lives until the current tile of the result is done."""
+        # One size for all widths up to a full tile, so that edge tiles reuse the memory of whole ones.
+        width = MOVING if col[1] <= MOVING else WIDE
+        tile = self.pool.sbuf((width,), dtype)
+        self.temporaries.append(tile)
+        return tile[: row[1], : col[1]]
+
+    def column(self, term: Term, row: Span) -> Any:
+        """The float32 column [rows, 1] that a column term repeats."""
+        key = (term.terms[0], row[0])
+        if key not in self.columns:
+            tile = self.pool.sbuf((1,), "float32")
+            source = self.tile(term.terms[0], row, (0, 1))
+            nisa.tensor_copy(dst=tile[: row[1], :], src=source)
+            self.columns[key] = tile
+        return self.columns[key][: row[1], :]
+
+    def load(self, term: Term, row: Span, col: Span, out: Any) -> Any:
+        matrix = term.matrix
+        if matrix is None:
+            raise CompileError(f"HLO {term.value.name}: a load without a place in HBM")
+        for r, height, c, width, offset in matrix.pieces(*row, *col):
+            pattern = [[matrix.row_stride, height], [matrix.col_stride, width]]
+            source = self.hbm[matrix.base].ap(pattern=pattern, offset=offset)
+            nisa.dma_copy(dst=out[r : r + height, c : c + width], src=source)
+        return out
+
+    def _unary(self, term: Term, row: Span, col: Span, out: Any) -> None:
+        data = self.tile(term.terms[0], row, col)
+        if term.function == "negative":
+            nisa.tensor_scalar(dst=out, data=data, op0="multiply", operand0=-1.0)
+        elif term.function == "not":
+            nisa.tensor_scalar(dst=out, data=data, op0="equal", operand0=0.0)
+        elif term.function in ACTIVATIONS:
+            nisa.activation(dst=out, op=term.function, data=data)
+        else:
+            raise CompileError(f"HLO {term.value.name}: {term.function} is not modelled")
+
+    def _binary(self, term: Term, row: Span, col: Span, out: Any) -> None:
+        first, second = term.terms
+        if first.kind in ("scalar", "column") and second.kind not in ("scalar", "column"):
+            data, operand, reverse = second, first, True
+        elif second.kind in ("scalar", "column"):
+            data, operand, reverse = first, second, False
+        else:
+            data1, data2 = self.tile(first, row, col), self.tile(second, row, col)
+            nisa.tensor_tensor(dst=out, data1=self._from_sbuf(data1, data2, row, col), data2=data2, op=term.function)
+            return
+        number = operand.number if operand.kind == "scalar" else self.column(operand, row)
+        tile = self.tile(data, row, col)
+        nisa.tensor_scalar(dst=out, data=tile, op0=term.function, operand0=number, reverse0=reverse)
+
+    def _from_sbuf(self, data1: Any, data2: Any, row: Span, col: Span) -> Any:
+        """`data1`, copied where both operands are in PSUM, which the vector engine cannot read at once."""
+        if not (_in_psum(data1) and _in_psum(data2)):
+            return data1
+        copy = self.temporary(data1.dtype, row, col)
+        nisa.tensor_copy(dst=copy, src=data1)
+        return copy
+
+    def _select(self, term: Term, row: Span, col: Span, out: Any) -> None:
+        predicate, on_true, on_false = term.terms
+        if on_false.kind == "scalar":
+            nisa.memset(dst=out, value=on_false.number)
+        else:
+            nisa.tensor_copy(dst=out, src=self.tile(on_false, row, col))
+        source = on_true.number if on_true.kind == "scalar" else self.tile(on_true, row, col)
+        nisa.tensor_copy_predicated(dst=out, src=source, predicate=self.tile(predicate, row, col))
+
+    def _reduce(self, term: Term, row: Span, out: Any) -> None:
+        (source,) = term.terms
+        parts = list(spans(0, source.cols, tile_width(source)))
+        if (source, row[0]) in self.kept:
+            parts = [(0, source.cols)]
+        if len(parts) == 1:
+            nisa.tensor_reduce(dst=out, op=term.function, data=self.tile(source, row, parts[0]), axis=1)
+            return
+        partial = self.pool.sbuf((len(parts),), "float32")
+        self.temporaries.append(partial)
+        held, known = len(self.temporaries), set(self.step)
+        for n, part in enumerate(parts):
+            data = self.tile(source, row, part)
+            nisa.tensor_reduce(dst=partial[: row[1], n : n + 1], op=term.function, data=data, axis=1)
+            self._forget(held, known)
+        nisa.tensor_reduce(dst=out, op=term.function, data=partial[: row[1], :], axis=1)
+
+
+def spans(start: int, size: int, width: int) -> Iterator[Span]:
+    """The range in parts of at most `width`."""
+    for at in range(start, start + size, width):
+        yield at, min(width, start + size - at)
+
+
+def _row_tiles(start: int, size: int, unit: int) -> Iterator[Span]:
+    """Rows in tiles of at most 128 that do not cross a multiple of `unit`."""
+    end = start + size
+    while start < end:
+        height = min(PARTITIONS, end - start, unit - start % unit)
+        yield start, height
+        start += height
+
+
+def _near(term: Term) -> Iterator[Term]:
+    """The terms evaluated with the same columns as `term`: not below a product's left operand or a reduction."""
+    yield term
+    if term.kind not in ("dot", "reduce", "column"):
+        for operand in term.terms:
+            yield from _near(operand)
+
+
+def block_width(term: Term) -> int:
+    """Columns of `term` to evaluate before moving on to the next ones: as many as its blocks of weights hold."""
+    widths = [_weight_block(t) for t in _near(term) if t.kind == "dot"]
+    return min(widths, default=BLOCK)
+
+
+def tile_width(term: Term) -> int:
+    return min(MOVING, block_width(term)) if any(t.kind == "dot" for t in _near(term)) else WIDE
+
+
+def _weight_block(term: Term) -> int:
+    dtype = term.matrix.dtype if term.matrix else term.dtype
+    bytes_per_column = -(-term.terms[0].cols // K_TILE) * SIZE_BYTES[dtype]
+    return max(K_TILE, min(BLOCK, WEIGHT_BLOCK_BYTES // bytes_per_column // K_TILE * K_TILE))
+
+
+def _weight_bytes(terms: list[Term]) -> int:
+    """Bytes per partition of all weights of a stage."""
+    total = 0
+    for matrix, term in {t.matrix: t for t in terms if t.kind == "dot" and t.matrix}.items():
+        total += (
+            -(-term.terms[0].cols // K_TILE) * -(-term.cols // K_TILE) * K_TILE * term.batch * SIZE_BYTES[matrix.dtype]
+        )
+    return total
+
+
+def _kept(terms: list[Term], root: Term) -> list[Term]:
+    """Terms whose rows stay in SBUF: left operands of products, and what a reduction and something else both use."""
+    uses: dict[Term, list[str]] = {}
+    for term in terms:
+        for operand in term.terms:
+            uses.setdefault(operand, []).append(term.kind)
+    kept = []
+    for term, kinds in uses.items():
+        across = [kind for kind in kinds if kind in ("dot", "reduce")]
+        shared = len(set(kinds)) > 1 or (len(kinds) > 1 and "reduce" in kinds)
+        if term is root or term.kind in ("scalar", "column"):
+            continue
+        if (across and shared) or ("dot" in kinds and term.kind != "load"):
+            kept.append(term)
+    return [term for term in terms if term in kept]
+
+
+def _group(terms: list[Term], keep: list[Term], sbuf_bytes: int, weights_stay: bool) -> int:
+    """Row tiles evaluated together, so that a block of weights is loaded once for all of them."""
+    each = sum(t.cols * SIZE_BYTES[t.dtype] for t in keep)
+    left = {t.terms[0] for t in terms if t.kind == "dot"}
+    each += sum(-(-t.cols // K_TILE) * PARTITIONS * SIZE_BYTES[t.dtype] for t in left)
+    dots = {t.matrix: t for t in terms if t.kind == "dot"}
+    weights = _weight_bytes(terms) if weights_stay else 2 * WEIGHT_BLOCK_BYTES * len(dots)
+    free = sbuf_bytes * 3 // 4 - weights
+    return max(1, min(64, free // each)) if each else 4
+
+
+def _in_psum(tile: Any) -> bool:
+    return str(tile.storage.memory) == "psum"
