@@ -69,15 +69,19 @@ def capture(
     plan = plan_of(bundle.manifest, settings)
     work = runs.new_work(bundle.path)
     attempts = Attempts(bundle, tool, settings, work, plan)
-    while True:
-        with pool.slot(bundle.manifest.case.lnc) as slot:
-            done, env = attempts.once(slot, (*hold, *slot.held))
-            failure = None if done.exit_code == 0 and attempts.traces() else diagnose(done.log)
-            if failure is not None and failure.answer == "core_out":
-                pool.take_out(slot, failure.name)
+    again = True
+    while again:
+        try:
+            with pool.slot(bundle.manifest.case.lnc) as slot:
+                done = attempts.once(slot, (*hold, *slot.held))
+                failure = None if done.exit_code == 0 and attempts.traces() else diagnose(done.log)
+                if failure is not None and failure.answer == "core_out":
+                    pool.take_out(slot, failure.name)
+        except CaptureFailed:
+            if not attempts.commands:
+                raise
+            break  # the core of the first try was the last one
         again = attempts.answer(failure, done)
-        if not again:
-            break
     outcome = attempts.outcome(done, failure, slot)
     return runs.publish(work, outcome), outcome
 
@@ -93,7 +97,7 @@ class Attempts:
         self.commands: list[runs.Command] = []
         self.warnings: list[str] = []
 
-    def once(self, slot: Slot, hold: Sequence[int]) -> tuple[Finished, dict[str, str]]:
+    def once(self, slot: Slot, hold: Sequence[int]) -> Finished:
         for left in self.work.iterdir():
             if not left.name.endswith(".log") and left.is_file():
                 left.unlink()
@@ -128,7 +132,7 @@ class Attempts:
                 log=log,
             )
         )
-        return done, env
+        return done
 
     def traces(self) -> list[commands.Trace]:
         names = [
@@ -157,10 +161,12 @@ class Attempts:
                 return True
             case "drop_flag" if self.plan.save_nth_output or self.plan.alias:
                 flag = failure.explain(done.log).rsplit("--", 1)[-1]
-                unknown = {"save-nth-output": "save_nth_output", "write-tensors-per-exec": "alias"}[flag]
-                if getattr(self.plan, unknown):
-                    self.plan = replace(self.plan, **{unknown: False})
-                    return True
+                before = self.plan
+                if flag == "save-nth-output":
+                    self.plan = replace(self.plan, save_nth_output=False)
+                else:
+                    self.plan = replace(self.plan, alias=False)
+                return self.plan != before
             case "core_out" if self.core_changes == 0:
                 self.core_changes += 1
                 return True
@@ -220,6 +226,3 @@ class Attempts:
                     found[tensor.name] = file
                     break
         return found
-
-
-__all__ = ["Attempts", "CaptureFailed", "Settings", "capture", "plan_of"]

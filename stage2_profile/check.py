@@ -68,10 +68,10 @@ def check_output(bundle: Bundle, tensor: TensorFile, run: Path, file: str | None
             "failed", None, f"output {tensor.name} has {int(np.sum(~np.isfinite(out)))} values that are not finite"
         )
     out, ref = out[~odd], ref[~odd]
-    error = np.abs(out - ref)
-    largest = float(error.max()) if error.size else 0.0
+    distance = np.abs(out - ref)
+    largest = float(distance.max()) if distance.size else 0.0
     rtol, atol = bundle.manifest.tolerance or (0.0, 0.0)
-    wrong = int(np.sum(error > atol + rtol * np.abs(ref)))
+    wrong = int(np.sum(distance > atol + rtol * np.abs(ref)))
     if wrong:
         return Verdict(
             "failed", largest, f"output {tensor.name}: {wrong} of {out.size} values differ by more than the tolerance"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from stage2_profile.peaks import peak_tflops
@@ -49,12 +50,12 @@ def row_numbers(manifest: Manifest, summaries: Sequence[Summary]) -> dict[str, A
     """
     numbers: dict[str, Any] = {"model_flops": manifest.model_flops, "executions": len(summaries)}
     for column, attribute in TIMES_US.items():
-        seconds = _median(summaries, lambda summary, name=attribute: getattr(summary, name, None))
+        seconds = _median(summaries, attrgetter(attribute))
         numbers[column] = None if seconds is None else seconds * US_PER_S
     for column, attribute in COUNTS.items():
-        count = _median(summaries, lambda summary, name=attribute: getattr(summary, name, None))
+        count = _median(summaries, attrgetter(attribute))
         numbers[column] = None if count is None else round(count)
-    estimated = _median(summaries, lambda summary: summary.mfu_estimated_fraction)
+    estimated = _median(summaries, attrgetter("mfu_estimated_fraction"))
     numbers["mfu_estimated_percent"] = None if estimated is None else 100 * estimated
     totals = [summary.total_time_s for summary in summaries if summary.total_time_s is not None]
     numbers["total_time_iqr_us"] = interquartile_range(totals) * US_PER_S if len(totals) > 1 else None

@@ -19,7 +19,7 @@ from stage2_profile.capture import Settings, capture
 from stage2_profile.cores import CorePool
 from stage2_profile.errors import CaptureFailed, ProfileError
 from stage2_profile.rows import Row
-from stage2_profile.summarise import failed_row, run_row
+from stage2_profile.summarise import failed_row, run_row, without_damage
 from stage2_profile.tools import Kind, Tool
 from stage2_profile.view import view
 
@@ -86,6 +86,7 @@ class Pipeline:
                 bundle, "nothing captured yet; run profile-neffs --capture-only on a host with the device"
             )
         path, record = best or capture(bundle, tool, self.settings, self.pool, (descriptor,))
+        record = without_damage(path, record)
         if record.status == "captured" and self.steps != "capture":
             record = view(bundle, path, record, tool, self.settings, (descriptor,))
         return run_row(bundle, path, record)

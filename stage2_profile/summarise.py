@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+import msgspec
+
 from neffs.bundle import Bundle
 from parsers.errors import ParseError
 from stage2_profile import runs
@@ -59,6 +61,23 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run) -> Row:
         warnings=record.warnings,
         reason=verdict.reason,
     )
+
+
+def without_damage(path: Path, record: runs.Run) -> runs.Run:
+    """The record with summaries that can be read; a run that has others counts as not viewed yet."""
+    from parsers.profile_json import read_summary
+
+    executions = []
+    for execution in record.executions:
+        try:
+            if execution.summary is not None:
+                read_summary(path / execution.summary)
+        except ParseError:
+            execution = msgspec.structs.replace(execution, summary=None)
+        executions.append(execution)
+    if tuple(executions) == record.executions:
+        return record
+    return msgspec.structs.replace(record, status="captured", executions=tuple(executions))
 
 
 def reproduce(bundle: Bundle, record: runs.Run, path: Path) -> list[str]:

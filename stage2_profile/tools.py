@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from stage2_profile.environment import tool_environment
 from stage2_profile.errors import ToolMissing
 
 Kind = Literal["neuron", "sim"]
@@ -53,7 +54,7 @@ def find_neuron_tool(environ: Mapping[str, str], neuron_bin: Path = NEURON_BIN) 
 def find_simulator(environ: Mapping[str, str]) -> Tool:
     """`neuron-sim` of this installation, started by the Python that runs us. Raises `ToolMissing`."""
     argv = (sys.executable, "-m", "simulator")
-    return Tool("neuron-sim", argv, read_version(argv, environ), "sim")
+    return Tool("neuron-sim", argv, read_version(argv, tool_environment(environ, Path.cwd())), "sim")
 
 
 def read_version(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
@@ -61,7 +62,7 @@ def read_version(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
     try:
         done = subprocess.run(
             [*argv, "--version"],
-            env={**environ, "PYTHONSAFEPATH": "1"},
+            env=dict(environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=VERSION_TIMEOUT_S,

@@ -17,7 +17,7 @@ def render(rows: Sequence[Row], *, width: int = 120, color: bool = False) -> str
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), collapse_padding=True, pad_edge=False, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     for column in COLUMNS:
         wide = column.head in ("kernel", "shape")
         table.add_column(
@@ -35,8 +35,7 @@ def render(rows: Sequence[Row], *, width: int = 120, color: bool = False) -> str
         file=out, width=width, force_terminal=color, no_color=not color, color_system="standard" if color else None
     )
     console.print(table)
+    console.print()
     for note in notes(rows):
-        console.print(Text(note), soft_wrap=True) if note.startswith(("failed", "zero", "warning")) else console.print(
-            Text(note)
-        )
+        console.print(Text(note))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"

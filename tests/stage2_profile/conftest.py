@@ -24,6 +24,11 @@ def case(kernel="matmul", implementation="nki", dims=(("M", 2), ("K", 3), ("N", 
 
 
 @pytest.fixture
+def make_case():
+    return case
+
+
+@pytest.fixture
 def store(tmp_path) -> Path:
     return tmp_path / "store"
 

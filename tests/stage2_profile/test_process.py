@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -17,11 +19,31 @@ def start(argv, tmp_path, **changes):
     return run(argv, cwd=tmp_path, env=os.environ, **options)
 
 
-def gone(marker: str) -> bool:
-    """Whether no process has the marker in its command line, within a few seconds."""
-    for _ in range(100):
-        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-        if not any(marker in line and "ps -eo" not in line for line in listed.splitlines()):
+def running(*words: str) -> bool:
+    """Whether a process with exactly this command line is alive."""
+    wanted = b"\0".join(word.encode() for word in words) + b"\0"
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if entry.read_bytes() == wanted:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def free(lock: Path) -> bool:
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def soon(condition) -> bool:
+    """Whether it holds within a few seconds."""
+    for _ in range(200):
+        if condition():
             return True
         time.sleep(0.05)
     return False
@@ -47,13 +69,13 @@ def test_a_timeout_ends_the_whole_group(tmp_path):
     done = start(["sh", "-c", "sleep 61.0731 & sleep 61.0731"], tmp_path, timeout_s=0.3)
     assert done.timed_out
     assert describe_exit(done, 0.3) == "no answer in 0.3 s, ended"
-    assert gone("sleep 61.0731")
+    assert soon(lambda: not running("sleep", "61.0731"))
 
 
 def test_what_a_program_leaves_behind_is_ended(tmp_path):
     done = start(["sh", "-c", "sleep 61.0732 >/dev/null 2>&1 & exit 0"], tmp_path)
     assert done.exit_code == 0
-    assert gone("sleep 61.0732")
+    assert soon(lambda: not running("sleep", "61.0732"))
 
 
 def test_a_stop_ends_the_program(tmp_path):
@@ -93,14 +115,12 @@ def test_a_killed_caller_leaves_no_process_and_no_lock(tmp_path):
     )
     caller = subprocess.Popen([sys.executable, "-c", code])
     try:
-        while not subprocess.run(["pgrep", "-f", "^sleep 61.0733"], capture_output=True).stdout:
-            assert caller.poll() is None
-            time.sleep(0.02)
+        assert soon(lambda: running("sleep", "61.0733"))
     finally:
         caller.send_signal(signal.SIGKILL)
         caller.wait()
-    assert gone("sleep 61.0733")
-    subprocess.run(["flock", "-w", "5", str(lock), "true"], check=True)
+    assert soon(lambda: not running("sleep", "61.0733"))
+    assert soon(lambda: free(lock))
 
 
 @pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 5000])

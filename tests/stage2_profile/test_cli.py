@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from stage2_profile.cli import profile
+
+
+@pytest.fixture
+def profile_neffs(store, fake_on_path):
+    def go(*words, directory=None):
+        return CliRunner().invoke(profile, [str(directory or store), *map(str, words)])
+
+    return go
+
+
+def rows(result):
+    return json.loads(result.stdout)
+
+
+def test_a_store_becomes_a_table(profile_neffs, make_bundle):
+    make_bundle()
+    result = profile_neffs()
+    assert result.exit_code == 0, result.output
+    assert "M2 K3 N4" in result.stdout
+    assert "102.00" in result.stdout  # 100 us and 1 % for each execution, of which the second is profiled
+    assert "passed" in result.stdout
+    assert "Measured with neuron-profile 2.29.22.0" in result.stdout
+    assert "profiling with neuron-profile 2.29.22.0" in result.stderr
+    assert all(len(line) <= 120 for line in result.stdout.splitlines())
+
+
+def test_rows_have_the_documented_keys_in_order(profile_neffs, make_bundle):
+    make_bundle()
+    (row,) = rows(profile_neffs("--format", "json"))
+    assert (
+        list(row)[:33]
+        == (
+            "case kernel implementation M K N dtype target lnc source status check max_abs_error total_time_us "
+            "total_active_time_us tensor_active_us vector_active_us scalar_active_us gpsimd_active_us sync_active_us "
+            "dma_active_us mfu_percent mfu_peak_tflops model_flops hardware_flops matmul_instruction_count hbm_read_bytes "
+            "hbm_write_bytes arithmetic_intensity compile_time_s tensor_instruction_count vector_instruction_count "
+            "scalar_instruction_count"
+        ).split()
+    )
+    assert list(row)[-1] == "reason"
+    assert row["total_time_us"] == pytest.approx(102)
+    assert row["tensor_active_us"] == pytest.approx(25.5)
+    assert row["sync_active_us"] is None
+    assert row["source"] == "measured"
+    assert row["check"] == "passed"
+    # 1e6 FLOPs in 102 us of a peak of a quarter of 78.6432 TFLOPS
+    assert row["mfu_percent"] == pytest.approx(100 * 1e6 / (19.6608e12 * 102e-6))
+    assert row["arithmetic_intensity"] == pytest.approx(1_000_000 / 1500)
+
+
+def test_csv_has_the_dimensions_of_all_kernels(profile_neffs, make_bundle, make_case):
+    make_bundle()
+    make_bundle(make_case("mlp", dims=(("b", 1), ("s", 2), ("h", 3), ("i", 4))))
+    text = profile_neffs("--format", "csv").stdout
+    found = list(csv.DictReader(io.StringIO(text)))
+    assert [(row["M"], row["b"]) for row in found] == [("2", ""), ("", "1")]
+
+
+@pytest.mark.parametrize(("out", "check"), [([1] * 8, "failed"), ([0] * 8, "zero"), ([float("nan")] * 8, "failed")])
+def test_a_wrong_output_never_gets_a_time_without_a_mark(profile_neffs, make_bundle, out, check):
+    make_bundle(out=out)
+    result = profile_neffs("--format", "json")
+    assert result.exit_code == 1
+    (row,) = rows(result)
+    assert row["check"] == check
+    assert row["reason"]
+
+
+def test_a_second_call_profiles_nothing_again(profile_neffs, make_bundle, tmp_path):
+    make_bundle()
+    first = profile_neffs("--format", "json")
+    second = profile_neffs("--format", "json")
+    assert rows(first) == rows(second)
+    assert (tmp_path / "calls").read_text() == "x"
+    profile_neffs("--force")
+    assert (tmp_path / "calls").read_text() == "xx"
+
+
+def test_parse_only_needs_no_tool_and_works_elsewhere(profile_neffs, make_bundle, store, tmp_path, fake_on_path):
+    make_bundle()
+    first = profile_neffs("--format", "json")
+    moved = tmp_path / "elsewhere"
+    shutil.move(store, moved)
+    (fake_on_path / "neuron-profile").unlink()
+    second = profile_neffs("--parse-only", "--format", "json", directory=moved)
+    assert second.exit_code == 0
+    assert rows(second) == rows(first)
+    assert (moved / rows(first)[0]["case"]).is_dir()
+
+
+def test_parse_only_without_a_profile_says_so(profile_neffs, make_bundle):
+    make_bundle()
+    result = profile_neffs("--parse-only", "--format", "json")
+    assert result.exit_code == 1
+    assert "no profile yet" in rows(result)[0]["reason"]
+
+
+def test_a_failed_capture_is_a_row_and_a_rerun_does_only_it(profile_neffs, make_bundle, make_case, faults, tmp_path):
+    make_bundle()
+    make_bundle(make_case("mlp", dims=(("b", 1),)))
+    faults("crash_before", "none")
+    first = profile_neffs("--format", "json", "--jobs", "1")
+    assert first.exit_code == 1
+    assert [row["status"] for row in rows(first)] == ["failed", "profiled"]
+    second = profile_neffs("--format", "json")
+    assert second.exit_code == 0
+    assert [row["status"] for row in rows(second)] == ["profiled", "profiled"]
+    assert len((tmp_path / "calls").read_text()) == 3
+
+
+def test_a_partial_trace_is_a_reason_and_is_captured_again(profile_neffs, make_bundle, faults):
+    make_bundle()
+    faults("partial", "none")
+    first = profile_neffs("--format", "json")
+    assert first.exit_code == 1
+    assert "view" in rows(first)[0]["reason"]
+    assert profile_neffs().exit_code == 0
+
+
+@pytest.mark.parametrize("file", ["file.neff", "inp-x-000.bin", "ref-out-000.bin", "case.json"])
+@pytest.mark.parametrize("damage", ["missing", "changed"])
+def test_a_damaged_bundle_is_a_row(profile_neffs, make_bundle, make_case, file, damage):
+    bundle = make_bundle()
+    make_bundle(make_case("mlp", dims=(("b", 1),)))
+    if damage == "missing":
+        (bundle.path / file).unlink()
+    else:
+        (bundle.path / file).write_bytes(b"\0" * (bundle.path / file).stat().st_size)
+    result = profile_neffs("--format", "json")
+    assert result.exit_code == 1
+    bad, good = rows(result)
+    assert (bad["status"], good["status"]) == ("failed", "profiled")
+    assert file in bad["reason"]
+
+
+def test_a_damaged_summary_is_a_row_and_is_viewed_again(profile_neffs, make_bundle, tmp_path):
+    bundle = make_bundle()
+    profile_neffs()
+    (summary,) = bundle.path.glob("profiles/*/summary-1.json")
+    summary.write_bytes(summary.read_bytes()[:40])
+    result = profile_neffs("--parse-only", "--format", "json")
+    assert result.exit_code == 1
+    assert "summary-1.json" in rows(result)[0]["reason"]
+    assert profile_neffs().exit_code == 0
+    assert (tmp_path / "calls").read_text() == "x"  # viewed again, not captured again
+
+
+def test_a_simulated_neff_is_not_given_to_a_device(profile_neffs, make_bundle):
+    make_bundle(toolchain="sim")
+    result = profile_neffs("--toolchain", "neuron", "--format", "json")
+    assert result.exit_code == 1
+    assert "built by the simulator" in rows(result)[0]["reason"]
+
+
+def test_a_real_neff_is_not_given_to_the_simulator(profile_neffs, make_bundle):
+    make_bundle()
+    result = profile_neffs("--toolchain", "sim", "--format", "json")
+    assert result.exit_code == 1
+    assert "built by the Neuron SDK" in rows(result)[0]["reason"]
+
+
+def test_no_tool_is_a_row_that_says_what_to_install(profile_neffs, make_bundle, fake_on_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    make_bundle()
+    result = profile_neffs("--format", "json")
+    assert result.exit_code == 1
+    assert "install aws-neuronx-tools" in rows(result)[0]["reason"]
+
+
+def test_only_and_skip(profile_neffs, make_bundle, make_case):
+    make_bundle()
+    make_bundle(make_case("mlp", dims=(("b", 1),)))
+    assert [row["kernel"] for row in rows(profile_neffs("--only", "mlp_*", "--format", "json"))] == ["mlp"]
+    assert [row["kernel"] for row in rows(profile_neffs("--skip", "mlp_*", "--format", "json"))] == ["matmul"]
+    nothing = profile_neffs("--only", "nothing")
+    assert nothing.exit_code == 2
+    assert "no bundle that --only and --skip leave" in nothing.stderr
+
+
+def test_one_bundle_can_be_named(profile_neffs, make_bundle):
+    bundle = make_bundle()
+    assert profile_neffs(directory=bundle.path).exit_code == 0
+
+
+@pytest.mark.parametrize("what", ["missing", "file", "empty"])
+def test_a_directory_that_is_no_store_is_a_wrong_call(profile_neffs, store, what):
+    if what == "file":
+        store.write_text("x")
+    elif what == "empty":
+        store.mkdir()
+    result = profile_neffs()
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert str(store) in result.stderr
+
+
+def test_the_answer_goes_to_a_file_in_the_format_of_its_suffix(profile_neffs, make_bundle, tmp_path):
+    make_bundle()
+    target = tmp_path / "rows.csv"
+    result = profile_neffs("--output", target)
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert target.read_text().startswith("case,kernel,implementation,M,K,N,dtype")
+
+
+def test_a_file_that_cannot_be_written_is_one_line(profile_neffs, make_bundle, tmp_path):
+    make_bundle()
+    result = profile_neffs("--output", tmp_path / "no" / "rows.csv")
+    assert result.exit_code == 1
+    assert "rows.csv: cannot write it: No such file or directory" in result.stderr
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys, stage2_profile.cli\n"
+        "heavy = {'numpy', 'rich', 'yaml', 'jax', 'ml_dtypes', 'msgspec', 'orjson'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
