@@ -26,12 +26,17 @@ from neffs.lock import locked, try_lock, unlock
 
 
 class Store:
-    """The store at `path`; nothing is created before the first `publish` or `lock`."""
+    """The store at `path`; nothing is created before the first `create`, `publish` or `lock`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._staging = path / ".store" / "staging"
         self._locks = path / ".store" / "locks"
+
+    def create(self) -> None:
+        """Make the directory. Raises `StoreError` when that cannot be done."""
+        self._make(self._staging)
+        self._make(self._locks)
 
     def names(self) -> list[str]:
         """Sorted names of the directories that should be bundles. Raises `StoreError` when there is no store."""

@@ -64,6 +64,7 @@ def build_all(
     `lacks`: why a job cannot be built at all, None when it can; `timeout_s`: of one case. Raises `KeyboardInterrupt` again
     after all workers are gone; what was published by then stays, what was not is as before.
     """
+    store.create()
     store.sweep()
     stop = threading.Event()
     outcomes = []

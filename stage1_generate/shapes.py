@@ -233,7 +233,7 @@ class _Reader:
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MAX_DEPTH:
-                    line = event.start_mark.line + 1
+                    line = event.start_mark.line + 1 if event.start_mark else None
                     raise ShapesError(self.file, line, f"nested more than {MAX_DEPTH} deep, so this is no shapes file")
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1

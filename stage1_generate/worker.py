@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import traceback
@@ -18,6 +19,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from neffs.bundle import Manifest, TensorFile, sha256_file, write_manifest
 from neffs.case import Case
@@ -27,6 +29,9 @@ from stage1_generate.errors import BuildError, GenerateError
 from stage1_generate.job import Job
 from stage1_generate.kernel import Dims, Tensor
 from stage1_generate.toolchain import ROOT, version_of
+
+if TYPE_CHECKING:
+    from parsers.neff import Neff, TensorInfo
 
 
 def build(job: Job) -> Manifest:
@@ -60,9 +65,9 @@ def build(job: Job) -> Manifest:
             verbose=job.options.verbose,
         ),
     )
-    neff_inputs, neff_outputs = _neff_tensors(Path(compiled.neff))
-    in_files = _match("input", _renamed(inputs, parameters), neff_inputs)
-    out_files = _match("output", _renamed(outputs, results), neff_outputs)
+    neff = _read_neff(Path(compiled.neff))
+    in_files = _match("input", _renamed(inputs, parameters), neff.inputs)
+    out_files = _match("output", _renamed(outputs, results), neff.outputs)
 
     # Imported only now: a compiler that fails is not worth the start of numpy.
     from stage1_generate.tensors import draw, references, write_tensor
@@ -79,7 +84,7 @@ def build(job: Job) -> Manifest:
     return replace(
         started(job),
         status="built",
-        versions=_versions(job, compiled),
+        versions=_versions(job) | {"compiler": neff.compiler_version or "unknown"} | dict(compiled.versions),
         interface=compiled.interface,
         command=compiled.command,
         compile_time_s=round(compiled.time_s, 6),
@@ -100,7 +105,7 @@ def started(job: Job) -> Manifest:
         status="failed",
         toolchain=job.toolchain,
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        versions=_versions(job, None),
+        versions=_versions(job),
         model_flops=kernel.model_flops(dims),
         min_hbm_bytes=kernel.min_hbm_bytes(dims, job.case.dtype),
         tolerance=kernel.tolerance[job.case.dtype],
@@ -120,30 +125,28 @@ def _compile(job: Job, request: Request) -> Compiled:
     return compiled
 
 
-def _neff_tensors(neff: Path) -> tuple[list[tuple[str, int | None]], list[tuple[str, int | None]]]:
-    """(name, bytes) of the inputs and of the outputs, in NEFF order."""
+def _read_neff(path: Path) -> Neff:
     from parsers.errors import ParseError
     from parsers.neff import read_neff
 
     try:
-        parsed = read_neff(neff)
+        return read_neff(path)
     except ParseError as error:
         raise BuildError(f"the compiler wrote a NEFF that cannot be read: {error}") from None
-    return [(t.name, t.bytes) for t in parsed.inputs], [(t.name, t.bytes) for t in parsed.outputs]
 
 
-def _match(kind: str, asked: Sequence[Tensor], found: Sequence[tuple[str, int | None]]) -> dict[str, str]:
+def _match(kind: str, asked: Sequence[Tensor], found: Sequence[TensorInfo]) -> dict[str, str]:
     """Asked name -> name in the NEFF, in NEFF order: by name where the compiler kept them, else by position."""
     if len(asked) != len(found):
         raise BuildError(f"the NEFF has {len(found)} {kind}s, the kernel {len(asked)}")
     names = [tensor.name for tensor in asked]
-    same_names = {name for name, _ in found} == set(names)
-    pairs = [(name if same_names else asked_name, name) for (name, _), asked_name in zip(found, names)]
+    same_names = {tensor.name for tensor in found} == set(names)
+    pairs = [(tensor.name if same_names else name, tensor.name) for tensor, name in zip(found, names)]
     sizes = {tensor.name: tensor.bytes for tensor in asked}
-    for (asked_name, name), (_, found_bytes) in zip(pairs, found):
-        if found_bytes is not None and found_bytes != sizes[asked_name]:
+    for (name, _), tensor in zip(pairs, found):
+        if tensor.bytes is not None and tensor.bytes != sizes[name]:
             raise BuildError(
-                f"{kind} {name} has {found_bytes} bytes in the NEFF, {sizes[asked_name]} by the kernel's declaration"
+                f"{kind} {tensor.name} has {tensor.bytes} bytes in the NEFF, {sizes[name]} by the kernel's declaration"
             )
     return dict(pairs)
 
@@ -156,12 +159,25 @@ def _in_order(files: dict[str, TensorFile], order: dict[str, str]) -> tuple[Tens
     return tuple(files[name] for name in order)
 
 
-def _versions(job: Job, compiled: Compiled | None) -> dict[str, str]:
+def _versions(job: Job) -> dict[str, str]:
     versions = {"python": ".".join(map(str, sys.version_info[:3]))}
     own = version_of("neff-bench")
     if own:
         versions["neff-bench"] = own
-    return versions | dict(compiled.versions if compiled else {})
+    if "nkilib" in kernels.load(job.case.kernel).implementations[job.case.implementation].needs and job.nkilib:
+        versions["nkilib"] = _commit(job.nkilib)
+    return versions
+
+
+def _commit(folder: str) -> str:
+    """The git commit that a checkout is at, `unknown` when it is no checkout."""
+    try:
+        asked = subprocess.run(
+            ["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+    except OSError:
+        return "unknown"
+    return asked.stdout.strip() if asked.returncode == 0 else "unknown"
 
 
 def _limit_memory(job: Job) -> None:
