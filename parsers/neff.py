@@ -276,10 +276,11 @@ def _assemble(name: str, size_bytes: int, header: _Header, members: list[Member]
     info: _Info = tables.get("info.json") or _Info()
     kelf: _Kelf = tables["kelf-0.json"]
     stats: _HloStats = tables.get("hlo_stats.json") or _HloStats()
-    definitions = [(graph.definition, tables.get(graph.definition)) for graph in kelf.graphs]
-    absent = [path for path, definition in definitions if definition is None]
-    if absent:
-        raise ParseError(name, HEADER.size, f"no member {absent[0]} in the archive, which kelf-0.json names")
+    paths = [graph.definition for graph in kelf.graphs]
+    for path in paths:
+        if not isinstance(tables.get(path), _Definition):
+            raise ParseError(name, HEADER.size, f"no member {path} in the archive, which kelf-0.json names")
+    definitions: list[tuple[str, _Definition]] = [(path, tables[path]) for path in paths]
     inputs, outputs = _tensors(name, tables["neff.json"], definitions[0][1].var if definitions else {})
     return Neff(
         path=name,

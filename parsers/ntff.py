@@ -208,7 +208,7 @@ class Container:
     """The file taken apart, before any record is looked at. `window`: start and end in ticks (v6), else None."""
 
     path: str
-    bytes: int
+    size_bytes: int
     version: int
     uuid: bytes
     texts: Mapping[str, str | None]
@@ -275,7 +275,7 @@ def _container(name: str, version: int, view: memoryview, data_start: int, root:
         raise ParseError(name, DATA_START, f"version {version} without an execution window (metadata field 15)")
     return Container(
         path=name,
-        bytes=len(view),
+        size_bytes=len(view),
         version=version,
         uuid=bytes(root.view(2) or b""),
         texts=_texts(root),

@@ -57,7 +57,7 @@ def _tables(name: str, data: memoryview) -> tuple[Mapping[str, Any], Mapping[str
             metadata = next((top[key] for key in METADATA_TABLES if key in top), None)
             return _row(name, table, top[table]), {} if metadata is None else _row(name, "metadata", metadata)
     if "total_time" in top:
-        return decode(name, data, dict[str, Any]), {}
+        return {key: decode(name, memoryview(value), Any) for key, value in top.items()}, {}
     nodes = [value for key, value in top.items() if key.startswith("n_")]
     if not nodes:
         raise ParseError(

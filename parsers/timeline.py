@@ -248,7 +248,7 @@ def _report(
     work = rows.opcode != EVENT_SEMAPHORE
     return Ntff(
         path=container.path,
-        bytes=container.bytes,
+        bytes=container.size_bytes,
         version=container.version,
         certainty=_certainty(container),
         uuid=container.uuid[:16].hex(),
