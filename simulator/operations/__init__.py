@@ -5,12 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from simulator.operations import activation, dma, elementwise, matmul, reduction
+from simulator.operations import (
+    activation,
+    dma,
+    elementwise,
+    matmul,
+    movement,
+    random,
+    reduction,
+    scan,
+    search,
+    select,
+    sequencer,
+)
 from simulator.operations.operands import Operands
 
 Operation = Callable[[Operands], None]
 
-_FAMILIES = (activation, dma, elementwise, matmul, reduction)
+_FAMILIES = (
+    activation,
+    dma,
+    elementwise,
+    matmul,
+    movement,
+    random,
+    reduction,
+    scan,
+    search,
+    select,
+    sequencer,
+)
 
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {name: function for family in _FAMILIES for name, function in family.OPERATIONS.items()}

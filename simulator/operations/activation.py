@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.operations import alu
+from simulator.operations.accumulators import accumulate
 from simulator.operations.functions import activation_function, prelu
 from simulator.operations.operands import Operands
 
@@ -51,34 +52,17 @@ def _scale_and_bias(o: Operands, data: np.ndarray) -> np.ndarray:
     return values
 
 
-_START = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
+def exponential(o: Operands) -> None:
+    """exp(src - max_value) on the Vector Engine, with an optional running sum."""
+    source = o.float32("src")
+    result = np.exp(source - o.per_partition("max_value", source))
+    accumulate(o, result, o.attributes.get("reduce_cmd", "idle"), "vector", start="reduce_init")
+    o.write("dst", result)
 
 
-def accumulate(
-    o: Operands, values: np.ndarray, command: str, engine: str, default_op: str = "add", start: np.ndarray | None = None
-) -> None:
-    """Reduce results over the free dimensions into the engine's registers, as `reduce_cmd` says; write `reduce_res`.
-
-    `start`: the value of load_reduce, one a partition.
-    """
-    op = alu.operator_name(o.attributes.get("reduce_op") or default_op)
-    registers = o.registers.accumulator(engine)
-    rows = values.shape[0]
-    if command not in ("idle", "reset", "reduce", "reset_reduce", "load_reduce"):
-        o.refuse(f"reduce_cmd {command!r} is not modelled")
-    if command in ("reset", "reset_reduce"):
-        if op not in _START:
-            o.refuse(f"reduce_op {op!r} has no initial value that is modelled")
-        registers[:] = _START[op]
-    if command == "load_reduce":
-        if start is None:
-            o.refuse("load_reduce without a value to load")
-        registers[:rows] = np.broadcast_to(start, (rows,))
-    if command in ("reduce", "reset_reduce", "load_reduce"):
-        reduced = alu.reduce("add" if op == "subtract" else op, values.reshape(rows, -1), (1,))[:, 0]
-        registers[:rows] = alu.binary(op)(registers[:rows], reduced)
-    if "reduce_res" in o.instruction.writes:
-        o.write("reduce_res", registers[: o.shape("reduce_res")[0]].copy())
-
-
-OPERATIONS = {"activation": activation, "activation_reduce": activation_reduce, "activate2": activate2}
+OPERATIONS = {
+    "activation": activation,
+    "activation_reduce": activation_reduce,
+    "activate2": activate2,
+    "exponential": exponential,
+}

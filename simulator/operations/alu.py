@@ -77,6 +77,8 @@ _ARITHMETIC: dict[str, Binary] = {
     "logical_or": _truth(np.logical_or),
     "logical_xor": _truth(np.logical_xor),
     "power": np.power,
+    "fmod": np.fmod,
+    "mod": np.mod,
     "abs_max": lambda a, b: np.maximum(np.abs(a), np.abs(b)),
     "abs_min": lambda a, b: np.minimum(np.abs(a), np.abs(b)),
     "bypass": lambda a, b: a,
@@ -98,6 +100,7 @@ _UNARY: dict[str, Unary] = {
     "reciprocal": lambda a: np.float32(1) / a,
     "sqrt": np.sqrt,
     "invert": np.invert,
+    "logical_not": lambda a: (a == 0).astype(a.dtype),
 }
 
 _REDUCTIONS = {

@@ -9,6 +9,8 @@ from simulator.operations import alu
 from simulator.operations.memory import bits, is_gather
 from simulator.operations.operands import Operands
 
+_PERMUTATIONS = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
+
 
 def dma_copy(o: Operands) -> None:
     """dst = src through float32 where dtypes differ; with dst_rmw_op, dst = dst op src."""
@@ -32,12 +34,50 @@ def write_converted(o: Operands, name: str, source: np.ndarray) -> None:
         o.write(name, to_float32(source))
 
 
-def _copy_by_index(o: Operands, update: str | None) -> None:
+def dma_transpose(o: Operands) -> None:
+    """dst = src with its dimensions permuted; `axes` or the documented permutation of its rank."""
+    source = o.access("src")
+    axes = o.attributes.get("axes") or _PERMUTATIONS.get(len(source.shape))
+    if axes is None or sorted(axes) != list(range(len(source.shape))):
+        o.refuse(f"axes {axes} do not permute src {list(source.shape)}")
+    if is_gather(source):
+        return _copy_by_index(o, None, tuple(axes))
+    write_converted(o, "dst", o.raw("src").transpose(axes))
+
+
+def dma_compute(o: Operands) -> None:
+    """dst = the sum of the scaled sources, in float32."""
+    op = o.attributes["reduce_op"]
+    names = sorted((name for name in o.instruction.reads if name.startswith("src")), key=lambda name: int(name[3:]))
+    scales = o.attributes.get("scales") or [1.0] * len(names)
+    if len(scales) != len(names) or not names:
+        o.refuse(f"{len(names)} sources with {len(scales)} scales")
+    places = [o.memory.indices(o.access(name)) for name in (*names, "dst")]
+    sizes = {at.size for at, _ in places}
+    if len(sizes) > 1:
+        o.refuse(f"operands have different numbers of elements: {sorted(sizes)}")
+    ok = np.logical_and.reduce([valid.ravel() for _, valid in places])
+    if not ok.all() and o.attributes.get("oob_mode", "error") != "skip":
+        o.refuse("an index reaches outside its buffer")
+    target, target_at = o.access("dst"), places[-1][0].ravel()[ok]
+    if is_gather(target) and len(np.unique(target_at)) < len(target_at):
+        o.refuse("the indices of dst repeat; the order of the updates is undefined")
+    total: np.ndarray | None = None
+    for name, scale, (at, _) in zip(names, scales, places[:-1], strict=True):
+        values = to_float32(o.memory.flat(o.access(name))[at.ravel()[ok]]) * np.float32(scale)
+        total = values if total is None else alu.binary(op)(total, values)
+    if total is not None:
+        o.memory.scatter(target, target_at, from_float32(total, target.dtype))
+
+
+def _copy_by_index(o: Operands, update: str | None, axes: tuple[int, ...] | None = None) -> None:
     """Gather or scatter. With oob_mode "skip", elements whose address is outside a buffer are not transferred."""
     source, target = o.access("src"), o.access("dst")
     (source_at, source_ok), (target_at, target_ok) = o.memory.indices(source), o.memory.indices(target)
     if source_at.size != target_at.size:
         o.refuse(f"src has {list(source.shape)} elements, dst {list(target.shape)}")
+    if axes is not None:
+        source_at, source_ok = source_at.transpose(axes), source_ok.transpose(axes)
     ok = source_ok.ravel() & target_ok.ravel()
     if not ok.all() and o.attributes.get("oob_mode", "error") != "skip":
         at, valid, name = (source_at, source_ok, "src") if not source_ok.all() else (target_at, target_ok, "dst")
@@ -52,4 +92,4 @@ def _copy_by_index(o: Operands, update: str | None) -> None:
     o.memory.scatter(target, target_at, elements)
 
 
-OPERATIONS = {"dma_copy": dma_copy}
+OPERATIONS = {"dma_copy": dma_copy, "dma_transpose": dma_transpose, "dma_compute": dma_compute}

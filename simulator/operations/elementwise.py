@@ -16,14 +16,18 @@ _WORDS = ("int32", "uint32")
 
 
 def memset(o: Operands) -> None:
-    access = o.access("dst")
-    value = o.attributes["value"]
+    fill(o, "dst", o.attributes["value"])
+
+
+def fill(o: Operands, name: str, value: float) -> None:
+    """Write a constant to every element, rounded to the operand's dtype; integers keep their low bits."""
+    access = o.access(name)
     dtype = numpy_dtype(access.dtype)
     if access.dtype in INTEGERS and isinstance(value, int):
         element = np.array([value], np.int64).astype(dtype)
     else:
         element = from_float32(np.array([value], np.float32), access.dtype)
-    o.write_bits("dst", np.broadcast_to(element, access.shape))
+    o.write_bits(name, np.broadcast_to(element, access.shape))
 
 
 def tensor_copy(o: Operands) -> None:
@@ -64,7 +68,7 @@ def reciprocal(o: Operands) -> None:
 
 def first_scalar_operator(o: Operands, values: np.ndarray) -> np.ndarray:
     """op0 with a scalar or one value a partition, on float32."""
-    return _apply(o, values, "op0", "operand0", "reverse0", words=False)
+    return scalar_operator(o, values, "op0", "operand0", "reverse0")
 
 
 def two_scalar_operators(o: Operands, name: str) -> np.ndarray:
@@ -77,11 +81,14 @@ def two_scalar_operators(o: Operands, name: str) -> np.ndarray:
     else:
         words = _keeps_words(o, name, operators)
         values = values if words else to_float32(values)
-    values = _apply(o, values, "op0", "operand0", "reverse0", words)
-    return _apply(o, values, "op1", "operand1", "reverse1", words)
+    values = scalar_operator(o, values, "op0", "operand0", "reverse0", words)
+    return scalar_operator(o, values, "op1", "operand1", "reverse1", words)
 
 
-def _apply(o: Operands, values: np.ndarray, op: str, operand: str, reverse: str, words: bool) -> np.ndarray:
+def scalar_operator(
+    o: Operands, values: np.ndarray, op: str, operand: str, reverse: str, words: bool = False
+) -> np.ndarray:
+    """One operator with a scalar or one value a partition, given the names of its attributes; `words`: on integers."""
     name = o.attributes.get(op)
     if not name or name == "bypass":
         return values

@@ -97,14 +97,18 @@ class Memory:
         return self._strided(self.storage(access.buffer), access, offset)
 
     def indices(self, access: Access) -> tuple[np.ndarray, np.ndarray]:
-        """Flat element indices (int64, in the access's shape) and, in the same shape, which are inside the buffer."""
+        """Flat element indices (int64, in the access's shape) and, in the same shape, which are inside the buffer.
+
+        A table of indices serves the rows in column-major order, as the gather of `dma_transpose` documents.
+        """
         rank = len(access.pattern)
         flat = np.full(access.shape, access.offset, np.int64)
         valid = np.ones(access.shape, bool)
         for axis, (step, size) in enumerate(access.pattern):
             flat += (np.arange(size, dtype=np.int64) * step).reshape((-1,) + (1,) * (rank - axis - 1))
         for dynamic in access.dynamic:
-            values = self._index_values(dynamic.index).reshape(-1).astype(np.int64)
+            values = self._index_values(dynamic.index).astype(np.int64)
+            values = values.reshape(values.shape[0], -1).T.reshape(-1)
             if values.size != 1:
                 if values.size < access.shape[0]:
                     raise ExecutionError(f"{values.size} indices for {access.shape[0]} rows")

@@ -1,4 +1,4 @@
-"""Reductions over the free dimensions, and over the partitions."""
+"""Reductions over the free dimensions or over the partitions, and batch statistics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from simulator.operations import alu
-from simulator.operations.elementwise import check_integers
+from simulator.operations.accumulators import accumulate
+from simulator.operations.elementwise import check_integers, first_scalar_operator
 from simulator.operations.operands import Operands
 
 
@@ -26,6 +27,37 @@ def tensor_partition_reduce(o: Operands) -> None:
     op = o.attributes["op"]
     values = o.raw("data") if alu.is_bitwise(op) else o.float32("data")
     o.write("dst", alu.reduce(op, values, (0,)))
+
+
+def tensor_scalar_reduce(o: Operands) -> None:
+    """data op0 operand0, and a reduction of the results over the free dimensions."""
+    result = first_scalar_operator(o, o.float32("data"))
+    accumulate(o, result, o.attributes.get("reduce_cmd", "reset_reduce"), "vector", start="reduce_init")
+    o.write("dst", result)
+
+
+def bn_stats(o: Operands) -> None:
+    """Count, mean and variance * count of the even elements, then of the odd ones."""
+    values = o.rows("data")
+    halves = [np.empty((len(values), 0), np.float32)]
+    for part in (values[:, 0::2], values[:, 1::2]):
+        count = part.shape[1]
+        mean = part.sum(axis=1, keepdims=True) / np.float32(max(count, 1))
+        squares = np.square(part - mean).sum(axis=1, keepdims=True)
+        halves += [np.full_like(mean, count), mean, squares]
+    o.write("dst", np.concatenate(halves, axis=1))
+
+
+def bn_aggr(o: Operands) -> None:
+    """Mean and variance from any number of (count, mean, variance * count)."""
+    values = o.rows("data")
+    if values.shape[1] % 3:
+        o.refuse(f"{values.shape[1]} elements a partition are not (count, mean, variance * count) triples")
+    counts, means, squares = values[:, 0::3], values[:, 1::3], values[:, 2::3]
+    total = counts.sum(axis=1, keepdims=True)
+    mean = (counts * means).sum(axis=1, keepdims=True) / total
+    variance = (squares + counts * np.square(means - mean)).sum(axis=1, keepdims=True) / total
+    o.write("dst", np.concatenate([mean, variance], axis=1))
 
 
 def _reduced_axes(o: Operands, values: np.ndarray) -> tuple[int, ...]:
@@ -49,4 +81,10 @@ def _size(values: np.ndarray, axes: tuple[int, ...]) -> int:
     return math.prod(values.shape[axis] for axis in axes)
 
 
-OPERATIONS = {"tensor_reduce": tensor_reduce, "tensor_partition_reduce": tensor_partition_reduce}
+OPERATIONS = {
+    "tensor_reduce": tensor_reduce,
+    "tensor_partition_reduce": tensor_partition_reduce,
+    "tensor_scalar_reduce": tensor_scalar_reduce,
+    "bn_stats": bn_stats,
+    "bn_aggr": bn_aggr,
+}

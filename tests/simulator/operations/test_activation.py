@@ -161,3 +161,20 @@ def test_activate2_programs_its_operators(apply):
     )
     values = np.float32(0.5) - X * vector
     np.testing.assert_allclose(out, np.where(values > 0, values, values * np.float32(0.1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("command", ["reset_reduce", "load_reduce"])
+def test_exponential_subtracts_the_maximum_and_sums(apply, command):
+    largest = X.max(axis=1, keepdims=True)
+    out = apply(
+        "exponential",
+        {"dst": (X.shape, "float32"), "reduce_res": ((5, 1), "float32")},
+        {"src": X, "max_value": largest},
+        reduce_cmd=command,
+        reduce_init=1.5 if command == "load_reduce" else 0.0,
+    )
+    expected = np.exp((X - largest).astype(np.float64))
+    values, sums = out.values()
+    np.testing.assert_allclose(values, expected, rtol=1e-5)
+    start = 1.5 if command == "load_reduce" else 0
+    np.testing.assert_allclose(sums[:, 0], start + expected.sum(axis=1), rtol=1e-5)

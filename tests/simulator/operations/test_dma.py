@@ -82,3 +82,56 @@ def test_scatter_writes_a_row_for_each_partition(builder, dynamic):
     expected = np.zeros_like(TABLE)
     expected[rows[:, 0]] = data
     np.testing.assert_array_equal(b.run(i=rows, d=data)["y"], expected)
+
+
+@pytest.mark.parametrize(("shape", "axes"), [((16, 24), (1, 0)), ((4, 3, 8), (2, 1, 0)), ((4, 3, 2, 8), (3, 1, 2, 0))])
+@pytest.mark.parametrize("named", [True, False])
+def test_dma_transpose(builder, shape, axes, named):
+    data = RNG.standard_normal(shape).astype(ml_dtypes.bfloat16)
+    b = builder()
+    tile = b.sbuf(tuple(shape[axis] for axis in axes), "bfloat16")
+    attributes = {"axes": list(axes)} if named else {}
+    b.do("dma_transpose", {"dst": tile}, {"src": b.input("x", shape, "bfloat16")}, "sync", **attributes)
+    b.copy(b.output("y", tile.shape, "bfloat16"), tile)
+    np.testing.assert_array_equal(b.run(x=data)["y"], data.transpose(axes))
+
+
+def test_dma_transpose_gathers_rows_by_a_table_read_column_by_column(builder, dynamic):
+    data = RNG.standard_normal((40, 8)).astype(ml_dtypes.bfloat16)
+    table = RNG.integers(0, 40, (16, 3)).astype(np.uint32)
+    b = builder()
+    source = dynamic(b.input("x", data.shape, "bfloat16"), 8, b.load("i", table), pattern=((0, 48), (1, 8)))
+    tile = b.sbuf((8, 48), "bfloat16")
+    b.do("dma_transpose", {"dst": tile}, {"src": source}, "gpsimd", axes=[1, 0])
+    b.copy(b.output("y", (8, 48), "bfloat16"), tile)
+    np.testing.assert_array_equal(b.run(x=data, i=table)["y"], data[table.T.flatten()].T)
+
+
+def test_dma_compute_sums_scaled_sources(builder):
+    x, y = TABLE, RNG.standard_normal(TABLE.shape).astype(ml_dtypes.bfloat16)
+    b = builder()
+    sources = {"src0": b.input("x", x.shape, "float32"), "src1": b.input("y", y.shape, "bfloat16")}
+    b.do("dma_compute", {"dst": b.output("z", x.shape, "float32")}, sources, "gpsimd", reduce_op="add", scales=[1, 2])
+    np.testing.assert_allclose(b.run(x=x, y=y)["z"], x + 2 * y.astype(np.float32), rtol=1e-6)
+
+
+def scatter_add(builder, dynamic, rows):
+    data = RNG.standard_normal((len(rows), 8)).astype(np.float32)
+    b = builder()
+    y = b.output("y", TABLE.shape, "float32")
+    b.copy(y, b.input("x", TABLE.shape, "float32"))
+    target = dynamic(y, 8, b.load("i", rows), pattern=((0, len(rows)), (1, 8)))
+    b.do("dma_compute", {"dst": target}, {"src0": target, "src1": b.load("d", data)}, "gpsimd", reduce_op="add")
+    expected = TABLE.copy()
+    expected[rows[:, 0]] += data
+    return b.run(x=TABLE, i=rows, d=data)["y"], expected
+
+
+def test_dma_compute_adds_to_gathered_rows(builder, dynamic):
+    out, expected = scatter_add(builder, dynamic, np.array([[4], [1], [31]], np.int32))
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_dma_compute_refuses_rows_that_repeat(builder, dynamic):
+    with pytest.raises(ExecutionError, match="indices of dst repeat"):
+        scatter_add(builder, dynamic, np.array([[4], [1], [4]], np.int32))

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from simulator.errors import ExecutionError
+from simulator.program import Access
 
 RNG = np.random.default_rng(9)
 DATA = RNG.standard_normal((8, 3, 4, 5)).astype(np.float32)
@@ -62,3 +63,64 @@ def test_reduces_over_partitions(apply, op, formula):
     data = DATA.reshape(8, 60)
     out = apply("tensor_partition_reduce", {"dst": ((1, 60), "float32")}, {"data": data}, "gpsimd", op=op)
     np.testing.assert_allclose(out[0], formula(data, axis=0), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("op", "formula"), [("add", np.sum), ("maximum", np.max), ("multiply", np.prod)])
+def test_tensor_scalar_reduce(apply, op, formula):
+    data = DATA.reshape(8, 60)
+    out = apply(
+        "tensor_scalar_reduce",
+        {"dst": ((8, 60), "float32"), "reduce_res": ((8, 1), "float32")},
+        {"data": data},
+        op0="multiply",
+        operand0=1.25,
+        reduce_op=op,
+        reduce_res_negate=True,
+    )
+    values, reduced = out.values()
+    np.testing.assert_array_equal(values, data * np.float32(1.25))
+    np.testing.assert_allclose(-reduced[:, 0], formula(values.astype(np.float64), axis=1), rtol=1e-4, atol=1e-6)
+
+
+def test_tensor_scalar_reduce_continues_from_a_loaded_value(apply):
+    data, start = np.abs(DATA.reshape(8, 60)), RNG.standard_normal((8, 1)).astype(np.float32)
+    out = apply(
+        "tensor_scalar_reduce",
+        {"dst": ((8, 60), "float32"), "reduce_res": ((8, 1), "float32")},
+        {"data": data, "reduce_init": start},
+        op0="abs",
+        operand0=0.0,
+        reduce_op="add",
+        reduce_cmd="load_reduce",
+    )
+    np.testing.assert_allclose(list(out.values())[1], start + data.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 7, 12])
+def test_bn_stats_of_even_and_odd_elements(apply, size):
+    data = 3 + DATA.reshape(8, 60)[:, :size]
+    out = apply("bn_stats", {"dst": ((8, 6), "float32")}, {"data": data})
+    for row in range(8):
+        even, odd = data[row, 0::2], data[row, 1::2]
+        expected = [len(even), even.mean(), even.var() * len(even)]
+        expected += [len(odd), odd.mean(), odd.var() * len(odd)] if len(odd) else [0, 0, 0]
+        np.testing.assert_allclose(out[row], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_bn_aggr_of_several_bn_stats_is_mean_and_variance(builder):
+    b = builder()
+    data = 2 + DATA.reshape(8, 60)
+    tile, stats, result = b.load("x", data), b.sbuf((8, 12), "float32"), b.sbuf((8, 2), "float32")
+    for number, (start, size) in enumerate(((0, 41), (41, 19))):
+        piece = Access(tile.buffer, start, ((60, 8), (1, size)), "float32")
+        b.do("bn_stats", {"dst": Access(stats.buffer, 6 * number, ((12, 8), (1, 6)), "float32")}, {"data": piece})
+    b.do("bn_aggr", {"dst": result}, {"data": stats})
+    b.copy(b.output("y", (8, 2), "float32"), result)
+    out = b.run(x=data)["y"]
+    np.testing.assert_allclose(out[:, 0], data.mean(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(out[:, 1], data.var(axis=1), rtol=1e-4)
+
+
+def test_bn_aggr_needs_triples(apply):
+    with pytest.raises(ExecutionError, match="5 elements a partition are not"):
+        apply("bn_aggr", {"dst": ((8, 2), "float32")}, {"data": DATA.reshape(8, 60)[:, :5]})

@@ -1,0 +1,31 @@
+"""Registers of the engines' sequencers, each held in a one-element buffer of 32-bit integers."""
+
+from __future__ import annotations
+
+from simulator.operations.dma import write_converted
+from simulator.operations.elementwise import fill
+from simulator.operations.operands import Operands
+
+
+def register_alloc(o: Operands) -> None:
+    if o.has("x"):
+        fill(o, "dst", o.attributes["x"])
+
+
+def register_move(o: Operands) -> None:
+    if "src" in o.instruction.reads:
+        write_converted(o, "dst", o.raw("src"))
+    else:
+        fill(o, "dst", o.attributes["src"])
+
+
+def register_copy(o: Operands) -> None:
+    write_converted(o, "dst", o.raw("src"))
+
+
+OPERATIONS = {
+    "register_alloc": register_alloc,
+    "register_move": register_move,
+    "register_load": register_copy,
+    "register_store": register_copy,
+}
