@@ -21,7 +21,35 @@ from simulator.nki.isa.enums import (
     unknown_engine,
     vector_engine,
 )
+from simulator.nki.isa.gather import local_gather, nc_n_gather, nc_stream_shuffle
+from simulator.nki.isa.mx import nc_matmul_mx, quantize_mx
+from simulator.nki.isa.random import dropout, rand2, rand_get_state, rand_set_state, rng, set_rng_seed
+from simulator.nki.isa.reduce import (
+    bn_aggr,
+    bn_stats,
+    exponential,
+    max8,
+    reciprocal,
+    scalar_tensor_tensor,
+    tensor_partition_reduce,
+    tensor_reduce,
+    tensor_scalar_cumulative,
+    tensor_scalar_reduce,
+    tensor_tensor_scan,
+)
 from simulator.nki.isa.scalar_engine import activation, activation_reduce
+from simulator.nki.isa.select import (
+    affine_select,
+    iota,
+    nc_find_index8,
+    nc_match_replace8,
+    nonzero_with_count,
+    range_select,
+    select_reduce,
+    sequence_bounds,
+    tensor_copy_predicated,
+    topk,
+)
 from simulator.nki.isa.sync import (
     core_barrier,
     register_alloc,

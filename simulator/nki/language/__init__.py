@@ -17,7 +17,7 @@ from simulator.nki.language.control import (
     static_range,
     while_loop,
 )
-from simulator.nki.language.creation import ndarray
+from simulator.nki.language.creation import ndarray, shared_constant
 from simulator.nki.language.objects import NKIObject
 from simulator.nki.language.operators import OPERATORS
 from simulator.nki.language.regions import (
@@ -35,6 +35,47 @@ from simulator.nki.language.regions import (
 )
 from simulator.nki.tensor import NkiTensor
 
+from simulator.nki.language.fill import (  # isort: skip
+    device_print,
+    empty_like,
+    full,
+    load,
+    load_transpose2d,
+    ones,
+    rand,
+    random_seed,
+    shared_identity_matrix,
+    store,
+    zeros,
+    zeros_like,
+)
+from simulator.nki.language.functions import (  # isort: skip
+    broadcast_to,
+    dropout,
+    expand_dims,
+    gather_flattened,
+    matmul,
+    mean,
+    rms_norm,
+    softmax,
+    transpose,
+    var,
+    where,
+)
+from simulator.nki.language.tiles import (  # isort: skip
+    reduce_all as all,
+    reduce_max as max,
+    reduce_min as min,
+    reduce_prod as prod,
+    reduce_sum as sum,
+)
+
 globals().update(OPERATORS)
 globals().update({name: name for name in (*DTYPES, *PACKED)})
 bool_ = "uint8"
+tensor = NkiTensor
+
+
+def par_dim(size: int) -> int:
+    """Marks the partition dimension in shapes of older dialects."""
+    return size

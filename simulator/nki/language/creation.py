@@ -119,3 +119,27 @@ def _check_tile(storage: Storage, address: tuple[int, int] | None) -> None:
             f"{storage.memory} tensor {list(storage.shape)} {storage.dtype} needs {used} bytes of each partition;"
             f" it has {limit}"
         )
+
+
+def shared_constant(constant: Any) -> NkiTensor:
+    """Shared HBM that the program carries: a numpy array, or the path of a .npy file. Both cores see one copy."""
+    import numpy as np
+
+    from simulator.dtypes import dtype_name, numpy_dtype
+
+    now = recorder()
+    if isinstance(constant, (str, bytes)) or hasattr(constant, "__fspath__"):
+        constant = np.load(constant)
+    array = np.asarray(constant)
+    if array.dtype == np.bool_:
+        array = array.astype(np.uint8)
+    kind = dtype_name(array.dtype)
+    data = np.ascontiguousarray(array, dtype=numpy_dtype(kind).newbyteorder("<")).tobytes()
+    shape = array.shape or (1,)
+    key = ("constant", shape, kind, data)
+    storage = now.shared.get(key)
+    if storage is None:
+        storage = allocate(now, shape, kind, MemoryRegion.shared_hbm, "", "constant", None, now.source())
+        storage.data = data
+        now.shared[key] = storage
+    return whole(storage)

@@ -1,0 +1,144 @@
+"""Larger functions on tiles: statistics, softmax, normalisation, selection, transpose and matmul."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from simulator.nki import isa
+from simulator.nki.language.creation import ndarray
+from simulator.nki.language.regions import psum
+from simulator.nki.language.tiles import _like, _reduce, _tile, where_mask
+from simulator.nki.recorder import invalid
+from simulator.nki.tensor import NkiTensor
+
+
+def mean(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    total = _reduce("mean", "add", x, axis, "float32", keepdims)
+    made = _like(total, x.dtype if dtype is None else dtype)
+    isa.tensor_scalar(made, total, "multiply", total.size / x.size)
+    return made
+
+
+def var(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The variance around the mean, in float32, with the reduced axes kept."""
+    middle = mean(x, axis, "float32", keepdims=True)
+    centred = ndarray(x.shape, "float32")
+    isa.tensor_tensor(centred, x, middle.broadcast_to(x.shape), "subtract")
+    isa.tensor_tensor(centred, centred, centred, "multiply")
+    return mean(centred, axis, x.dtype if dtype is None else dtype, keepdims=True)
+
+
+def softmax(x: Any, axis: Any = -1, dtype: Any = None) -> NkiTensor:
+    """exp(x - max) / sum over the last free axes."""
+    top = _reduce("softmax", "maximum", x, axis, "float32", True)
+    powers = ndarray(x.shape, "float32")
+    isa.tensor_tensor(powers, x, top.broadcast_to(x.shape), "subtract")
+    isa.activation(powers, "exp", powers)
+    total = _reduce("softmax", "add", powers, axis, "float32", True)
+    isa.reciprocal(total, total)
+    made = _like(x, dtype)
+    isa.tensor_tensor(made, powers, total.broadcast_to(x.shape), "multiply")
+    return made
+
+
+def rms_norm(
+    x: Any, w: Any, axis: Any, n: int, epsilon: float = 1e-06, dtype: Any = None, compute_dtype: Any = None
+) -> NkiTensor:
+    """x / sqrt(sum(x * x) / n + epsilon) * w."""
+    kind = "float32" if compute_dtype is None else compute_dtype
+    squares = ndarray(_tile("rms_norm", x).shape, kind)
+    isa.tensor_tensor(squares, x, x, "multiply")
+    scale = _reduce("rms_norm", "add", squares, axis, "float32", True)
+    isa.tensor_scalar(scale, scale, "multiply", 1.0 / n, op1="add", operand1=float(epsilon))
+    isa.activation(scale, "rsqrt", scale)
+    normal = ndarray(x.shape, kind)
+    isa.tensor_tensor(normal, x, scale.broadcast_to(x.shape), "multiply")
+    made = _like(x, dtype)
+    isa.tensor_tensor(made, normal, w.broadcast_to(x.shape), "multiply")
+    return made
+
+
+def where(condition: Any, x: Any, y: Any, dtype: Any = None) -> NkiTensor:
+    """`x` where `condition` is not zero, else `y`; both tiles or numbers."""
+    mask = where_mask(condition)
+    first = next((value for value in (x, y) if isinstance(value, NkiTensor)), None)
+    kind = dtype if dtype is not None else (condition.dtype if first is None else first.dtype)
+    made = ndarray(condition.shape, kind)
+    if isinstance(y, NkiTensor):
+        isa.tensor_copy(made, y.broadcast_to(condition.shape))
+    else:
+        isa.memset(made, y)
+    if isinstance(x, NkiTensor) and x.dtype != made.dtype:
+        cast = ndarray(condition.shape, kind)
+        isa.tensor_copy(cast, x.broadcast_to(condition.shape))
+        x = cast
+    isa.tensor_copy_predicated(made, x.broadcast_to(condition.shape) if isinstance(x, NkiTensor) else x, mask)
+    return made
+
+
+def dropout(x: Any, rate: Any, dtype: Any = None) -> NkiTensor:
+    made = _like(_tile("dropout", x), None)
+    isa.dropout(made, x, rate)
+    if dtype is None:
+        return made
+    cast = _like(x, dtype)
+    isa.tensor_copy(cast, made)
+    return cast
+
+
+def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
+    return x.expand_dim(axis)
+
+
+def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
+    """A tile of `shape`; rows are repeated on the Tensor engine where the partition dimension grows."""
+    shape = tuple(shape)
+    if x.shape == shape and dtype is None:
+        return x
+    made = ndarray(shape, x.dtype if dtype is None else dtype)
+    if x.shape[0] == shape[0]:
+        isa.tensor_copy(made, x.broadcast_to(shape))
+        return made
+    if x.shape[0] != 1:
+        raise invalid(f"broadcast_to: {x!r} cannot become {list(shape)}")
+    ones = ndarray((1, shape[0]), "float32")
+    isa.memset(ones, 1.0)
+    row = ndarray((1, *shape[1:]), "float32")
+    isa.tensor_copy(row, x.broadcast_to((1, *shape[1:])))
+    width = prod(shape[1:])
+    flat, target = row.reshape((1, width)), made.reshape((shape[0], width))
+    for start in range(0, width, 512):
+        stop = width if start + 512 > width else start + 512
+        total = ndarray((shape[0], stop - start), "float32", psum)
+        isa.nc_matmul(total, ones, flat[:, start:stop], accumulate=False)
+        isa.tensor_copy(target[:, start:stop], total)
+    return made
+
+
+def transpose(x: NkiTensor, dtype: Any = None) -> NkiTensor:
+    """The transposed 2-d tile, in PSUM."""
+    made = ndarray((x.shape[1], x.shape[0]), x.dtype if dtype is None else dtype, psum)
+    isa.nc_transpose(made, x, engine="tensor")
+    return made
+
+
+def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
+    """`x` @ `y` (`x`.T @ `y` with `transpose_x`), float32 in PSUM."""
+    if not transpose_x:
+        turned = transpose(x)
+        x = ndarray(turned.shape, x.dtype)
+        isa.tensor_copy(x, turned)
+    made = ndarray((x.shape[1], y.shape[1]), "float32", psum)
+    isa.nc_matmul(made, x, y, accumulate=False)
+    return made
+
+
+def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: int = 0, dtype: Any = None) -> NkiTensor:
+    made = ndarray(indices.shape, data.dtype)
+    isa.nc_n_gather(made, data, indices)
+    if dtype is None:
+        return made
+    cast = ndarray(indices.shape, dtype)
+    isa.tensor_copy(cast, made)
+    return cast

@@ -1,0 +1,127 @@
+"""Functions on tiles: each records the instructions that compute it and returns a new SBUF tile."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from simulator.nki import isa
+from simulator.nki.language import operators
+from simulator.nki.language.creation import ndarray
+from simulator.nki.recorder import invalid, not_modelled
+from simulator.nki.tensor import NkiTensor
+
+
+def apply(name: str, tiles: tuple[Any, ...], dtype: Any) -> NkiTensor:
+    """The operator `name` on one or two tiles or numbers."""
+    if len(tiles) == 1 and name in operators.UNARY:
+        return _unary(name, tiles[0], dtype)
+    if len(tiles) == 2 and name in operators.BINARY:
+        return _binary(name, *tiles, dtype)
+    raise invalid(f"nl.{name} does not take {len(tiles)} tiles")
+
+
+def _tile(name: str, value: Any) -> NkiTensor:
+    if not isinstance(value, NkiTensor):
+        raise invalid(f"nl.{name} works on tiles, not on {type(value).__name__}")
+    if not value.on_chip:
+        raise invalid(f"nl.{name}: load the tile first; {value!r} is in HBM")
+    return value
+
+
+def _like(x: NkiTensor, dtype: Any) -> NkiTensor:
+    return ndarray(x.shape, x.dtype if dtype is None else dtype)
+
+
+def _unary(name: str, x: Any, dtype: Any) -> NkiTensor:
+    made = _like(_tile(name, x), dtype)
+    if name == "negative":
+        isa.tensor_scalar(made, x, "multiply", -1.0)
+    elif name == "logical_not":
+        isa.tensor_scalar(made, x, "equal", 0.0)
+    elif name == "invert":
+        isa.tensor_scalar(made, x, "invert", 0)
+    elif name == "reciprocal":
+        isa.reciprocal(made, x)
+    elif name == "copy":
+        isa.tensor_copy(made, x)
+    elif name in operators.ACTIVATIONS:
+        isa.activation(made, name, x)
+    else:
+        raise not_modelled(f"nl.{name} as a function on tiles")
+    return made
+
+
+def _binary(name: str, x: Any, y: Any, dtype: Any) -> NkiTensor:
+    if not isinstance(x, NkiTensor):
+        made = _like(_tile(name, y), dtype)
+        isa.tensor_scalar(made, y, name, x, reverse0=True)
+        return made
+    _tile(name, x)
+    if not isinstance(y, NkiTensor):
+        made = _like(x, dtype)
+        isa.tensor_scalar(made, x, name, y)
+        return made
+    _tile(name, y)
+    if x.ndim != y.ndim:
+        raise invalid(f"nl.{name}: tiles of different rank: {x!r}, {y!r}")
+    shape = tuple(max(first, second) for first, second in zip(x.shape, y.shape))
+    made = ndarray(shape, x.dtype if dtype is None else dtype)
+    if (
+        x.shape == shape
+        and prod(y.shape[1:]) == 1
+        and y.shape[0] == shape[0]
+        and y.dtype == "float32"
+        and shape != y.shape
+    ):
+        isa.tensor_scalar(made, x, name, y)
+    elif (
+        y.shape == shape
+        and prod(x.shape[1:]) == 1
+        and x.shape[0] == shape[0]
+        and x.dtype == "float32"
+        and shape != x.shape
+    ):
+        isa.tensor_scalar(made, y, name, x, reverse0=True)
+    else:
+        isa.tensor_tensor(made, x.broadcast_to(shape), y.broadcast_to(shape), name)
+    return made
+
+
+def _reduce(name: str, op: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -> NkiTensor:
+    _tile(name, x)
+    axes = sorted(at % x.ndim for at in (axis if isinstance(axis, (tuple, list)) else (axis,)))
+    kept = [size for at, size in enumerate(x.shape) if at not in axes]
+    shape = [1 if at in axes else size for at, size in enumerate(x.shape)] if keepdims or len(kept) < 2 else kept
+    made = ndarray(shape, x.dtype if dtype is None else dtype)
+    isa.tensor_reduce(made, op, x, axes)
+    return made
+
+
+def reduce_sum(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    return _reduce("sum", "add", x, axis, dtype, keepdims)
+
+
+def reduce_max(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    return _reduce("max", "maximum", x, axis, dtype, keepdims)
+
+
+def reduce_min(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    return _reduce("min", "minimum", x, axis, dtype, keepdims)
+
+
+def reduce_prod(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    return _reduce("prod", "multiply", x, axis, dtype, keepdims)
+
+
+def reduce_all(x: Any, axis: Any, dtype: Any = None) -> NkiTensor:
+    return _reduce("all", "logical_and", x, axis, dtype, False)
+
+
+def where_mask(condition: Any) -> NkiTensor:
+    """An unsigned predicate: the tile itself, or what tells its non-zero elements."""
+    if _tile("where", condition).dtype in ("uint8", "uint16", "uint32"):
+        return condition
+    mask = ndarray(condition.shape, "uint8")
+    isa.tensor_scalar(mask, condition, "not_equal", 0.0)
+    return mask
