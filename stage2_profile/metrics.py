@@ -39,8 +39,11 @@ COUNTS = {
     "scalar_instruction_count": "scalar_engine_instruction_count",
     "gpsimd_instruction_count": "gpsimd_engine_instruction_count",
     "sync_instruction_count": "sync_engine_instruction_count",
-    "dma_packet_count": "dma_transfer_count",
 }
+
+
+PACKETS = ("static_dma_packet_count", "software_dynamic_dma_packet_count", "hardware_dynamic_dma_packet_count")
+"""The three kinds of DMA packets; the profiler leaves out a kind that did not occur."""
 
 
 def row_numbers(manifest: Manifest, summaries: Sequence[Summary]) -> dict[str, Any]:
@@ -55,6 +58,8 @@ def row_numbers(manifest: Manifest, summaries: Sequence[Summary]) -> dict[str, A
     for column, attribute in COUNTS.items():
         count = _median(summaries, attrgetter(attribute))
         numbers[column] = None if count is None else round(count)
+    packets = _median(summaries, packet_count)
+    numbers["dma_packet_count"] = None if packets is None else round(packets)
     estimated = _median(summaries, attrgetter("mfu_estimated_fraction"))
     numbers["mfu_estimated_percent"] = None if estimated is None else 100 * estimated
     totals = [summary.total_time_s for summary in summaries if summary.total_time_s is not None]
@@ -77,6 +82,12 @@ def derived(
         "mfu_peak_tflops": peak,
         "arithmetic_intensity": flops / moved if flops and moved else None,
     }
+
+
+def packet_count(summary: Summary) -> int | None:
+    """DMA packets of all kinds; None when the summary counts none."""
+    counts = [count for name in PACKETS if (count := getattr(summary, name)) is not None]
+    return sum(counts) if counts else None
 
 
 def interquartile_range(values: Sequence[float]) -> float:

@@ -130,7 +130,8 @@ def what_is_wrong(step: Step, done: Finished, timeout_s: float) -> str | None:
         if step.name == "view":
             from parsers.profile_json import read_summary
 
-            read_summary(done.stdout)
+            if read_summary(done.stdout).total_time_s is None:
+                return "its summary has no total_time"
         else:
             msgspec.json.decode(done.stdout)
     except (ParseError, msgspec.DecodeError, UnicodeDecodeError) as error:

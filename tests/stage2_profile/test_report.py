@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from stage2_profile.report import render
+from stage2_profile.rows import Row
+
+
+def row(**changes) -> Row:
+    fields = {
+        "case": "mlp_nkilib_b1_s128_h1024_i512_bfloat16_trn2_lnc2",
+        "kernel": "mlp",
+        "implementation": "nkilib",
+        "dims": (("b", 1), ("s", 128), ("h", 1024), ("i", 512)),
+        "dtype": "bfloat16",
+        "target": "trn2",
+        "lnc": 2,
+        "source": "simulated",
+        "status": "profiled",
+        "check": "passed",
+        "total_time_us": 56.0,
+        "tensor_active_us": 14.0,
+        "mfu_percent": 4.57,
+        "mfu_peak_tflops": 157.2864,
+        "tool": "neuron-sim 0.1.0+sim",
+        "model": "7",
+        "time_error": "within 12 %",
+    }
+    return Row(**{**fields, **changes})
+
+
+def test_the_table_shows_times_and_engines_in_percent_of_the_total():
+    line = next(line for line in render([row()], "table").splitlines() if "nkilib" in line)
+    words = line.split()
+    assert words[:7] == ["mlp", "nkilib", "b1", "s128", "h1024", "i512", "bf16"]
+    assert "56.00" in words
+    assert "25.0" in words
+    assert words[-1] == "passed"
+
+
+@pytest.mark.parametrize(
+    "wide",
+    [
+        {"dims": (("b", 64), ("s", 16384), ("h", 16384), ("i", 65536)), "total_time_us": 123456789.0},
+        {"reason": "x" * 500, "status": "failed"},
+        {"kernel": "linear_projection", "implementation": "neuronxcc"},
+        {"warnings": ("a warning of " + "many words " * 30,)},
+    ],
+)
+def test_the_table_fits_120_columns(wide):
+    assert max(len(line) for line in render([row(), row(**wide)], "table").splitlines()) <= 120
+
+
+@pytest.mark.parametrize("format", ["table", "md"])
+def test_what_is_simulated_says_so_with_model_and_error(format):
+    text = " ".join(render([row()], format).split())
+    assert "SIMULATED by neuron-sim 0.1.0+sim, model 7" in text
+    assert "within 12 %" in text
+
+
+@pytest.mark.parametrize("format", ["table", "md"])
+def test_simulated_rows_beside_measured_ones_are_named(format):
+    text = " ".join(render([row(), row(case="other", source="measured", tool="neuron-explorer 2.32")], format).split())
+    assert "not to be compared: mlp_nkilib" in text
+    assert "Measured with neuron-explorer 2.32" in text
+
+
+@pytest.mark.parametrize("format", ["table", "csv", "json", "md"])
+def test_a_failed_row_shows_its_reason_and_no_numbers(format):
+    text = render([row(status="failed", check=None, total_time_us=None, reason="the core is busy")], format)
+    assert "the core is busy" in " ".join(text.split())
+    assert " 0.0" not in text
+
+
+def test_unknown_is_empty_in_csv_and_null_in_json():
+    (record,) = csv.DictReader(io.StringIO(render([row()], "csv")))
+    assert record["hbm_read_bytes"] == ""
+    assert json.loads(render([row()], "json"))[0]["hbm_read_bytes"] is None
+
+
+def test_no_color_without_being_asked():
+    assert "\x1b" not in render([row()], "table")
+    assert "\x1b" in render([row()], "table", color=True)
+
+
+def test_markdown_cells_cannot_break_the_table():
+    assert "a\\|b" in render([row(status="failed", reason="a|b")], "md")
