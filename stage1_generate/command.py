@@ -59,7 +59,7 @@ def run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Fi
 def reason(returncode: int, output: str) -> str:
     """One line for a command or worker that failed: what it said last, or how it died."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    if any(line.startswith("MemoryError") or "_ArrayMemoryError" in line for line in lines[-3:]):
+    if any("MemoryError" in line for line in lines[-3:]):
         return "ran out of memory (see compile.log)"
     errors = [line for line in lines if line.lower().startswith("error:")]
     if returncode >= 0 and (errors or lines):

@@ -226,7 +226,10 @@ def _reason(job: Job, error: Exception) -> str:
         return "ran out of memory" + (f" (limit of a worker: {limit / 2**30:.1f} GiB)" if limit else "")
     if isinstance(error, OSError) and not isinstance(error, GenerateError):
         return f"{error.filename or 'the bundle'}: {error.strerror}"
-    return str(error)
+    text = str(error)
+    for folder in (job.nkilib, str(ROOT)):
+        text = text.replace(f"{folder}/", "") if folder else text
+    return text
 
 
 if __name__ == "__main__":

@@ -1,0 +1,58 @@
+import pytest
+
+from stage1_generate.errors import ToolchainError
+from stage1_generate.toolchain import choose, find_nkilib
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Make an importable package with the given modules and nothing else of the SDK."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.delenv("NKILIB_PATH", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def make(name, *modules):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "__init__.py").write_text("raise ImportError('looking must not import')")
+        for module in modules:
+            (folder / f"{module}.py").touch()
+
+    return make
+
+
+def test_an_empty_placeholder_is_not_the_sdk(package):
+    package("nki")
+    package("neuronxcc")
+    chosen = choose("auto", None)
+    assert (chosen.name, chosen.has_nki, chosen.has_neuronxcc) == ("sim", False, False)
+    with pytest.raises(ToolchainError, match="neither nki"):
+        choose("neuron", None)
+
+
+def test_nki_with_its_isa_is_the_sdk(package):
+    package("nki", "isa")
+    assert choose("auto", None).name == "neuron"
+    assert choose("sim", None).name == "sim"
+
+
+def test_the_compiler_command_is_the_sdk(package, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "neuronx-cc").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "neuronx-cc").chmod(0o755)
+    chosen = choose("auto", None)
+    assert (chosen.name, chosen.has_nki, chosen.has_neuronx_cc) == ("neuron", False, True)
+
+
+@pytest.mark.parametrize("part", ["", "src", "src/nkilib_src"])
+def test_nkilib_is_found_from_the_checkout_and_from_inside_it(tmp_path, part):
+    (tmp_path / "src" / "nkilib_src" / "nkilib").mkdir(parents=True)
+    assert find_nkilib(tmp_path / part, {}) == tmp_path / "src"
+    assert find_nkilib(None, {"NKILIB_PATH": str(tmp_path / part)}) == tmp_path / "src"
+
+
+def test_a_wrong_path_is_named(tmp_path):
+    with pytest.raises(ToolchainError, match="--nkilib: .* is no checkout"):
+        find_nkilib(tmp_path, {})
+    with pytest.raises(ToolchainError, match="NKILIB_PATH: .* is no checkout"):
+        find_nkilib(None, {"NKILIB_PATH": str(tmp_path)})
