@@ -11,10 +11,13 @@ from parsers.hlo import read_hlo
 from simulator.chips import chip_for
 from simulator.errors import CompileError
 from simulator.hlo.graph import Graph, Value, build_graph
+from simulator.hlo.memory import Pool
 from simulator.hlo.plan import Plan, Stage, make_plan
 from simulator.hlo.tiles import Span, StageKernel
 from simulator.nki import isa as nisa
 from simulator.nki import language as nl
+from simulator.nki.language.creation import allocate, whole
+from simulator.nki.recorder import recorder
 from simulator.nki.spec import InputSpec
 from simulator.nki.trace import record
 from simulator.program import Instruction, Program
@@ -33,8 +36,11 @@ def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
         module = read_hlo(hlo)
     except ParseError as error:
         raise CompileError(error.what, error.path) from None
-    graph = build_graph(module)
-    plan = make_plan(graph, lnc)
+    try:
+        graph = build_graph(module)
+        plan = make_plan(graph, lnc)
+    except RecursionError:
+        raise CompileError(f"HLO module {module.name}: a chain of operations is too long to be planned") from None
     inputs = tuple(InputSpec(f"input{n}", p.shape or (1,), p.dtype) for n, p in enumerate(graph.parameters))
     kernel = _Kernel(graph, plan, chip_for(target).sbuf_partition_bytes - RESERVED_SBUF_BYTES)
     program = record(kernel.run, graph.name, inputs, {}, (), target, lnc)
@@ -52,16 +58,30 @@ class _Kernel:
 
     def run(self, **inputs: Any) -> tuple[Any, ...]:
         hbm: dict[Value, Any] = {value: inputs[f"input{n}"] for n, value in enumerate(self.graph.parameters)}
+        hbm |= self._constants()
         core, cores = nl.program_id(0), nl.num_programs(0)
+        pool = Pool(self.sbuf_bytes)
         for number, stage in enumerate(self.plan.stages):
             base = stage.base
             hbm[base] = nl.ndarray(base.shape or (1,), dtype=base.dtype, buffer=nl.shared_hbm, name=f"value{number}")
             rows, cols = _share(stage, core, cores)
             if rows[1] and cols[1]:
-                StageKernel(stage, hbm, rows, cols, self.sbuf_bytes).run()
+                StageKernel(stage, hbm, rows, cols, pool).run()
             if cores > 1 and number + 1 < len(self.plan.stages):
                 nisa.core_barrier(data=hbm[base], cores=(0, 1))
         return tuple(hbm[value] for value in self.plan.results)
+
+    def _constants(self) -> dict[Value, Any]:
+        """The graph's constants as tensors in HBM, which both cores share."""
+        now = recorder()
+        for value in self.plan.constants:
+            if value not in self.constants:
+                name = f"constant{len(self.constants)}"
+                shape = value.shape or (1,)
+                storage = allocate(now, shape, value.dtype, nl.shared_hbm, name, "constant", None, 0)
+                storage.data = value.data
+                self.constants[value] = whole(storage)
+        return self.constants
 
 
 def _share(stage: Stage, core: int, cores: int) -> tuple[Span, Span]:

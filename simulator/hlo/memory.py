@@ -14,7 +14,9 @@ PARTITIONS = 128
 PSUM_BANKS = 8
 PSUM_BANK_BYTES = 2048
 ROTATION = 3
-"""Released tiles of one shape that rest before one is taken again, so that an engine can run ahead."""
+LARGE_BYTES = 4096
+"""Released tiles of one shape that rest before one is taken again, so that an engine can run ahead; of tiles with
+`LARGE_BYTES` or more in each partition, one."""
 
 Shape = tuple[int, ...]
 
@@ -23,6 +25,7 @@ class Pool:
     """Tiles of 128 partitions. `sbuf_bytes`: what a partition may hold in all."""
 
     def __init__(self, sbuf_bytes: int) -> None:
+        self.sbuf_bytes = sbuf_bytes
         self._left = sbuf_bytes
         self._banks = PSUM_BANKS
         self._resting: dict[tuple[str, Shape, str], deque[Any]] = {}
@@ -31,7 +34,8 @@ class Pool:
         """A tile [128, *free] in SBUF. Raises `CompileError` when SBUF is full."""
         resting = self._resting.setdefault(("sbuf", free, dtype), deque())
         size = math.prod(free) * SIZE_BYTES[dtype]
-        if len(resting) >= ROTATION or (resting and size > self._left):
+        rotation = 1 if size >= LARGE_BYTES else ROTATION
+        if len(resting) >= rotation or (resting and size > self._left):
             return resting.popleft()
         if size > self._left:
             self._evict(size)

@@ -55,10 +55,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """`results[n]`: the tensor that holds output n."""
+    """`results[n]`: the tensor that holds output n. `constants`: tensors that must be in HBM from the start."""
 
     stages: tuple[Stage, ...]
     results: tuple[Value, ...]
+    constants: tuple[Value, ...]
 
 
 def make_plan(graph: Graph, lnc: int) -> Plan:
@@ -70,7 +71,7 @@ def make_plan(graph: Graph, lnc: int) -> Plan:
         more = _shared(planner.stages) | (_column_spills(planner.stages) if lnc > 1 else set())
         if more <= spilled:
             stages = tuple(replace(s, by_columns=lnc > 1 and _by_columns(s.term, lnc)) for s in planner.stages)
-            return Plan(stages, results)
+            return Plan(stages, results, tuple(planner.constants))
         spilled |= more
 
 
@@ -81,6 +82,7 @@ class _Planner:
         self._terms: dict[Value, Term] = {}
         self._loads: dict[tuple[Value, Matrix], Term] = {}
         self._bases: set[Value] = set()
+        self.constants: dict[Value, None] = {}
 
     def result(self, value: Value) -> Value:
         if self._is_computed(value) and value not in self._bases:
@@ -105,6 +107,8 @@ class _Planner:
 
     def _view(self, value: Value) -> View:
         """The value in HBM."""
+        if value.op == "constant":
+            self.constants[value] = None
         if value.op in ("parameter", "constant") or value in self._bases:
             return contiguous(value, value.dtype, value.shape)
         if value.op == "scalar":
@@ -280,7 +284,7 @@ def has_dot(term: Term) -> bool:
 
 
 def _by_columns(term: Term, lnc: int) -> bool:
-    nested = any(t.kind == "dot" and has_dot(t.terms[0]) for t in inside(term))
+    nested = any(t.kind in ("dot", "reduce") and has_dot(t.terms[0]) for t in inside(term))
     return has_dot(term) and not nested and term.rows < FEW_ROWS and term.cols >= 2 * lnc * 32
 
 

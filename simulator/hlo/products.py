@@ -26,7 +26,7 @@ def multiply(kernel: StageKernel, term: Term, row: Span, col: Span) -> Any:
     lhs = term.terms[0]
     k = lhs.cols
     stationary = _stationary(kernel, lhs, row, _operand_dtype(term))
-    start, moving = _moving(kernel, term, r // (term.rows // term.batch), c)
+    start, moving = _moving(kernel, term, r // (term.rows // term.batch))
     bank = kernel.pool.psum("float32")
     kernel.temporaries.append(bank)
     product = bank[:height, :width]
@@ -82,23 +82,20 @@ def _rows(kernel: StageKernel, lhs: Term, row: Span) -> tuple[Any, Any]:
     return owned[:height, :], owned
 
 
-def _moving(kernel: StageKernel, term: Term, batch: int, col: int) -> tuple[int, Any]:
-    """The block of the right operand that holds column `col`, as (its first column, [128 of K, K tiles, columns])."""
+def _moving(kernel: StageKernel, term: Term, batch: int) -> tuple[int, Any]:
+    """The kernel's block of columns of the right operand: (its first column, [128 of K, K tiles, columns])."""
     from simulator.hlo.tiles import block_width
 
     matrix, k = _matrix(term), term.terms[0].cols
-    width = min(block_width(kernel.region or term), block_width(term))
-    first = kernel.cols[0] if term.cols == kernel.root.cols else 0
-    start = first + (col - first) // width * width
-    key = (matrix, batch, start)
+    start, columns = kernel.block
+    key = (matrix, batch, start, columns)
     if key not in kernel.weights:
-        columns = min(width, term.cols - start)
         if not kernel.weights_stay:
             held = [other for other in kernel.weights if other[0] is matrix]
             if len(held) >= 2:
                 kernel.pool.release(kernel.weights.pop(held[0]))
         tiles = -(-k // K_TILE)
-        target = kernel.pool.sbuf((tiles, width), _operand_dtype(term))
+        target = kernel.pool.sbuf((tiles, block_width(term)), _operand_dtype(term))
         if matrix.row_stride == 1 and matrix.col_stride != 1:
             for at in range(0, columns, K_TILE):
                 _load_transposed(kernel, matrix, (batch * k, k), (start + at, min(K_TILE, columns - at)), target, at)

@@ -25,28 +25,30 @@ BLOCK = 2048
 """Columns that are loaded, and stored, at once."""
 WEIGHT_BLOCK_BYTES = 32 << 10
 """Bytes per partition of one block of weights."""
+WORK_BYTES = 24 << 10
+"""Bytes per partition for temporaries and for results on their way to HBM."""
 ACTIVATIONS = ("exp", "log", "tanh", "sigmoid", "silu", "sqrt", "rsqrt", "sin", "erf", "abs", "sign")
 
 
 class StageKernel:
     """Run once for each core with its share of rows and columns. `hbm`: the tensors by the value they hold."""
 
-    def __init__(self, stage: Stage, hbm: dict[Value, Any], rows: Span, cols: Span, sbuf_bytes: int) -> None:
+    def __init__(self, stage: Stage, hbm: dict[Value, Any], rows: Span, cols: Span, pool: Pool) -> None:
         self.root, self.target = stage.term, hbm[stage.base]
         self.hbm, self.rows, self.cols = hbm, rows, cols
-        self.pool = Pool(sbuf_bytes)
+        self.pool = pool
         terms = list(inside(stage.term))
         self.keep = _kept(terms, stage.term)
         self.unit = min((t.rows // t.batch for t in terms if t.kind == "dot" and t.batch > 1), default=stage.term.rows)
-        self.weights_stay = _weight_bytes(terms) <= sbuf_bytes // 2
-        self.group = _group(terms, self.keep, sbuf_bytes, self.weights_stay)
+        self.weights_stay = _weight_bytes(terms) <= pool.sbuf_bytes // 2
+        self.group = _group(terms, self.keep, pool.sbuf_bytes, self.weights_stay)
         self.kept: dict[tuple[Term, int], Any] = {}
         self.stationaries: dict[tuple[Term, int], Any] = {}
         self.columns: dict[tuple[Term, int], Any] = {}
-        self.weights: dict[tuple[Matrix, int, int], Any] = {}
+        self.weights: dict[tuple[Matrix, int, int, int], Any] = {}
         self.step: dict[tuple[Term, int, int], Any] = {}
         self.temporaries: list[Any] = []
-        self.region: Term | None = None
+        self.block: Span = (0, 0)
 
     def run(self) -> None:
         tiles = list(_row_tiles(*self.rows, self.unit))
@@ -62,10 +64,14 @@ class StageKernel:
             for block in spans(*self.cols, width):
                 for row in group:
                     self._store(row, block, width)
-            for memo in (self.kept, self.stationaries, self.columns):
-                for tile in memo.values():
-                    self.pool.release(tile)
-                memo.clear()
+            self._release(self.kept, self.stationaries, self.columns)
+        self._release(self.weights)
+
+    def _release(self, *memos: dict[Any, Any]) -> None:
+        for memo in memos:
+            for tile in memo.values():
+                self.pool.release(tile)
+            memo.clear()
 
     def _store(self, row: Span, block: Span, width: int) -> None:
         (r, height), (c, columns) = row, block
@@ -76,7 +82,7 @@ class StageKernel:
         self.pool.release(buffer)
 
     def _fill(self, term: Term, row: Span, block: Span, buffer: Any, at: int) -> None:
-        self.region = term
+        self.block = block
         for c, width in spans(*block, tile_width(term)):
             place = at + c - block[0]
             self.tile(term, row, (c, width), buffer[: row[1], place : place + width])
@@ -205,20 +211,21 @@ class StageKernel:
 
     def _reduce(self, term: Term, row: Span, out: Any) -> None:
         (source,) = term.terms
-        parts = list(spans(0, source.cols, tile_width(source)))
         if (source, row[0]) in self.kept:
-            parts = [(0, source.cols)]
-        if len(parts) == 1:
-            nisa.tensor_reduce(dst=out, op=term.function, data=self.tile(source, row, parts[0]), axis=1)
+            data = self.tile(source, row, (0, source.cols))
+            nisa.tensor_reduce(dst=out, op=term.function, data=data, axis=1)
             return
-        partial = self.pool.sbuf((len(parts),), "float32")
+        partial = self.pool.sbuf((-(-source.cols // K_TILE),), "float32")
         self.temporaries.append(partial)
-        held, known = len(self.temporaries), set(self.step)
-        for n, part in enumerate(parts):
-            data = self.tile(source, row, part)
-            nisa.tensor_reduce(dst=partial[: row[1], n : n + 1], op=term.function, data=data, axis=1)
-            self._forget(held, known)
-        nisa.tensor_reduce(dst=out, op=term.function, data=partial[: row[1], :], axis=1)
+        held, known, outer, count = len(self.temporaries), set(self.step), self.block, 0
+        for self.block in spans(0, source.cols, block_width(source)):
+            for part in spans(*self.block, tile_width(source)):
+                data = self.tile(source, row, part)
+                nisa.tensor_reduce(dst=partial[: row[1], count : count + 1], op=term.function, data=data, axis=1)
+                self._forget(held, known)
+                count += 1
+        self.block = outer
+        nisa.tensor_reduce(dst=out, op=term.function, data=partial[: row[1], :count], axis=1)
 
 
 def spans(start: int, size: int, width: int) -> Iterator[Span]:
@@ -236,12 +243,16 @@ def _row_tiles(start: int, size: int, unit: int) -> Iterator[Span]:
         start += height
 
 
-def _near(term: Term) -> Iterator[Term]:
+def _near(term: Term) -> set[Term]:
     """The terms evaluated with the same columns as `term`: not below a product's left operand or a reduction."""
-    yield term
-    if term.kind not in ("dot", "reduce", "column"):
-        for operand in term.terms:
-            yield from _near(operand)
+    found: set[Term] = set()
+    waiting = [term]
+    while waiting:
+        t = waiting.pop()
+        if t not in found:
+            found.add(t)
+            waiting += t.terms if t.kind not in ("dot", "reduce", "column") else ()
+    return found
 
 
 def block_width(term: Term) -> int:
@@ -294,7 +305,8 @@ def _group(terms: list[Term], keep: list[Term], sbuf_bytes: int, weights_stay: b
     each += sum(-(-t.cols // K_TILE) * PARTITIONS * SIZE_BYTES[t.dtype] for t in left)
     dots = {t.matrix: t for t in terms if t.kind == "dot"}
     weights = _weight_bytes(terms) if weights_stay else 2 * WEIGHT_BLOCK_BYTES * len(dots)
-    free = sbuf_bytes * 3 // 4 - weights
+    passing = 2 * max((t.cols * SIZE_BYTES[t.dtype] for t in left), default=0) + WORK_BYTES
+    free = sbuf_bytes - weights - passing
     return max(1, min(64, free // each)) if each else 4
 
 
