@@ -69,7 +69,10 @@ def module_folder(package: str, part: str) -> Path | None:
 
     PyPI has empty placeholders under the names of the SDK's packages, so the name alone proves nothing.
     """
-    spec = find_spec(package)
+    try:
+        spec = find_spec(package)
+    except ValueError:  # the embedded toolchain's own `nki` is loaded in this process; it has no spec
+        return None
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         if (Path(folder) / part).is_dir() or any(Path(folder).glob(f"{part}.*")):
             return Path(folder)

@@ -47,7 +47,7 @@ def case(kernel, dtype="float32", **dims):
 
 
 def test_the_mlp_reference_is_a_gated_silu_mlp():
-    dims = {"b": 2, "s": 3, "h": 128, "i": 64}
+    dims = {"b": 2, "s": 64, "h": 128, "i": 256}
     kernel = kernels.load("mlp")
     arrays = draw(kernel.inputs(Dims(**dims), "float32"), 42)
     (got,) = references(kernel, case("mlp", **dims), arrays)

@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from stage1_generate.errors import ToolchainError
@@ -10,6 +12,8 @@ def package(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.delenv("NKILIB_PATH", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
+    for name in ("nki", "neuronxcc"):  # the embedded one, when another test loaded it
+        monkeypatch.delitem(sys.modules, name, raising=False)
 
     def make(name, *modules):
         folder = tmp_path / name
