@@ -10,6 +10,9 @@ from simulator.nki.recorder import invalid, not_modelled
 PACKED = ("float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4", "float8_e8m0fnu")
 """MX types (NeuronCore-v4): they exist as names, no operation on them is modelled."""
 
+NAMES = (*DTYPES, *PACKED)
+"""Every dtype name of the dialect."""
+
 _KNOWN: dict[Any, str] = {name: name for name in DTYPES}
 _KNOWN.update(
     {"float8e4": "float8_e4m3", "float8e5": "float8_e5m2", "bool": "uint8", "bool_": "uint8", "fp32": "float32"}

@@ -6,7 +6,7 @@ import builtins
 import math
 import sys
 from importlib.util import find_spec
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 _MARK = "neff-bench"
 
@@ -29,19 +29,23 @@ def install() -> None:
     """
     if sdk_present() or getattr(sys.modules.get("nki"), "__recorder__", None) == _MARK:
         return
-    from simulator.dtypes import DTYPES
-    from simulator.nki import isa, jit, language
-    from simulator.nki.dtypes import PACKED
+    from simulator.nki import collectives, constants, isa, jit, language, simulate
+    from simulator.nki.dtypes import NAMES
     from simulator.nki.isa import enums
 
-    dtypes = {name: name for name in (*DTYPES, *PACKED)}
-    nki = _module("nki", jit=jit.jit, isa=isa, language=language, dtype=SimpleNamespace(**dtypes))
+    nki = _module("nki", jit=jit.jit, simulate=simulate.simulate, cpu_simulate=simulate.simulate)
     nki.__recorder__ = _MARK  # type: ignore[attr-defined]
     nki.__path__ = []
-    sys.modules["nki.isa"] = isa
+    _submodule("isa", isa)
+    _submodule("language", language)
     sys.modules["nki.isa.constants"] = enums
     isa.constants = enums  # type: ignore[attr-defined]
-    sys.modules["nki.language"] = language
+    _submodule("dtype", _module("nki.dtype", **{name: name for name in NAMES}))
+    _submodule("typing", _module("nki.typing", tensor=language.NkiTensor))
+    _submodule("tensor", _module("nki.tensor", identity=constants.identity))
+    _submodule("compiler", _module("nki.compiler"))
+    _submodule("builtin", _module("nki.builtin"))
+    _submodule("collectives", collectives)
     builtins.math = math  # type: ignore[attr-defined]
 
 
@@ -50,3 +54,8 @@ def _module(name: str, **members: object) -> ModuleType:
     vars(module).update(members)
     sys.modules[name] = module
     return module
+
+
+def _submodule(name: str, module: ModuleType) -> None:
+    sys.modules[f"nki.{name}"] = module
+    setattr(sys.modules["nki"], name, module)

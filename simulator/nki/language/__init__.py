@@ -2,8 +2,7 @@
 
 # ruff: noqa: F401 - the module is the namespace that kernels import
 
-from simulator.dtypes import DTYPES
-from simulator.nki.dtypes import PACKED
+from simulator.nki.dtypes import NAMES
 from simulator.nki.language.control import (
     affine_range,
     ds,
@@ -71,7 +70,7 @@ from simulator.nki.language.tiles import (  # isort: skip
 )
 
 globals().update(OPERATORS)
-globals().update({name: name for name in (*DTYPES, *PACKED)})
+globals().update({name: name for name in NAMES})
 bool_ = "uint8"
 tensor = NkiTensor
 

@@ -1,0 +1,18 @@
+"""`nki.tensor`: numpy arrays that kernels hand to `nl.shared_constant`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def identity(n: int, dtype: Any) -> np.ndarray:
+    """The identity matrix [n, n]."""
+    import numpy
+
+    from simulator.dtypes import numpy_dtype
+    from simulator.nki.dtypes import dtype_of
+
+    return numpy.eye(n).astype(numpy_dtype(dtype_of(dtype)))

@@ -1,0 +1,112 @@
+"""pytest plugin: nki-library's integration tests, in their `simulation` mode, on this recorder and executor.
+
+Their tests import `nki_cpu_simulator`, AWS's private `neuron_dtypes` and a few modules that the public tree lacks. The
+first is this simulator; the second is a stand-in of the four functions they use; the rest exist as names only and raise
+when called. No code that validates results is replaced.
+
+The package's public tree: github aws-neuron/nki-library @ 0759719, test/utils/simulation_setup.py.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from simulator.nki.install import install
+
+_ABSENT = {
+    "test.utils.perf_analysis_private": ("analyze_trace",),
+    "test.utils.scripts": (),
+    "test.utils.scripts.remote_lock_scripts": (),
+    "neuronxcc": (),
+    "neuronxcc.nki": (),
+    "neuronxcc.nki.typing": (),
+    "neuronxcc.nki_standalone": (),
+}
+
+
+class _Absent(ModuleType):
+    """A module that is not public: it can be imported, and what it holds raises when called."""
+
+    __path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def absent(*_: Any, **__: Any) -> Any:
+            raise NotImplementedError(f"{self.__name__}.{name} is not part of the public nki-library")
+
+        return absent
+
+
+def _module(name: str, **members: Any) -> ModuleType:
+    made = ModuleType(name)
+    vars(made).update(members)
+    sys.modules[name] = made
+    return made
+
+
+def _install_simulator() -> None:
+    """`nki_cpu_simulator.nki` and its submodules: the modules that `install` put under `nki`."""
+    install()
+    nki = sys.modules["nki"]
+    package = _module("nki_cpu_simulator", nki=nki)
+    package.__path__ = []
+    names = ("isa", "isa.constants", "language", "typing", "compiler", "dtype", "tensor", "collectives", "builtin")
+    for name in names:
+        sys.modules[f"nki_cpu_simulator.nki.{name}"] = sys.modules[f"nki.{name}"]
+    sys.modules["nki_cpu_simulator.nki"] = nki
+    sys.modules["nki_cpu_simulator.nki.language.dtypes"] = sys.modules["nki.dtype"]
+    nki.language.dtypes = nki.dtype  # type: ignore[attr-defined]
+
+
+def _numpy_dtype(dtype: Any) -> np.dtype:
+    named = {"float8e4": "float8_e4m3", "float8e5": "float8_e5m2"}
+    return np.dtype(named.get(dtype, dtype) if isinstance(dtype, str) else dtype)
+
+
+def static_cast(array: Any, dtype: Any) -> np.ndarray:
+    """The array with its values rounded to `dtype`."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(array).astype(_numpy_dtype(dtype))
+
+
+def sizeinbytes(dtype: Any) -> int:
+    """Bytes of one element."""
+    return _numpy_dtype(dtype).itemsize
+
+
+def is_float_type(dtype: Any) -> bool:
+    """Whether a dtype is a floating-point one, ml_dtypes' included."""
+    kind = _numpy_dtype(dtype)
+    return kind.kind == "f" or "float" in kind.name
+
+
+def _install_dtypes() -> None:
+    names = ("bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
+    types = {name: np.dtype(getattr(ml_dtypes, name)) for name in names}
+    packed = {name: name for name in ("float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4")}
+    _module(
+        "neuron_dtypes",
+        static_cast=static_cast,
+        sizeinbytes=sizeinbytes,
+        is_float_type=is_float_type,
+        finfo=ml_dtypes.finfo,
+        **types,
+        **packed,
+    )
+
+
+def _install_absent() -> None:
+    for name in _ABSENT:
+        sys.modules.setdefault(name, _Absent(name))
+
+
+_install_simulator()
+_install_dtypes()
+_install_absent()
