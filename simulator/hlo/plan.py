@@ -18,8 +18,8 @@ from simulator.hlo.graph import Graph, Value
 from simulator.hlo.views import Matrix, View, contiguous
 
 COMPUTED = ("unary", "binary", "select", "convert", "dot", "reduce")
-MAX_CONTRACTION = 8192
-"""A longer contraction is summed in parts, so that both operands of a part fit in SBUF."""
+MAX_CONTRACTION_BYTES = 16 << 10
+"""A longer contraction (K x bytes of an element) is summed in parts, so that both operands of a part fit in SBUF."""
 FEW_ROWS = 256
 """Below this, two cores share a product by columns, each reading half of the weights."""
 SPLIT_WEIGHT_BYTES = 4 << 20
@@ -227,11 +227,12 @@ class _Planner:
             operand = self._operand(lhs, rows, k)
         else:
             operand = self._read(lhs, self._as_matrix(lhs, lhs_order, rows, k), rows, k)
-        if k <= MAX_CONTRACTION:
+        limit = MAX_CONTRACTION_BYTES // SIZE_BYTES[rhs.dtype]
+        if k <= limit:
             return Term("dot", value, value.dtype, rows, cols, (operand,), matrix=matrix, batch=batch)
-        return self._long_dot(value, operand, matrix, batch)
+        return self._long_dot(value, operand, matrix, batch, limit)
 
-    def _long_dot(self, value: Value, operand: Term, matrix: Matrix, batch: int) -> Term:
+    def _long_dot(self, value: Value, operand: Term, matrix: Matrix, batch: int, limit: int) -> Term:
         """The sum of products over parts of a long contraction; partial sums pass through HBM in float32."""
         if batch > 1 or operand.kind != "load" or operand.matrix is None:
             operand = self._load(value.operands[0], self._view(value.operands[0]), operand.rows, operand.cols)
@@ -239,8 +240,8 @@ class _Planner:
         if batch > 1 or lhs is None or len(lhs.cols) > 1 or len(matrix.rows) > 1:
             raise CompileError(f"HLO dot {value.name}: a contraction of {operand.cols} in this layout is not modelled")
         total: Term | None = None
-        for start in range(0, operand.cols, MAX_CONTRACTION):
-            k = min(MAX_CONTRACTION, operand.cols - start)
+        for start in range(0, operand.cols, limit):
+            k = min(limit, operand.cols - start)
             left = replace(lhs, offset=lhs.offset + start * lhs.col_stride, cols=((k, lhs.col_stride),))
             right = replace(matrix, offset=matrix.offset + start * matrix.row_stride, rows=((k, matrix.row_stride),))
             source = replace(operand, matrix=left, cols=k)

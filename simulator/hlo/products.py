@@ -84,8 +84,6 @@ def _rows(kernel: StageKernel, lhs: Term, row: Span) -> tuple[Any, Any]:
 
 def _moving(kernel: StageKernel, term: Term, batch: int) -> tuple[int, Any]:
     """The kernel's block of columns of the right operand: (its first column, [128 of K, K tiles, columns])."""
-    from simulator.hlo.tiles import block_width
-
     matrix, k = _matrix(term), term.terms[0].cols
     start, columns = kernel.block
     key = (matrix, batch, start, columns)
@@ -95,7 +93,7 @@ def _moving(kernel: StageKernel, term: Term, batch: int) -> tuple[int, Any]:
             if len(held) >= 2:
                 kernel.pool.release(kernel.weights.pop(held[0]))
         tiles = -(-k // K_TILE)
-        target = kernel.pool.sbuf((tiles, block_width(term)), _operand_dtype(term))
+        target = kernel.pool.sbuf((tiles, kernel.block_width(term)), _operand_dtype(term))
         if matrix.row_stride == 1 and matrix.col_stride != 1:
             for at in range(0, columns, K_TILE):
                 _load_transposed(kernel, matrix, (batch * k, k), (start + at, min(K_TILE, columns - at)), target, at)

@@ -27,6 +27,8 @@ WEIGHT_BLOCK_BYTES = 32 << 10
 """Bytes per partition of one block of weights."""
 WORK_BYTES = 24 << 10
 """Bytes per partition for temporaries and for results on their way to HBM."""
+STORE_QUEUE = nisa.engine.scalar
+"""Loads are issued by SP: a store that waits for its result must not hold them up."""
 ACTIVATIONS = ("exp", "log", "tanh", "sigmoid", "silu", "sqrt", "rsqrt", "sin", "erf", "abs", "sign")
 
 
@@ -40,8 +42,16 @@ class StageKernel:
         terms = list(inside(stage.term))
         self.keep = _kept(terms, stage.term)
         self.unit = min((t.rows // t.batch for t in terms if t.kind == "dot" and t.batch > 1), default=stage.term.rows)
+        dots = len({t.matrix for t in terms if t.kind == "dot"})
+        # Two blocks of each product's weights, one in use and one being loaded, take half of SBUF at most.
+        self.block_bytes = min(WEIGHT_BLOCK_BYTES, pool.sbuf_bytes // (4 * max(1, dots)))
         self.weights_stay = _weight_bytes(terms) <= pool.sbuf_bytes // 2
-        self.group = _group(terms, self.keep, pool.sbuf_bytes, self.weights_stay)
+        self.group = _group(
+            terms,
+            self.keep,
+            pool.sbuf_bytes,
+            _weight_bytes(terms) if self.weights_stay else 2 * self.block_bytes * dots,
+        )
         self.kept: dict[tuple[Term, int], Any] = {}
         self.stationaries: dict[tuple[Term, int], Any] = {}
         self.columns: dict[tuple[Term, int], Any] = {}
@@ -57,10 +67,10 @@ class StageKernel:
             for term in self.keep:
                 for row in group:
                     self.kept[term, row[0]] = self.pool.sbuf((term.cols,), term.dtype)
-                for block in spans(0, term.cols, block_width(term)):
+                for block in spans(0, term.cols, self.block_width(term)):
                     for row in group:
                         self._fill(term, row, block, self.kept[term, row[0]], block[0])
-            width = block_width(self.root)
+            width = self.block_width(self.root)
             for block in spans(*self.cols, width):
                 for row in group:
                     self._store(row, block, width)
@@ -78,15 +88,27 @@ class StageKernel:
         buffer = self.pool.sbuf((width,), self.root.dtype)
         self._fill(self.root, row, block, buffer, 0)
         destination = self.target.ap(pattern=[[self.root.cols, height], [1, columns]], offset=r * self.root.cols + c)
-        nisa.dma_copy(dst=destination, src=buffer[:height, :columns])
+        nisa.dma_copy(dst=destination, src=buffer[:height, :columns], engine=STORE_QUEUE)
         self.pool.release(buffer)
 
     def _fill(self, term: Term, row: Span, block: Span, buffer: Any, at: int) -> None:
         self.block = block
-        for c, width in spans(*block, tile_width(term)):
+        for c, width in spans(*block, self._tile_width(term)):
             place = at + c - block[0]
             self.tile(term, row, (c, width), buffer[: row[1], place : place + width])
             self._forget(0, set())
+
+    def block_width(self, term: Term) -> int:
+        """Columns of `term` to evaluate before moving on to the next ones: as many as its blocks of weights hold."""
+        return min((self._weight_block(t) for t in _near(term) if t.kind == "dot"), default=BLOCK)
+
+    def _tile_width(self, term: Term) -> int:
+        return min(MOVING, self.block_width(term)) if any(t.kind == "dot" for t in _near(term)) else WIDE
+
+    def _weight_block(self, term: Term) -> int:
+        dtype = term.matrix.dtype if term.matrix else term.dtype
+        bytes_per_column = -(-term.terms[0].cols // K_TILE) * SIZE_BYTES[dtype]
+        return max(K_TILE, min(BLOCK, self.block_bytes // bytes_per_column // K_TILE * K_TILE))
 
     def _forget(self, temporaries: int, known: set[tuple[Term, int, int]]) -> None:
         """Releases the temporaries after the first `temporaries`, and all tiles found but `known`."""
@@ -218,8 +240,8 @@ class StageKernel:
         partial = self.pool.sbuf((-(-source.cols // K_TILE),), "float32")
         self.temporaries.append(partial)
         held, known, outer, count = len(self.temporaries), set(self.step), self.block, 0
-        for self.block in spans(0, source.cols, block_width(source)):
-            for part in spans(*self.block, tile_width(source)):
+        for self.block in spans(0, source.cols, self.block_width(source)):
+            for part in spans(*self.block, self._tile_width(source)):
                 data = self.tile(source, row, part)
                 nisa.tensor_reduce(dst=partial[: row[1], count : count + 1], op=term.function, data=data, axis=1)
                 self._forget(held, known)
@@ -255,22 +277,6 @@ def _near(term: Term) -> set[Term]:
     return found
 
 
-def block_width(term: Term) -> int:
-    """Columns of `term` to evaluate before moving on to the next ones: as many as its blocks of weights hold."""
-    widths = [_weight_block(t) for t in _near(term) if t.kind == "dot"]
-    return min(widths, default=BLOCK)
-
-
-def tile_width(term: Term) -> int:
-    return min(MOVING, block_width(term)) if any(t.kind == "dot" for t in _near(term)) else WIDE
-
-
-def _weight_block(term: Term) -> int:
-    dtype = term.matrix.dtype if term.matrix else term.dtype
-    bytes_per_column = -(-term.terms[0].cols // K_TILE) * SIZE_BYTES[dtype]
-    return max(K_TILE, min(BLOCK, WEIGHT_BLOCK_BYTES // bytes_per_column // K_TILE * K_TILE))
-
-
 def _weight_bytes(terms: list[Term]) -> int:
     """Bytes per partition of all weights of a stage."""
     total = 0
@@ -298,13 +304,11 @@ def _kept(terms: list[Term], root: Term) -> list[Term]:
     return [term for term in terms if term in kept]
 
 
-def _group(terms: list[Term], keep: list[Term], sbuf_bytes: int, weights_stay: bool) -> int:
+def _group(terms: list[Term], keep: list[Term], sbuf_bytes: int, weights: int) -> int:
     """Row tiles evaluated together, so that a block of weights is loaded once for all of them."""
     each = sum(t.cols * SIZE_BYTES[t.dtype] for t in keep)
     left = {t.terms[0] for t in terms if t.kind == "dot"}
     each += sum(-(-t.cols // K_TILE) * PARTITIONS * SIZE_BYTES[t.dtype] for t in left)
-    dots = {t.matrix: t for t in terms if t.kind == "dot"}
-    weights = _weight_bytes(terms) if weights_stay else 2 * WEIGHT_BLOCK_BYTES * len(dots)
     passing = 2 * max((t.cols * SIZE_BYTES[t.dtype] for t in left), default=0) + WORK_BYTES
     free = sbuf_bytes - weights - passing
     return max(1, min(64, free // each)) if each else 4
