@@ -38,11 +38,21 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}
     metavar="S",
     help="Seconds that one call of the profiler may take.",
 )
+@click.option("--capture-only", is_flag=True, help="The device step alone; --view-only does the rest on any host.")
+@click.option("--view-only", is_flag=True, help="View what was captured; needs the tool but no device.")
 @click.option("--parse-only", is_flag=True, help="Read the profiles that are there; needs no tool and no device.")
+@click.option(
+    "--cores",
+    metavar="LIST",
+    help="Physical cores to capture on in parallel, such as 0-7; each is locked for all users of the host.  "
+    "[default: the first logical core; none for neuron-sim]",
+)
+@click.option("--enable-dge-notifs", is_flag=True, help="Trace dynamic DMAs; may overflow the notification queue.")
 @click.option("--force", is_flag=True, help="Profile again what has a good profile.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Only the cases whose name matches (repeatable).")
 @click.option("--skip", multiple=True, metavar="GLOB", help="Not the cases whose name matches (repeatable).")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Bundles at a time.  [default: number of CPUs]")
+@click.option("--show-commands", is_flag=True, help="Print, for each row, the shell lines that repeat its profile.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="Default: by the suffix of --output, else table.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the rows there, not to stdout.")
 def profile(directory: Path, format_: str | None, output: Path | None, **options) -> None:
@@ -51,17 +61,22 @@ def profile(directory: Path, format_: str | None, output: Path | None, **options
     DIR is what generate-neffs wrote (or one bundle in it). Captures that are good are kept: a second call only does what
     is missing. Exit code 0: all profiled and checked; 1: something failed; 2: wrong call.
 
+    DIR may also hold NEFFs, traces and profile JSONs from elsewhere; they are read as they are.
+
     \b
     profile-neffs /tmp/mlp_benchmark_neffs
+    profile-neffs neffs --cores 0-7 --num-exec 20
+    profile-neffs neffs --capture-only      # on the Trainium host
+    profile-neffs neffs --view-only         # anywhere with the tool
     profile-neffs neffs --only 'mlp_*' --num-exec 20 --format csv --output mlp.csv
     profile-neffs neffs --parse-only --format md
     """
-    from stage2_profile.command import profile_directory
+    from stage2_profile.command import Options, profile_directory
     from stage2_profile.errors import ProfileError, WrongCall
 
     chosen = format_ or (SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
     try:
-        code = profile_directory(directory, format_=chosen, output=output, **options)
+        code = profile_directory(directory, Options(format=chosen, output=output, **options))
     except WrongCall as error:
         click.echo(f"profile-neffs: {error}", err=True)
         sys.exit(2)

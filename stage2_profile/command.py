@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -15,61 +17,115 @@ from neffs.bundle import MANIFEST, Bundle, read_bundle
 from neffs.errors import BundleError, StoreError
 from neffs.store import Store
 from stage2_profile.capture import Settings
-from stage2_profile.cores import CorePool
+from stage2_profile.cores import CorePool, lock_directory, parse_cores
 from stage2_profile.errors import ProfileError, ToolMissing, WrongCall
-from stage2_profile.pipeline import Pipeline, profile_all
+from stage2_profile.pipeline import Pipeline, Steps, profile_all
 from stage2_profile.progress import progress
 from stage2_profile.report import render
 from stage2_profile.rows import Row
 from stage2_profile.runs import write_file
+from stage2_profile.safety import check_store
 from stage2_profile.tools import Kind, Tool, find_neuron_tool, find_simulator
 
 Toolchain = Literal["auto", "neuron", "sim"]
 
 
-def profile_directory(
-    directory: Path,
-    *,
-    toolchain: Toolchain,
-    num_exec: int,
-    profile_nth_exec: int,
-    timeout: float,
-    parse_only: bool,
-    force: bool,
-    only: Sequence[str],
-    skip: Sequence[str],
-    jobs: int | None,
-    format_: str,
-    output: Path | None,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `profile-neffs` under their own names."""
+
+    toolchain: Toolchain = "auto"
+    num_exec: int = 2
+    profile_nth_exec: int = 2
+    timeout: float = 600.0
+    capture_only: bool = False
+    view_only: bool = False
+    parse_only: bool = False
+    cores: str | None = None
+    enable_dge_notifs: bool = False
+    force: bool = False
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    jobs: int | None = None
+    show_commands: bool = False
+    format: str = "table"
+    output: Path | None = None
+
+
+def profile_directory(directory: Path, options: Options) -> int:
     """Profile a store and print its rows; returns the exit code. Raises `WrongCall` and `ProfileError`."""
-    found = selected(find_bundles(directory), only, skip)
-    if not found:
-        raise WrongCall(
-            f"{directory}: no bundle"
-            + (" that --only and --skip leave" if only or skip else "; generate-neffs makes them")
-        )
-    settings = Settings(num_exec=num_exec, profile_nth_exec=profile_nth_exec, timeout_s=timeout)
-    kinds = {
-        entry.manifest.toolchain for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"
-    }
-    tools = {} if parse_only else choose_tools(toolchain, kinds, settings)
-    pipeline = Pipeline(
-        tools=tools,
-        pool=CorePool(()),
-        settings=settings,
-        steps="parse" if parse_only else "all",
-        force=force,
-        say=notice,
+    steps = chosen_steps(options)
+    cores = parse_cores(options.cores) if options.cores is not None else None
+    settings = Settings(
+        num_exec=options.num_exec,
+        profile_nth_exec=options.profile_nth_exec,
+        timeout_s=options.timeout,
+        enable_dge_notifs=options.enable_dge_notifs,
     )
-    workers = jobs or os.cpu_count() or 1
+    found = selected(find_bundles(directory), options.only, options.skip)
+    if not found:
+        why = " that --only and --skip leave" if options.only or options.skip else "; generate-neffs makes them"
+        raise WrongCall(f"{directory}: no bundle{why}")
+    if steps != "parse":
+        check_store(directory)
+    built = [entry for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"]
+    kinds = {entry.manifest.toolchain for entry in built}
+    pipeline = Pipeline(
+        tools={} if steps == "parse" else choose_tools(options.toolchain, kinds, settings),
+        pools=make_pools(cores, kinds, settings) if steps in ("all", "capture") else {},
+        settings=settings,
+        steps=steps,
+        force=options.force,
+    )
+    workers = options.jobs or max(os.cpu_count() or 1, len(cores or ()))
     with progress(len(found)) as done:
         rows = profile_all(pipeline, found, workers, done)
-    write_rows(rows, format_, output)
+    if options.show_commands:
+        write_text(commands_text(directory, rows), options.output)
+    else:
+        write_rows(rows, options.format, options.output)
     failed = sum(row.failed for row in rows)
     if failed:
         notice(f"{failed} of {len(rows)} failed")
     return 130 if settings.stop.is_set() else 1 if failed else 0
+
+
+def chosen_steps(options: Options) -> Steps:
+    """Which part of the work; at most one may be asked for. Raises `WrongCall`."""
+    asked: list[Steps] = []
+    if options.capture_only:
+        asked.append("capture")
+    if options.view_only:
+        asked.append("view")
+    if options.parse_only:
+        asked.append("parse")
+    if len(asked) > 1:
+        raise WrongCall("--capture-only, --view-only and --parse-only exclude each other")
+    if options.force and asked and asked != ["capture"]:
+        raise WrongCall(f"--force captures again, --{asked[0]}-only captures nothing")
+    if options.num_exec < options.profile_nth_exec:
+        raise WrongCall(
+            f"--num-exec {options.num_exec} is less than --profile-nth-exec {options.profile_nth_exec}, "
+            "so no execution would be profiled"
+        )
+    return asked[0] if asked else "all"
+
+
+def make_pools(cores: tuple[int, ...] | None, kinds: Iterable[str], settings: Settings) -> dict[Kind, CorePool]:
+    """The cores for each toolchain. The simulator needs none, and takes simulated ones when they are asked for."""
+    directory = lock_directory(settings.environ) if cores is not None or "neuron" in set(kinds) else None
+    return {
+        "neuron": CorePool(cores, kind="neuron", directory=directory, stop=settings.stop, say=notice),
+        "sim": CorePool(cores or (), kind="sim", directory=directory, stop=settings.stop, say=notice),
+    }
+
+
+def commands_text(directory: Path, rows: Sequence[Row]) -> str:
+    """Shell lines that repeat the profile of each row that has one."""
+    lines = [f"cd {shlex.quote(str(directory.resolve()))}"]
+    for row in rows:
+        lines += ["", f"# {row.case}: {row.status}", *(row.commands or ("# no profile",))]
+    return "\n".join(lines) + "\n"
 
 
 def find_bundles(directory: Path) -> list[Bundle | BundleError]:
@@ -122,17 +178,20 @@ def _found(find, settings: Settings) -> Tool | str:
 
 
 def write_rows(rows: Sequence[Row], format_: str, output: Path | None) -> None:
-    """To a file, whole or not at all, or to standard output. Raises `ProfileError` when the file cannot be written."""
-    if output is not None:
-        try:
-            write_file(output, render(rows, format_).encode())
-        except OSError as error:
-            raise ProfileError(f"{output}: cannot write it: {error.strerror}") from None
-        return
-    terminal = sys.stdout.isatty()
+    """The answer in its format. Raises `ProfileError` when the file cannot be written."""
+    color = output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    write_text(render(rows, format_, color=color), output)
 
-    color = terminal and not os.environ.get("NO_COLOR")
-    click.echo(render(rows, format_, color=color), nl=False)
+
+def write_text(text: str, output: Path | None) -> None:
+    """To a file, whole or not at all, or to standard output. Raises `ProfileError` when the file cannot be written."""
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        write_file(output, text.encode())
+    except OSError as error:
+        raise ProfileError(f"{output}: cannot write it: {error.strerror}") from None
 
 
 def notice(text: str) -> None:

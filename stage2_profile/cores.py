@@ -56,11 +56,15 @@ def logical_cores(cores: tuple[int, ...], lnc: int) -> dict[int, tuple[int, ...]
 
 
 class CorePool:
-    """The cores that this process may use. With no `cores` a slot is free at once and no core is named."""
+    """The cores that this process may use.
+
+    `cores` None: the first logical core, so that nothing else on the device disturbs a measurement. Empty: no core is named
+    and a slot is free at once (the simulator).
+    """
 
     def __init__(
         self,
-        cores: tuple[int, ...],
+        cores: tuple[int, ...] | None,
         *,
         kind: str = "neuron",
         directory: Path | None = None,
@@ -79,7 +83,7 @@ class CorePool:
     @contextmanager
     def slot(self, lnc: int) -> Iterator[Slot]:
         """Hold a logical core; waits while all are in use. Raises `CaptureFailed` when none is left or on a stop."""
-        if not self.cores:
+        if self.cores == ():
             yield Slot()
             return
         slot = self._wait(lnc)
@@ -102,11 +106,10 @@ class CorePool:
     def _wait(self, lnc: int) -> Slot:
         notice_at = time.monotonic() + NOTICE_AFTER_S
         while not self._stop.is_set():
-            groups = logical_cores(self.cores, lnc)
+            cores = tuple(range(lnc)) if self.cores is None else self.cores
+            groups = logical_cores(cores, lnc)
             if not groups:
-                raise CaptureFailed(
-                    f"no logical core of {lnc} physical cores in --cores {','.join(map(str, self.cores))}"
-                )
+                raise CaptureFailed(f"no logical core of {lnc} physical cores in --cores {','.join(map(str, cores))}")
             groups = {logical: group for logical, group in groups.items() if not set(group) & set(self.out)}
             if not groups:
                 out = "; ".join(f"{core}: {why}" for core, why in sorted(self.out.items()))

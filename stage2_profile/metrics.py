@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from stage2_profile.peaks import peak_tflops
 
 if TYPE_CHECKING:
-    from parsers.profile_json import Summary
-
     from neffs.bundle import Manifest
+    from parsers.profile_json import Summary
 
 US_PER_S = 1e6
 

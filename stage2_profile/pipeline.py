@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +19,7 @@ from stage2_profile.capture import Settings, capture
 from stage2_profile.cores import CorePool
 from stage2_profile.errors import CaptureFailed, ProfileError
 from stage2_profile.rows import Row
+from stage2_profile.safety import check_links
 from stage2_profile.summarise import failed_row, run_row, without_damage
 from stage2_profile.tools import Kind, Tool
 from stage2_profile.view import view
@@ -31,16 +32,15 @@ WAIT_S = 0.1
 class Pipeline:
     """What is done to each bundle.
 
-    `tools`: the profiler for each kind of NEFF, or the reason why there is none. `steps`: `parse` starts no tool, `capture`
+    `tools`: the profiler for each kind of NEFF, or the reason why there is none. `pools`: the cores for each. `steps`: `parse` starts no tool, `capture`
     stops after the device step, `view` does the rest of it. `force`: capture again although there is a good profile.
     """
 
     tools: dict[Kind, Tool | str]
-    pool: CorePool
+    pools: dict[Kind, CorePool]
     settings: Settings
     steps: Steps = "all"
     force: bool = False
-    say: Callable[[str], None] = field(default=lambda text: None)
 
     def row(self, found: Bundle | BundleError) -> Row:
         """The row of one bundle. Never raises for what is wrong with it."""
@@ -71,6 +71,7 @@ class Pipeline:
         tool = self.tools[bundle.manifest.toolchain]
         if isinstance(tool, str):
             raise ProfileError(tool)
+        check_links(bundle)
         verify_bundle(bundle)
         while not self.settings.stop.is_set():
             with runs.locked(bundle.path) as descriptor:
@@ -85,7 +86,7 @@ class Pipeline:
             return failed_row(
                 bundle, "nothing captured yet; run profile-neffs --capture-only on a host with the device"
             )
-        path, record = best or capture(bundle, tool, self.settings, self.pool, (descriptor,))
+        path, record = best or capture(bundle, tool, self.settings, self.pools[tool.kind], (descriptor,))
         record = without_damage(path, record)
         if record.status == "captured" and self.steps != "capture":
             record = view(bundle, path, record, tool, self.settings, (descriptor,))

@@ -14,6 +14,7 @@ replace `run.json` last. Paths in it are relative to the run's directory, so a b
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -24,10 +25,11 @@ from typing import Literal
 import msgspec
 
 from neffs.lock import try_lock, unlock
-from stage2_profile.errors import UnsafePath
 
 PROFILES = "profiles"
 RECORD = "run.json"
+PLAIN_NAME = re.compile(r"[^-./][^/\0]*")
+"""No path, no option: what a run may name lies beside its record."""
 SCHEMA = 1
 
 
@@ -84,7 +86,10 @@ def read_run(directory: Path) -> Run | None:
         run = msgspec.json.decode((directory / RECORD).read_bytes(), type=Run)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return run if run.schema <= SCHEMA else None
+    files = [*run.outputs.values()]
+    for execution in run.executions:
+        files += filter(None, (execution.ntff, execution.summary, execution.session))
+    return run if run.schema <= SCHEMA and all(PLAIN_NAME.fullmatch(file) for file in files) else None
 
 
 def write_run(directory: Path, run: Run) -> None:
@@ -129,8 +134,6 @@ def best_run(bundle: Path, neff_sha256: str | None) -> tuple[Path, Run] | None:
 def locked(bundle: Path) -> Iterator[int | None]:
     """Hold the profiles of a bundle; None when another process holds them. Leftovers of killed holders are removed."""
     profiles = bundle / PROFILES
-    if profiles.is_symlink():
-        raise UnsafePath(f"{profiles} is a symbolic link; neff-bench writes only inside the store")
     profiles.mkdir(exist_ok=True)
     descriptor = try_lock(profiles / ".lock")
     if descriptor is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -41,7 +42,8 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run) -> Row:
         summaries, reason = [], f"profiles/{path.name}: {error}; profile it again with --force"
     if record.status == "failed" or reason is not None or (record.status == "viewed" and not summaries):
         row = failed_row(bundle, reason or "the profile has no execution; profile it again with --force")
-        return Row(**{**vars(row), "run": path.name, "tool": f"{record.tool} {record.tool_version}"})
+        tool = f"{record.tool} {record.tool_version}"
+        return replace(row, run=path.name, tool=tool, commands=reproduce(bundle, record))
     simulated = record.kind == "sim" or any(summary.is_simulation for summary in summaries)
     verdict = _verdict(bundle, path, record)
     first = summaries[0] if summaries else None
@@ -58,6 +60,7 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run) -> Row:
         tool=f"{record.tool} {record.tool_version}",
         model=first.simulator_model if first else None,
         time_error=first.simulator_time_error if first else None,
+        commands=reproduce(bundle, record),
         warnings=record.warnings,
         reason=verdict.reason,
     )
@@ -80,13 +83,20 @@ def without_damage(path: Path, record: runs.Run) -> runs.Run:
     return msgspec.structs.replace(record, status="captured", executions=tuple(executions))
 
 
-def reproduce(bundle: Bundle, record: runs.Run, path: Path) -> list[str]:
-    """Shell lines that repeat the calls of a run, from its directory."""
-    lines = [f"cd {shlex.quote(str(path))}"]
+def reproduce(bundle: Bundle, record: runs.Run) -> tuple[str, ...]:
+    """Shell lines that repeat a run in a directory beside it: its last capture, and what followed.
+
+    Nothing of the run is overwritten; what view and show-session say goes to the terminal.
+    """
+    again = shlex.quote(f"{bundle.name}/profiles/again")
+    last: dict[tuple[str, ...], str] = {}
     for command in record.commands:
         variables = [f"{name}={shlex.quote(value)}" for name, value in command.environment.items()]
-        lines.append(" ".join([*variables, shlex.join(command.argv)]))
-    return lines
+        key = ("capture",) if command.step == "capture" else command.argv
+        last[key] = " ".join([*variables, shlex.join(command.argv)])
+    if not last:
+        return ()
+    return (f"(mkdir -p {again} && cd {again}", *(f"  {line}" for line in last.values()), ")")
 
 
 def _verdict(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:
