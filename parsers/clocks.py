@@ -92,7 +92,7 @@ class Clock:
             return ticks - self.dma_epoch + self.dma_offset
         numerator, denominator = self.dma_tick_ps
         since = (ticks - self.dma_epoch) * numerator // denominator + self.dma_offset
-        return since - np.rint(since * (1 - self.dma_scale)).astype(np.int64) + self.dma_engine_offset[engine & 15]
+        return since - np.rint(since * (1 - self.dma_scale)).astype(np.int64) + self.dma_engine_offset[engine]
 
 
 def one_clock(zero: int, end_ps: int | None) -> Clock:

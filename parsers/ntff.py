@@ -44,7 +44,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from parsers.errors import ParseError, UnknownVersion
 from parsers.source import map_source
@@ -103,18 +103,20 @@ class MemoryUse:
 
 @dataclass(frozen=True, eq=False)
 class Instructions:
-    """Columns (n,), ordered by core, engine, begin. `begin_ps` counts from the start of the execution.
+    """Columns (n,), in no particular order. `begin_ps` counts from the start of the execution.
 
-    `engine`: index into ENGINES; `wait_cycles`: core clocks before issue, modulo 2^16.
+    `core`: physical core, or number of the subgraph where only that is known. `engine`: index into ENGINES. `opcode`: index into
+    `opcode_names`. `wait_ns`: before issue, as AWS's report has it (the device counts 2^16 cycles and wraps); None without a clock rate.
     """
 
     core: NDArray[np.uint8]
     engine: NDArray[np.uint8]
     pc: NDArray[np.int32]
-    opcode: NDArray[np.uint8]
+    opcode: NDArray[np.integer[Any]]
+    opcode_names: tuple[str, ...]
     begin_ps: NDArray[np.int64]
     duration_ps: NDArray[np.int64]
-    wait_cycles: NDArray[np.uint16]
+    wait_ns: NDArray[np.int64] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +137,9 @@ class DmaPackets:
     """Columns (n,). `engine`: 0..15 within the core; `reported`: whether AWS's report has the packet (see DmaTime)."""
 
     core: NDArray[np.uint8]
-    engine: NDArray[np.uint8]
-    queue: NDArray[np.uint8]
-    bytes: NDArray[np.int32]
+    engine: NDArray[np.integer[Any]]
+    queue: NDArray[np.integer[Any]]
+    bytes: NDArray[np.integer[Any]]
     begin_ps: NDArray[np.int64]
     duration_ps: NDArray[np.int64]
     reported: NDArray[np.bool_]

@@ -37,3 +37,6 @@ NOTIFY = 0xA6
 def opcode_name(opcode: int) -> str:
     """The profiler's name, `OP_0xNN` where none is known."""
     return OPCODES.get(opcode, f"OP_0x{opcode:02X}")
+
+
+OPCODE_NAMES = tuple(opcode_name(opcode) for opcode in range(256))

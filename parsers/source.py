@@ -52,3 +52,10 @@ def map_source(source: str | os.PathLike[str] | bytes) -> memoryview:
 def source_name(source: str | os.PathLike[str] | bytes) -> str:
     """The name by which errors call `source`."""
     return MEMORY if isinstance(source, bytes) else os.fspath(source)
+
+
+def forget_pages(view: memoryview) -> None:
+    """Gives back the memory of the pages of a mapped file that have been read; they come back from the file when touched."""
+    mapped = view.obj
+    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)

@@ -25,7 +25,7 @@ from parsers.ntff import (
     Section,
     Semaphores,
 )
-from parsers.opcodes import ACTIVATE, EVENT_SEMAPHORE, MATMUL
+from parsers.opcodes import ACTIVATE, EVENT_SEMAPHORE, MATMUL, OPCODE_NAMES
 from parsers.records import exact_sum, pair_fifo, union_length
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _dma(sections: list[tuple[int, Any]], undecoded: Counter[str]) -> RawDma:
         columns.append(
             (
                 np.full(len(begins), core, np.uint8),
-                (which >> 4).astype(np.uint8),
+                ((which >> 4) & 15).astype(np.uint8),
                 (which & 15).astype(np.uint8),
                 (word[ends] & 0xFF_FFFF).astype(np.int32),
                 ticks[begins],
@@ -239,10 +239,10 @@ def _report(
     throttles: list[tuple[int, Any]],
     undecoded: Counter[str],
 ) -> Ntff:
-    rows = _on_time_axis(raw, clocks, undecoded)
+    mhz = CORE_CLOCK_MHZ.get(container.family or "")
+    rows = _on_time_axis(raw, clocks, mhz, undecoded)
     updates = _updates_on_time_axis(raw_updates, clocks)
     packets = _packets_on_time_axis(raw_packets, clocks, undecoded)
-    mhz = CORE_CLOCK_MHZ.get(container.family or "")
     total_ps = container.total_time_ps
     texts = container.texts
     work = rows.opcode != EVENT_SEMAPHORE
@@ -288,7 +288,9 @@ def _known(clocks: Mapping[int, Clock], engine: int) -> bool:
     return bool(clocks) and all(clock.known[engine] for clock in clocks.values())
 
 
-def _on_time_axis(raw: RawInstructions, clocks: Mapping[int, Clock], undecoded: Counter[str]) -> Instructions:
+def _on_time_axis(
+    raw: RawInstructions, clocks: Mapping[int, Clock], mhz: int | None, undecoded: Counter[str]
+) -> Instructions:
     """The rows that lie in the execution, in ps since its start."""
     columns = []
     for core in np.unique(raw.core).tolist():
@@ -306,7 +308,10 @@ def _on_time_axis(raw: RawInstructions, clocks: Mapping[int, Clock], undecoded: 
         whole = (raw.core[mine], engine, raw.pc[mine], raw.opcode[mine], begin, end - begin, raw.wait[mine])
         columns.append(whole if inside.all() else tuple(column[inside] for column in whole))
     dtypes = (np.uint8, np.uint8, np.int32, np.uint8, np.int64, np.int64, np.uint16)
-    return Instructions(*_stack(columns, dtypes))
+    core, engine, pc, opcode, begin_ps, duration_ps, wait = _stack(columns, dtypes)
+    # The report's own arithmetic, in single precision.
+    wait_ns = (wait.astype(np.float32) / np.float32(mhz / 1000)).astype(np.int64) if mhz else None
+    return Instructions(core, engine, pc, opcode, OPCODE_NAMES, begin_ps, duration_ps, wait_ns)
 
 
 def _updates_on_time_axis(raw: RawSemaphores, clocks: Mapping[int, Clock]) -> Semaphores:

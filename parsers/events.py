@@ -1,0 +1,117 @@
+"""Event tables of a whole-profile JSON, decoded into the fields that are used and turned into the columns of a trace.
+
+Times in these tables are whole nanoseconds since the start of the execution (checked on 127 files: `metadata.last_hw_timestamp` equals
+`total_time`); the columns count picoseconds, as those of an NTFF do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from parsers.ntff import ENGINES, DmaPackets, Instructions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Number = int | float
+
+SETUP_OPCODES = frozenset(
+    "NOP SET_ORDERING_MODE EVENT_SEMAPHORE EVENT_SEMAPHORE_RANGE_CLEAR NOTIFY COMPARE_BRANCH DRAIN WRITE TENSOR_LOAD".split()
+)
+"""What AWS's harness does not count as work (github.com/aws-neuron/nki-library, test/utils/metrics_collector.py)."""
+
+NO_SEMAPHORE = "-1"
+
+DMA_ENGINES = 16
+"""For each physical core; the tables number them through."""
+
+NANOSECONDS_MAX = (1 << 63) / 1000
+
+
+class InstructionRow(msgspec.Struct, gc=False):
+    timestamp: Number = 0
+    duration: Number = 0
+    subgroup: str = ""
+    opcode: str = ""
+    pc: int = -1
+    evt_wait_time: Number = 0
+    subgraph: str = ""
+
+
+class DmaRow(msgspec.Struct, gc=False):
+    """Engine and queue are digits in quotes in these files; they are read as numbers."""
+
+    timestamp: Number = 0
+    duration: Number = 0
+    transfer_size: Number = 0
+    dma_engine: int = 0
+    dma_queue: int = 0
+    semaphore_id: str = NO_SEMAPHORE
+    aggregated: str = "no"
+
+
+def picoseconds(values: Iterable[Number], count: int) -> NDArray[Any]:
+    """(count,) int64 from nanoseconds. Raises ValueError for more than the axis holds (106 days)."""
+    import numpy as np
+
+    column = np.fromiter(values, np.float64, count)
+    if (np.abs(column) >= NANOSECONDS_MAX).any():
+        raise ValueError("a time of more than 106 days")
+    return np.rint(column * 1000).astype(np.int64)
+
+
+def instruction_columns(rows: list[InstructionRow]) -> Instructions:
+    """`core` is the number of the subgraph; engines that are not one of the five are left out."""
+    import numpy as np
+
+    engines = {name: index for index, name in enumerate(ENGINES)}
+    rows = [row for row in rows if row.subgroup.lower() in engines]
+    opcodes: dict[str, int] = {}
+    count = len(rows)
+    return Instructions(
+        core=np.fromiter((_subgraph(row.subgraph) for row in rows), np.uint8, count),
+        engine=np.fromiter((engines[row.subgroup.lower()] for row in rows), np.uint8, count),
+        pc=np.fromiter((row.pc for row in rows), np.int32, count),
+        opcode=np.fromiter((opcodes.setdefault(row.opcode, len(opcodes)) for row in rows), np.int64, count),
+        opcode_names=tuple(opcodes),
+        begin_ps=picoseconds((row.timestamp for row in rows), count),
+        duration_ps=picoseconds((row.duration for row in rows), count),
+        wait_ns=np.fromiter((row.evt_wait_time for row in rows), np.int64, count),
+    )
+
+
+def dma_columns(rows: list[DmaRow]) -> DmaPackets:
+    """`reported`: measured packets; rows that the profiler computed from many (`aggregated`) are not."""
+    import numpy as np
+
+    count = len(rows)
+    engine = np.fromiter((row.dma_engine for row in rows), np.int64, count)
+    return DmaPackets(
+        core=(engine // DMA_ENGINES).astype(np.uint8),
+        engine=(engine % DMA_ENGINES).astype(np.uint8),
+        queue=np.fromiter((row.dma_queue for row in rows), np.int64, count),
+        bytes=np.fromiter((row.transfer_size for row in rows), np.int64, count),
+        begin_ps=picoseconds((row.timestamp for row in rows), count),
+        duration_ps=picoseconds((row.duration for row in rows), count),
+        reported=np.fromiter((row.aggregated == "no" for row in rows), bool, count),
+    )
+
+
+def work_span(instructions: list[InstructionRow]) -> tuple[Number, Number] | None:
+    """First begin and last end, ns, of the instructions that do work."""
+    work = [row for row in instructions if row.opcode not in SETUP_OPCODES]
+    return (min(row.timestamp for row in work), max(row.timestamp + row.duration for row in work)) if work else None
+
+
+def dma_span(packets: list[DmaRow]) -> tuple[Number, Number] | None:
+    """First begin and last end, ns, of the DMA rows that signal a semaphore."""
+    work = [row for row in packets if row.semaphore_id != NO_SEMAPHORE]
+    return (min(row.timestamp for row in work), max(row.timestamp + row.duration for row in work)) if work else None
+
+
+def _subgraph(name: str) -> int:
+    digits = name.removeprefix("sg")
+    return int(digits) & 0xFF if digits.isdecimal() and len(digits) < 5 else 0
