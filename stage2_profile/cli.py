@@ -26,9 +26,8 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}
 @click.option(
     "--profile-nth-exec",
     type=click.IntRange(1, 100_000),
-    default=2,
-    show_default=True,
-    help="Profile every Nth of them; 2 leaves out the first, which is cold. Several give a median and an IQR.",
+    help="Profile every Nth of them. Several profiled ones give a median and an IQR.  [default: 2, which leaves out the "
+    "first and cold one]",
 )
 @click.option(
     "--timeout",

@@ -36,7 +36,7 @@ class Options:
 
     toolchain: Toolchain = "auto"
     num_exec: int = 2
-    profile_nth_exec: int = 2
+    profile_nth_exec: int | None = None
     timeout: float = 600.0
     capture_only: bool = False
     view_only: bool = False
@@ -58,7 +58,7 @@ def profile_directory(directory: Path, options: Options) -> int:
     cores = parse_cores(options.cores) if options.cores is not None else None
     settings = Settings(
         num_exec=options.num_exec,
-        profile_nth_exec=options.profile_nth_exec,
+        profile_nth_exec=options.profile_nth_exec or min(2, options.num_exec),
         timeout_s=options.timeout,
         enable_dge_notifs=options.enable_dge_notifs,
     )
@@ -103,7 +103,7 @@ def chosen_steps(options: Options) -> Steps:
         raise WrongCall("--capture-only, --view-only and --parse-only exclude each other")
     if options.force and asked and asked != ["capture"]:
         raise WrongCall(f"--force captures again, --{asked[0]}-only captures nothing")
-    if options.num_exec < options.profile_nth_exec:
+    if options.profile_nth_exec is not None and options.num_exec < options.profile_nth_exec:
         raise WrongCall(
             f"--num-exec {options.num_exec} is less than --profile-nth-exec {options.profile_nth_exec}, "
             "so no execution would be profiled"

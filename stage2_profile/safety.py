@@ -16,7 +16,7 @@ def check_store(directory: Path) -> None:
     Its owner could swap files between our checks and our use. Reading it (`--parse-only`) or a copy of it is fine.
     Raises `UnsafePath`.
     """
-    owner = directory.stat().st_uid
+    owner = _owner(directory)
     if owner in (os.geteuid(), 0):
         return
     if any(parent.stat().st_mode & stat.S_IWOTH for parent in directory.resolve().parents):
@@ -32,3 +32,7 @@ def check_links(bundle: Bundle) -> None:
     for path in (bundle.path, *(bundle.path / file for file in files if file)):
         if path.is_symlink():
             raise UnsafePath(f"{path} is a symbolic link; a bundle holds its own files (copy it with cp -rL)")
+
+
+def _owner(path: Path) -> int:
+    return path.stat().st_uid

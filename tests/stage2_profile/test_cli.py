@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -230,3 +232,143 @@ def test_help_loads_nothing_heavy():
         "sys.exit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_capture_and_view_can_be_two_calls(profile_neffs, make_bundle, fake_on_path):
+    make_bundle()
+    first = profile_neffs("--capture-only", "--format", "json")
+    assert first.exit_code == 0
+    assert [row["status"] for row in rows(first)] == ["captured"]
+    assert rows(first)[0]["total_time_us"] is None
+    second = profile_neffs("--view-only", "--format", "json")
+    assert [row["status"] for row in rows(second)] == ["profiled"]
+    assert rows(second)[0]["check"] == "passed"
+
+
+def test_view_only_captures_nothing(profile_neffs, make_bundle, tmp_path):
+    make_bundle()
+    result = profile_neffs("--view-only", "--format", "json")
+    assert result.exit_code == 1
+    assert "nothing captured yet" in rows(result)[0]["reason"]
+    assert not (tmp_path / "calls").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--capture-only", "--view-only"], "exclude each other"),
+        (["--parse-only", "--force"], "captures nothing"),
+        (["--num-exec", "2", "--profile-nth-exec", "3"], "no execution would be profiled"),
+        (["--cores", "x"], "expected numbers and ranges"),
+        (["--num-exec", "0"], "--num-exec"),
+        (["--timeout", "0"], "--timeout"),
+        (["--format", "xml"], "--format"),
+    ],
+)
+def test_wrong_calls(profile_neffs, make_bundle, words, says):
+    make_bundle()
+    result = profile_neffs(*words)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert result.stdout == ""
+
+
+def test_one_execution_is_the_profiled_one(profile_neffs, make_bundle):
+    bundle = make_bundle()
+    assert profile_neffs("--num-exec", "1").exit_code == 0
+    assert list(bundle.path.glob("profiles/*/profile.ntff"))
+
+
+def test_more_executions_are_another_profile(profile_neffs, make_bundle, tmp_path):
+    make_bundle()
+    profile_neffs()
+    (row,) = rows(profile_neffs("--num-exec", "8", "--format", "json"))
+    assert row["executions"] == 4
+    assert row["total_time_us"] == pytest.approx(105)  # executions 2, 4, 6 and 8
+    assert row["total_time_iqr_us"] == pytest.approx(3)
+    assert len((tmp_path / "calls").read_text()) == 2
+
+
+def test_captures_of_one_lnc_follow_those_of_the_other(profile_neffs, make_bundle, make_case, tmp_path, monkeypatch):
+    monkeypatch.setenv("NEFF_BENCH_LOCK_DIR", str(tmp_path / "locks"))
+    for size in range(3):
+        for lnc in (2, 1):
+            make_bundle(make_case(dims=(("M", size),), lnc=lnc))
+    result = profile_neffs("--cores", "0-3", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    assert len(rows(result)) == 6
+    ready = [line.split()[1] for line in result.stderr.splitlines() if line.startswith("[")]
+    assert [("lnc1" in name) for name in ready] == [True] * 3 + [False] * 3
+    assert list((tmp_path / "locks").iterdir()) == []
+
+
+def test_the_commands_of_a_row_repeat_its_profile(profile_neffs, make_bundle, store):
+    bundle = make_bundle()
+    profile_neffs()
+    script = profile_neffs("--parse-only", "--show-commands").stdout
+    done = subprocess.run(["sh", "-e", "-c", script], capture_output=True, text=True, check=True)
+    assert '"total_time": 0.000102' in done.stdout
+    again = bundle.path / "profiles" / "again"
+    assert (again / "profile_exec_2.ntff").exists()
+    assert profile_neffs("--parse-only").exit_code == 0
+
+
+def test_a_store_of_someone_else_in_a_shared_directory_is_refused(profile_neffs, make_bundle, store, monkeypatch):
+    make_bundle()
+    store.parent.chmod(0o1777)
+    monkeypatch.setattr("os.geteuid", lambda: 12345)
+    monkeypatch.setattr("stage2_profile.safety._owner", lambda path: 54321)
+    result = profile_neffs()
+    assert result.exit_code == 1
+    assert "belongs to another user" in result.stderr
+    assert profile_neffs("--parse-only").exit_code == 1  # read, without a profile
+    assert "no profile yet" in profile_neffs("--parse-only").stdout
+
+
+@pytest.mark.parametrize("file", ["file.neff", "inp-x-000.bin", "profiles"])
+def test_a_link_in_a_bundle_is_refused(profile_neffs, make_bundle, tmp_path, file):
+    bundle = make_bundle()
+    real = tmp_path / "real"
+    if file == "profiles":
+        real.mkdir()
+    else:
+        shutil.move(bundle.path / file, real)
+    (bundle.path / file).symlink_to(real)
+    result = profile_neffs("--format", "json")
+    assert result.exit_code == 1
+    assert f"{file} is a symbolic link" in rows(result)[0]["reason"]
+
+
+def test_a_record_that_names_files_elsewhere_is_not_believed(profile_neffs, make_bundle):
+    bundle = make_bundle()
+    profile_neffs()
+    (record,) = bundle.path.glob("profiles/*/run.json")
+    record.write_text(record.read_text().replace('"summary-1.json"', '"../../case.json"'))
+    assert "no profile yet" in profile_neffs("--parse-only").stdout
+
+
+def test_two_processes_profile_one_store_once(make_bundle, make_case, store, fake_on_path, tmp_path):
+    for size in range(1, 7):
+        make_bundle(make_case(dims=(("M", size),)))
+    argv = [sys.executable, "-m", "stage2_profile.cli", str(store), "--format", "json"]
+    both = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
+    answers = [json.loads(process.communicate()[0]) for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert answers[0] == answers[1]
+    assert len((tmp_path / "calls").read_text()) == 6
+
+
+def test_ctrl_c_ends_the_tools_and_still_answers(make_bundle, make_case, store, fake_on_path, faults, tmp_path):
+    faults("none", "hang")
+    for size in range(1, 4):
+        make_bundle(make_case(dims=(("M", size),)))
+    argv = [sys.executable, "-m", "stage2_profile.cli", str(store), "--format", "json", "--jobs", "1"]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while len((tmp_path / "calls").read_text() if (tmp_path / "calls").exists() else "") < 2:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert [row["status"] for row in json.loads(out)] == ["profiled", "failed", "failed"]
+    assert "interrupted" in json.loads(out)[1]["reason"]
