@@ -87,6 +87,15 @@ def to_float32(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32)
 
 
+def copy_to_float32(array: np.ndarray, out: np.ndarray) -> None:
+    """The same values written into `out`, float32 of the same shape, in one pass."""
+    dtype = array.dtype
+    if dtype == ml_dtypes.bfloat16:
+        np.left_shift(array.view(np.uint16), 16, out=out.view(np.uint32), dtype=np.uint32)
+    else:
+        out[...] = to_float32(array)
+
+
 def from_float32(values: np.ndarray, name: str) -> np.ndarray:
     """float32 values rounded once, to nearest even, to a canonical dtype.
 

@@ -85,7 +85,7 @@ def _run(program: Program, memory: Memory) -> None:
         for core in cores:
             instruction = core.waiting
             if instruction is not None:
-                memory.release(instruction)
+                memory.release(core.number, core.at)
             core.at += 1
 
 
@@ -105,7 +105,7 @@ def _run_until_meeting(program: Program, core: _Core, memory: Memory) -> None:
         except (ValueError, KeyError, IndexError, TypeError) as error:
             what = f"{instruction.op}: operands or attributes do not fit ({type(error).__name__}: {error})"
             raise ExecutionError(what, _source(program, instruction)) from error
-        memory.release(instruction)
+        memory.release(core.number, core.at)
         core.at += 1
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from simulator.dtypes import from_float32, to_float32
 from simulator.operations import alu
-from simulator.operations.memory import bits, is_gather
+from simulator.operations.addressing import bits, is_gather
 from simulator.operations.operands import Operands
 
 _PERMUTATIONS = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}

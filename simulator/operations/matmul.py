@@ -1,31 +1,44 @@
-"""Tensor Engine: products that accumulate in float32, and transposes, which move bits."""
+"""Tensor Engine: products that accumulate in float32, and transposes, which move bits.
+
+Successive products into one PSUM tile are collected and computed as one product of their stacked operands when
+something looks at the tile: the same sum of the same float32 products, in one large matrix product.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from simulator.dtypes import from_float32, to_float32
-from simulator.operations.memory import bits
+from simulator.dtypes import copy_to_float32, from_float32, to_float32
+from simulator.operations.addressing import bits
+from simulator.operations.memory import Memory
 from simulator.operations.operands import Operands
+from simulator.program import Access
+
+_STACKED_ROWS = 1024
 
 
 def nc_matmul(o: Operands) -> None:
     """dst = stationary.T @ moving, the contraction along the partitions (and the first free dimension in double_row)."""
     if o.attributes.get("is_transpose"):
         return _transpose_by_identity(o)
-    stationary, moving = o.float32("stationary"), o.float32("moving")
-    if _is_double_row(o):
-        for name, operand in (("stationary", stationary), ("moving", moving)):
-            if operand.ndim < 3 or operand.shape[1] != 2:
-                o.refuse(f"double_row needs {name} of shape [K, 2, ...], found {list(operand.shape)}")
-        stationary = stationary.reshape(stationary.shape[0] * 2, -1)
-        moving = moving.reshape(moving.shape[0] * 2, -1)
-    else:
-        stationary = stationary.reshape(stationary.shape[0], -1)
-        moving = moving.reshape(moving.shape[0], -1)
+    stationary, moving = _matrix(o, "stationary"), _matrix(o, "moving")
     if stationary.shape[0] != moving.shape[0]:
         o.refuse(f"contraction sizes differ: stationary {stationary.shape[0]}, moving {moving.shape[0]}")
-    _accumulate(o, stationary.T @ moving)
+    access = o.access("dst")
+    rows, columns = stationary.shape[1], moving.shape[1]
+    if access.shape[0] != rows or np.prod(access.shape[1:], dtype=int) != columns:
+        o.refuse(f"dst holds {list(access.shape)}, the product is {[rows, columns]}")
+    flag = o.attributes.get("accumulate")
+    written = o.memory.accumulating(access)
+    add = written if flag is None else bool(flag)
+    if access.dtype != "float32" or access.dynamic or not isinstance(add, bool):
+        return _multiply_now(o, stationary, moving, add)
+    stack = o.memory.deferred(access.buffer)
+    if not (isinstance(stack, _Stack) and add and stack.takes(access, stationary.shape[0])):
+        o.memory.storage(access.buffer)
+        stack = _Stack(o.memory, access, rows, columns, add)
+        o.memory.defer(access.buffer, stack)
+    stack.push(stationary, moving)
 
 
 def nc_transpose(o: Operands) -> None:
@@ -38,30 +51,57 @@ def nc_transpose(o: Operands) -> None:
         o.write("dst", to_float32(flat).T)
 
 
-def _is_double_row(o: Operands) -> bool:
+class _Stack:
+    """Operands of products into one tile, one below the other in float32; calling it adds their product to the tile."""
+
+    def __init__(self, memory: Memory, access: Access, rows: int, columns: int, add: bool) -> None:
+        self.memory = memory
+        self.access = access
+        self.add = add
+        self.depth = 0
+        self.stationary = memory.scratch((_STACKED_ROWS, rows))
+        self.moving = memory.scratch((_STACKED_ROWS, columns))
+
+    def takes(self, access: Access, depth: int) -> bool:
+        """Whether a product of this contraction size into this place can join."""
+        return self.depth + depth <= _STACKED_ROWS and access == self.access
+
+    def push(self, stationary: np.ndarray, moving: np.ndarray) -> None:
+        place = slice(self.depth, self.depth + stationary.shape[0])
+        copy_to_float32(stationary, self.stationary[place])
+        copy_to_float32(moving, self.moving[place])
+        self.depth += stationary.shape[0]
+
+    def __call__(self) -> None:
+        target = self.memory.view(self.access)
+        product = (self.stationary[: self.depth].T @ self.moving[: self.depth]).reshape(target.shape)
+        if self.add:
+            target += product
+        else:
+            target[...] = product
+        self.memory.reuse(self.stationary)
+        self.memory.reuse(self.moving)
+
+
+def _matrix(o: Operands, name: str) -> np.ndarray:
+    """An operand as [contraction, free], in its own dtype."""
+    operand = o.raw(name)
     mode = o.attributes.get("perf_mode") or "none"
-    if mode not in ("none", "double_row", "double_row_gen3"):
+    if mode == "none":
+        return operand.reshape(operand.shape[0], -1)
+    if mode not in ("double_row", "double_row_gen3"):
         o.refuse(f"perf_mode {mode!r} is not modelled")
-    return mode != "none"
+    if operand.ndim < 3 or operand.shape[1] != 2:
+        o.refuse(f"double_row needs {name} of shape [K, 2, ...], found {list(operand.shape)}")
+    return operand.reshape(operand.shape[0] * 2, -1)
 
 
-def _accumulate(o: Operands, product: np.ndarray) -> None:
-    """Overwrite or add to dst: as `accumulate` says, or, when absent, add where an earlier product wrote."""
+def _multiply_now(o: Operands, stationary: np.ndarray, moving: np.ndarray, add: np.ndarray | bool) -> None:
+    """Overwrite dst or add to it, for each element as `add` says."""
     access = o.access("dst")
     target = o.memory.view(access)
-    if product.size != target.size:
-        o.refuse(f"dst holds {list(access.shape)}, the product is {list(product.shape)}")
-    product = product.reshape(target.shape)
-    written = o.memory.accumulating(access)
-    flag = o.attributes.get("accumulate")
-    add = written if flag is None else bool(flag)
-    if add is False:
-        result = product
-    elif target.dtype == np.float32 and add is True:
-        target += product
-        return
-    else:
-        result = np.where(add, to_float32(target) + product, product)
+    product = (to_float32(stationary).T @ to_float32(moving)).reshape(target.shape)
+    result = np.where(add, to_float32(target) + product, product)
     bits(target)[...] = bits(from_float32(result, access.dtype))
 
 

@@ -6,260 +6,207 @@ the 16-bit pattern 0x7FFF, whose halves and repetitions are NaN in float32, bflo
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable
 
 import numpy as np
 
-from simulator.dtypes import numpy_dtype, size_bytes, to_float32
+from simulator.dtypes import SIZE_BYTES, numpy_dtype, to_float32
 from simulator.errors import ExecutionError
-from simulator.program import Access, Buffer, Instruction, Program
+from simulator.operations import addressing
+from simulator.operations.addressing import Layout, bits, is_gather
+from simulator.program import Access, Program
 
 _UNWRITTEN = 0x7FFF
-_MARKED = {1: 0x01, 2: 0x0101, 4: 0x01010101}
 UNWRITTEN_INT32 = 0x7FFF7FFF
 """What a 32-bit integer reads from memory that nothing has written."""
 
-
-def buffer_bytes(buffer: Buffer) -> int:
-    return math.prod(buffer.shape) * size_bytes(buffer.dtype)
-
-
-def _accesses(instruction: Instruction) -> Iterable[Access]:
-    pending = [*instruction.writes.values(), *instruction.reads.values()]
-    while pending:
-        access = pending.pop()
-        pending.extend(dynamic.index for dynamic in access.dynamic)
-        yield access
+_MARKED = {1: 0x01, 2: 0x0101, 4: 0x01010101}
 
 
 class Memory:
-    """Storage of every buffer, allocated when it is first touched and freed after its last access.
+    """Storage of every buffer, allocated when it is first touched; on-chip buffers are freed after their last access.
 
     Peak memory is that of the buffers alive at one time, not of all that the program ever names.
     """
 
     def __init__(self, program: Program) -> None:
         self.buffers = program.buffers
+        self.layouts = [Layout(buffer) for buffer in program.buffers]
         self._storage: dict[int, np.ndarray] = {}
         self._pool: defaultdict[int, list[np.ndarray]] = defaultdict(list)
-        self._uses = Counter(a.buffer for core in program.cores for i in core for a in _accesses(i))
+        self._scratch: defaultdict[tuple[int, ...], list[np.ndarray]] = defaultdict(list)
+        self._targets = {access.buffer for core in program.cores for i in core for access in i.writes.values()}
+        self._last_used_at = _last_uses(program)
+        self._deferred: dict[int, Callable[[], None]] = {}
         self._accumulating: dict[int, tuple[np.ndarray, set[tuple]]] = {}
         self._written = {
-            index: np.zeros(buffer_bytes(program.buffers[index]), bool)
+            index: np.zeros(self.layouts[index].bytes, bool)
             for index in program.outputs
             if program.buffers[index].kind != "input"
         }
-        self._uses.update(program.outputs)
 
     @property
     def live_bytes(self) -> int:
         """Bytes of the buffers that hold data now."""
         return sum(storage.size for storage in self._storage.values())
 
+    def fill(self, index: int, array: np.ndarray) -> None:
+        """Put an input into its buffer; the bytes are copied only when the program writes to it."""
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self._storage[index] = data.copy() if index in self._targets else data
+
     def storage(self, index: int) -> np.ndarray:
-        """The bytes of a buffer, uint8, in C order of its shape."""
+        """The bytes of a buffer, uint8, in C order of its shape. Work that was deferred on it is done first."""
+        if index in self._deferred:
+            self._deferred.pop(index)()
         found = self._storage.get(index)
         if found is None:
-            found = self._storage[index] = self._allocate(self.buffers[index])
+            found = self._storage[index] = self._allocate(index)
         return found
 
-    def fill(self, index: int, array: np.ndarray) -> None:
-        """Put an input into its buffer; the bytes are copied."""
-        self._storage[index] = np.frombuffer(bytearray(np.ascontiguousarray(array).tobytes()), np.uint8)
+    def release(self, core: int, position: int) -> None:
+        """Free the on-chip buffers that the core's instruction at this position was the last to touch."""
+        for index in self._last_used_at.get((core, position), ()):
+            storage = self._storage.pop(index, None)
+            if storage is not None:
+                self._pool[storage.size].append(storage)
+            self._accumulating.pop(index, None)
+            self._deferred.pop(index, None)
 
     def array(self, index: int) -> np.ndarray:
         """A buffer as an array of its own shape and dtype."""
         buffer = self.buffers[index]
         return self.storage(index).view(numpy_dtype(buffer.dtype)).reshape(buffer.shape)
 
-    def written(self, index: int) -> np.ndarray | None:
-        """For an output: which of its bytes were written. None for a buffer that is not watched."""
-        return self._written.get(index)
-
-    def release(self, instruction: Instruction) -> None:
-        """Count the instruction's accesses as done and free the buffers that nothing will touch again."""
-        for access in _accesses(instruction):
-            index = access.buffer
-            self._uses[index] -= 1
-            if not self._uses[index] and index in self._storage:
-                storage = self._storage.pop(index)
-                self._pool[storage.size].append(storage)
-                self._accumulating.pop(index, None)
-
     def view(self, access: Access) -> np.ndarray:
         """A strided view of the bytes that an access names. Its offset may be dynamic, but the same for every row."""
-        offset = access.offset
-        for dynamic in access.dynamic:
-            offset += dynamic.step * int(self._index_values(dynamic.index).flat[0])
-        self._check(access, offset)
-        return self._strided(self.storage(access.buffer), access, offset)
-
-    def indices(self, access: Access) -> tuple[np.ndarray, np.ndarray]:
-        """Flat element indices (int64, in the access's shape) and, in the same shape, which are inside the buffer.
-
-        A table of indices serves the rows in column-major order, as the gather of `dma_transpose` documents.
-        """
-        rank = len(access.pattern)
-        flat = np.full(access.shape, access.offset, np.int64)
-        valid = np.ones(access.shape, bool)
-        for axis, (step, size) in enumerate(access.pattern):
-            flat += (np.arange(size, dtype=np.int64) * step).reshape((-1,) + (1,) * (rank - axis - 1))
-        for dynamic in access.dynamic:
-            values = self._index_values(dynamic.index).astype(np.int64)
-            values = values.reshape(values.shape[0], -1).T.reshape(-1)
-            if values.size != 1:
-                if values.size < access.shape[0]:
-                    raise ExecutionError(f"{values.size} indices for {access.shape[0]} rows")
-                values = values[: access.shape[0]]
-            rows = values.reshape((-1,) + (1,) * (rank - 1))
-            flat += dynamic.step * rows
-            valid &= rows >= 0
-        elements = buffer_bytes(self.buffers[access.buffer]) // size_bytes(access.dtype)
-        valid &= (flat >= 0) & (flat < elements)
-        return flat, valid
+        index = access.buffer
+        offset = self._offset(access) if access.dynamic else access.offset
+        return addressing.view(access, offset, self.storage(index), self.layouts[index])
 
     def flat(self, access: Access) -> np.ndarray:
         """The whole buffer of an access as one row of elements of the access's dtype."""
         return self.storage(access.buffer).view(numpy_dtype(access.dtype))
 
+    def indices(self, access: Access) -> tuple[np.ndarray, np.ndarray]:
+        """Flat element indices and which of them are inside the buffer; see `addressing.indices`."""
+        values = [self._index_values(dynamic.index) for dynamic in access.dynamic]
+        return addressing.indices(access, values, self.layouts[access.buffer])
+
     def read(self, access: Access) -> np.ndarray:
         """The elements an access names, in its shape; a view where the address allows one. Not to be written to."""
-        if not is_gather(access):
-            return self.view(access)
-        flat, valid = self.indices(access)
-        if not valid.all():
-            raise ExecutionError(self._outside(access, int(flat[~valid].flat[0])))
-        return self.flat(access)[flat]
+        return self.flat(access)[self._inside(access)] if is_gather(access) else self.view(access)
 
     def write(self, access: Access, values: np.ndarray) -> None:
-        """Store values of the access's own dtype, in its shape."""
+        """Store values of the access's own dtype and number of elements."""
         if is_gather(access):
-            flat, valid = self.indices(access)
-            if not valid.all():
-                raise ExecutionError(self._outside(access, int(flat[~valid].flat[0])))
-            self.scatter(access, flat, values)
+            self.scatter(access, self._inside(access), values)
             return
         target = self.view(access)
-        bits(target)[...] = bits(values)
-        self.mark_written(access)
+        bits(target)[...] = bits(values).reshape(target.shape)
+        if access.buffer in self._accumulating:
+            mask, whole = self._accumulating[access.buffer]
+            whole.clear()
+            self._marks(mask, access).fill(0)
+        if access.buffer in self._written:
+            self._marks(self._written[access.buffer], access).fill(_MARKED[SIZE_BYTES[access.dtype]])
 
     def scatter(self, access: Access, flat: np.ndarray, values: np.ndarray) -> None:
         """Store values at flat element indices of the access's buffer."""
-        bits(self.flat(access))[flat] = bits(values)
+        bits(self.flat(access))[flat] = bits(values).reshape(flat.shape)
         written = self._written.get(access.buffer)
         if written is not None:
-            written.reshape(-1, size_bytes(access.dtype))[flat] = True
+            written.reshape(-1, SIZE_BYTES[access.dtype])[flat] = True
 
-    def mark_written(self, access: Access) -> None:
-        """Note a write that no matrix product made: the next product into this place overwrites it."""
-        state = self._accumulating.get(access.buffer)
-        if state is not None:
-            state[1].clear()
-            self._mask(state[0], access).fill(0)
-        written = self._written.get(access.buffer)
-        if written is not None:
-            marks = self._mask(written, access)
-            marks.fill(_MARKED[marks.dtype.itemsize])
+    def written(self, index: int) -> np.ndarray | None:
+        """For an output: which of its bytes were written. None for a buffer that is not watched."""
+        return self._written.get(index)
 
     def accumulating(self, access: Access) -> np.ndarray | bool:
-        """Which elements of a product's destination an earlier product wrote; afterwards, all of them."""
+        """Which elements of a product's destination an earlier product wrote; afterwards, all of them.
+
+        A write that is no product takes the mark away.
+        """
+        key = (access.offset, access.pattern, access.dtype)
         state = self._accumulating.get(access.buffer)
         if state is None:
-            mask = np.zeros(buffer_bytes(self.buffers[access.buffer]), bool)
-            state = self._accumulating[access.buffer] = (mask, set())
-        key = (access.offset, access.pattern, access.dtype)
-        if not access.dynamic and key in state[1]:
+            state = self._accumulating[access.buffer] = (np.zeros(self.layouts[access.buffer].bytes, bool), set())
+        elif key in state[1] and not access.dynamic:
             return True
-        mask = self._mask(state[0], access)
-        item = mask.dtype.itemsize
+        marks, marked = self._marks(state[0], access), _MARKED[SIZE_BYTES[access.dtype]]
+        before = marks == marked
+        marks.fill(marked)
         state[1].add(key)
-        if not mask.any():
-            mask.fill(_MARKED[item])
-            return False
-        before = mask == _MARKED[item]
-        mask.fill(_MARKED[item])
-        return True if before.all() else before
+        if before.all():
+            return True
+        return before if before.any() else False
 
-    def _allocate(self, buffer: Buffer) -> np.ndarray:
+    def defer(self, index: int, work: Callable[[], None]) -> None:
+        """Have `work` done when the buffer is next looked at; it is dropped when nothing ever does."""
+        self._deferred[index] = work
+
+    def deferred(self, index: int) -> Callable[[], None] | None:
+        return self._deferred.get(index)
+
+    def scratch(self, shape: tuple[int, int]) -> np.ndarray:
+        """A float32 work array, a returned one when there is one of its shape; its contents are undefined."""
+        free = self._scratch[shape]
+        return free.pop() if free else np.empty(shape, np.float32)
+
+    def reuse(self, array: np.ndarray) -> None:
+        """Give a work array back."""
+        self._scratch[array.shape].append(array)
+
+    def _allocate(self, index: int) -> np.ndarray:
+        buffer, size = self.buffers[index], self.layouts[index].bytes
         if buffer.kind == "constant":
             return np.frombuffer(bytearray(buffer.data), np.uint8)
-        size = buffer_bytes(buffer)
         if buffer.kind == "input":
             return np.zeros(size, np.uint8)
         pool = self._pool.get(size)
-        storage = pool.pop() if pool else np.empty(size + size % 2, np.uint8)[:size]
+        storage = pool.pop() if pool else np.empty(size, np.uint8)
         even = size - size % 2
         storage[:even].view(np.uint16).fill(_UNWRITTEN)
         storage[even:] = _UNWRITTEN & 0xFF
         return storage
 
-    def _mask(self, mask: np.ndarray, access: Access) -> np.ndarray:
-        """A view of a mask that has one byte for each byte of a buffer: all bytes of an element are read as one."""
-        item = size_bytes(access.dtype)
-        offset = access.offset
-        for dynamic in access.dynamic:
-            offset += dynamic.step * int(self._index_values(dynamic.index).flat[0])
-        strides = tuple(step * item for step, _ in access.pattern)
-        return np.ndarray(access.shape, f"u{item}", mask, offset * item, strides)
-
-    def _strided(self, storage: np.ndarray, access: Access, offset: int) -> np.ndarray:
-        dtype = numpy_dtype(access.dtype)
-        item = dtype.itemsize
-        strides = tuple(step * item for step, _ in access.pattern)
-        return np.ndarray(access.shape, dtype, storage, offset * item, strides)
+    def _offset(self, access: Access) -> int:
+        dynamic = sum(part.step * int(self._index_values(part.index).flat[0]) for part in access.dynamic)
+        return access.offset + dynamic
 
     def _index_values(self, index: Access) -> np.ndarray:
         values = self.read(index)
         return values if values.dtype.kind in "iu" else np.rint(to_float32(values)).astype(np.int64)
 
-    def _check(self, access: Access, offset: int) -> None:
-        buffer = self.buffers[access.buffer]
-        item = size_bytes(access.dtype)
-        pattern = access.pattern
-        if buffer.memory == "hbm":
-            low, high = _reach(pattern)
-            if offset + low < 0 or (offset + high + 1) * item > buffer_bytes(buffer):
-                raise ExecutionError(self._outside(access, offset + (low if offset + low < 0 else high)))
-            return
-        partitions = buffer.shape[0]
-        free = buffer_bytes(buffer) // partitions // item
-        step, size = pattern[0]
-        start, column = divmod(offset, free) if free else (0, 0)
-        low, high = _reach(pattern[1:])
-        if column + low < 0 or column + high >= free:
-            raise ExecutionError(
-                f"{buffer.name}: access reaches element {column + (low if column + low < 0 else high)} "
-                f"of a partition that holds {free}"
-            )
-        if size > 1 and step % free:
-            raise ExecutionError(f"{buffer.name}: partition step {step} is not a multiple of {free} elements")
-        last = start + (size - 1) * (step // free)
-        if start < 0 or not 0 <= last < partitions:
-            raise ExecutionError(f"{buffer.name}: access reaches partition {last} of {partitions}")
+    def _inside(self, access: Access) -> np.ndarray:
+        flat, valid = self.indices(access)
+        if not valid.all():
+            first = int(flat[~valid].flat[0])
+            raise ExecutionError(addressing.outside(self.layouts[access.buffer], access.dtype, first))
+        return flat
 
-    def _outside(self, access: Access, element: int) -> str:
-        buffer = self.buffers[access.buffer]
-        elements = buffer_bytes(buffer) // size_bytes(access.dtype)
-        return f"{buffer.name}: access reaches element {element} of {elements} {access.dtype}"
+    def _marks(self, mask: np.ndarray, access: Access) -> np.ndarray:
+        """A view of a mask that has one byte for each byte of a buffer: all bytes of an element are read as one."""
+        item = SIZE_BYTES[access.dtype]
+        offset = self._offset(access) if access.dynamic else access.offset
+        strides = [step * item for step, _ in access.pattern]
+        return np.ndarray(access.shape, f"u{item}", mask, offset * item, strides)
 
 
-def is_gather(access: Access) -> bool:
-    """Whether each row of the access has its own run-time address."""
-    return any(math.prod(dynamic.index.shape) != 1 for dynamic in access.dynamic)
-
-
-def bits(array: np.ndarray) -> np.ndarray:
-    """The same elements as unsigned integers: copied without a look at their values, and faster than ml_dtypes."""
-    return array.view(f"u{array.dtype.itemsize}")
-
-
-def _reach(pattern: tuple[tuple[int, int], ...]) -> tuple[int, int]:
-    low = high = 0
-    for step, size in pattern:
-        if step < 0:
-            low += step * (size - 1)
-        else:
-            high += step * (size - 1)
-    return low, high
+def _last_uses(program: Program) -> dict[tuple[int, int], list[int]]:
+    """The on-chip buffers to free after the instruction at (core, position); each belongs to one core."""
+    on_chip = [buffer.memory != "hbm" and buffer.kind == "internal" for buffer in program.buffers]
+    last: dict[int, tuple[int, int]] = {}
+    for core, instructions in enumerate(program.cores):
+        for position, instruction in enumerate(instructions):
+            place = (core, position)
+            for access in (*instruction.writes.values(), *instruction.reads.values()):
+                last[access.buffer] = place
+                for dynamic in access.dynamic:
+                    last[dynamic.index.buffer] = place
+    freed: dict[tuple[int, int], list[int]] = {}
+    for index, place in last.items():
+        if on_chip[index]:
+            freed.setdefault(place, []).append(index)
+    return freed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.operations.memory import bits
+from simulator.operations.addressing import bits
 from simulator.operations.operands import Operands
 
 _QUADRANT = 32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn
 
 import numpy as np
@@ -81,21 +82,22 @@ class Operands:
 
     def write(self, name: str, values: np.ndarray) -> None:
         """Store results: float32 is rounded once to the operand's dtype, integers are stored modulo its range."""
-        access = self.instruction.writes[name]
-        if values.size != np.prod(access.shape, dtype=np.int64):
-            self.refuse(f"{name} holds {access.shape} elements, the result has {values.shape}")
+        access = self._target(name, values)
         if values.dtype.kind in "iub":
             stored = store_integers(values, access.dtype)
         else:
             stored = from_float32(values, access.dtype)
-        self.memory.write(access, stored.reshape(access.shape))
+        self.memory.write(access, stored)
 
     def write_bits(self, name: str, values: np.ndarray) -> None:
         """Store elements of the operand's own dtype unchanged."""
+        self.memory.write(self._target(name, values), values)
+
+    def _target(self, name: str, values: np.ndarray) -> Access:
         access = self.instruction.writes[name]
-        if values.size != np.prod(access.shape, dtype=np.int64):
-            self.refuse(f"{name} holds {access.shape} elements, the source has {values.shape}")
-        self.memory.write(access, values.reshape(access.shape))
+        if values.size != math.prod([size for _, size in access.pattern]):
+            self.refuse(f"{name} holds {access.shape} elements, {values.shape} were given")
+        return access
 
 
 def column(vector: np.ndarray, like: np.ndarray) -> np.ndarray:
