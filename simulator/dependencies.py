@@ -11,14 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from simulator.dtypes import SIZE_BYTES
 from simulator.program import Access, Buffer, Instruction, Program
-
-ITEM_BYTES = {
-    "float32": 4, "bfloat16": 2, "float16": 2, "tfloat32": 4,
-    "float8_e4m3": 1, "float8_e5m2": 1, "float8_e4m3fn": 1,
-    "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
-}  # fmt: skip
-"""Bytes of one element; dtypes not named here (packed micro-scaling) count by their trailing digits, see `item_bytes`."""
 
 
 class Box(NamedTuple):
@@ -40,7 +34,7 @@ class Edge(NamedTuple):
 
 def item_bytes(dtype: str) -> int:
     """Bytes of one element of `dtype`; `..._x4` packs four one-byte elements."""
-    known = ITEM_BYTES.get(dtype)
+    known = SIZE_BYTES.get(dtype)
     if known is not None:
         return known
     if dtype.endswith("_x4"):

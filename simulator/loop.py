@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simulator.chips import Chip
 from simulator.opcodes import OPCODES
-from simulator.transfers import Transfer
+from simulator.transfers import SEMAPHORE_PACKET_NS, Transfer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ def run_loop(
     constants = (
         float(chip.dma_wait_ns), float(chip.semaphore_ns), float(chip.pe_latency_ns), float(chip.throttle_window_ns),
         float(chip.throttle_factor), float(chip.throttle_warm_utilization), float(chip.throttle_cold_utilization),
-        _MATMUL_ISSUE_NS, chip.dma_engines,
+        _MATMUL_ISSUE_NS, SEMAPHORE_PACKET_NS, chip.dma_engines,
     )  # fmt: skip
     inputs = (engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
               packet_ns, hbm_ns, first_ns, engine_start)  # fmt: skip
@@ -95,7 +95,7 @@ def _loop(
     packet_ns, hbm_ns, first_ns, engine_start, constants,
     start, duration, done, wait, blocker, run_count, run_start, run_spacing,
 ):  # fmt: skip
-    dma_wait, semaphore, pe_latency, window, slow, warm_at, cold_at, matmul_issue, width = constants
+    dma_wait, semaphore, pe_latency, window, slow, warm_at, cold_at, matmul_issue, semaphore_packet, width = constants
     engines = len(engine_start)
     cores = engines // 5
     free = [engine_start[e] for e in range(engines)]
@@ -180,8 +180,6 @@ def _loop(
                 count = per
                 if k < extra:
                     count += 1
-                if count == 0:
-                    continue
                 d = (rotation[core] + k) % width
                 r = t * width + d
                 at = begin
@@ -191,11 +189,12 @@ def _loop(
                 run_start[r] = at
                 run_spacing[r] = packet_ns[t]
                 end = at + count * packet_ns[t]
-                dma_free[core * width + d] = end
-                if end > finish:
-                    finish = end
-                if earliest < 0.0 or at < earliest:
-                    earliest = at
+                dma_free[core * width + d] = end + semaphore_packet
+                if count > 0:
+                    if end > finish:
+                        finish = end
+                    if earliest < 0.0 or at < earliest:
+                        earliest = at
             rotation[core] = (rotation[core] + extra) % width
             hbm_end = earliest
             if hbm_free > hbm_end:
@@ -210,7 +209,7 @@ def _loop(
                         end = run_start[r] + run_count[r] * run_spacing[r]
                         stretched = end + (hbm_end - finish)
                         run_spacing[r] = (stretched - run_start[r]) / run_count[r]
-                        dma_free[core * width + d] = stretched
+                        dma_free[core * width + d] = stretched + semaphore_packet
                 finish = hbm_end
             done[i] = finish + dma_wait
         elif kind[i] > 0:

@@ -40,7 +40,7 @@ class Code:
     LDWEIGHTS both are in PE cycles' time at full speed, doubled while the PE is throttled).
     pe_ns: the part of the interval that throttling doubles. transfer: index into `transfers`, or -1.
     meeting: number of the core_barrier or sendrecv that both cores enter together, or -1.
-    flops: 2 x rows x columns x moving; transpose: a PE transpose. psum_*: bytes per partition that engines move.
+    flops: 2 x rows x columns x moving; transpose: a PE transpose. sbuf_*, psum_*: bytes per partition that engines move.
     """
 
     engine: np.ndarray
@@ -53,6 +53,8 @@ class Code:
     meeting: np.ndarray
     flops: np.ndarray
     transpose: np.ndarray
+    sbuf_read: np.ndarray
+    sbuf_write: np.ndarray
     psum_read: np.ndarray
     psum_write: np.ndarray
     psum_read_sbuf_write: np.ndarray
@@ -64,8 +66,9 @@ class Code:
         return len(self.engine)
 
 
+_POINTERS = {"bias", "scale", "operand0", "imm0", "imm1", "bound0", "bound1", "relu_param"}
 _INTEGERS = {"engine", "opcode", "origin", "transfer", "meeting", "wait_start", "waits"}
-_COUNTS = {"flops", "psum_read", "psum_write", "psum_read_sbuf_write"}
+_COUNTS = {"flops", "sbuf_read", "sbuf_write", "psum_read", "psum_write", "psum_read_sbuf_write"}
 
 
 def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
@@ -133,7 +136,7 @@ class _Assembler:
 
     def _append(
         self, engine, opcode, origin, waits, interval_ns, latency_ns, pe_ns=0.0, transfer=-1, meeting=-1, flops=0,
-        transpose=False, psum_read=0, psum_write=0, psum_read_sbuf_write=0,
+        transpose=False, sbuf_read=0, sbuf_write=0, psum_read=0, psum_write=0, psum_read_sbuf_write=0,
     ) -> None:  # fmt: skip
         c = self.columns
         c["engine"].append(engine)
@@ -146,6 +149,8 @@ class _Assembler:
         c["meeting"].append(meeting)
         c["flops"].append(flops)
         c["transpose"].append(transpose)
+        c["sbuf_read"].append(sbuf_read)
+        c["sbuf_write"].append(sbuf_write)
         c["psum_read"].append(psum_read)
         c["psum_write"].append(psum_write)
         c["psum_read_sbuf_write"].append(psum_read_sbuf_write)
@@ -209,16 +214,18 @@ class _Assembler:
         psum_write = self._on_chip_bytes(instruction.writes, "psum")
         sbuf_write = self._on_chip_bytes(instruction.writes, "sbuf")
         self._emit(engine, opcode, index, self._waits(edges, engine, dma=False), interval, latency,
+                   sbuf_read=self._on_chip_bytes(instruction.reads, "sbuf"), sbuf_write=sbuf_write,
                    psum_read=psum_read, psum_write=psum_write,
                    psum_read_sbuf_write=sbuf_write if psum_read else 0)  # fmt: skip
 
     def _on_chip_bytes(self, operands: dict[str, Access], memory: str) -> int:
-        """Bytes per partition of the operands that lie in `memory`."""
+        """Bytes per partition of the operands that lie in `memory`. Per-partition scalars (bias, scale) are pointers in
+        the instruction and real profiles do not count them."""
         buffers = self.program.buffers
         return sum(
             columns(access) * item_bytes(access.dtype)
-            for access in operands.values()
-            if buffers[access.buffer].memory == memory
+            for name, access in operands.items()
+            if name not in _POINTERS and buffers[access.buffer].memory == memory
         )
 
     def _matmul(self, index: int, instruction: Instruction, edges: set[Edge]) -> None:
@@ -234,7 +241,9 @@ class _Assembler:
         wide = "float32" in (stationary.dtype, moving.dtype)
         load = {edge for edge in edges if edge.operand in ("stationary", "stationary_scale")}
         self._pe(index, rows, cols, n, load, edges - load, instruction.writes["dst"], transpose,
-                 repeats=2 if wide and not transpose else 1, passes=2 if wide else 1)  # fmt: skip
+                 repeats=2 if wide and not transpose else 1, passes=2 if wide else 1,
+                 weight_bytes=columns(stationary) * item_bytes(stationary.dtype),
+                 moving_bytes=columns(moving) * item_bytes(moving.dtype))  # fmt: skip
 
     def _pe_transpose(self, index: int, instruction: Instruction, edges: set[Edge]) -> None:
         """The data is loaded as weights and an identity moves through it."""
@@ -242,11 +251,12 @@ class _Assembler:
         rows, cols = data.pattern[0][1], columns(data)
         load = {edge for edge in edges if edge.operand == "data"}
         self._pe(index, rows, cols, rows, load, edges - load, instruction.writes["dst"], True,
-                 repeats=1, passes=2 if data.dtype == "float32" else 1)  # fmt: skip
+                 repeats=1, passes=2 if data.dtype == "float32" else 1,
+                 weight_bytes=cols * item_bytes(data.dtype), moving_bytes=rows * item_bytes(data.dtype))  # fmt: skip
 
     def _pe(
         self, index: int, rows: int, cols: int, n: int, load: set[Edge], stream: set[Edge], dst: Access,
-        transpose: bool, repeats: int, passes: int,
+        transpose: bool, repeats: int, passes: int, weight_bytes: int, moving_bytes: int,
     ) -> None:  # fmt: skip
         chip = self.chip
         load_ns = chip.load_weights_cycles * passes / chip.pe_clock_ghz
@@ -255,9 +265,11 @@ class _Assembler:
         load_waits, stream_waits = self._waits(load, TENSOR, dma=False), self._waits(stream, TENSOR, dma=False)
         for _ in range(repeats):
             # Weights load behind the running matmul, so LDWEIGHTS holds the array for no time of its own.
-            self._emit(TENSOR, OPCODES["LDWEIGHTS"], index, load_waits, 0.0, chip.load_weights_ns, pe_ns=load_ns)
+            self._emit(TENSOR, OPCODES["LDWEIGHTS"], index, load_waits, 0.0, chip.load_weights_ns, pe_ns=load_ns,
+                       sbuf_read=weight_bytes)  # fmt: skip
             self._emit(TENSOR, OPCODES["MATMUL"], index, stream_waits, stream_ns, stream_ns + chip.pe_latency_ns,
-                       pe_ns=stream_ns, flops=2 * rows * cols * n, transpose=transpose, psum_write=written)  # fmt: skip
+                       pe_ns=stream_ns, flops=2 * rows * cols * n, transpose=transpose, sbuf_read=moving_bytes,
+                       psum_write=written)  # fmt: skip
             load_waits = stream_waits = []
 
     def _final_waits(self) -> None:

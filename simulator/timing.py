@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Packets:
-    """DMA packets of one core, by start. `transfer`: index into `Code.transfers`. Times in ns."""
+    """DMA packets of one core, by start. `transfer`: index into `Code.transfers`. Times in ns.
+
+    semaphore_ns: when each DMA engine signals the end of its share, transfer by transfer, engine by engine.
+    """
 
     transfer: np.ndarray
     engine: np.ndarray
     bytes: np.ndarray
     start_ns: np.ndarray
     end_ns: np.ndarray
+    semaphore_ns: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -180,4 +184,5 @@ def _packets(code: Code, loop, transfer_first: int, chip: Chip) -> Packets:
         bytes=size[place],
         start_ns=begin[place],
         end_ns=(begin + spacing[run_of])[place],
+        semaphore_ns=start + count * spacing,
     )

@@ -12,6 +12,10 @@ TRANSFER_OPS = frozenset(("dma_copy", "dma_transpose", "dma_compute", "sendrecv"
 MAX_PACKET_BYTES = 4096
 """Largest data packet in the trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1."""
 
+SEMAPHORE_PACKET_BYTES = 4
+SEMAPHORE_PACKET_NS = 7.0
+"""Each DMA engine ends its share of a DMA with a 4-byte packet of 7 ns that bumps the semaphore (trn2 and inf2 traces)."""
+
 QUEUE_NAMES = {
     1: "qScalarDynamicHW",
     2: "qGpSimdDynamic",
