@@ -62,7 +62,7 @@ def _install_simulator() -> None:
         sys.modules[f"nki_cpu_simulator.nki.{name}"] = sys.modules[f"nki.{name}"]
     sys.modules["nki_cpu_simulator.nki"] = nki
     sys.modules["nki_cpu_simulator.nki.language.dtypes"] = sys.modules["nki.dtype"]
-    nki.language.dtypes = nki.dtype  # type: ignore[attr-defined]
+    nki.language.dtypes = nki.dtype
 
 
 def _numpy_dtype(dtype: Any) -> np.dtype:
@@ -104,7 +104,10 @@ def _install_dtypes() -> None:
 
 def _install_absent() -> None:
     for name in _ABSENT:
-        sys.modules.setdefault(name, _Absent(name))
+        made = sys.modules.setdefault(name, _Absent(name))
+        parent, _, last = name.rpartition(".")
+        if parent in _ABSENT:
+            setattr(sys.modules[parent], last, made)
 
 
 _install_simulator()

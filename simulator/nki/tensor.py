@@ -47,7 +47,7 @@ class NkiTensor:
         self.strides = strides
         self.dtype = dtype
         self.dynamic = dynamic
-        self._access: Access | None = None
+        self._access: Access | bool | None = None  # True: an explicit pattern whose bounds are not checked yet
 
     @property
     def buffer(self) -> Any:
@@ -162,7 +162,10 @@ class NkiTensor:
         elif not new_shape:
             new_shape.append(1)
             new_strides.append(1)
-        return NkiTensor(self.storage, offset, tuple(new_shape), tuple(new_strides), self.dtype, dynamic)
+        made = NkiTensor(self.storage, offset, tuple(new_shape), tuple(new_strides), self.dtype, dynamic)
+        if self._access is True:
+            made._access = True
+        return made
 
     def _full_key(self, key: tuple) -> tuple:
         missing = len(self.shape) - len(key)
@@ -177,7 +180,10 @@ class NkiTensor:
 
     def _view(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> NkiTensor:
         at = self.offset if offset is None else offset
-        return NkiTensor(self.storage, at, tuple(shape), tuple(strides), self.dtype, self.dynamic)
+        made = NkiTensor(self.storage, at, tuple(shape), tuple(strides), self.dtype, self.dynamic)
+        if self._access is True:
+            made._access = True
+        return made
 
     def is_contiguous(self) -> bool:
         """Whether the view covers its storage in row-major order; on chip, within each partition."""
@@ -337,7 +343,6 @@ class NkiTensor:
             start += offset
         strides, shape = zip(*pattern)
         storage = self.storage
-        free = storage.free if want == storage.itemsize else storage.free * storage.itemsize // want
         dynamic = self.dynamic
         if scalar_offset is not None or vector_offset is not None:
             if scalar_offset is not None and vector_offset is not None:
@@ -350,10 +355,17 @@ class NkiTensor:
                 start += scalar_offset * step
             else:
                 dynamic = (*dynamic, Dynamic(step, index_access(scalar_offset)))
-        self._check_bounds(start, shape, strides, free)
-        return NkiTensor(storage, start, shape, strides, kind, dynamic)
+        made = NkiTensor(storage, start, shape, strides, kind, dynamic)
+        made._access = True
+        return made
 
-    def _check_bounds(self, start: int, shape: tuple[int, ...], strides: tuple[int, ...], free: int) -> None:
+    def check_bounds(self) -> None:
+        """Raise unless every element of the view lies in its storage, and in its own partition on chip.
+
+        An explicit pattern is checked when an instruction takes it: kernels make patterns that they do not use.
+        """
+        start, shape, strides = self.offset, self.shape, self.strides
+        free = self.storage.free * self.storage.itemsize // SIZE_BYTES[self.dtype]
         if start < 0 or min(shape) < 1:
             raise invalid(f"pattern {list(zip(strides, shape))} at {start} is empty or starts before {self!r}")
         if self.storage.memory == "hbm":
@@ -404,7 +416,9 @@ class NkiTensor:
 def access(tensor: NkiTensor) -> Access:
     """The operand that an instruction records for a tensor."""
     made = tensor._access
-    if made is None:
+    if type(made) is not Access:
+        if made is True:
+            tensor.check_bounds()
         pattern = tuple(zip(tensor.strides, tensor.shape))
         made = Access(tensor.storage.index, tensor.offset, pattern, tensor.dtype, tensor.dynamic)
         tensor._access = made

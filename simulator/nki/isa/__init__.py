@@ -37,7 +37,7 @@ from simulator.nki.isa.reduce import (
     tensor_scalar_reduce,
     tensor_tensor_scan,
 )
-from simulator.nki.isa.scalar_engine import activation, activation_reduce
+from simulator.nki.isa.activate import activation, activation_reduce
 from simulator.nki.isa.select import (
     affine_select,
     iota,
@@ -58,5 +58,5 @@ from simulator.nki.isa.sync import (
     register_store,
     sendrecv,
 )
-from simulator.nki.isa.tensor_engine import nc_matmul, nc_transpose
+from simulator.nki.isa.matmul import nc_matmul, nc_transpose
 from simulator.nki.tensor import NkiTensor, VirtualRegister

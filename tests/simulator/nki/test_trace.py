@@ -126,7 +126,7 @@ def lonely(x):
         ("nisa.tensor_copy(dst=x, src=x)", NkiValidationError, "HBM"),
         ("nl.while_loop(1, print)", NotModelledError, "while_loop"),
         ("nisa.dma_copy(dst=x[0:64, :], src=x)", NkiValidationError, "elements"),
-        ("x.ap([[16, 128], [1, 17]])", NkiValidationError, "reaches element"),
+        ("nisa.dma_copy(x, x.ap([[16, 128], [1, 17]])[:, 1:17])", NkiValidationError, "reaches element"),
     ],
 )
 def test_a_broken_rule_names_the_line_of_the_kernel(tmp_path, body, error, text):
