@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from simulator.chips import chip_for
 from simulator.errors import CompileError, SimulatorError
@@ -33,7 +34,7 @@ def _trace_kernel(path: str, target: str, lnc: int) -> Program:
     from simulator.nki.spec import read_spec
     from simulator.nki.trace import trace_kernel
 
-    return trace_kernel(read_spec(path), target, lnc)
+    return trace_kernel(read_spec(Path(path)), target, lnc)
 
 
 def _lower(path: str, target: str, lnc: int) -> Program:
