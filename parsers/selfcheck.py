@@ -54,7 +54,9 @@ def check(summary: Summary, metadata: Metadata) -> tuple[Check, ...]:
         *_utilisation(summary, metadata, total_s),
     ]
     return tuple(
-        Check(name, stated, computed) for name, computed in checks if (stated := getattr(summary, name)) is not None
+        Check(name, stated, min(candidates, key=lambda computed: abs(computed - stated)))
+        for name, candidates in checks
+        if (stated := getattr(summary, name)) is not None
     )
 
 
