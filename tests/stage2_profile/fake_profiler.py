@@ -1,7 +1,7 @@
 """A stand-in for neuron-profile, driven by the real code of stage 2 as a program of its own.
 
 The "NEFF" is JSON: {"outputs": {name: hex bytes}, "total_time": seconds}. FAKE_PLAN in the environment is a JSON list of
-faults, one for each call of `capture` (the last one stays); FAKE_STATE is the file that counts the calls.
+faults, one for each call of `capture` (the last one stays, or with FAKE_CYCLE it starts again); FAKE_STATE is the file that counts the calls.
 """
 
 import fcntl
@@ -30,7 +30,7 @@ def next_fault() -> str:
         state.seek(0)
         count = len(state.read())
         state.write("x")
-    return plan[min(count, len(plan) - 1)]
+    return plan[count % len(plan) if os.environ.get("FAKE_CYCLE") else min(count, len(plan) - 1)]
 
 
 def option(argv: list[str], name: str, default: str | None = None) -> str | None:
