@@ -3,7 +3,8 @@
 Read after write, write after read and write after write, found by regions of buffers: every access is reduced to a
 rectangle (partition rows x bytes in the partition on chip, rows x bytes of the last dimension in HBM), and each buffer
 keeps its live accesses in a grid of cells, so that the cost of an access does not grow with the length of the program.
-A strided view counts as the rectangle around it.
+A strided view counts as the rectangle around it. Buffers that the kernel placed at addresses are views of one memory, so
+that reuse of an address is a dependency too.
 """
 
 from __future__ import annotations
@@ -130,6 +131,15 @@ class _Grid:
             self.cells[key] = kept
 
 
+def _place(access: Access, buffers: Sequence[Buffer]) -> tuple[int, Box]:
+    """The storage that a view touches (a buffer's index, or -1 for SBUF and -2 for PSUM addressed by the kernel) and where."""
+    buffer = buffers[access.buffer]
+    box = box_of(access, buffer)
+    if buffer.address is None or buffer.memory == "hbm":
+        return access.buffer, box
+    return -1 if buffer.memory == "sbuf" else -2, Box(box.r0, box.r1, box.c0 + buffer.address, box.c1 + buffer.address)
+
+
 def find_edges(program: Program, instructions: Sequence[Instruction]) -> list[set[Edge]]:
     """For each instruction of one core's list: what it waits for, as indices into the same list."""
     buffers = program.buffers
@@ -138,17 +148,14 @@ def find_edges(program: Program, instructions: Sequence[Instruction]) -> list[se
     written: set[int] = set()
     for instruction in instructions:
         row: list[tuple[bool, int, Box, str]] = []
-        for name, access in instruction.reads.items():
-            row.append((False, access.buffer, box_of(access, buffers[access.buffer]), name))
-            for dynamic in access.dynamic:
-                index = dynamic.index
-                row.append((False, index.buffer, box_of(index, buffers[index.buffer]), name))
-        for name, access in instruction.writes.items():
-            row.append((True, access.buffer, box_of(access, buffers[access.buffer]), name))
-            for dynamic in access.dynamic:
-                index = dynamic.index
-                row.append((False, index.buffer, box_of(index, buffers[index.buffer]), name))
-            written.add(access.buffer)
+        for write, operands in ((False, instruction.reads), (True, instruction.writes)):
+            for name, access in operands.items():
+                storage, box = _place(access, buffers)
+                row.append((write, storage, box, name))
+                if write:
+                    written.add(storage)
+                for dynamic in access.dynamic:
+                    row.append((False, *_place(dynamic.index, buffers), name))
         if instruction.op == "core_barrier":
             # What the barrier guards is settled before it and used after it.
             row += [(True, buffer, box, name) for write, buffer, box, name in row if not write]

@@ -66,6 +66,8 @@ class Code:
         return len(self.engine)
 
 
+_UNCOUNTED = {"tensor_tensor", "memset"}
+"""Real profiles count no on-chip bytes for these (sbuf_read_bytes and sbuf_write_bytes of nki-library's mlp on trn2)."""
 _POINTERS = {"bias", "scale", "operand0", "imm0", "imm1", "bound0", "bound1", "relu_param"}
 _INTEGERS = {"engine", "opcode", "origin", "transfer", "meeting", "wait_start", "waits"}
 _COUNTS = {"flops", "sbuf_read", "sbuf_write", "psum_read", "psum_write", "psum_read_sbuf_write"}
@@ -210,13 +212,15 @@ class _Assembler:
                 self._append(SCALAR, OPCODES["ACT_TABLE_LOAD"], index, [], load, load)
                 self.table = table
         opcode, interval, latency = engine_cost(instruction, self.program, self.chip)
-        psum_read = self._on_chip_bytes(instruction.reads, "psum")
-        psum_write = self._on_chip_bytes(instruction.writes, "psum")
-        sbuf_write = self._on_chip_bytes(instruction.writes, "sbuf")
+        moved = {
+            (memory, side): 0 if instruction.op in _UNCOUNTED else self._on_chip_bytes(operands, memory)
+            for memory in ("sbuf", "psum")
+            for side, operands in (("read", instruction.reads), ("write", instruction.writes))
+        }
         self._emit(engine, opcode, index, self._waits(edges, engine, dma=False), interval, latency,
-                   sbuf_read=self._on_chip_bytes(instruction.reads, "sbuf"), sbuf_write=sbuf_write,
-                   psum_read=psum_read, psum_write=psum_write,
-                   psum_read_sbuf_write=sbuf_write if psum_read else 0)  # fmt: skip
+                   sbuf_read=moved["sbuf", "read"], sbuf_write=moved["sbuf", "write"],
+                   psum_read=moved["psum", "read"], psum_write=moved["psum", "write"],
+                   psum_read_sbuf_write=moved["sbuf", "write"] if moved["psum", "read"] else 0)  # fmt: skip
 
     def _on_chip_bytes(self, operands: dict[str, Access], memory: str) -> int:
         """Bytes per partition of the operands that lie in `memory`. Per-partition scalars (bias, scale) are pointers in
