@@ -19,6 +19,7 @@ from simulator.nki.isa.enums import GENERATIONS
 from simulator.nki.jit import body
 from simulator.nki.language.creation import allocate, whole
 from simulator.nki.language.regions import MemoryRegion
+from simulator.nki.memory import check_capacity
 from simulator.nki.recorder import Recorder, Storage, recording
 from simulator.nki.spec import InputSpec, KernelSpec, lookup, resolve_arguments
 from simulator.nki.tensor import NkiTensor
@@ -53,7 +54,10 @@ def record(
     target: str,
     lnc: int,
 ) -> Program:
-    """Run `function` for each core with `inputs` and `arguments` as keywords and return what it recorded."""
+    """Run `function` for each core with `inputs` and `arguments` as keywords and return what it recorded.
+
+    Raises KernelError for a kernel that fails, CapacityError when its tensors do not fit into SBUF or PSUM.
+    """
     if target not in GENERATIONS:
         raise SpecError(f"unknown target {target!r}; known: {', '.join(GENERATIONS)}")
     if lnc not in (1, 2) or (lnc == 2 and target not in ("trn2", "trn3")):
@@ -71,7 +75,9 @@ def record(
                 raise _kernel_error(error, function) from error
         _check_cores(now)
         outputs = _outputs(results, output_names)
-        return _program(now, name, [tensor.storage for tensor in made.values()], outputs)
+        program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
+    check_capacity(program)
+    return program
 
 
 def _load(entry: str) -> Any:

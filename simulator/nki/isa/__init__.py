@@ -3,6 +3,7 @@
 # ruff: noqa: F401 - the module is the namespace that kernels import
 
 from simulator.nki.errors import NkiValidationError
+from simulator.nki.isa.activate import activation, activation_reduce
 from simulator.nki.isa.dma import dma_compute, dma_copy, dma_transpose
 from simulator.nki.isa.elementwise import memset, tensor_copy, tensor_scalar, tensor_tensor
 from simulator.nki.isa.enums import (
@@ -22,6 +23,7 @@ from simulator.nki.isa.enums import (
     vector_engine,
 )
 from simulator.nki.isa.gather import local_gather, nc_n_gather, nc_stream_shuffle
+from simulator.nki.isa.matmul import nc_matmul, nc_transpose
 from simulator.nki.isa.mx import nc_matmul_mx, quantize_mx
 from simulator.nki.isa.random import dropout, rand2, rand_get_state, rand_set_state, rng, set_rng_seed
 from simulator.nki.isa.reduce import (
@@ -37,7 +39,6 @@ from simulator.nki.isa.reduce import (
     tensor_scalar_reduce,
     tensor_tensor_scan,
 )
-from simulator.nki.isa.activate import activation, activation_reduce
 from simulator.nki.isa.select import (
     affine_select,
     iota,
@@ -58,5 +59,4 @@ from simulator.nki.isa.sync import (
     register_store,
     sendrecv,
 )
-from simulator.nki.isa.matmul import nc_matmul, nc_transpose
 from simulator.nki.tensor import NkiTensor, VirtualRegister

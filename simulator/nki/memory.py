@@ -1,0 +1,146 @@
+"""SBUF and PSUM over time: how much of each partition the live tensors of a program need, and whether it fits.
+
+A tensor lives from the first to the last instruction, in program order, that touches it. Tensors that the kernel
+placed itself count once for each byte that any of them occupies; the others are added up, as if packed without gaps.
+No allocator needs less, so a program above the capacity cannot run as it is written.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import prod
+
+from simulator.dtypes import SIZE_BYTES
+from simulator.nki.errors import CapacityError
+from simulator.nki.language.regions import PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
+from simulator.program import Access, Buffer, Instruction, Memory, Program
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The largest use of one memory of one physical core, in bytes of a partition.
+
+    `instruction`: index, in the core's list, of the instruction at which it was reached; None when nothing is used.
+    `buffer`: index of the tensor that was added last. `source`: the line that allocated it.
+    """
+
+    core: int
+    memory: Memory
+    used_bytes: int
+    capacity_bytes: int
+    instruction: int | None
+    buffer: int | None
+    source: str
+
+
+def memory_peak(program: Program) -> tuple[Peak, ...]:
+    """The peaks of SBUF and PSUM, for each core in order."""
+    peaks = []
+    for number, core in enumerate(program.cores):
+        lives = _lives(program, core)
+        for memory in ("sbuf", "psum"):
+            peaks.append(_peak(program, number, memory, lives))
+    return tuple(peaks)
+
+
+def check_capacity(program: Program) -> tuple[Peak, ...]:
+    """`memory_peak`; raises CapacityError naming the allocation with which a memory overflows."""
+    peaks = memory_peak(program)
+    for peak in peaks:
+        if peak.used_bytes > peak.capacity_bytes and peak.buffer is not None:
+            buffer = program.buffers[peak.buffer]
+            raise CapacityError(
+                f"{peak.memory.upper()} of core {peak.core} is full: tensor {buffer.name!r} {list(buffer.shape)}"
+                f" {buffer.dtype} raises the live tensors to {peak.used_bytes} bytes of each partition; it has"
+                f" {peak.capacity_bytes}",
+                peak.source or None,
+            )
+    return peaks
+
+
+def capacity_bytes(target: str, memory: Memory) -> int:
+    """Bytes of one partition."""
+    return PSUM_BANKS * PSUM_BANK_BYTES if memory == "psum" else SBUF_PARTITION_BYTES[target]
+
+
+def _lives(program: Program, core: Iterable[Instruction]) -> dict[int, list[int]]:
+    """For each on-chip buffer that the core touches: its first and last instruction."""
+    on_chip = [buffer.memory != "hbm" for buffer in program.buffers]
+    lives: dict[int, list[int]] = {}
+    for at, instruction in enumerate(core):
+        for operands in (instruction.writes, instruction.reads):
+            for operand in operands.values():
+                index = operand.buffer
+                if on_chip[index]:
+                    if index in lives:
+                        lives[index][1] = at
+                    else:
+                        lives[index] = [at, at]
+                if operand.dynamic:
+                    for part in operand.dynamic:
+                        _touch(lives, part.index, at)
+    return lives
+
+
+def _touch(lives: dict[int, list[int]], operand: Access, at: int) -> None:
+    lives.setdefault(operand.buffer, [at, at])[1] = at
+
+
+def bytes_of_partition(buffer: Buffer) -> int:
+    """Bytes that an on-chip buffer takes in each partition."""
+    return prod(buffer.shape[1:]) * SIZE_BYTES[buffer.dtype]
+
+
+def _peak(program: Program, core: int, memory: Memory, lives: dict[int, list[int]]) -> Peak:
+    """Sweep the lives in order of their first instruction. At an overflow, stop at the first one."""
+    capacity = capacity_bytes(program.target, memory)
+    ends: list[tuple[int, int]] = []
+    packed = placed = best = 0
+    placed_now: Counter[tuple[int, int]] = Counter()
+    place: tuple[int, int] | None = None
+    for index, (first, last) in lives.items():
+        buffer = program.buffers[index]
+        if buffer.memory != memory:
+            continue
+        while ends and ends[0][0] < first:
+            gone = program.buffers[heappop(ends)[1]]
+            if gone.address is None:
+                packed -= bytes_of_partition(gone)
+            else:
+                span = _span(gone)
+                placed_now[span] -= 1
+                if not placed_now[span]:
+                    del placed_now[span]
+                    placed = _union(placed_now)
+        heappush(ends, (last, index))
+        if buffer.address is None:
+            packed += bytes_of_partition(buffer)
+        else:
+            placed_now[_span(buffer)] += 1
+            placed = _union(placed_now) if placed_now[_span(buffer)] == 1 else placed
+        if packed + placed > best:
+            best, place = packed + placed, (first, index)
+            if best > capacity:
+                break
+    if place is None:
+        return Peak(core, memory, 0, capacity, None, None, "")
+    source = program.sources[program.buffers[place[1]].source]
+    return Peak(core, memory, best, capacity, place[0], place[1], source)
+
+
+def _span(buffer: Buffer) -> tuple[int, int]:
+    start = buffer.address or 0
+    return start, start + bytes_of_partition(buffer)
+
+
+def _union(spans: Iterable[tuple[int, int]]) -> int:
+    """Bytes that any of the spans covers."""
+    total = reached = 0
+    for start, stop in sorted(spans):
+        if stop > reached:
+            total += stop - max(start, reached)
+            reached = stop
+    return total

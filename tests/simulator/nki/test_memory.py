@@ -1,0 +1,57 @@
+"""SBUF and PSUM over time."""
+
+import pytest
+
+from simulator.nki import isa as nisa
+from simulator.nki import language as nl
+from simulator.nki.errors import CapacityError
+from simulator.nki.memory import memory_peak
+from simulator.nki.spec import InputSpec
+from simulator.nki.trace import record
+
+
+def trace(kernel):
+    return record(kernel, "kernel", [InputSpec("x", (128, 16384), "float32")], {}, (), "trn2", 1)
+
+
+def tiles(count, address=None):
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        held = []
+        for at in range(count):
+            place = None if address is None else address(at)
+            tile = nl.ndarray((128, 16384), nl.float32, address=place)
+            nisa.dma_copy(tile, x)
+            held.append(tile)
+        for tile in held:
+            nisa.dma_copy(out, tile)
+        return out
+
+    return kernel
+
+
+def test_tensors_that_live_together_add_up():
+    sbuf, psum = memory_peak(trace(tiles(3)))
+    assert (sbuf.used_bytes, sbuf.capacity_bytes, sbuf.instruction) == (3 * 65536, 224 * 1024, 2)
+    assert (psum.used_bytes, psum.instruction) == (0, None)
+
+
+def test_tensors_that_follow_each_other_do_not():
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        for _ in range(9):
+            tile = nl.ndarray((128, 16384), nl.float32)
+            nisa.dma_copy(tile, x)
+            nisa.dma_copy(out, tile)
+        return out
+
+    assert memory_peak(trace(kernel))[0].used_bytes == 65536
+
+
+def test_places_that_the_kernel_chose_count_once():
+    assert memory_peak(trace(tiles(4, lambda at: (0, at % 2 * 65536))))[0].used_bytes == 2 * 65536
+
+
+def test_the_allocation_that_overflows_is_named():
+    with pytest.raises(CapacityError, match=r"test_memory\.py:23: SBUF of core 0 is full: .*262144 .*229376"):
+        trace(tiles(5))
