@@ -147,7 +147,6 @@ def _source(program: Program, instruction: Instruction) -> str | None:
 
 def _check_outputs(program: Program, inputs: Mapping[str, np.ndarray], memory: Memory) -> list[str]:
     notes = []
-    nan_given = any(_has_nan(array) for array in inputs.values())
     for index in program.outputs:
         buffer = program.buffers[index]
         written = memory.written(index)
@@ -158,9 +157,8 @@ def _check_outputs(program: Program, inputs: Mapping[str, np.ndarray], memory: M
         if written is not None and not written.all():
             count = written.size - int(np.count_nonzero(written))
             notes.append(f"output {buffer.name!r}: {count} of {written.size} bytes are never written")
-            continue
         suspect = _suspects(memory.array(index), buffer.dtype)
-        if suspect and not nan_given:
+        if suspect and not any(_has_nan(array) for array in inputs.values()):
             notes.append(
                 f"output {buffer.name!r}: {suspect} of {memory.array(index).size} elements are "
                 + ("NaN, although no input is: " if buffer.dtype not in INTEGERS else "the mark of unwritten memory: ")

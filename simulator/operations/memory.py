@@ -1,7 +1,8 @@
 """The memories of a program at run time: one array of bytes for each buffer, and strided views of them.
 
-Memory that nothing has written reads as NaN in every float type, whatever type a view asks for: it is filled with
-the 16-bit pattern 0x7FFF, whose halves and repetitions are NaN in float32, bfloat16, float16 and each float8.
+Inputs that are not given and results start as zeros, as the runtime allocates them. Any other memory that nothing has
+written reads as NaN in every float type, whatever type a view asks for: it is filled with the 16-bit pattern 0x7FFF,
+whose halves and repetitions are NaN in float32, bfloat16, float16 and each float8.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ class Memory:
         buffer, size = self.buffers[index], self.layouts[index].bytes
         if buffer.kind == "constant":
             return np.frombuffer(bytearray(buffer.data), np.uint8)
-        if buffer.kind == "input":
+        if buffer.kind in ("input", "output"):
             return np.zeros(size, np.uint8)
         pool = self._pool.get(size)
         storage = pool.pop() if pool else np.empty(size, np.uint8)
