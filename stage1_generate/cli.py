@@ -99,7 +99,9 @@ def generate(
         from stage1_generate.toolchain import choose
 
         chosen = choose(toolchain, nkilib)
-        work = _jobs(cases, chosen, memory, disable_dge, verbose)
+        if disable_dge:
+            cases = _without_dge(cases, chosen)
+        work = _jobs(cases, chosen, memory, verbose)
         store = Store(out)
         waiting = [job for job in work if force or not _is_up_to_date(store, job)]
         if dry_run:
@@ -132,9 +134,17 @@ def _select(shapes: Path, overrides: dict[str, object], only: tuple[str, ...], s
     return selected
 
 
-def _jobs(
-    cases: list[Case], toolchain: Toolchain, memory_gib: float | None, disable_dge: bool, verbose: bool
-) -> list[Job]:
+def _without_dge(cases: list[Case], toolchain: Toolchain) -> list[Case]:
+    """A flag changes the NEFF, so it belongs to the case."""
+    from dataclasses import replace
+
+    if toolchain.name == "sim":
+        click.echo("notice: --disable-dge has no meaning for the simulated toolchain and is ignored", err=True)
+        return cases
+    return [replace(case, flags=(*case.flags, "--disable-dge")) for case in cases]
+
+
+def _jobs(cases: list[Case], toolchain: Toolchain, memory_gib: float | None, verbose: bool) -> list[Job]:
     import os
 
     from stage1_generate.job import Job, Options
@@ -143,7 +153,7 @@ def _jobs(
     limit = int(memory_gib * 2**30) if memory_gib else None
     if limit is None and toolchain.name == "sim":
         limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
-    options = Options(limit, disable_dge, verbose)
+    options = Options(limit, verbose)
     keys = Keys(toolchain)
     nkilib = str(toolchain.nkilib) if toolchain.nkilib else None
     return [Job(case, keys.key(case), toolchain.name, nkilib, options) for case in cases]

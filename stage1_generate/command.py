@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -63,7 +64,7 @@ def reason(returncode: int, output: str) -> str:
         return "ran out of memory (see compile.log)"
     errors = [line for line in lines if line.lower().startswith("error:")]
     if returncode >= 0 and (errors or lines):
-        return _short((errors or lines)[-1].removeprefix("error: "))
+        return _short(re.sub(r"(?i)^error:\s*", "", (errors or lines)[-1]))
     return died(returncode)
 
 

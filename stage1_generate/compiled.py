@@ -26,7 +26,6 @@ class Request:
     target: str
     lnc: int
     flags: tuple[str, ...]
-    disable_dge: bool = False
     verbose: bool = False
 
 

@@ -12,12 +12,11 @@ from neffs.case import Case
 class Options:
     """How to compile, where it is not part of the case.
 
-    `memory_bytes`: limit of a worker's address space, None for no limit. `disable_dge`: no descriptor generation on the
-    device. `verbose`: the compiler's own log level is raised.
+    `memory_bytes`: limit of a worker's address space, None for no limit. `verbose`: the compiler's own log level is raised
+    and its intermediate files are kept.
     """
 
     memory_bytes: int | None = None
-    disable_dge: bool = False
     verbose: bool = False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -43,6 +44,7 @@ class Keys:
             depends["simulator"] = _tree(ROOT / "simulator")
         else:
             depends |= {name: self._version(name) for name in _SDK}
+            depends["NEURON_CC_FLAGS"] = os.environ.get("NEURON_CC_FLAGS", "")  # neuronx-cc reads it by itself
         return depends
 
     def _kernel(self, implementation: Implementation) -> str:
@@ -51,7 +53,8 @@ class Keys:
         if implementation.route == "nki":
             return _files(*sorted(kernels.FOLDER.glob("*_nki.py")))
         if implementation.route == "xla":
-            return _files(*sorted(kernels.FOLDER.glob("*_xla.py")), _HERE / "xla.py")
+            sources = [path for kind in ("xla", "torch") for path in sorted(kernels.FOLDER.glob(f"*_{kind}.py"))]
+            return _files(*sources, _HERE / "xla.py")
         return self._version("neuronx-cc")
 
     def _version(self, distribution: str) -> str:

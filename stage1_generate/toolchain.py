@@ -23,7 +23,8 @@ Name = Literal["sim", "neuron"]
 class Toolchain:
     """What a build may use. `nkilib`: the folder that holds `nkilib_src`, None when there is none.
 
-    `has_nki`, `has_neuronx_cc`, `has_neuronxcc`: the SDK's NKI compiler, its command and its Python package.
+    `has_nki`, `has_neuronx_cc`, `has_neuronxcc`, `has_torch_neuronx`: the SDK's NKI compiler, its command, its Python
+    package and its torch package.
     """
 
     name: Name
@@ -31,6 +32,7 @@ class Toolchain:
     has_nki: bool
     has_neuronx_cc: bool
     has_neuronxcc: bool
+    has_torch_neuronx: bool
     has_jax: bool
 
     def lacks(self, needs: tuple[str, ...]) -> str | None:
@@ -39,8 +41,10 @@ class Toolchain:
             return "needs the AWS Neuron SDK (closed kernel of neuronx-cc), which the simulated toolchain does not have"
         if "nkilib" in needs and self.nkilib is None:
             return "needs nki-library: give --nkilib PATH or set NKILIB_PATH to a checkout of aws-neuron/nki-library"
-        if "jax" in needs and not self.has_jax:
+        if "jax" in needs and not self.has_jax and not (self.name == "neuron" and self.has_torch_neuronx):
             return "needs jax to trace the kernel: pip install 'neff-bench[xla]'"
+        if self.name == "neuron" and "jax" in needs and not (self.has_neuronx_cc or self.has_torch_neuronx):
+            return "needs the command neuronx-cc of the AWS Neuron SDK"
         return None
 
 
@@ -60,6 +64,7 @@ def choose(wanted: Literal["auto", "sim", "neuron"], nkilib: Path | None) -> Too
         has_nki=has_nki,
         has_neuronx_cc=has_command,
         has_neuronxcc=module_folder("neuronxcc", "nki") is not None,
+        has_torch_neuronx=module_folder("torch_neuronx", "xla_impl") is not None,
         has_jax=find_spec("jax") is not None,
     )
 

@@ -61,7 +61,6 @@ def build(job: Job) -> Manifest:
             target=case.target,
             lnc=case.lnc,
             flags=case.flags,
-            disable_dge=job.options.disable_dge,
             verbose=job.options.verbose,
         ),
     )

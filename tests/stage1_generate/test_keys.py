@@ -7,7 +7,7 @@ from stage1_generate.keys import Keys
 from stage1_generate.toolchain import Toolchain
 
 MLP = Case("mlp", "nkilib", (("b", 1), ("s", 128), ("h", 1024), ("i", 512)), "bfloat16", "trn2", 2)
-TOOLCHAIN = Toolchain("sim", None, False, False, False, True)
+TOOLCHAIN = Toolchain("sim", None, False, False, False, False, True)
 
 
 def nkilib(folder, line):

@@ -84,7 +84,11 @@ def test_flags_are_words(shapes):
         ("cases:\n- {kernel: matmul, implementation: nki,\n   M: 1, M: 2, K: 1, N: 1}", 3, "'M' twice"),
         ("cases:\n- {kernel: matmul, implementation: nki, M: 1, K: 1}", 2, "N: found nothing"),
         ("cases:\n- {kernel: matmul, M: 1, K: 1, N: 1}", 2, "implementation: found nothing, allowed: nki, xla"),
-        ("cases:\n- {kernel: matmul, implementation: nkilib, M: 1, K: 1, N: 1}", 2, "allowed for this kernel: nki, xla"),
+        (
+            "cases:\n- {kernel: matmul, implementation: nkilib, M: 1, K: 1, N: 1}",
+            2,
+            "allowed for this kernel: nki, xla",
+        ),
         ("defaults: {lnc: 2}\ncases:\n- {kernel: matmul, implementation: nki,\n   M: 0, K: 1, N: 1}", 4, "M: found 0"),
         ("cases:\n- {kernel: matmul, implementation: nki, M: -128, K: 1, N: 1}", 2, "M: found -128"),
         ("cases:\n- {kernel: matmul, implementation: nki, M: big, K: 1, N: 1}", 2, "M: found 'big'"),

@@ -1,0 +1,6 @@
+"""Matmul for torch_neuronx.trace."""
+
+
+def matmul(lhs, rhs):
+    """out[M, N] = lhs[M, K] @ rhs[K, N]"""
+    return lhs @ rhs

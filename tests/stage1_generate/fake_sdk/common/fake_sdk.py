@@ -1,0 +1,43 @@
+"""What the fakes share: a NEFF with the given tensors, and a record of the call for the tests to read."""
+
+import json
+import os
+from pathlib import Path
+
+from simulator.neff import write_neff
+from simulator.program import Buffer, Program
+
+
+def neff(path, target, lnc, inputs, outputs):
+    """`inputs`, `outputs`: (name, shape, dtype) in order."""
+    buffers = [Buffer(name, "hbm", tuple(shape), str(dtype), "input") for name, shape, dtype in inputs]
+    buffers += [Buffer(name, "hbm", tuple(shape), str(dtype), "output") for name, shape, dtype in outputs]
+    count = len(inputs)
+    program = Program(
+        "fake", target, lnc, tuple(buffers), tuple(range(count)), tuple(range(count, len(buffers))), ((),) * lnc
+    )
+    write_neff(program, str(path))
+
+
+def record(**call):
+    """Keep what a fake was called with."""
+    if os.environ.get("FAKE_SDK_RECORD"):
+        Path(os.environ["FAKE_SDK_RECORD"]).write_text(json.dumps(call, default=str))
+
+
+class Spec:
+    def __init__(self, name, shape, dtype):
+        self.name, self.shape, self.dtype = name, tuple(shape), str(dtype)
+
+
+def run(kernel, inputs):
+    """Input and output specs of a kernel that returns `nl.ndarray`s, under the names of NKI: output_0, ..."""
+    function = getattr(kernel, "func", kernel)
+    results = function(**inputs)
+    results = results if isinstance(results, tuple) else (results,)
+    specs = [Spec(name, value.shape, value.dtype) for name, value in inputs.items() if hasattr(value, "shape")]
+    return specs, [Spec(f"output_{index}", result.shape, result.dtype) for index, result in enumerate(results)]
+
+
+def tensors(specs):
+    return [(spec.name, spec.shape, spec.dtype) for spec in specs]

@@ -1,0 +1,3 @@
+class nc:
+    def __init__(self, count):
+        self.count = count
