@@ -215,6 +215,11 @@ def read_neff(path: str | os.PathLike[str]) -> Neff:
     return _assemble(name, len(view), header, members, tables)
 
 
+def read_uuid(path: str | os.PathLike[str]) -> str:
+    """The uuid alone, from the header. Raises ParseError."""
+    return _read_header(os.fspath(path), map_source(path)).uuid
+
+
 def read_member(path: str | os.PathLike[str], member_name: str, bytes_max: int = 256 * 1024 * 1024) -> bytes:
     """One member's content. Raises ParseError when it is not there or holds more than `bytes_max` bytes."""
     name = os.fspath(path)

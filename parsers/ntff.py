@@ -65,6 +65,9 @@ ENGINES = ("tensor", "scalar", "gpsimd", "vector", "sync")
 CORE_CLOCK_MHZ = {"inf2": 1400, "trn1": 1400, "trn2": 1200, "trn3": 1200}
 """Base clock of `neuroncore_cycle_count`, by the family in the instance type (AWS profile JSON, metadata.pe_clock_others)."""
 
+UUID_BYTES_TELLING = 4
+"""A shorter common prefix of two uuids is no evidence."""
+
 Certainty = Literal["exact", "calibrated", "unverified", "simulated"]
 
 
@@ -279,7 +282,7 @@ def _container(name: str, version: int, view: memoryview, data_start: int, root:
         path=name,
         size_bytes=len(view),
         version=version,
-        uuid=bytes(root.view(2) or b""),
+        uuid=_uuid(root),
         texts=_texts(root),
         streams=tuple(streams),
         sections=tuple(section for section in sections if len(section.records)),
@@ -329,6 +332,29 @@ def _window(name: str, root: Message) -> tuple[int, int] | None:
     if not 0 < start <= end < 1 << 63:
         raise ParseError(name, DATA_START, f"the execution lasts from {start} to {end} ps: the metadata is damaged")
     return start, end
+
+
+def _uuid(root: Message) -> bytes:
+    """Field 15 holds the 16 bytes; field 2 may end at a zero byte among them or carry stray bytes behind them."""
+    for span in root.messages(15):
+        exact = span.view(1)
+        if exact is not None and len(exact) == 16:
+            return bytes(exact)
+    return bytes(root.view(2) or b"")[:16]
+
+
+def same_program(trace_uuid: str, neff_uuid: str) -> bool | None:
+    """Whether a trace is of a NEFF, both as hex; None where the trace's copy is cut so short that it cannot tell.
+
+    Version 4 and 5 keep the uuid as a C string, so of the NEFF's only the bytes before its first zero count.
+    """
+    kept, whole = bytes.fromhex(trace_uuid), bytes.fromhex(neff_uuid)
+    if kept == whole:
+        return True
+    prefix = whole.split(b"\0", 1)[0]
+    if not kept.startswith(prefix):
+        return False
+    return True if len(prefix) >= UUID_BYTES_TELLING else None
 
 
 def _texts(root: Message) -> dict[str, str | None]:

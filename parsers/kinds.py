@@ -1,0 +1,72 @@
+"""What a path holds, told by its content."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from parsers.errors import ParseError
+from parsers.neff import HEADER, is_neff
+from parsers.source import open_file
+
+Kind = Literal["neff", "ntff", "json", "parquet"]
+JsonKind = Literal["summary", "profile", "session"]
+
+
+def kind_of(path: str | os.PathLike[str]) -> Kind:
+    """Raises ParseError for a path that cannot be read or holds none of these.
+
+    An NTFF has no magic number: what is nothing else is one when its version byte and length fit, or when its name says so.
+    """
+    directory = Path(path)
+    if directory.is_dir():
+        if (directory / "Summary.parquet").is_file():
+            return "parquet"
+        raise ParseError(path, None, "a directory, expected a NEFF, an NTFF, a profile JSON or a Parquet profile")
+    file, size_bytes = open_file(path)
+    with file:
+        head = file.read(HEADER.size + 2)
+    if is_neff(head):
+        return "neff"
+    if head.lstrip()[:1] in (b"{", b"["):
+        return "json"
+    suffix = directory.suffix.lower()
+    if suffix in (".neff", ".ntff", ".json"):
+        return suffix[1:]  # type: ignore[return-value]
+    metadata_bytes = int.from_bytes(head[1:8], "little")
+    if head[0] in (4, 5, 6, 230) and 0 < metadata_bytes <= size_bytes - 128:
+        return "ntff"
+    raise ParseError(path, 0, "neither a NEFF, nor an NTFF, nor a profile JSON")
+
+
+@dataclass(frozen=True)
+class JsonProfile:
+    """What can be told of a JSON profile without its events. `total_time_s`: of the execution, of whichever shape."""
+
+    kind: JsonKind
+    total_time_s: float | None
+    neff_uuid: str | None
+    ntff_name: str | None
+
+
+def describe_json(path: str | os.PathLike[str]) -> JsonProfile | None:
+    """None for JSON that is sound and no profile. Raises ParseError for damaged files."""
+    import msgspec
+
+    from parsers.profile_json import decode, read_metadata, read_summary
+    from parsers.session import read_session
+    from parsers.source import map_source
+
+    name = os.fspath(path)
+    top: Any = decode(name, map_source(path), dict[str, msgspec.Raw] | list[msgspec.Raw])
+    if isinstance(top, list):
+        return None
+    if "NeffNodes" in top:
+        return JsonProfile("session", read_session(path).total_time_s, None, None)
+    if not ({"summary", "Summary", "total_time"} & top.keys() or any(key.startswith("n_") for key in top)):
+        return None
+    summary, (_, identity) = read_summary(path), read_metadata(path)
+    kind: JsonKind = "profile" if {"instruction", "Instruction"} & top.keys() else "summary"
+    return JsonProfile(kind, summary.total_time_s, identity.neff_uuid, identity.ntff_name)
