@@ -124,7 +124,7 @@ def commands_text(directory: Path, rows: Sequence[Row]) -> str:
     """Shell lines that repeat the profile of each row that has one."""
     lines = [f"cd {shlex.quote(str(directory.resolve()))}"]
     for row in rows:
-        lines += ["", f"# {row.case}: {row.status}", *(row.commands or ("# no profile",))]
+        lines += ["", f"# {row.case}: {row.status}", (row.command or "# no profile").replace(" && ", " &&\n  ")]
     return "\n".join(lines) + "\n"
 
 

@@ -23,7 +23,7 @@ class Row:
     of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
     over `executions`. `fixed_overhead_us`: the part of a simulated time that any kernel has.
     `mfu_percent`: model_flops / (mfu_peak_tflops x total time); `mfu_estimated_percent` is the profiler's own figure.
-    `arithmetic_intensity`: model FLOPs per HBM byte moved. `commands`: shell lines that repeat the profile, from the
+    `arithmetic_intensity`: model FLOPs per HBM byte moved. `command`: a shell line that repeats the profile, from the
     directory above the bundle. `warnings`: what was odd though the profile is good.
     """
 
@@ -69,7 +69,7 @@ class Row:
     tool: str | None = None
     model: str | None = None
     time_error: str | None = None
-    commands: tuple[str, ...] = ()
+    command: str | None = None
     warnings: tuple[str, ...] = ()
     reason: str | None = None
 

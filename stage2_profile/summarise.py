@@ -43,7 +43,7 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run) -> Row:
     if record.status == "failed" or reason is not None or (record.status == "viewed" and not summaries):
         row = failed_row(bundle, reason or "the profile has no execution; profile it again with --force")
         tool = f"{record.tool} {record.tool_version}"
-        return replace(row, run=path.name, tool=tool, commands=reproduce(bundle, record))
+        return replace(row, run=path.name, tool=tool, command=reproduce(bundle, record))
     simulated = record.kind == "sim" or any(summary.is_simulation for summary in summaries)
     verdict = _verdict(bundle, path, record)
     first = summaries[0] if summaries else None
@@ -60,7 +60,7 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run) -> Row:
         tool=f"{record.tool} {record.tool_version}",
         model=first.simulator_model if first else None,
         time_error=first.simulator_time_error if first else None,
-        commands=reproduce(bundle, record),
+        command=reproduce(bundle, record),
         warnings=record.warnings,
         reason=verdict.reason,
     )
@@ -83,10 +83,10 @@ def without_damage(path: Path, record: runs.Run) -> runs.Run:
     return msgspec.structs.replace(record, status="captured", executions=tuple(executions))
 
 
-def reproduce(bundle: Bundle, record: runs.Run) -> tuple[str, ...]:
-    """Shell lines that repeat a run in a directory beside it: its last capture, and what followed.
+def reproduce(bundle: Bundle, record: runs.Run) -> str | None:
+    """One shell line that repeats a run in a directory beside it: its last capture, and what followed.
 
-    Nothing of the run is overwritten; what view and show-session say goes to the terminal.
+    It works from the directory above the bundle and overwrites nothing of the run.
     """
     again = shlex.quote(f"{bundle.name}/profiles/again")
     last: dict[tuple[str, ...], str] = {}
@@ -94,9 +94,7 @@ def reproduce(bundle: Bundle, record: runs.Run) -> tuple[str, ...]:
         variables = [f"{name}={shlex.quote(value)}" for name, value in command.environment.items()]
         key = ("capture",) if command.step == "capture" else command.argv
         last[key] = " ".join([*variables, shlex.join(command.argv)])
-    if not last:
-        return ()
-    return (f"(mkdir -p {again} && cd {again}", *(f"  {line}" for line in last.values()), ")")
+    return f"(mkdir -p {again} && cd {again} && {' && '.join(last.values())})" if last else None
 
 
 def _verdict(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:

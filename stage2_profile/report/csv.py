@@ -15,5 +15,5 @@ def render(rows: Sequence[Row]) -> str:
     writer.writeheader()
     for row in rows:
         record = to_dict(row)
-        writer.writerow({**record, "warnings": "; ".join(row.warnings), "commands": "\n".join(row.commands)})
+        writer.writerow({**record, "warnings": "; ".join(row.warnings)})
     return out.getvalue()

@@ -1,0 +1,152 @@
+"""The real neuron-sim under the real command, well-behaved and misbehaving in every way it knows."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HARMLESS = ["none", "garbage", "slow_start", "flood"]
+ANSWERED = {
+    "dge_overflow": "captured without them",
+    "oom": "captured with --single-io, so its outputs are invalid",
+    "nan": "numerical error (NaN), with a trace",
+    "crash_after": "wrote a trace and ended with killed by SIGKILL",
+}
+REASONS = {
+    "no_device": "no Neuron driver",
+    "arch": "compiled for another target",
+    "error": "NRT_FAILURE",
+    "crash_before": "no trace, killed by SIGKILL",
+    "hang": "no answer in 15 s, ended",
+    "partial": "neuron-sim view:",
+    "empty_ntff": "no trace, exit code 0",
+}
+
+
+def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **environ}
+    return subprocess.run([sys.executable, "-m", *words], env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """A store with one small simulated matmul."""
+    directory = tmp_path_factory.mktemp("built")
+    shapes = directory / "shapes.yaml"
+    shapes.write_text(
+        "defaults: {target: trn2, lnc: 1, dtype: bfloat16}\n"
+        "cases:\n  - {kernel: matmul, implementation: nki, M: 32, K: 64, N: 48}\n"
+    )
+    done = run("stage1_generate.cli", "--shapes", str(shapes), "--out", str(directory / "store"), "--toolchain", "sim")
+    assert done.returncode == 0, done.stderr
+    return directory / "store"
+
+
+def copies(built: Path, store: Path, names) -> None:
+    (original,) = (path for path in built.iterdir() if not path.name.startswith("."))
+    for name in names:
+        shutil.copytree(original, store / name)
+
+
+@pytest.fixture(scope="module")
+def bad_day(built, tmp_path_factory) -> tuple[Path, dict[str, dict]]:
+    """A store with one case for each fault, profiled while each fault happens to its case; rows by fault."""
+    directory = tmp_path_factory.mktemp("bad")
+    faults = [*HARMLESS, *ANSWERED, *REASONS, "busy", "device_error"]
+    copies(built, directory / "store", faults)
+    rules = [{"match": f"*/{name}/*", "command": "capture", "fault": name} for name in faults if name != "none"]
+    for rule in rules:
+        if rule["fault"] in ("busy", "device_error"):
+            rule["calls"] = [1]
+        if rule["fault"] == "slow_start":
+            rule["seconds"] = 0.5
+    plan = {"state": str(directory / "state"), "rules": rules}
+    words = ["--cores", "0-7", "--timeout", "15", "--jobs", "4", "--format", "json", "--enable-dge-notifs"]
+    done = run(
+        "stage2_profile.cli",
+        str(directory / "store"),
+        *words,
+        NEURON_SIM_FAULTS=json.dumps(plan),
+        NEFF_BENCH_LOCK_DIR=str(directory / "locks"),
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    return directory, {row["case"]: row for row in json.loads(done.stdout)}
+
+
+@pytest.mark.parametrize("fault", [*HARMLESS, *ANSWERED, "busy", "device_error"])
+def test_a_fault_with_an_answer_gives_a_result(bad_day, fault):
+    row = bad_day[1][fault]
+    assert row["status"] == "profiled", row["reason"]
+    assert row["source"] == "simulated"
+    assert row["total_time_us"] > 0
+    assert row["check"] == ("unchecked" if fault in ("oom", "crash_after") else "passed")
+    assert ANSWERED.get(fault, "") in " ".join(row["warnings"])
+
+
+@pytest.mark.parametrize("fault", REASONS)
+def test_a_fault_without_an_answer_gives_a_reason(bad_day, fault):
+    row = bad_day[1][fault]
+    assert row["status"] == "failed"
+    assert REASONS[fault] in row["reason"]
+    assert row["total_time_us"] is None
+
+
+def test_a_log_is_bounded_and_no_lock_is_left(bad_day):
+    directory, _ = bad_day
+    (log,) = (directory / "store" / "flood" / "profiles").glob("*/capture.log")
+    assert log.stat().st_size < 2 * 1024 * 1024
+    assert list((directory / "locks").iterdir()) == []
+    assert not list((directory / "store").glob("*/profiles/.*"))
+
+
+def test_the_rest_is_finished_by_a_second_call(bad_day):
+    directory, before = bad_day
+    done = run("stage2_profile.cli", str(directory / "store"), "--enable-dge-notifs", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    for row in json.loads(done.stdout):
+        assert row["status"] == "profiled"
+        if before[row["case"]]["status"] == "profiled":
+            assert row["run"] == before[row["case"]]["run"]
+
+
+def test_a_view_that_crashes_once_is_tried_again(built, tmp_path):
+    copies(built, tmp_path / "store", ["one"])
+    plan = {"state": str(tmp_path / "state"), "rules": [{"command": "view", "calls": [1], "fault": "crash"}]}
+    done = run("stage2_profile.cli", str(tmp_path / "store"), NEURON_SIM_FAULTS=json.dumps(plan))
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_trace_that_the_tool_is_too_old_for_says_what_to_update(built, tmp_path):
+    copies(built, tmp_path / "store", ["one"])
+    plan = [{"command": "view", "fault": "ntff_version"}]
+    done = run("stage2_profile.cli", str(tmp_path / "store"), "--format", "json", NEURON_SIM_FAULTS=json.dumps(plan))
+    assert done.returncode == 1
+    assert (
+        "NTFF version 7 is newer than the tool; update package aws-neuronx-tools"
+        in json.loads(done.stdout)[0]["reason"]
+    )
+
+
+def test_other_inputs_are_other_outputs(built, tmp_path):
+    """The tool computes: a reference for other inputs does not pass."""
+    copies(built, tmp_path / "store", ["one"])
+    manifest = tmp_path / "store" / "one" / "case.json"
+    record = json.loads(manifest.read_text())
+    reference = tmp_path / "store" / "one" / record["outputs"][0]["file"]
+    data = bytes(reversed(reference.read_bytes()))
+    reference.write_bytes(data)
+    import hashlib
+
+    record["outputs"][0]["sha256"] = hashlib.sha256(data).hexdigest()
+    manifest.write_text(json.dumps(record))
+    done = run("stage2_profile.cli", str(tmp_path / "store"), "--format", "json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)[0]["check"] == "failed"
