@@ -14,4 +14,4 @@ ERROR_OF_TARGET = {
 
 def time_error(program: Program) -> str:
     """One line for every simulated profile."""
-    return ERROR_OF_TARGET[program.target] + "; counts and bytes are exact for this program"
+    return ERROR_OF_TARGET[program.target]

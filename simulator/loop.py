@@ -48,13 +48,16 @@ def run_loop(
     packet_ns = np.array([chip.dma_packet_ns + x.packet_bytes / chip.dma_engine_bandwidth for x in transfers])
     hbm_ns = np.array([(x.hbm_read + x.hbm_write) / (chip.hbm_bandwidth * (engines // 5)) for x in transfers])
     first_ns = np.array([chip.software_dma_start_ns if x.software else chip.dma_start_ns for x in transfers])
+    # 1 where packets wait for HBM: reads, and everything that software descriptors move.
+    slow = np.array([1 if x.hbm_read or x.software else 0 for x in transfers], dtype=np.int8)
     constants = (
         float(chip.dma_wait_ns), float(chip.semaphore_ns), float(chip.pe_latency_ns), float(chip.throttle_window_ns),
         float(chip.throttle_factor), float(chip.throttle_warm_utilization), float(chip.throttle_cold_utilization),
-        _MATMUL_ISSUE_NS, SEMAPHORE_PACKET_NS, chip.dma_engines,
+        _MATMUL_ISSUE_NS, SEMAPHORE_PACKET_NS, float(chip.dma_read_spread),
+        float(chip.dma_stagger_ns), chip.dma_engines,
     )  # fmt: skip
     inputs = (engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
-              packet_ns, hbm_ns, first_ns, engine_start)  # fmt: skip
+              packet_ns, hbm_ns, first_ns, slow, engine_start)  # fmt: skip
     compiled = _compiled()
     if compiled is not None:
         outputs = _outputs(n, t * chip.dma_engines, np)
@@ -92,10 +95,23 @@ def _compiled() -> Any:
 
 def _loop(
     engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
-    packet_ns, hbm_ns, first_ns, engine_start, constants,
+    packet_ns, hbm_ns, first_ns, waits_for_hbm, engine_start, constants,
     start, duration, done, wait, blocker, run_count, run_start, run_spacing,
 ):  # fmt: skip
-    dma_wait, semaphore, pe_latency, window, slow, warm_at, cold_at, matmul_issue, semaphore_packet, width = constants
+    (
+        dma_wait,
+        semaphore,
+        pe_latency,
+        window,
+        slow,
+        warm_at,
+        cold_at,
+        matmul_issue,
+        semaphore_packet,
+        read_spread,
+        stagger,
+        width,
+    ) = constants
     engines = len(engine_start)
     cores = engines // 5
     free = [engine_start[e] for e in range(engines)]
@@ -182,13 +198,17 @@ def _loop(
                     count += 1
                 d = (rotation[core] + k) % width
                 r = t * width + d
-                at = begin
+                at = begin + k * stagger
                 if dma_free[core * width + d] > at:
                     at = dma_free[core * width + d]
                 run_count[r] = count
                 run_start[r] = at
-                run_spacing[r] = packet_ns[t]
-                end = at + count * packet_ns[t]
+                spacing = packet_ns[t]
+                if waits_for_hbm[t] > 0:
+                    # Each DMA engine is held up by another share, from none to all of the spread, another one each time.
+                    spacing *= 1.0 + read_spread * ((7 * d + 5 * t) % width) / (width - 1)
+                run_spacing[r] = spacing
+                end = at + count * spacing
                 dma_free[core * width + d] = end + semaphore_packet
                 if count > 0:
                     if end > finish:

@@ -16,7 +16,7 @@ from simulator.costs import activation_table, columns, engine_cost
 from simulator.dependencies import Edge, find_edges, item_bytes
 from simulator.opcodes import OPCODES
 from simulator.program import ENGINES, Access, Instruction, Program
-from simulator.transfers import Transfer, is_transfer, transfer_of
+from simulator.transfers import Transfer, is_transfer, transfer_of, trigger_engine
 
 if TYPE_CHECKING:
     import numpy as np
@@ -181,7 +181,7 @@ class _Assembler:
             self._emit(engine, OPCODES["CORE_BARRIER"], index, waits, self.chip.barrier_ns, self.chip.barrier_ns,
                        meeting=self._next_meeting())  # fmt: skip
         elif is_transfer(instruction):
-            self._transfer(index, instruction, engine, edges)
+            self._transfer(index, instruction, edges)
         elif op in ("nc_matmul", "nc_matmul_mx"):
             self._matmul(index, instruction, edges)
         elif op == "nc_transpose" and engine == TENSOR:
@@ -193,15 +193,18 @@ class _Assembler:
         self.meetings += 1
         return self.meetings - 1
 
-    def _transfer(self, index: int, instruction: Instruction, engine: int, edges: set[Edge]) -> None:
+    def _transfer(self, index: int, instruction: Instruction, edges: set[Edge]) -> None:
+        engine = trigger_engine(instruction, self.program)
         transfer = transfer_of(instruction, self.program, engine)
         self.transfers.append(transfer)
-        issue = self.chip.software_dma_issue_ns if engine == GPSIMD else self.chip.dma_issue_ns
+        issue = visible = self.chip.dma_issue_ns
+        if transfer.software:
+            issue, visible = self.chip.software_dma_issue_ns, self.chip.software_dma_instruction_ns
         opcode = {"dma_transpose": "DMA_TRANSPOSE2D", "dma_compute": "DMA_COMPUTE", "sendrecv": "SENDRECV"}.get(
             instruction.op, "DMA_DIRECT2D"
         )
         meeting = self._next_meeting() if instruction.op == "sendrecv" and self.program.lnc > 1 else -1
-        self._emit(engine, OPCODES[opcode], index, self._waits(edges, engine, dma=True), issue, issue,
+        self._emit(engine, OPCODES[opcode], index, self._waits(edges, engine, dma=True), issue, visible,
                    transfer=len(self.transfers) - 1, meeting=meeting)  # fmt: skip
 
     def _engine_op(self, index: int, instruction: Instruction, engine: int, edges: set[Edge]) -> None:

@@ -123,7 +123,7 @@ def _members(program: Program, name: str, encoded: bytes) -> list[tuple[str, byt
     if program.model_flops is not None:
         members.append(("hlo_stats.json", _json(_hlo_stats(program))))
     members.append(("info.json", _json({
-        "tool_version": f"neuron-sim {VERSION}+sim", "kelp_version": "Dynamic", "name": name,
+        "tool_version": f"neuron-sim {VERSION}+sim", "target": program.target, "kelp_version": "Dynamic", "name": name,
         "num_tpb": 1, "num_tpb_requested": 1, "num_tpb_per_node": [1] + [0] * 63,
     })))  # fmt: skip
     members.append(("kelf-0.json", _json({

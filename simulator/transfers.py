@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from simulator.costs import elements
 from simulator.dependencies import item_bytes
-from simulator.program import Access, Instruction, Program
+from simulator.program import ENGINES, Access, Instruction, Program
 
 TRANSFER_OPS = frozenset(("dma_copy", "dma_transpose", "dma_compute", "sendrecv"))
+_SCALAR, _GPSIMD, _SYNC = ENGINES.index("scalar"), ENGINES.index("gpsimd"), ENGINES.index("sync")
 MAX_PACKET_BYTES = 4096
 """Largest data packet in the trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1."""
 
@@ -49,6 +50,23 @@ def is_transfer(instruction: Instruction) -> bool:
     return instruction.op in TRANSFER_OPS
 
 
+def trigger_engine(instruction: Instruction, program: Program) -> int:
+    """Index of the engine that triggers a DMA. Where the kernel leaves it open, what compiled kernels do on trn2: inputs and
+    outputs go through software descriptors on GpSimd, internal HBM is read on Sync and written on Scalar (NTFF of github
+    allenkchau/trainium-kernel-fusion @d709ddf1; the published profile of nki-library's mlp has no DMA on Sync either)."""
+    attributes = instruction.attributes
+    if instruction.engine != "sync" or "dge_mode" in attributes or "engine" in attributes:
+        return ENGINES.index(instruction.engine)
+    if instruction.op == "sendrecv":
+        return _SYNC
+    buffers = program.buffers
+    touched = [buffers[a.buffer] for a in (*instruction.reads.values(), *instruction.writes.values())]
+    if any(buffer.kind in ("input", "output") for buffer in touched):
+        return _GPSIMD
+    stores = any(buffers[a.buffer].memory == "hbm" for a in instruction.writes.values())
+    return _SCALAR if stores else _SYNC
+
+
 def transfer_of(instruction: Instruction, program: Program, engine: int) -> Transfer:
     """Bytes by memory and the packets of a DMA. A packet is a run that is contiguous on both sides."""
     moved = dict.fromkeys(("hbm_read", "hbm_write", "sbuf_read", "sbuf_write", "psum_read", "psum_write"), 0)
@@ -74,7 +92,7 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
         packets=max(-(-total // packet), 1),
         packet_bytes=min(packet, max(total, 1)),
         bytes=total,
-        software=engine == 2,
+        software=engine == _GPSIMD,
         **moved,
     )
 
