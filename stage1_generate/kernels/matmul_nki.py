@@ -12,6 +12,7 @@ from stage1_generate.kernels.tiles_nki import (
     load_rows,
     load_transposed,
     multiply,
+    store,
     tiles,
 )
 
@@ -74,7 +75,7 @@ def one_pass(lhs, rhs, out, m, rows, n_start, n_stop):
             result = nl.ndarray((P, MOVING), dtype=out.dtype, buffer=nl.sbuf)
             nisa.tensor_copy(dst=result[0:high, 0:columns], src=psum[0:high, 0:columns])
             first = m + t * P
-            nisa.dma_copy(dst=out[first : first + high, n : n + columns], src=result[0:high, 0:columns])
+            store(out[first : first + high, n : n + columns], result[0:high, 0:columns])
 
 
 def in_blocks_of_k(lhs, rhs, out, m, rows, n, columns, block_k):
@@ -101,4 +102,4 @@ def in_blocks_of_k(lhs, rhs, out, m, rows, n, columns, block_k):
         result = nl.ndarray((P, columns), dtype=out.dtype, buffer=nl.sbuf)
         nisa.tensor_copy(dst=result[0:high, 0:columns], src=total[0:high, t, 0:columns])
         first = m + t * P
-        nisa.dma_copy(dst=out[first : first + high, n : n + columns], src=result[0:high, 0:columns])
+        store(out[first : first + high, n : n + columns], result[0:high, 0:columns])

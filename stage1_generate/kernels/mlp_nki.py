@@ -13,7 +13,9 @@ from stage1_generate.kernels.tiles_nki import (
     load_rows,
     load_transposed,
     multiply,
+    store,
     tiles,
+    transpose_into,
 )
 
 TOKENS_BYTES = 48 * 1024  # of each SBUF partition for the transposed tokens, and as much for the intermediate
@@ -24,8 +26,8 @@ WEIGHT_BYTES = 32 * 1024  # of each SBUF partition for one block of a weight mat
 def mlp(hidden, gate_w, up_w, down_w):
     """hidden [b, s, h], gate_w and up_w [h, i], down_w [i, h] -> [b, s, h], accumulated in float32.
 
-    The first two products are computed transposed ([i, tokens]), so that the third needs no transpose. The cores of a
-    logical core share the tokens; each reads all weights, once for each block of up to 512 tokens.
+    Tokens are the stationary operand, weights the moving one. The cores of a logical core share the tokens; each reads
+    all weights, once for each block of up to 512 tokens.
     """
     b, s, h = hidden.shape
     i = gate_w.shape[1]
@@ -52,20 +54,22 @@ def gate_up(tokens, gate_w, up_w, count):
         width = min(columns, i - c)
         gate = load_rows(gate_w, 0, h, c, width)
         up = load_rows(up_w, 0, h, c, width)
-        for w in nl.affine_range(tiles(width, P)):
-            high = min(P, width - w * P)
-            gate_psum = nl.ndarray((P, count), dtype=nl.float32, buffer=nl.psum)
-            up_psum = nl.ndarray((P, count), dtype=nl.float32, buffer=nl.psum)
-            multiply(gate_psum[0:high, 0:count], gate, tokens, h, w * P, high, 0, count)
-            multiply(up_psum[0:high, 0:count], up, tokens, h, w * P, high, 0, count)
-            active = nl.ndarray((P, count), dtype=nl.float32, buffer=nl.sbuf)
-            nisa.activation(dst=active[0:high, 0:count], op=nl.silu, data=gate_psum[0:high, 0:count])
+        for r in nl.affine_range(tiles(count, P)):
+            high = min(P, count - r * P)
+            gate_psum = nl.ndarray((P, MOVING), dtype=nl.float32, buffer=nl.psum)
+            up_psum = nl.ndarray((P, MOVING), dtype=nl.float32, buffer=nl.psum)
+            multiply(gate_psum[0:high, 0:width], tokens, gate, h, r * P, high, 0, width)
+            multiply(up_psum[0:high, 0:width], tokens, up, h, r * P, high, 0, width)
+            active = nl.ndarray((P, MOVING), dtype=nl.float32, buffer=nl.sbuf)
+            nisa.activation(dst=active[0:high, 0:width], op=nl.silu, data=gate_psum[0:high, 0:width])
+            product = nl.ndarray((P, MOVING), dtype=gate_w.dtype, buffer=nl.sbuf)
             nisa.tensor_tensor(
-                dst=inner[0:high, c // P + w, 0:count],
-                data1=active[0:high, 0:count],
-                data2=up_psum[0:high, 0:count],
+                dst=product[0:high, 0:width],
+                data1=active[0:high, 0:width],
+                data2=up_psum[0:high, 0:width],
                 op=nl.multiply,
             )
+            transpose_into(inner, c // P, r * P, product, high, width)
     return inner
 
 
@@ -83,4 +87,4 @@ def down(inner, down_w, rows, t, count):
             result = nl.ndarray((P, MOVING), dtype=rows.dtype, buffer=nl.sbuf)
             nisa.tensor_copy(dst=result[0:high, 0:width], src=psum[0:high, 0:width])
             first = t + r * P
-            nisa.dma_copy(dst=rows[first : first + high, c : c + width], src=result[0:high, 0:width])
+            store(rows[first : first + high, c : c + width], result[0:high, 0:width])

@@ -57,26 +57,31 @@ def load_transposed(src, row, rows, column, columns):
         block = nl.ndarray((P, columns), dtype=src.dtype, buffer=nl.sbuf)
         first = row + r * P
         nisa.dma_copy(dst=block[0:high, 0:columns], src=src[first : first + high, column : column + columns])
-        whole = columns // P
-        for group in nl.affine_range(tiles(whole, TRANSPOSES)):
-            t = group * TRANSPOSES
-            count = min(TRANSPOSES, whole - t)
-            bank = nl.ndarray((P, TRANSPOSES, P), dtype=src.dtype, buffer=nl.psum)
-            for j in nl.affine_range(count):
-                nisa.nc_transpose(
-                    dst=bank[0:P, j, 0:high],
-                    data=block[0:high, (t + j) * P : (t + j + 1) * P],
-                    engine=nisa.engine.tensor,
-                )
-            nisa.tensor_copy(dst=result[0:P, t : t + count, r * P : r * P + high], src=bank[0:P, 0:count, 0:high])
-        rest = columns - whole * P
-        if rest > 0:
-            edge = nl.ndarray((P, P), dtype=src.dtype, buffer=nl.psum)
-            nisa.nc_transpose(
-                dst=edge[0:rest, 0:high], data=block[0:high, whole * P : columns], engine=nisa.engine.tensor
-            )
-            nisa.tensor_copy(dst=result[0:rest, whole, r * P : r * P + high], src=edge[0:rest, 0:high])
+        transpose_into(result, 0, r * P, block, high, columns)
     return result
+
+
+def transpose_into(result, tile, start, block, high, columns):
+    """result[:, tile.., start : start + high] = block[high, columns].T, in tiles of 128 columns."""
+    whole = columns // P
+    for group in nl.affine_range(tiles(whole, TRANSPOSES)):
+        t = group * TRANSPOSES
+        count = min(TRANSPOSES, whole - t)
+        bank = nl.ndarray((P, TRANSPOSES, P), dtype=block.dtype, buffer=nl.psum)
+        for j in nl.affine_range(count):
+            nisa.nc_transpose(
+                dst=bank[0:P, j, 0:high],
+                data=block[0:high, (t + j) * P : (t + j + 1) * P],
+                engine=nisa.engine.tensor,
+            )
+        nisa.tensor_copy(
+            dst=result[0:P, tile + t : tile + t + count, start : start + high], src=bank[0:P, 0:count, 0:high]
+        )
+    rest = columns - whole * P
+    if rest > 0:
+        edge = nl.ndarray((P, P), dtype=block.dtype, buffer=nl.psum)
+        nisa.nc_transpose(dst=edge[0:rest, 0:high], data=block[0:high, whole * P : columns], engine=nisa.engine.tensor)
+        nisa.tensor_copy(dst=result[0:rest, tile + whole, start : start + high], src=edge[0:rest, 0:high])
 
 
 def multiply(psum, stationary, moving, contraction, s, s_size, m, m_size):
@@ -88,3 +93,11 @@ def multiply(psum, stationary, moving, contraction, s, s_size, m, m_size):
             stationary=stationary[0:depth, k, s : s + s_size],
             moving=moving[0:depth, k, m : m + m_size],
         )
+
+
+def store(dst, src):
+    """Write `src` to HBM from the Scalar engine's queue where it has one: on the loads' queue it would hold them up."""
+    if nisa.get_nc_version() >= nisa.nc_version.gen3:
+        nisa.dma_copy(dst=dst, src=src, dge_mode=nisa.dge_mode.hwdge, engine=nisa.engine.scalar)
+    else:
+        nisa.dma_copy(dst=dst, src=src)
