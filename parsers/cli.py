@@ -1,0 +1,88 @@
+"""`neff-bench inspect`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+HELP = """Show what is in a NEFF, an NTFF or a profile JSON, with no AWS tool installed.
+
+PATH is a file, a Parquet profile of neuron-explorer, or a directory to look through: a directory is shown as lists, NEFF sizes against
+shapes. What an NTFF says is marked exact (version 6 on trn2), calibrated (version 5 on inf2), unverified, or simulated. A trace that lies
+beside a NEFF, or is named together with one, is checked to be of that program. A profile's derived figures are recomputed from its counters.
+
+\b
+neff-bench inspect graph.neff
+neff-bench inspect profile_exec_2.ntff file.neff
+neff-bench inspect ntff.json --format json | jq .summary.total_time_s
+neff-bench inspect ./captures
+
+\b
+JSON is one object for a file, a list for several files or a directory.
+  NEFF     compiler_version target lnc uuid inputs outputs (name shape dtype bytes) engines.*.instruction_count
+  NTFF     version certainty total_time_s neuroncore_cycle_count event_count matmul_instruction_count
+           engines.{tensor,scalar,vector,gpsimd,sync}.{instruction_count,instruction_time_s,active_time_s}
+           dma.{packets,bytes,active_time_s}
+  profile  summary (the profiler's keys: X_time is X_time_s, X_percent is X_fraction) self_check
+
+Exit status: 0 done, 1 a file cannot be read or a trace is of another program, 2 wrong call.
+"""
+
+
+@click.command(help=HELP)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+)
+def inspect(paths: tuple[Path, ...], style: str) -> None:
+    several = len(paths) > 1 or paths[0].is_dir() and not (paths[0] / "Summary.parquet").is_file()
+    found: list[dict[str, Any]] = []
+    failed = False
+    for one in _look_at(paths):
+        if "error" in one:
+            click.echo(f"error: {one['error']}", err=True)
+        failed |= "error" in one or _other_program(one)
+        found.append(one)
+    if style == "json":
+        import json
+
+        if several or found and "error" not in found[0]:
+            click.echo(json.dumps(found if several else found[0], indent=2))
+    else:
+        from parsers.tables import show
+
+        show([one for one in found if "error" not in one], lists=several)
+    sys.exit(1 if failed else 0)
+
+
+def _look_at(paths: tuple[Path, ...]) -> Iterator[dict[str, Any]]:
+    """A description of each file; `{"path": ..., "error": ...}` for one that cannot be read."""
+    from parsers.describe import describe, files_under
+    from parsers.errors import ParseError
+
+    files = {path: files_under(path) for path in paths}
+    named = [path for path in paths if path.suffix == ".neff"]
+    for path in paths:
+        for file in files[path]:
+            beside = sorted(file.parent.glob("*.neff")) if file.suffix != ".neff" else []
+            try:
+                one = describe(file, dict.fromkeys((*named, *beside)))
+            except ParseError as error:
+                yield {"path": str(file), "error": str(error)}
+                continue
+            if one is not None:
+                yield one
+            elif not path.is_dir():
+                yield {"path": str(file), "error": f"{file}: JSON, but no profile"}
+
+
+def _other_program(one: dict[str, Any]) -> bool:
+    program = one.get("neff")
+    if not program or program["same_program"] is not False:
+        return False
+    click.echo(f"error: {one['path']}: not a trace of {program['path']}: the uuids differ", err=True)
+    return True

@@ -1,0 +1,147 @@
+"""Plain dictionaries of what a file holds, ready for JSON. The keys are part of the command's contract: `inspect --help` names them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from parsers.errors import ParseError
+from parsers.kinds import describe_json, kind_of
+from parsers.neff import Neff, TensorInfo, read_neff, read_uuid
+from parsers.ntff import Ntff, read_ntff, same_program
+from parsers.profile_json import Metadata, read_metadata, read_summary
+from parsers.summary import Summary
+
+SUFFIXES = (".neff", ".ntff", ".json")
+
+
+def files_under(path: Path) -> list[Path]:
+    """The files to show of a directory, recursively: NEFFs, NTFFs, JSON and Parquet profiles; links and hidden directories are left out."""
+    if not path.is_dir() or (path / "Summary.parquet").is_file():
+        return [path]
+    found: list[Path] = []
+    for directory, names, files in os.walk(path):
+        here = Path(directory)
+        if "Summary.parquet" in files:
+            names.clear()
+            found.append(here)
+            continue
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        found += [here / name for name in sorted(files) if name.lower().endswith(SUFFIXES)]
+    return found
+
+
+def describe(path: Path, neffs: Iterable[Path] = ()) -> dict[str, Any] | None:
+    """One file. `neffs`: those that an NTFF is checked against. None for JSON that is no profile. Raises ParseError."""
+    kind = kind_of(path)
+    if kind == "neff":
+        return describe_neff(read_neff(path))
+    if kind == "ntff":
+        trace = read_ntff(path)
+        return {**describe_ntff(trace), "neff": program_of(trace, neffs)}
+    if kind == "parquet":
+        from parsers.parquet import read_parquet
+
+        return describe_profile(path, *read_parquet(path))
+    profile = describe_json(path)
+    if profile is None:
+        return None
+    if profile.kind == "session":
+        from parsers.session import read_session
+
+        session = read_session(path)
+        cores = [{**dataclasses.asdict(core), "time_s": core.time_s} for core in session.cores]
+        return {"kind": "session", "path": str(path), "total_time_s": session.total_time_s, "cores": cores}
+    return describe_profile(path, read_summary(path), read_metadata(path)[0])
+
+
+def describe_neff(neff: Neff) -> dict[str, Any]:
+    return {
+        "kind": "neff",
+        "path": neff.path,
+        "bytes": neff.bytes,
+        "simulated": neff.simulated,
+        "version": neff.version,
+        "package_version": neff.package_version,
+        "compiler_version": neff.compiler_version,
+        "target": neff.target,
+        "architecture": neff.architecture,
+        "lnc": neff.lnc,
+        "uuid": neff.uuid,
+        "hash": neff.hash,
+        "name": neff.name,
+        "inputs": [_tensor(tensor) for tensor in neff.inputs],
+        "outputs": [_tensor(tensor) for tensor in neff.outputs],
+        "hlo_mac_count": neff.hlo_mac_count,
+        "engines": {name: {"instruction_count": engine.instruction_count} for name, engine in neff.engines.items()},
+        "queues": [dataclasses.asdict(queue) for queue in neff.queues],
+        "members": [{"name": member.name, "bytes": member.bytes} for member in neff.members],
+    }
+
+
+def _tensor(tensor: TensorInfo) -> dict[str, Any]:
+    return {"name": tensor.name, "shape": list(tensor.shape), "dtype": tensor.dtype, "bytes": tensor.bytes}
+
+
+def describe_ntff(trace: Ntff) -> dict[str, Any]:
+    return {
+        "kind": "ntff",
+        "path": trace.path,
+        "bytes": trace.bytes,
+        "version": trace.version,
+        "certainty": trace.certainty,
+        "neff_name": trace.neff_name,
+        "uuid": trace.uuid,
+        "instance_type": trace.instance_type,
+        "runtime_version": trace.runtime_version,
+        "driver_version": trace.driver_version,
+        "collectives_version": trace.collectives_version,
+        "total_time_s": trace.total_time_s,
+        "neuroncore_cycle_count": trace.neuroncore_cycle_count,
+        "event_count": trace.event_count,
+        "matmul_instruction_count": trace.matmul_instruction_count,
+        "activate_instruction_count": trace.activate_instruction_count,
+        "engines": {name: dataclasses.asdict(engine) for name, engine in trace.engines.items()},
+        "dma": None if trace.dma is None else dataclasses.asdict(trace.dma),
+        "memory": [dataclasses.asdict(use) for use in trace.memory],
+        "undecoded": dict(trace.undecoded),
+    }
+
+
+def program_of(trace: Ntff, neffs: Iterable[Path]) -> dict[str, Any] | None:
+    """The NEFF that the trace is of, or one that it is not of, or None where there is no NEFF to ask.
+
+    `same_program`: True, False, or None where the trace keeps too little of the uuid to tell.
+    """
+    answers: list[tuple[bool | None, Path]] = []
+    for path in neffs:
+        try:
+            answers.append((same_program(trace.uuid, read_uuid(path)), path))
+        except ParseError:
+            continue
+    for wanted in (True, None, False):
+        for answer, path in answers:
+            if answer is wanted:
+                return {"path": str(path), "same_program": answer}
+    return None
+
+
+def describe_profile(path: Path, summary: Summary, metadata: Metadata) -> dict[str, Any]:
+    from parsers.selfcheck import check
+
+    checks = check(summary, metadata)
+    known = {key: value for key, value in dataclasses.asdict(summary).items() if value not in (None, {})}
+    return {
+        "kind": "profile",
+        "path": str(path),
+        "is_simulation": summary.is_simulation,
+        "summary": known,
+        "metadata": dataclasses.asdict(metadata),
+        "self_check": {
+            "checked": len(checks),
+            "disagreements": [dataclasses.asdict(one) for one in checks if not one.agrees],
+        },
+    }
