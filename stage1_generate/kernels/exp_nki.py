@@ -20,8 +20,8 @@ def exp(x):
         for n in range(0, N, COLUMNS):
             width = min(COLUMNS, N - n)
             tile = nl.ndarray((P, width), dtype=x.dtype, buffer=nl.sbuf)
-            store(tile[0:high, 0:width], src=x[m : m + high, n : n + width])
+            nisa.dma_copy(dst=tile[0:high, 0:width], src=x[m : m + high, n : n + width])
             result = nl.ndarray((P, width), dtype=x.dtype, buffer=nl.sbuf)
             nisa.activation(dst=result[0:high, 0:width], op=nl.exp, data=tile[0:high, 0:width])
-            nisa.dma_copy(dst=out[m : m + high, n : n + width], result[0:high, 0:width])
+            store(out[m : m + high, n : n + width], result[0:high, 0:width])
     return out
