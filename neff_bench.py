@@ -22,6 +22,15 @@ COMMANDS = {
     "generate": Lazy("stage1_generate.cli", "generate", "Build the NEFFs of a shapes file, on any CPU host."),
     "profile": Lazy("stage2_profile.cli", "profile", "Profile built NEFFs and print where the time goes."),
     "inspect": Lazy("parsers.cli", "inspect", "Show what is in a NEFF, an NTFF or a profile JSON."),
+    "compare": Lazy("stage2_profile.compare_cli", "compare", "Compare two profiled stores or implementations."),
+    "doctor": Lazy("stage1_generate.doctor", "doctor", "Say what this host can build and profile, and why not."),
+    "latency": Lazy("experiments.latency_cli", "latency", "Time matmul and MLP on the host: Neuron, CUDA or CPU."),
+    "tiling": Lazy("experiments.tiling_cli", "tiling", "Latency against the hardware's tiles, and its steps."),
+    "buckets": Lazy("experiments.buckets_cli", "buckets", "Choose the lengths to compile for, by measured latency."),
+    "tile": Lazy("experiments.projection_cli", "tile", "Time one tile of a matmul."),
+    "linear-projection": Lazy(
+        "experiments.projection_cli", "linear_projection", "The seven projections of a transformer block."
+    ),
     "install-benchmarks": Lazy(
         "install_benchmarks.cli", "install_benchmarks", "Write a benchmarks/ directory into a checkout of nki-library."
     ),
