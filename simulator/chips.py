@@ -50,6 +50,7 @@ class Chip:
     minimum_cycles: int
     pe_overhead_cycles: int
     pe_latency_ns: float
+    pe_fill_cycles: int
     load_weights_ns: float
     load_weights_cycles: int
     throttle_window_ns: float
@@ -62,6 +63,7 @@ class Chip:
     activation_table_load_ns: float
     vector_latency_ns: float
     vector_overhead_ns: float
+    vector_pointer_ns: float
     gpsimd_fixed_cycles: int
     gpsimd_latency_ns: float
     vector_fast_modes: bool
@@ -111,7 +113,8 @@ SOURCES: dict[str, str] = {
     "semaphore_ns": f"{_INF2}: engine to engine 36-41 ns, median 38 (112 runs); other chips copy it",
     "minimum_cycles": f"{_COST}: MIN_II about 64 cycles",
     "pe_overhead_cycles": f"{_TRN2}: 512 columns take 216 ns = 512 + 6 cycles, 128 take 55.8",
-    "pe_latency_ns": f"{_TRN2}: MATMUL duration = columns/clock + 157..166; {_INF2}: 144",
+    "pe_latency_ns": f"{_TRN2}: MATMUL lasts columns/clock + 160 ns at full clock, + 207 at half: 107 fixed + 128 cycles; {_INF2}: 144",
+    "pe_fill_cycles": "as pe_latency_ns: the depth of the array, 128 rows",
     "load_weights_ns": f"{_TRN2}: LDWEIGHTS 96-105 ns; {_INF2}: 82-84",
     "load_weights_cycles": f"{_ARCH}: fast weight load, 4 rows a cycle: 128/4",
     "throttle_window_ns": f"{_TRN2}: `ham` rows last multiples of 3413 ns (4096 base cycles); AWS docs say 3 us",
@@ -124,6 +127,7 @@ SOURCES: dict[str, str] = {
     "activation_table_load_ns": f"{_TRN2}: ACT_TABLE_LOAD 1283 ns; {_INF2}: 368",
     "vector_latency_ns": f"{_TRN2}: smallest instruction 157 ns, COPY PSUM columns/clock + 157",
     "vector_overhead_ns": f"{_TRN2}: TENSOR_REDUCE spacing 598 ns at 512 columns = columns/clock + 65",
+    "vector_pointer_ns": f"{_TRN2}: TENSOR_SCALAR with a per-partition operand lasts columns/clock + 215 against 157",
     "gpsimd_fixed_cycles": f"{_COST}: iota, affine_select 150 + N",
     "gpsimd_latency_ns": f"{_COST}: engine static overhead about 100 cycles",
     "vector_fast_modes": f"{_ARCH}: DVE 2x/4x modes from NeuronCore-v3",
@@ -162,7 +166,8 @@ _TRN2_CHIP = Chip(
     semaphore_ns=38.0,
     minimum_cycles=64,
     pe_overhead_cycles=6,
-    pe_latency_ns=160.0,
+    pe_latency_ns=107.0,
+    pe_fill_cycles=128,
     load_weights_ns=100.0,
     load_weights_cycles=32,
     throttle_window_ns=3413.3,
@@ -175,6 +180,7 @@ _TRN2_CHIP = Chip(
     activation_table_load_ns=1283.0,
     vector_latency_ns=157.0,
     vector_overhead_ns=65.0,
+    vector_pointer_ns=58.0,
     gpsimd_fixed_cycles=150,
     gpsimd_latency_ns=83.0,
     vector_fast_modes=True,
@@ -200,7 +206,7 @@ _INF2_CHIP = replace(
     software_dma_issue_ns=649.0,
     software_dma_start_ns=215.0,
     dma_wait_ns=445.0,
-    pe_latency_ns=144.0,
+    pe_latency_ns=98.0,
     load_weights_ns=83.0,
     scalar_latency_ns=122.0,
     scalar_function_latency_ns=157.0,

@@ -47,6 +47,9 @@ _CYCLES_PER_COLUMN = {
 }  # fmt: skip
 """AWS docs 2.26 nki.isa cost tables; everything else is one."""
 
+POINTERS = frozenset(("bias", "scale", "operand0", "imm0", "imm1", "bound0", "bound1", "relu_param"))
+"""Operands that may be one value for each partition: the instruction holds their address."""
+
 _REGISTER_OPS = ("register_alloc", "register_move", "register_load", "register_store")
 _REGISTER_NS = 50.0
 _REGISTER_LOAD_NS = 1060.0
@@ -151,9 +154,17 @@ def _gpsimd_cost(instruction: Instruction, n: int, chip: Chip) -> Cost:
 def _vector_cost(instruction: Instruction, operands: list[Access], program: Program, n: int, chip: Chip) -> Cost:
     cycles = max(float(chip.minimum_cycles), n * _cycles_per_column(instruction, operands, program, chip))
     busy = cycles / chip.vector_clock_ghz
-    # The measured latency and spacing are those of instructions longer than the minimum interval.
+    # The measured latency is that of the columns alone, without the minimum interval.
     latency = n * _cycles_per_column(instruction, operands, program, chip) / chip.vector_clock_ghz
-    return Cost(_opcode(instruction), busy + chip.vector_overhead_ns, latency + chip.vector_latency_ns)
+    pointer = chip.vector_pointer_ns if _has_pointer(instruction, n) else 0.0
+    return Cost(
+        _opcode(instruction), busy + chip.vector_overhead_ns + pointer, latency + chip.vector_latency_ns + pointer
+    )
+
+
+def _has_pointer(instruction: Instruction, n: int) -> bool:
+    """Whether an operand is one value for each partition beside wider data."""
+    return n > 1 and any(name in POINTERS and columns(access) == 1 for name, access in instruction.reads.items())
 
 
 def _cycles_per_column(instruction: Instruction, operands: list[Access], program: Program, chip: Chip) -> float:

@@ -51,7 +51,8 @@ def run_loop(
     # 1 where packets wait for HBM: reads, and everything that software descriptors move.
     slow = np.array([1 if x.hbm_read or x.software else 0 for x in transfers], dtype=np.int8)
     constants = (
-        float(chip.dma_wait_ns), float(chip.semaphore_ns), float(chip.pe_latency_ns), float(chip.throttle_window_ns),
+        float(chip.dma_wait_ns), float(chip.semaphore_ns), float(chip.pe_latency_ns), chip.pe_fill_cycles / chip.pe_clock_ghz,
+        float(chip.throttle_window_ns),
         float(chip.throttle_factor), float(chip.throttle_warm_utilization), float(chip.throttle_cold_utilization),
         _MATMUL_ISSUE_NS, SEMAPHORE_PACKET_NS, float(chip.dma_read_spread),
         float(chip.dma_stagger_ns), chip.dma_engines,
@@ -102,6 +103,7 @@ def _loop(
         dma_wait,
         semaphore,
         pe_latency,
+        pe_fill,
         window,
         slow,
         warm_at,
@@ -260,7 +262,7 @@ def _loop(
                 free[e] = s + matmul_issue
                 array_free[core] = s + busy
                 window_busy[core] += busy
-                duration[i] = busy + pe_latency
+                duration[i] = busy + pe_latency + pe_fill * factor
                 done[i] = s + duration[i] + semaphore
         else:
             free[e] = s + interval[i]

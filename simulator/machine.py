@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from simulator.chips import Chip, chip_for
-from simulator.costs import activation_table, columns, engine_cost
+from simulator.costs import POINTERS, activation_table, columns, engine_cost
 from simulator.dependencies import Edge, find_edges, item_bytes
 from simulator.opcodes import OPCODES
 from simulator.program import ENGINES, Access, Instruction, Program
@@ -36,9 +36,8 @@ class Code:
     `waits` (indices of instructions, all before the waiting one), cut up by `wait_start` of length n + 1.
 
     engine: index of `ENGINES`. opcode: byte. origin: index into `Program.cores[core]`.
-    interval_ns: time until the engine can start its next instruction; latency_ns: start to result (for MATMUL and
-    LDWEIGHTS both are in PE cycles' time at full speed, doubled while the PE is throttled).
-    pe_ns: the part of the interval that throttling doubles. transfer: index into `transfers`, or -1.
+    interval_ns: time until the engine can start its next instruction; latency_ns: start to result.
+    pe_ns: what LDWEIGHTS and MATMUL hold the PE at full clock; the schedule throttles it and adds their latency. transfer: index into `transfers`, or -1.
     meeting: number of the core_barrier or sendrecv that both cores enter together, or -1.
     flops: 2 x rows x columns x moving; transpose: a PE transpose. sbuf_*, psum_*: bytes per partition that engines move.
     """
@@ -68,7 +67,6 @@ class Code:
 
 _UNCOUNTED = {"tensor_tensor", "memset"}
 """Real profiles count no on-chip bytes for these (sbuf_read_bytes and sbuf_write_bytes of nki-library's mlp on trn2)."""
-_POINTERS = {"bias", "scale", "operand0", "imm0", "imm1", "bound0", "bound1", "relu_param"}
 _INTEGERS = {"engine", "opcode", "origin", "transfer", "meeting", "wait_start", "waits"}
 _COUNTS = {"flops", "sbuf_read", "sbuf_write", "psum_read", "psum_write", "psum_read_sbuf_write"}
 
@@ -232,7 +230,7 @@ class _Assembler:
         return sum(
             columns(access) * item_bytes(access.dtype)
             for name, access in operands.items()
-            if name not in _POINTERS and buffers[access.buffer].memory == memory
+            if name not in POINTERS and buffers[access.buffer].memory == memory
         )
 
     def _matmul(self, index: int, instruction: Instruction, edges: set[Edge]) -> None:
@@ -274,7 +272,7 @@ class _Assembler:
             # Weights load behind the running matmul, so LDWEIGHTS holds the array for no time of its own.
             self._emit(TENSOR, OPCODES["LDWEIGHTS"], index, load_waits, 0.0, chip.load_weights_ns, pe_ns=load_ns,
                        sbuf_read=weight_bytes)  # fmt: skip
-            self._emit(TENSOR, OPCODES["MATMUL"], index, stream_waits, stream_ns, stream_ns + chip.pe_latency_ns,
+            self._emit(TENSOR, OPCODES["MATMUL"], index, stream_waits, 0.0, 0.0,
                        pe_ns=stream_ns, flops=2 * rows * cols * n, transpose=transpose, sbuf_read=moving_bytes,
                        psum_write=written)  # fmt: skip
             load_waits = stream_waits = []

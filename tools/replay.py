@@ -1,0 +1,155 @@
+"""A real profile's instruction list as machine code of the model, with the profile's own dependencies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from simulator.chips import CHIPS, Chip
+from simulator.costs import engine_cost
+from simulator.counters import union_ps
+from simulator.machine import Code
+from simulator.opcodes import OPCODES
+from simulator.overheads import OVERHEADS
+from simulator.program import Access, Buffer, Instruction, Program
+from simulator.timing import CoreSchedule, schedule_code
+from simulator.transfers import Transfer
+
+_SUBGROUPS = {"Tensor": 0, "Scalar": 1, "GpSimd": 2, "Vector": 3, "Sync": 4}
+_DTYPES = {"fp32": "float32", "bfloat16": "bfloat16", "fp16": "float16"}
+_VIEW = re.compile(r"\b(src|dst)=(\w+)@(0x[0-9a-f]+)\[([-\d,]+)\]\[([\d,]+)\]")
+_PSUM = 0x2000000
+_HBM_END = 0x802000000000
+_OPS = {"COPY": "tensor_copy", "CAST": "tensor_copy", "ACTIVATE": "activation", "TENSOR_REDUCE": "tensor_reduce",
+        "TENSOR_SCALAR": "tensor_scalar", "RECIPROCAL": "reciprocal"}  # fmt: skip
+_ENGINE_NAMES = ("tensor", "scalar", "gpsimd", "vector", "sync")
+
+
+def replay(profile: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
+    """(column, model us, measured us): kernel span and each engine's active time within the kernel."""
+    rows = [r for r in profile["instruction"] if r["instruction_type"] and r["subgraph"] == "sg00"]
+    rows.sort(key=lambda r: (r["timestamp"], r["pc"]))
+    chip, overheads = CHIPS["trn2"], OVERHEADS["trn2"]
+    code = _code(rows, chip)
+    core = schedule_code([code], chip, overheads).cores[0]
+    packets = [d for d in profile["dma"] if d["queue_type"] != "instruction" and d["subgraph"] == "sg00"]
+    begin = min(r["timestamp"] for r in rows)
+    end = max(max(r["timestamp"] + r["duration"] for r in rows), max(d["timestamp"] + d["duration"] for d in packets))
+    yield "kernel span us", (float(core.end_ns.max()) - float(core.start_ns.min())) / 1000, (end - begin) / 1000
+    yield from _engines(rows, core)
+    yield "dma active us", _union(core.packets.start_ns, core.packets.end_ns), _measured_union(packets)
+
+
+def _engines(rows: list[dict[str, Any]], core: CoreSchedule) -> Iterator[tuple[str, float, float]]:
+    code = core.code
+    work = code.opcode != OPCODES["EVENT_SEMAPHORE"]
+    for subgroup, engine in _SUBGROUPS.items():
+        chosen = [r for r in rows if r["subgroup"] == subgroup and r["opcode"] != "EVENT_SEMAPHORE"]
+        mine = work & (code.engine == engine)
+        if chosen:
+            yield (
+                f"{_ENGINE_NAMES[engine]} active us",
+                _union(core.start_ns[mine], core.end_ns[mine]),
+                _measured_union(chosen),
+            )
+
+
+def _union(start_ns, end_ns) -> float:
+    return union_ps([start_ns], [end_ns]) / 1000
+
+
+def _measured_union(rows: list[dict[str, Any]]) -> float:
+    import numpy as np
+
+    start = np.array([r["timestamp"] for r in rows])
+    return union_ps([start], [start + np.array([r["duration"] for r in rows])]) / 1000
+
+
+def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
+    import numpy as np
+
+    number = {r["id"]: i for i, r in enumerate(rows)}
+    n = len(rows)
+    interval, latency, pe = np.zeros(n), np.zeros(n), np.zeros(n)
+    transfer = np.full(n, -1, dtype=np.int32)
+    transfers: list[Transfer] = []
+    engine = np.array([_SUBGROUPS[r["subgroup"]] for r in rows], dtype=np.int32)
+    starts, waits = [0], []
+    for i, row in enumerate(rows):
+        opcode = row["opcode"]
+        before = {number[p["id"]] for p in row.get("predecessors", []) if p["id"] in number}
+        # Like the model: an engine's own order needs no wait, except for a result it reads itself.
+        waits += sorted(b for b in before if b != i and not (engine[b] == engine[i] == 0))
+        starts.append(len(waits))
+        if opcode == "DMA_DIRECT2D":
+            transfer[i] = len(transfers)
+            transfers.append(_transfer(row["operands"], int(engine[i])))
+            software = transfers[-1].software
+            interval[i] = chip.software_dma_issue_ns if software else chip.dma_issue_ns
+            latency[i] = chip.software_dma_instruction_ns if software else chip.dma_issue_ns
+        elif opcode == "LDWEIGHTS":
+            passes = 2 if "fp32" in row["operands"] else 1
+            pe[i] = chip.load_weights_cycles * passes / chip.pe_clock_ghz
+            latency[i] = chip.load_weights_ns
+        elif opcode == "MATMUL":
+            passes = 2 if "fp32" in row["operands"] else 1
+            columns = int(_VIEW.search(row["operands"])[5].split(",")[0])
+            pe[i] = passes * (max(chip.minimum_cycles, columns) + chip.pe_overhead_cycles) / chip.pe_clock_ghz
+        elif opcode == "ACT_TABLE_LOAD":
+            interval[i] = latency[i] = chip.activation_table_load_ns
+        elif opcode in _OPS:
+            instruction, program = _instruction(row)
+            _, interval[i], latency[i] = engine_cost(instruction, program, chip)
+        else:
+            interval[i] = latency[i] = float(row["duration"])
+    zeros = np.zeros(n, dtype=np.int64)
+    return Code(
+        engine=engine, opcode=np.array([OPCODES[r["opcode"]] for r in rows], dtype=np.int32),
+        origin=np.arange(n, dtype=np.int32), interval_ns=interval, latency_ns=latency, pe_ns=pe, transfer=transfer,
+        meeting=np.full(n, -1, dtype=np.int32), flops=zeros, transpose=zeros.astype(bool), sbuf_read=zeros, sbuf_write=zeros,
+        psum_read=zeros, psum_write=zeros, psum_read_sbuf_write=zeros, wait_start=np.array(starts, dtype=np.int64),
+        waits=np.array(waits, dtype=np.int32), transfers=tuple(transfers),
+    )  # fmt: skip
+
+
+def _instruction(row: dict[str, Any]) -> tuple[Instruction, Program]:
+    """The operation as the model's cost functions take it. The profile writes the innermost dimension first."""
+    buffers, accesses = [], {}
+    for side, dtype, address, _, sizes in _VIEW.findall(row["operands"]):
+        columns = 1
+        for size in sizes.split(","):
+            columns *= int(size)
+        buffers.append(
+            Buffer(side, "psum" if int(address, 16) >= _PSUM else "sbuf", (128, columns), _DTYPES[dtype], "internal")
+        )
+        accesses[side] = Access(len(buffers) - 1, 0, ((columns, 128), (1, columns)), _DTYPES[dtype])
+    op = _OPS[row["opcode"]]
+    reads = {"src" if op == "tensor_copy" else "data": accesses["src"]}
+    if op == "tensor_scalar" and "imm_src=PTR" in row["operands"]:
+        buffers.append(Buffer("imm", "sbuf", (128, 1), "float32", "internal"))
+        reads["operand0"] = Access(len(buffers) - 1, 0, ((1, 128), (1, 1)), "float32")
+    attributes = {"op": row["activation_fn"].lower() or "max"}
+    engine = _ENGINE_NAMES[_SUBGROUPS[row["subgroup"]]]
+    instruction = Instruction(op, engine, {"dst": accesses["dst"]}, reads, attributes)
+    return instruction, Program("replay", "trn2", 1, tuple(buffers), (), (), ((instruction,),))
+
+
+def _transfer(operands: str, engine: int) -> Transfer:
+    size = int(re.search(r"src_elem_size=(\d+)", operands)[1])
+    pattern = re.search(r"src_pattern=\[[\d,]+\]\[([\d,]+)\]", operands)[1]
+    count = 1
+    for extent in pattern.split(","):
+        count *= int(extent)
+    reads_hbm = "src_table" in operands or _hbm(operands, "src")
+    writes_hbm = "dst_table" in operands or _hbm(operands, "dst")
+    total = size * count
+    return Transfer(
+        queue=engine, packets=count, packet_bytes=size, bytes=total, hbm_read=total if reads_hbm else 0,
+        hbm_write=total if writes_hbm else 0, sbuf_read=0, sbuf_write=0, psum_read=0, psum_write=0, software=engine == 2,
+    )  # fmt: skip
+
+
+def _hbm(operands: str, side: str) -> bool:
+    found = re.search(rf"{side}_addr_imm=(0x[0-9a-f]+)", operands)
+    return bool(found) and int(found[1], 16) < _HBM_END
