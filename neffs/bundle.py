@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 import orjson
 
 from neffs.case import Case
-from neffs.errors import BundleError
+from neffs.errors import BundleError, CaseError
 
 MANIFEST = "case.json"
 LOG = "compile.log"
@@ -91,8 +91,10 @@ class Bundle:
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Write `case.json` into `directory`."""
-    (directory / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    """Write `case.json` into `directory`; the dimensions become an object in their order."""
+    fields = asdict(manifest)
+    fields["case"]["dims"] = dict(manifest.case.dims)
+    (directory / MANIFEST).write_bytes(orjson.dumps(fields, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 
 def read_bundle(path: Path) -> Bundle:
@@ -109,8 +111,10 @@ def read_bundle(path: Path) -> Bundle:
     except OSError as error:
         raise BundleError(path, f"cannot read {MANIFEST}: {error.strerror}") from None
     try:
-        manifest = msgspec.json.decode(data, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        fields = orjson.loads(data)
+        fields["case"]["dims"] = list(fields["case"]["dims"].items())
+        manifest = msgspec.convert(fields, Manifest)
+    except (ValueError, KeyError, TypeError, AttributeError, CaseError) as error:
         raise BundleError(path, f"{MANIFEST} is damaged ({error}); build the case again") from None
     if manifest.schema > SCHEMA:
         raise BundleError(path, f"{MANIFEST} has schema {manifest.schema}, newer than {SCHEMA}; update neff-bench")

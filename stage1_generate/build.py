@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from neffs.errors import BundleError, NeffsError
 from neffs.store import Store
 from stage1_generate.command import python_environment, reason
 from stage1_generate.job import Job
-from stage1_generate.worker import refused, started
+from stage1_generate.worker import DISK_FULL, refused, started
 
 LOG_BYTES = 16 << 20
 """What a log keeps of a compiler's output; the rest is counted, not stored."""
@@ -138,6 +139,8 @@ def _run_worker(job: Job, store: Store, timeout_s: float, start: float, go_on: C
         if died is None and manifest is not None and manifest.status == "built":
             return
         reason = died or (manifest.reason if manifest else None) or "the worker ended without a result"
+        if os.strerror(errno.ENOSPC) in reason:
+            reason = f"no space left on the disk of {store.path}"
         failure = (replace(manifest or started(job), status="failed", reason=reason), _log(directory))
         raise NotBuilt
 
@@ -146,7 +149,11 @@ def _run_worker(job: Job, store: Store, timeout_s: float, start: float, go_on: C
     except NotBuilt:
         if failure is None:
             raise
-        return replace(_publish_failure(store, *failure), time_s=time.monotonic() - start)
+        time_s = time.monotonic() - start
+        try:
+            return replace(_publish_failure(store, *failure), time_s=time_s)
+        except (NeffsError, OSError):  # not even the reason can be kept; it is still told
+            return Outcome(job.case.name, "failed", failure[0].reason, time_s)
     return Outcome(job.case.name, "built", None, time.monotonic() - start)
 
 
@@ -183,6 +190,8 @@ def _work(job: Job, directory: Path, timeout_s: float, go_on: Callable[[], None]
         log.join(timeout=5)
         worker.stdin.close()  # type: ignore[union-attr]
         worker.stdout.close()  # type: ignore[union-attr]
+    if returncode == DISK_FULL:
+        return os.strerror(errno.ENOSPC)
     if returncode in (0, 1) and (directory / "case.json").is_file():
         return None
     return reason(returncode, _log(directory)[-_TAIL_BYTES:].decode(errors="replace"))

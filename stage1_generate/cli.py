@@ -29,7 +29,8 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
 
 
 @click.command(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.option("--shapes", required=True, type=click.Path(path_type=Path), help="YAML file with the cases.")
+@click.option("--shapes", type=click.Path(path_type=Path), help="YAML file with the cases.")
+@click.option("--preset", help="A named list of matmul shapes instead of a file: llm, tiling, sweep, boundary, ...")
 @click.option(
     "--out", default=DEFAULT_OUT, show_default=True, type=click.Path(path_type=Path), help="Directory of the bundles."
 )
@@ -65,7 +66,8 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
 @click.option("--disable-dge", is_flag=True, help="Compile without descriptor generation on the device (neuron only).")
 @click.option("-v", "--verbose", is_flag=True, help="Raise the compiler's own log level; it goes to compile.log.")
 def generate(
-    shapes: Path,
+    shapes: Path | None,
+    preset: str | None,
     out: Path,
     toolchain: Literal["auto", "neuron", "sim"],
     target: str | None,
@@ -91,7 +93,7 @@ def generate(
     from stage1_generate.errors import GenerateError
 
     try:
-        cases = _select(shapes, {"target": target, "lnc": lnc}, only, skip)
+        cases = _select(_read(shapes, preset, {"target": target, "lnc": lnc}), only, skip)
         if only_list:
             click.echo("\n".join(case.name for case in cases))
             return
@@ -113,16 +115,23 @@ def generate(
         sys.exit(2)
 
 
-def _select(shapes: Path, overrides: dict[str, object], only: tuple[str, ...], skip: tuple[str, ...]) -> list[Case]:
+def _read(shapes: Path | None, preset: str | None, overrides: dict[str, object]) -> list[Case]:
+    from stage1_generate.errors import GenerateError
+    from stage1_generate.shapes import read_preset, read_shapes
+
+    if (shapes is None) == (preset is None):
+        raise GenerateError("give either --shapes FILE or --preset NAME (see --help)")
+    return read_shapes(shapes, overrides) if shapes is not None else read_preset(str(preset), overrides)
+
+
+def _select(cases: list[Case], only: tuple[str, ...], skip: tuple[str, ...]) -> list[Case]:
     from fnmatch import fnmatchcase
 
     from stage1_generate.errors import GenerateError
-    from stage1_generate.shapes import read_shapes
 
-    cases = read_shapes(shapes, overrides)
     for glob in only:
         if not any(fnmatchcase(case.name, glob) for case in cases):
-            raise GenerateError(f"--only {glob}: matches none of the {len(cases)} cases of {shapes} (see --list)")
+            raise GenerateError(f"--only {glob}: matches none of the {len(cases)} cases (see --list)")
     selected = [
         case
         for case in cases
@@ -130,7 +139,7 @@ def _select(shapes: Path, overrides: dict[str, object], only: tuple[str, ...], s
         and not any(fnmatchcase(case.name, glob) for glob in skip)
     ]
     if not selected:
-        raise GenerateError(f"--skip leaves none of the {len(cases)} cases of {shapes}")
+        raise GenerateError(f"--skip leaves none of the {len(cases)} cases")
     return selected
 
 

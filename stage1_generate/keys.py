@@ -41,7 +41,7 @@ class Keys:
         if implementation.route == "xla":
             depends["jax"] = self._version("jax")
         if self.toolchain.name == "sim":
-            depends["simulator"] = _tree(ROOT / "simulator")
+            depends["simulator"] = tree_digest(ROOT / "simulator")
         else:
             depends |= {name: self._version(name) for name in _SDK}
             depends["NEURON_CC_FLAGS"] = os.environ.get("NEURON_CC_FLAGS", "")  # neuronx-cc reads it by itself
@@ -49,7 +49,7 @@ class Keys:
 
     def _kernel(self, implementation: Implementation) -> str:
         if "nkilib" in implementation.needs:
-            return _tree(self.toolchain.nkilib / "nkilib_src") if self.toolchain.nkilib else "absent"
+            return tree_digest(self.toolchain.nkilib / "nkilib_src") if self.toolchain.nkilib else "absent"
         if implementation.route == "nki":
             return _files(*sorted(kernels.FOLDER.glob("*_nki.py")))
         if implementation.route == "xla":
@@ -73,7 +73,8 @@ def _files(*paths: Path) -> str:
 
 
 @cache
-def _tree(folder: Path) -> str:
+def tree_digest(folder: Path) -> str:
+    """Hex sha256 over the names and contents of all Python files below `folder`."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         data = path.read_bytes()

@@ -3,9 +3,10 @@
     defaults: {target: trn2, lnc: 2, dtype: bfloat16, seed: 42}
     cases:
       - {kernel: matmul, implementation: [nki, xla], M: [128, 256], K: 512:2048:512, N: 1024}
+      - {preset: boundary, implementation: nki}
 
 A list stands for each of its values, a range `start:stop:step` for its numbers, the stop included; an entry stands for the
-product of them all. The file is read as a tree of nodes, not as values, so that every message can name its line, and
+product of them all. A preset (`stage1_generate.presets`) stands for its kernel and dimensions. The file is read as a tree of nodes, not as values, so that every message can name its line, and
 so that `1:20:5` stays text (YAML 1.1 reads it as a number in base 60).
 """
 
@@ -46,36 +47,63 @@ def read_shapes(path: Path, overrides: Mapping[str, Any] | None = None) -> list[
 
     `overrides`: values of `target` and `lnc` that stand above the file's. Raises `ShapesError`.
     """
-    return _Reader(path, dict(overrides or {})).cases()
+    reader = _Reader(str(path), dict(overrides or {}))
+    return reader.cases(reader.load(path))
+
+
+def read_preset(name: str, overrides: Mapping[str, Any] | None = None) -> list[Case]:
+    """The cases of a preset, from our own NKI and XLA kernels. Raises `ShapesError`."""
+    reader = _Reader("--preset", dict(overrides or {}))
+    return reader.cases(reader.compose(f"cases: [{{preset: {name!r}, implementation: [nki, xla]}}]"))
 
 
 class _Reader:
     """One pass over one file; keeps the file's name for the messages."""
 
-    def __init__(self, path: Path, overrides: dict[str, Any]) -> None:
-        self.file = str(path)
+    def __init__(self, file: str, overrides: dict[str, Any]) -> None:
+        self.file = file
         self.overrides = overrides
-        self.root = self._compose(path)
 
-    def cases(self) -> list[Case]:
-        top = self._mapping(self.root, "the file", ("defaults", "cases"))
+    def cases(self, root: yaml.Node) -> list[Case]:
+        """The cases below the root node of a file."""
+        top = self._mapping(root, "the file", ("defaults", "cases"))
         if "cases" not in top:
-            raise self._error(self.root, "found no `cases`, allowed: a list of cases under `cases:`")
+            raise self._error(root, "found no `cases`, allowed: a list of cases under `cases:`")
         defaults = self._mapping(top["defaults"], "defaults", _DEFAULTS) if "defaults" in top else {}
         entries = top["cases"]
         if not _is(entries, "Sequence") or not entries.value:
             raise self._error(entries, f"cases: found {_shown(entries)}, allowed: a list with at least one case")
         found: dict[str, Case] = {}
         for entry in entries.value:
-            for case in self._expand(entry, defaults):
+            for case in self._expand_entry(entry, defaults):
                 found.setdefault(case.name, case)
                 if len(found) > MAX_CASES:
                     raise self._error(entry, f"found more than {MAX_CASES} cases, allowed: at most {MAX_CASES}")
         return list(found.values())
 
-    def _expand(self, entry: yaml.Node, defaults: Mapping[str, yaml.Node]) -> Iterator[Case]:
+    def _expand_entry(self, entry: yaml.Node, defaults: Mapping[str, yaml.Node]) -> Iterator[Case]:
         if not _is(entry, "Mapping"):
             raise self._error(entry, f"case: found {_shown(entry)}, allowed: a mapping like {{kernel: matmul, M: 128}}")
+        preset = next((value for key, value in entry.value if key.value == "preset"), None)
+        if preset is None:
+            yield from self._expand(entry, defaults)
+            return
+        import yaml
+
+        from stage1_generate import presets
+
+        if not _is(preset, "Scalar") or preset.value not in presets.NAMES:
+            raise self._error(preset, f"preset: found {_shown(preset)}, allowed: {', '.join(presets.NAMES)}")
+        allowed = ("preset", *_DEFAULTS)
+        self._mapping(entry, "preset", allowed)
+        own = [(key, value) for key, value in entry.value if key.value != "preset"]
+        for values in presets.preset(preset.value):
+            pairs = [
+                tuple(yaml.ScalarNode("", str(part), entry.start_mark) for part in pair) for pair in values.items()
+            ]
+            yield from self._expand(yaml.MappingNode("", [*pairs, *own], entry.start_mark), defaults)
+
+    def _expand(self, entry: yaml.Node, defaults: Mapping[str, yaml.Node]) -> Iterator[Case]:
         name = next((value for key, value in entry.value if key.value == "kernel"), None)
         if name is None:
             raise self._error(entry, f"kernel: found nothing, allowed: {', '.join(kernels.names())}")
@@ -196,10 +224,8 @@ class _Reader:
             found[key.value] = value
         return found
 
-    def _compose(self, path: Path) -> yaml.Node:
-        import yaml
-
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    def load(self, path: Path) -> yaml.Node:
+        """The root node of the file."""
         try:
             with path.open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
@@ -208,11 +234,18 @@ class _Reader:
         if len(data) > MAX_BYTES:
             raise ShapesError(self.file, None, f"larger than {MAX_BYTES >> 20} MiB, so this is no shapes file")
         try:
-            text = data.decode("utf-8")
-            self._check_depth(text, loader)
-            node = yaml.compose(text, Loader=loader)
+            return self.compose(data.decode("utf-8"))
         except UnicodeDecodeError as error:
             raise ShapesError(self.file, None, f"not text: byte {error.start} is not UTF-8") from None
+
+    def compose(self, text: str) -> yaml.Node:
+        """The root node of a text."""
+        import yaml
+
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        try:
+            self._check_depth(text, loader)
+            node = yaml.compose(text, Loader=loader)
         except yaml.reader.ReaderError as error:
             raise ShapesError(self.file, None, f"not YAML: {error.reason} at position {error.position}") from None
         except yaml.MarkedYAMLError as error:

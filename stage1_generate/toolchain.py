@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -103,6 +104,38 @@ def find_nkilib(given: Path | None, environment: Mapping[str, str]) -> Path | No
         return beside
     installed = module_folder("nkilib_src", "nkilib")
     return installed.parent if installed else None
+
+
+def nkilib_version(folder: Path) -> str | None:
+    """The git commit of the checkout that holds `folder`, else the version that the library says."""
+    for checkout in (folder, folder.parent):
+        commit = _head(checkout / ".git")
+        if commit is not None:
+            return commit
+    said = folder / "nkilib_src" / "nkilib" / "version" / "__init__.py"
+    if said.is_file():
+        found = re.search(r"__version__\s*=\s*['\"]([^'\"]+)", said.read_text(errors="replace"))
+        if found is not None:
+            return found.group(1)
+    return None
+
+
+def _head(git: Path) -> str | None:
+    """The commit that a git directory (or the file that a work tree has in its place) is at."""
+    try:
+        if git.is_file():
+            git = git.parent / git.read_text().removeprefix("gitdir:").strip()
+        head = (git / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head
+        name = head.removeprefix("ref: ")
+        common = git / (git / "commondir").read_text().strip() if (git / "commondir").is_file() else git
+        if (common / name).is_file():
+            return (common / name).read_text().strip()
+        packed = (common / "packed-refs").read_text().splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def version_of(distribution: str) -> str | None:

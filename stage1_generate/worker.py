@@ -8,9 +8,9 @@ the worker ends itself with everything that it started. The result is `case.json
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
-import subprocess
 import sys
 import threading
 import traceback
@@ -28,10 +28,15 @@ from stage1_generate.compiled import Compiled, Request
 from stage1_generate.errors import BuildError, GenerateError
 from stage1_generate.job import Job
 from stage1_generate.kernel import Dims, Tensor
-from stage1_generate.toolchain import ROOT, version_of
+from stage1_generate.keys import tree_digest
+from stage1_generate.toolchain import ROOT, nkilib_version, version_of
 
 if TYPE_CHECKING:
     from parsers.neff import Neff, TensorInfo
+
+
+DISK_FULL = 28
+"""Exit code; the errno of the same meaning."""
 
 
 def build(job: Job) -> Manifest:
@@ -164,19 +169,9 @@ def _versions(job: Job) -> dict[str, str]:
     if own:
         versions["neff-bench"] = own
     if "nkilib" in kernels.load(job.case.kernel).implementations[job.case.implementation].needs and job.nkilib:
-        versions["nkilib"] = _commit(job.nkilib)
+        folder = Path(job.nkilib)
+        versions["nkilib"] = nkilib_version(folder) or f"source {tree_digest(folder / 'nkilib_src')[:12]}"
     return versions
-
-
-def _commit(folder: str) -> str:
-    """The git commit that a checkout is at, `unknown` when it is no checkout."""
-    try:
-        asked = subprocess.run(
-            ["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True, stdin=subprocess.DEVNULL
-        )
-    except OSError:
-        return "unknown"
-    return asked.stdout.strip() if asked.returncode == 0 else "unknown"
 
 
 def _limit_memory(job: Job) -> None:
@@ -200,7 +195,7 @@ def _end_with_builder() -> None:
 
 
 def main() -> int:
-    """Exit code 0: built; 1: `case.json` says why not."""
+    """Exit code 0: built; 1: `case.json` says why not; `DISK_FULL`: not even that could be written."""
     import msgspec
 
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
@@ -215,7 +210,11 @@ def main() -> int:
         manifest = replace(
             started(job), reason=f"{type(error).__name__}: {' '.join(str(error).split())} (see compile.log)"
         )
-    write_manifest(Path(), manifest)
+    try:
+        write_manifest(Path(), manifest)
+    except OSError as error:
+        print(f"error: {manifest.reason or 'case.json cannot be written'}: {error.strerror}", flush=True)
+        return DISK_FULL if error.errno == errno.ENOSPC else 1
     return 0 if manifest.status == "built" else 1
 
 

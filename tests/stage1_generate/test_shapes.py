@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stage1_generate.errors import ShapesError
-from stage1_generate.shapes import read_shapes
+from stage1_generate.shapes import read_preset, read_shapes
 
 MATMUL = "{kernel: matmul, implementation: nki, M: 128, K: 128, N: 512}"
 
@@ -62,6 +62,20 @@ def test_flags_are_words(shapes):
     assert case.flags == ("--a", "b", "-O1")
 
 
+def test_a_preset_stands_for_its_kernel_and_dimensions(shapes):
+    cases = shapes("cases:\n- {preset: boundary, implementation: [nki, xla], dtype: float32}\n")
+    assert {case.kernel for case in cases} == {"matmul"}
+    assert {case.implementation for case in cases} == {"nki", "xla"}
+    assert {case.dim("M") for case in cases} > {127, 128, 129}
+    assert {case.dtype for case in cases} == {"float32"}
+
+
+def test_a_preset_needs_no_file():
+    assert {case.dim("M") for case in read_preset("boundary")} > {127, 128, 129}
+    with pytest.raises(ShapesError, match="preset: found .*nothing.*, allowed: llm, tiling"):
+        read_preset("nothing")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
@@ -78,6 +92,9 @@ def test_flags_are_words(shapes):
         ("case: []", 1, "found key 'case', allowed: defaults, cases"),
         ("cases:\n- 5", 2, "case: found '5'"),
         ("cases:\n- {M: 1}", 2, "kernel: found nothing, allowed: exp, matmul, mlp"),
+        ("cases:\n- {preset: lm, implementation: nki}", 2, "preset: found 'lm', allowed: llm"),
+        ("cases:\n- {preset: llm, implementation: nki, M: 1}", 2, "preset: found key 'M'"),
+        ("cases:\n- {preset: llm}", 2, "implementation: found nothing"),
         ("cases:\n- {kernel: matmull}", 2, "kernel: found 'matmull', allowed: exp, matmul, mlp"),
         ("cases:\n- {kernel: [matmul, mlp]}", 2, "kernel: found a list"),
         ("cases:\n- {kernel: matmul, implementation: nki, M: 1, K: 1, N: 1, h: 4}", 2, "found key 'h'"),

@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from stage1_generate.errors import ToolchainError
-from stage1_generate.toolchain import choose, find_nkilib
+from stage1_generate.toolchain import choose, find_nkilib, nkilib_version
 
 
 @pytest.fixture
@@ -60,3 +60,24 @@ def test_a_wrong_path_is_named(tmp_path):
         find_nkilib(tmp_path, {})
     with pytest.raises(ToolchainError, match="NKILIB_PATH: .* is no checkout"):
         find_nkilib(None, {"NKILIB_PATH": str(tmp_path)})
+
+
+def test_the_version_of_a_checkout_is_its_commit(tmp_path):
+    git = tmp_path / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "packed-refs").write_text("# pack-refs\nabc123 refs/heads/main\n")
+    assert nkilib_version(tmp_path / "src") == "abc123"
+    (git / "refs" / "heads").mkdir(parents=True)
+    (git / "refs" / "heads" / "main").write_text("def456\n")
+    assert nkilib_version(tmp_path / "src") == "def456"
+    (git / "HEAD").write_text("0123\n")
+    assert nkilib_version(tmp_path / "src") == "0123"
+
+
+def test_without_git_it_is_what_the_library_says(tmp_path):
+    assert nkilib_version(tmp_path) is None
+    said = tmp_path / "nkilib_src" / "nkilib" / "version"
+    said.mkdir(parents=True)
+    (said / "__init__.py").write_text("__version__ = '0.1.0+gd4920de'\n")
+    assert nkilib_version(tmp_path) == "0.1.0+gd4920de"
