@@ -19,7 +19,7 @@ from neffs.store import Store
 from stage2_profile.capture import Settings
 from stage2_profile.cores import CorePool, lock_directory, parse_cores
 from stage2_profile.errors import ProfileError, ToolMissing, WrongCall
-from stage2_profile.pipeline import Pipeline, Steps, profile_all
+from stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
 from stage2_profile.progress import progress
 from stage2_profile.report import render
 from stage2_profile.rows import Row
@@ -62,10 +62,10 @@ def profile_directory(directory: Path, options: Options) -> int:
         timeout_s=options.timeout,
         enable_dge_notifs=options.enable_dge_notifs,
     )
-    found = selected(find_bundles(directory), options.only, options.skip)
+    found = selected(find_entries(directory), options.only, options.skip)
     if not found:
         why = " that --only and --skip leave" if options.only or options.skip else "; generate-neffs makes them"
-        raise WrongCall(f"{directory}: no bundle{why}")
+        raise WrongCall(f"{directory}: no bundle and no profile{why}")
     if steps != "parse":
         check_store(directory)
     built = [entry for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"]
@@ -128,22 +128,29 @@ def commands_text(directory: Path, rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def find_bundles(directory: Path) -> list[Bundle | BundleError]:
-    """The bundles of a store, or the one bundle that `directory` is. Raises `WrongCall`."""
+def find_entries(directory: Path) -> list[Entry]:
+    """The bundles of a store, the one bundle that `directory` is, or the profiles from elsewhere below it.
+
+    Raises `WrongCall` when there is nothing of it.
+    """
     if (directory / MANIFEST).is_file():
         try:
             return [read_bundle(directory)]
         except BundleError as error:
             return [error]
     try:
-        return list(Store(directory).bundles())
+        store = Store(directory)
+        names = store.names()
     except StoreError as error:
         raise WrongCall(str(error)) from None
+    if any((directory / name / MANIFEST).exists() for name in names) or (directory / ".store").exists():
+        return list(store.bundles())
+    from stage2_profile.foreign import find_foreign
+
+    return list(find_foreign(directory))
 
 
-def selected(
-    found: Iterable[Bundle | BundleError], only: Sequence[str], skip: Sequence[str]
-) -> list[Bundle | BundleError]:
+def selected(found: Iterable[Entry], only: Sequence[str], skip: Sequence[str]) -> list[Entry]:
     """Those whose name matches a glob of `only` (or there is none) and no glob of `skip`."""
     return [
         entry

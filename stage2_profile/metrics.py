@@ -7,10 +7,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from stage2_profile.peaks import peak_tflops
-
 if TYPE_CHECKING:
-    from neffs.bundle import Manifest
     from parsers.profile_json import Summary
 
 US_PER_S = 1e6
@@ -45,12 +42,12 @@ PACKETS = ("static_dma_packet_count", "software_dynamic_dma_packet_count", "hard
 """The three kinds of DMA packets; the profiler leaves out a kind that did not occur."""
 
 
-def row_numbers(manifest: Manifest, summaries: Sequence[Summary]) -> dict[str, Any]:
+def row_numbers(summaries: Sequence[Summary], *, model_flops: int | None, peak: float | None) -> dict[str, Any]:
     """Columns of a row from the summaries of its profiled executions.
 
-    Each number is the median over the executions that have it; None where no execution has it.
+    Each number is the median over the executions that have it; None where no execution has it. `peak`: TFLOPS.
     """
-    numbers: dict[str, Any] = {"model_flops": manifest.model_flops, "executions": len(summaries)}
+    numbers: dict[str, Any] = {"model_flops": model_flops, "executions": len(summaries)}
     for column, attribute in TIMES_US.items():
         seconds = _median(summaries, attrgetter(attribute))
         numbers[column] = None if seconds is None else seconds * US_PER_S
@@ -63,23 +60,24 @@ def row_numbers(manifest: Manifest, summaries: Sequence[Summary]) -> dict[str, A
     numbers["mfu_estimated_percent"] = None if estimated is None else 100 * estimated
     totals = [summary.total_time_s for summary in summaries if summary.total_time_s is not None]
     numbers["total_time_iqr_us"] = interquartile_range(totals) * US_PER_S if len(totals) > 1 else None
-    numbers.update(derived(manifest, numbers["total_time_us"], numbers["hbm_read_bytes"], numbers["hbm_write_bytes"]))
-    return numbers
+    bytes_moved = numbers["hbm_read_bytes"], numbers["hbm_write_bytes"]
+    return {**numbers, **derived(model_flops, peak, numbers["total_time_us"], *bytes_moved)}
 
 
 def derived(
-    manifest: Manifest, total_time_us: float | None, read_bytes: int | None, write_bytes: int | None
+    model_flops: int | None,
+    peak: float | None,
+    total_time_us: float | None,
+    read_bytes: int | None,
+    write_bytes: int | None,
 ) -> dict[str, float | None]:
-    """What we compute from the FLOPs of the case: MFU with the peak it is of, and arithmetic intensity."""
-    case = manifest.case
-    peak = peak_tflops(case.target, case.dtype, case.lnc)
-    flops = manifest.model_flops
-    mfu = 100 * flops / (peak * total_time_us * US_PER_S) if flops and peak and total_time_us else None
+    """What we compute from the FLOPs of the case: MFU with the peak (TFLOPS) it is of, and arithmetic intensity."""
+    mfu = 100 * model_flops / (peak * total_time_us * US_PER_S) if model_flops and peak and total_time_us else None
     moved = None if read_bytes is None and write_bytes is None else (read_bytes or 0) + (write_bytes or 0)
     return {
         "mfu_percent": mfu,
         "mfu_peak_tflops": peak,
-        "arithmetic_intensity": flops / moved if flops and moved else None,
+        "arithmetic_intensity": model_flops / moved if model_flops and moved else None,
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from neffs.bundle import Bundle, verify_bundle
 from neffs.errors import BundleError, NeffsError
@@ -23,6 +23,12 @@ from stage2_profile.safety import check_links
 from stage2_profile.summarise import failed_row, run_row, without_damage
 from stage2_profile.tools import Kind, Tool
 from stage2_profile.view import view
+
+if TYPE_CHECKING:
+    from stage2_profile.foreign import ForeignCase
+
+Entry: TypeAlias = "Bundle | BundleError | ForeignCase"
+"""What is found in a directory: a bundle, what should be one and is not, or a profile from elsewhere."""
 
 Steps = Literal["all", "capture", "view", "parse"]
 WAIT_S = 0.1
@@ -42,10 +48,14 @@ class Pipeline:
     steps: Steps = "all"
     force: bool = False
 
-    def row(self, found: Bundle | BundleError) -> Row:
-        """The row of one bundle. Never raises for what is wrong with it."""
+    def row(self, found: Entry) -> Row:
+        """The row of one entry. Never raises for what is wrong with it."""
         if isinstance(found, BundleError):
             return Row(case=found.name, status="failed", reason=found.what)
+        if not isinstance(found, Bundle):
+            from stage2_profile.foreign_rows import foreign_row
+
+            return foreign_row(found)
         if found.manifest.status != "built":
             return failed_row(found, f"not built: {found.manifest.reason or 'no reason was given'}")
         try:
@@ -105,17 +115,15 @@ class Pipeline:
         return best
 
 
-def groups_by_lnc(found: Iterable[Bundle | BundleError]) -> list[list[Bundle | BundleError]]:
+def groups_by_lnc(found: Iterable[Entry]) -> list[list[Entry]]:
     """Bundles of one LNC after those of another: cores change their LNC as seldom as possible, and never two at once."""
-    groups: dict[int, list[Bundle | BundleError]] = {}
+    groups: dict[int, list[Entry]] = {}
     for entry in found:
         groups.setdefault(entry.manifest.case.lnc if isinstance(entry, Bundle) else 0, []).append(entry)
     return [groups[lnc] for lnc in sorted(groups)]
 
 
-def profile_all(
-    pipeline: Pipeline, found: Sequence[Bundle | BundleError], jobs: int, done: Callable[[Row], None]
-) -> list[Row]:
+def profile_all(pipeline: Pipeline, found: Sequence[Entry], jobs: int, done: Callable[[Row], None]) -> list[Row]:
     """The rows of all bundles, in the order of `found`; `done` is called as each is ready.
 
     On Ctrl-C the running tools are ended and the rest become rows that say so; `KeyboardInterrupt` is not raised.
@@ -123,6 +131,8 @@ def profile_all(
     rows: dict[str, Row] = {}
     stop: threading.Event = pipeline.settings.stop
     for group in groups_by_lnc(found):
+        if stop.is_set():
+            break
         with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(group)))) as workers:
             futures = {workers.submit(pipeline.row, entry): entry for entry in group}
             try:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from neffs.bundle import Bundle
+from neffs.bundle import Bundle, Manifest
 from parsers.errors import ParseError
 from stage2_profile import runs
 from stage2_profile.check import Verdict, check_outputs
 from stage2_profile.metrics import row_numbers
+from stage2_profile.peaks import peak_tflops
 from stage2_profile.rows import Row, Source, case_fields
+
+if TYPE_CHECKING:
+    from parsers.summary import Summary
 
 
 def failed_row(bundle: Bundle, reason: str) -> Row:
@@ -55,7 +61,7 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run) -> Row:
         check=verdict.check,
         max_abs_error=verdict.max_abs_error,
         compile_time_s=manifest.compile_time_s,
-        **(row_numbers(manifest, summaries) if summaries else {"model_flops": manifest.model_flops}),
+        **_numbers(manifest, summaries),
         run=path.name,
         tool=f"{record.tool} {record.tool_version}",
         model=first.simulator_model if first else None,
@@ -95,6 +101,14 @@ def reproduce(bundle: Bundle, record: runs.Run) -> str | None:
         key = ("capture",) if command.step == "capture" else command.argv
         last[key] = " ".join([*variables, shlex.join(command.argv)])
     return f"(mkdir -p {again} && cd {again} && {' && '.join(last.values())})" if last else None
+
+
+def _numbers(manifest: Manifest, summaries: Sequence[Summary]) -> dict[str, Any]:
+    case = manifest.case
+    if not summaries:
+        return {"model_flops": manifest.model_flops}
+    peak = peak_tflops(case.target, case.dtype, case.lnc)
+    return row_numbers(summaries, model_flops=manifest.model_flops, peak=peak)
 
 
 def _verdict(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:

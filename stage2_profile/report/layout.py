@@ -37,12 +37,10 @@ COLUMNS = (
 
 def cells(row: Row) -> list[str]:
     """One text for each of COLUMNS. Engines in percent of the total time."""
-    if row.kernel is None:
-        return [row.case, *[""] * (len(COLUMNS) - 2), "failed"]
     shape = " ".join(f"{name}{size}" for name, size in row.dims)
-    target = f"{row.target}/{row.lnc}"
+    target = f"{row.target}/{row.lnc}" if row.target else ""
     return [
-        f"{row.kernel} {row.implementation}",
+        f"{row.kernel} {row.implementation}" if row.kernel else row.case,
         shape,
         SHORT.get(row.dtype or "", row.dtype or ""),
         target,
@@ -54,13 +52,20 @@ def cells(row: Row) -> list[str]:
     ]
 
 
+def grid(rows: Sequence[Row]) -> tuple[list[Column], list[list[str]]]:
+    """The columns that have anything to show, and the rows as texts for them."""
+    texts = [cells(row) for row in rows]
+    shown = [index for index in range(len(COLUMNS)) if any(row[index] for row in texts)]
+    return [COLUMNS[index] for index in shown], [[row[index] for index in shown] for row in texts]
+
+
 def notes(rows: Sequence[Row]) -> list[str]:
     """What must be said under the numbers: where they come from, what failed and why."""
     lines = []
-    engines = "Tensor ... DMA: percent of the total time; target: with the LNC."
-    peaks = sorted({f"{row.mfu_peak_tflops:g}" for row in rows if row.mfu_percent is not None})
-    if peaks:
-        lines.append(f"{engines} MFU of a peak of {', '.join(peaks)} TFLOPS.")
+    if any(row.total_time_us is not None for row in rows):
+        peaks = sorted({f"{row.mfu_peak_tflops:g}" for row in rows if row.mfu_percent is not None})
+        of_peak = f" MFU of a peak of {', '.join(peaks)} TFLOPS." if peaks else ""
+        lines.append(f"Tensor ... DMA: percent of the total time; target: with the LNC.{of_peak}")
     simulated = [row for row in rows if row.source == "simulated"]
     for tool in dict.fromkeys((row.tool, row.model, row.time_error) for row in simulated):
         name, model, error = tool

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stage2_profile.report.layout import COLUMNS, cells, notes
+from stage2_profile.report.layout import grid, notes
 from stage2_profile.rows import Row
 
 
 def render(rows: Sequence[Row]) -> str:
+    columns, texts = grid(rows)
     lines = [
-        _line([column.head for column in COLUMNS]),
-        _line(["---:" if column.right else ":---" for column in COLUMNS]),
-        *(_line(cells(row)) for row in rows),
+        _line([column.head for column in columns]),
+        _line(["---:" if column.right else ":---" for column in columns]),
+        *(_line(row) for row in texts),
         "",
         *(f"- {_escape(note)}" for note in notes(rows)),
     ]

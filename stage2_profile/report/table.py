@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from stage2_profile.report.layout import COLUMNS, cells, notes
+from stage2_profile.report.layout import grid, notes
 from stage2_profile.rows import Row
 
 STYLES = {"passed": "green", "failed": "red", "zero": "red", "unchecked": "yellow", "captured": "yellow"}
@@ -18,7 +18,8 @@ def render(rows: Sequence[Row], *, width: int = 120, color: bool = False) -> str
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    for column in COLUMNS:
+    columns, texts_of_rows = grid(rows)
+    for column in columns:
         wide = column.head in ("kernel", "shape")
         table.add_column(
             column.head,
@@ -27,8 +28,7 @@ def render(rows: Sequence[Row], *, width: int = 120, color: bool = False) -> str
             no_wrap=not wide,
             header_style="bold",
         )
-    for row in rows:
-        texts = cells(row)
+    for texts in texts_of_rows:
         table.add_row(*(Text(text) for text in texts[:-1]), Text(texts[-1], style=STYLES.get(texts[-1], "")))
     out = io.StringIO()
     console = Console(

@@ -189,7 +189,7 @@ def test_only_and_skip(profile_neffs, make_bundle, make_case):
     assert [row["kernel"] for row in rows(profile_neffs("--skip", "mlp_*", "--format", "json"))] == ["matmul"]
     nothing = profile_neffs("--only", "nothing")
     assert nothing.exit_code == 2
-    assert "no bundle that --only and --skip leave" in nothing.stderr
+    assert "no bundle and no profile that --only and --skip leave" in nothing.stderr
 
 
 def test_one_bundle_can_be_named(profile_neffs, make_bundle):

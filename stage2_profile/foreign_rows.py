@@ -1,0 +1,139 @@
+"""Rows of profiles that other tools left (see foreign.py): read as they are, nothing is run and nothing is checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from parsers.errors import ParseError
+from stage2_profile.metrics import US_PER_S, derived, row_numbers
+from stage2_profile.peaks import RATE, peak_tflops
+from stage2_profile.rows import Row
+
+if TYPE_CHECKING:
+    from parsers.neff import Neff
+    from parsers.summary import Summary
+    from stage2_profile.foreign import ForeignCase
+
+
+@dataclass(frozen=True)
+class About:
+    """What the NEFF tells of a foreign case. `dtype`: of its first input with a known rate."""
+
+    target: str | None = None
+    lnc: int | None = None
+    dtype: str | None = None
+    peak_tflops: float | None = None
+    model_flops: int | None = None
+    simulated: bool = False
+
+
+def foreign_row(case: ForeignCase) -> Row:
+    """The row of one foreign case; a file that cannot be read becomes its reason, never an exception."""
+    try:
+        if case.problem is not None:
+            return Row(case=case.name, status="failed", reason=case.problem)
+        about = _about(case.neff)
+        summary = _summary(case)
+        if summary is not None:
+            return _summary_row(case, about, summary)
+        if case.ntff is not None:
+            return _trace_row(case, about, case.ntff)
+    except (ParseError, OSError) as error:
+        return Row(case=case.name, status="failed", reason=" ".join(str(error).split()))
+    return Row(
+        case=case.name,
+        dtype=about.dtype,
+        target=about.target,
+        lnc=about.lnc,
+        status="failed",
+        reason="a NEFF without a profile; nobody knows its inputs here",
+    )
+
+
+def _about(path: Path | None) -> About:
+    from parsers.neff import read_neff
+
+    if path is None:
+        return About()
+    neff = read_neff(path)
+    target = (neff.target or "").split("/")[0]
+    dtype = next((tensor.dtype for tensor in neff.inputs if tensor.dtype in RATE), None)
+    return About(
+        target=neff.target,
+        lnc=neff.lnc,
+        dtype=dtype,
+        peak_tflops=peak_tflops(target, dtype, neff.lnc) if dtype else None,
+        model_flops=_model_flops(neff),
+        simulated=neff.simulated,
+    )
+
+
+def _model_flops(neff: Neff) -> int | None:
+    return 2 * neff.hlo_mac_count if neff.hlo_mac_count else None
+
+
+def _summary(case: ForeignCase) -> Summary | None:
+    from parsers.profile_json import read_summary
+
+    source = case.summary_json or case.detail_json
+    return read_summary(source) if source is not None else None
+
+
+def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
+    flops = about.model_flops or summary.model_flops or None
+    simulated = about.simulated or bool(summary.is_simulation)
+    tool = summary.simulator_name or f"profiler {summary.profiler_version or 'of unknown version'}"
+    return Row(
+        case=case.name,
+        dtype=about.dtype,
+        target=about.target,
+        lnc=about.lnc,
+        source="simulated" if simulated else "measured",
+        status="profiled",
+        check="unchecked",
+        **row_numbers([summary], model_flops=flops, peak=about.peak_tflops),
+        tool=tool,
+        model=summary.simulator_model,
+        time_error=summary.simulator_time_error,
+        warnings=_warnings(case),
+    )
+
+
+def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
+    """Without a JSON our own NTFF reader gives what the trace itself tells."""
+    from parsers.ntff import read_ntff
+
+    trace = read_ntff(path)
+    total = None if trace.total_time_s is None else trace.total_time_s * US_PER_S
+    numbers: dict[str, Any] = {
+        f"{engine}_active_us": trace.engines[engine].active_time_s * US_PER_S
+        for engine in ("tensor", "vector", "scalar", "gpsimd", "sync")
+        if engine in trace.engines
+    }
+    numbers.update(derived(about.model_flops, about.peak_tflops, total, None, None))
+    if trace.dma is not None:
+        numbers["dma_active_us"] = trace.dma.active_time_s * US_PER_S
+        numbers["dma_packet_count"] = trace.dma.packets
+    warnings = (*_warnings(case), f"no JSON; read from the trace by our own reader, certainty: {trace.certainty}")
+    return Row(
+        case=case.name,
+        dtype=about.dtype,
+        target=about.target,
+        lnc=about.lnc,
+        source="simulated" if about.simulated else "measured",
+        status="profiled",
+        check="unchecked",
+        total_time_us=total,
+        model_flops=about.model_flops,
+        matmul_instruction_count=trace.matmul_instruction_count,
+        **numbers,
+        executions=1,
+        tool=f"NTFF version {trace.version}",
+        warnings=warnings,
+    )
+
+
+def _warnings(case: ForeignCase) -> tuple[str, ...]:
+    return ("paired with its NEFF by name, not by uuid",) if case.paired_by == "name" else ()
