@@ -94,6 +94,8 @@ class _Assembler:
         """Machine index of the last machine instruction of each program instruction."""
         self.stream: list[int] = []
         """What completes in order, for each machine instruction: its engine, or 8 + the DMA queue."""
+        self.seen: dict[tuple[int, int], int] = {}
+        """The last instruction of a stream that an engine has waited for."""
         self.table: str | None = None
         self.meetings = 0
 
@@ -128,11 +130,22 @@ class _Assembler:
     def _emit(
         self, engine: int, opcode: int, origin: int, waits: list[int], interval_ns: float, latency_ns: float, **more
     ) -> None:
+        waits = self._unseen(waits, engine)
         for before in waits[:-1]:
             self._append(
                 engine, _EVENT_SEMAPHORE, origin, [before], EVENT_SEMAPHORE_NS[engine], EVENT_SEMAPHORE_NS[engine]
             )
         self._append(engine, opcode, origin, waits[-1:], interval_ns, latency_ns, **more)
+
+    def _unseen(self, waits: list[int], engine: int) -> list[int]:
+        """Without what the engine has waited for before: streams complete in order, and so does the engine."""
+        left = []
+        for before in waits:
+            key = (engine, self.stream[before])
+            if before > self.seen.get(key, -1):
+                self.seen[key] = before
+                left.append(before)
+        return left
 
     def _append(
         self, engine, opcode, origin, waits, interval_ns, latency_ns, pe_ns=0.0, transfer=-1, meeting=-1, flops=0,

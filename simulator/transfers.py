@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from simulator.costs import elements
 from simulator.dependencies import item_bytes
-from simulator.program import ENGINES, Access, Instruction, Program
+from simulator.program import ENGINES, Instruction, Program
 
 TRANSFER_OPS = frozenset(("dma_copy", "dma_transpose", "dma_compute", "sendrecv"))
 _SCALAR, _GPSIMD, _SYNC = ENGINES.index("scalar"), ENGINES.index("gpsimd"), ENGINES.index("sync")
@@ -68,7 +69,9 @@ def trigger_engine(instruction: Instruction, program: Program) -> int:
 
 
 def transfer_of(instruction: Instruction, program: Program, engine: int) -> Transfer:
-    """Bytes by memory and the packets of a DMA. A packet is a run that is contiguous on both sides."""
+    """Bytes by memory and the packets of a DMA. A hardware descriptor's packet is a run that is contiguous on both sides, a
+    software one's is contiguous in HBM."""
+    software = engine == _GPSIMD
     moved = dict.fromkeys(("hbm_read", "hbm_write", "sbuf_read", "sbuf_write", "psum_read", "psum_write"), 0)
     run = None
     read_bytes = write_bytes = 0
@@ -82,28 +85,36 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
                 read_bytes += count * size
             else:
                 write_bytes += count * size
-            contiguous = _run(access, on_chip=memory != "hbm") * size
+            if software and memory != "hbm":
+                # Software descriptors fill a packet with rows of several partitions.
+                continue
+            pattern = access.pattern[1:] if memory != "hbm" else access.pattern
+            contiguous = _run(sorted(pattern, key=_outermost, reverse=True) if software else pattern) * size
             run = contiguous if run is None else min(run, contiguous)
     total = max(read_bytes, write_bytes)
-    # Software descriptors join rows that are contiguous in HBM; hardware ones keep a packet for each row.
     packet = min(max(run or 1, 1), MAX_PACKET_BYTES)
     return Transfer(
         queue=engine,
         packets=max(-(-total // packet), 1),
         packet_bytes=min(packet, max(total, 1)),
         bytes=total,
-        software=engine == _GPSIMD,
+        software=software,
         **moved,
     )
 
 
-def _run(access: Access, on_chip: bool) -> int:
-    """Elements of the longest contiguous run; on chip a run ends with its partition."""
+def _run(pattern: Sequence[tuple[int, int]]) -> int:
+    """Elements of the longest contiguous run of `(step, size)` pairs, innermost last."""
     run = 1
-    for step, size in reversed(access.pattern[1:] if on_chip else access.pattern):
+    for step, size in reversed(pattern):
         if size == 1:
             continue
         if step != run:
             break
         run *= size
     return run
+
+
+def _outermost(pair: tuple[int, int]) -> int:
+    """Sorting key: the widest step is outermost, and a repeated row wider still."""
+    return pair[0] or 1 << 62
