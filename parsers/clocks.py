@@ -110,7 +110,7 @@ def synchronise(
     cores = sorted({section.core for section in container.sections})
     if container.window is not None:
         start, end = container.window
-        return dict.fromkeys(cores, one_clock(start, end - start))
+        return dict.fromkeys(cores, one_clock(0, end - start))
     opened = {core: int(ends.min()) for core in cores if len(ends := _opening_ends(rows, core))}
     if container.family in ("trn2", "trn3"):
         return dict.fromkeys(cores, one_clock(min(opened.values()) - TRN2_MARKER_PS, None)) if opened else {}

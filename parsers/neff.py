@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -117,6 +117,9 @@ class Neff:
     simulated: bool
 
 
+Index = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class _Info(msgspec.Struct):
     tool_version: str | None = None
     target: str | None = None
@@ -144,10 +147,10 @@ class _Attributes(msgspec.Struct):
 
 class _Tvm(msgspec.Struct):
     nodes: list[_Node]
-    arg_nodes: list[int]
-    heads: list[list[int]]
+    arg_nodes: list[Index]
+    heads: list[tuple[Index, Index, int]]
     attrs: _Attributes
-    node_row_ptr: list[int]
+    node_row_ptr: list[Index]
 
 
 class _Variable(msgspec.Struct):
@@ -320,14 +323,16 @@ def _tensors(
         dtype = DTYPES.get(dtype, dtype)
         element_bytes = DTYPE_BYTES.get(dtype)
         declared = variables.get(label, _Variable()).size
-        return TensorInfo(
-            label, shape, dtype, declared if declared is not None else element_bytes and prod(shape) * element_bytes
+        known = element_bytes is not None and min(shape, default=0) >= 0
+        size_bytes = (
+            declared if declared is not None else prod(shape) * element_bytes if known and element_bytes else None
         )
+        return TensorInfo(label, shape, dtype, size_bytes)
 
     try:
         inputs = tuple(tensor(graph.nodes[node].name, graph.node_row_ptr[node]) for node in graph.arg_nodes)
         outputs: dict[str, TensorInfo] = {}
-        for node, index, *_ in graph.heads:
+        for node, index, _ in graph.heads:
             label = graph.nodes[node].output_names[index]
             outputs.setdefault(label, tensor(label, graph.node_row_ptr[node] + index))
     except (IndexError, ValueError):

@@ -65,6 +65,7 @@ ENGINES = ("tensor", "scalar", "gpsimd", "vector", "sync")
 CORE_CLOCK_MHZ = {"inf2": 1400, "trn1": 1400, "trn2": 1200, "trn3": 1200}
 """Base clock of `neuroncore_cycle_count`, by the family in the instance type (AWS profile JSON, metadata.pe_clock_others)."""
 
+CORE_MAX = 255
 UUID_BYTES_TELLING = 4
 """A shorter common prefix of two uuids is no evidence."""
 
@@ -263,6 +264,9 @@ def _container(name: str, version: int, view: memoryview, data_start: int, root:
     if not cores:
         raise ParseError(name, DATA_START, "the metadata names no core: damaged, or nothing was executed")
     data = _Data(name, view, data_start)
+    indices = {core.integer(3) for core in cores} | {section.integer(7) for section in root.messages(16)}
+    if max(indices) > CORE_MAX:
+        raise ParseError(name, DATA_START, f"a core number {max(indices)}: the metadata is damaged")
     streams, sections, memory, times = [], [], [], []
     queues: dict[tuple[int, int], str] = {}
     for core in cores:
@@ -273,8 +277,10 @@ def _container(name: str, version: int, view: memoryview, data_start: int, root:
         queues.update({(queue.integer(1), queue.integer(2)): queue.text(4) or "" for queue in core.messages(7)})
         times += [core.integer(14)] if core.has(14) else []
     sections += [_section(data, section, section.integer(7)) for section in root.messages(16)]
-    if sum(len(section.records) for section in sections) > len(view) - data_start:
-        raise ParseError(name, DATA_START, "the sections overlap: the metadata is damaged")
+    if sum(len(run.records) for run in sections) > len(view) - data_start or sum(
+        len(run.code) for run in streams
+    ) > len(view):
+        raise ParseError(name, DATA_START, "sections or streams overlap: the metadata is damaged")
     window = _window(name, root)
     if window is None and (version >= 6):
         raise ParseError(name, DATA_START, f"version {version} without an execution window (metadata field 15)")
@@ -312,7 +318,7 @@ def _stream(name: str, data: _Data, core: int, stream: Message) -> Stream:
     code = (
         embedded if embedded is not None else data.slice(stream.integer(7), stream.integer(8), "an instruction stream")
     )
-    if engine >= len(ENGINES) or core > 255 or len(code) % 64:
+    if engine >= len(ENGINES) or len(code) % 64:
         what = f"an instruction stream of engine {engine}, core {core}, {len(code)} bytes: not one this reader knows"
         raise ParseError(name, DATA_START, what)
     return Stream(core, engine, stream.integer(2), code)
@@ -321,7 +327,7 @@ def _stream(name: str, data: _Data, core: int, stream: Message) -> Stream:
 def _section(data: _Data, section: Message, core: int) -> Section:
     offset, length = section.integer(5), section.integer(6)
     records = data.slice(offset, length, "a section") if length else memoryview(b"")
-    return Section(core & 0xFF, section.integer(1), section.integer(3), data.start + offset, records)
+    return Section(core, section.integer(1), section.integer(3), data.start + offset, records)
 
 
 def _window(name: str, root: Message) -> tuple[int, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from parsers.records import exact_sum, pair_fifo, union_length
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RECORD = np.dtype([("word", "<u4"), ("detail", "<u4"), ("ticks", "<i8")])
+RECORD = np.dtype([("word", "<u4"), ("detail", "<u4"), ("ticks", "<u8")])
 """`word`: bytes 0..3 with the tag on top; `detail`: bytes 4..7."""
 
 INSTRUCTION, SEMAPHORE, DMA, THROTTLE = 0, 1, 4, 5
@@ -39,6 +39,7 @@ DMA_START, DMA_READ_DONE, DMA_WRITE_DONE = 1, 5, 6
 PC_MASK = (1 << 21) - 1
 WRITERS = 32
 CHECKED_AT_ONCE = 1 << 20
+TICKS_MAX = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +84,11 @@ class RawDma:
 def assemble(container: Container) -> Ntff:
     """Decodes every section. Raises ParseError for records that no trace holds."""
     undecoded: Counter[str] = Counter()
-    by_kind: dict[int, list[tuple[int, Any]]] = {kind: [] for kind in (INSTRUCTION, SEMAPHORE, DMA, THROTTLE)}
+    start = container.window[0] if container.window else 0
+    by_kind: dict[int, list[tuple[int, _Columns]]] = {kind: [] for kind in (INSTRUCTION, SEMAPHORE, DMA, THROTTLE)}
     for section in container.sections:
         if section.kind in by_kind and section.unit == (section.kind == DMA):
-            by_kind[section.kind].append((section.core, _records(container.path, section)))
+            by_kind[section.kind].append((section.core, _records(container.path, section, start)))
         else:
             undecoded[f"records of kind {section.kind}, unit {section.unit}"] += len(section.records) // RECORD.itemsize
     rows = _instructions(container, by_kind[INSTRUCTION], undecoded)
@@ -96,16 +98,30 @@ def assemble(container: Container) -> Ntff:
     return _report(container, rows, updates, packets, clocks, by_kind[THROTTLE], undecoded)
 
 
-def _records(path: str, section: Section) -> Any:
-    """The section's records. Every one has the top bit of its tag set and a timestamp below 2^63."""
+class _Columns(NamedTuple):
+    """Records (n,) by field; `ticks` is signed and counts from the start of the execution where the file tells it."""
+
+    word: Any
+    detail: Any
+    ticks: Any
+
+    def where(self, chosen: Any) -> _Columns:
+        return _Columns(*(column[chosen] for column in self))
+
+
+def _records(path: str, section: Section, start: int) -> _Columns:
+    """The section's records. Every one has the top bit of its tag set and lies within 53 days of `start`."""
     records = np.frombuffer(section.records, RECORD)
+    parts = []
     for at in range(0, len(records), CHECKED_AT_ONCE):
         part = records[at : at + CHECKED_AT_ONCE]
-        wrong = (part["word"] < 0x8000_0000) | (part["ticks"] < 0)
+        ticks = (part["ticks"] - np.uint64(start)).view(np.int64)
+        wrong = (part["word"] < 0x8000_0000) | (ticks > TICKS_MAX) | (ticks < (-TICKS_MAX if start else 0))
         if wrong.any():
             offset = section.offset + (at + int(wrong.argmax())) * RECORD.itemsize
             raise ParseError(path, offset, f"no trace record of kind {section.kind}: bad tag or timestamp")
-    return records
+        parts.append(_Columns(part["word"].copy(), part["detail"].copy(), ticks))
+    return parts[0] if len(parts) == 1 else _Columns(*(np.concatenate(column) for column in zip(*parts)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +158,13 @@ def _join(parts: list[Any], dtype: Any) -> Any:
     return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
 
 
-def _instructions(container: Container, sections: list[tuple[int, Any]], undecoded: Counter[str]) -> RawInstructions:
+def _instructions(
+    container: Container, sections: list[tuple[int, _Columns]], undecoded: Counter[str]
+) -> RawInstructions:
     slots = _slots(container)
     columns: list[tuple[Any, ...]] = []
     for core, records in sections:
-        word = records["word"]
+        word = records.word
         tag = (word >> 24).astype(np.uint8)
         writer, kind = (tag >> 2) & (WRITERS - 1), tag & 3
         pc = ((word & PC_MASK).astype(np.int64) - slots.base[core][writer]) & PC_MASK
@@ -154,9 +172,9 @@ def _instructions(container: Container, sections: list[tuple[int, Any]], undecod
         decoded &= kind < 2
         if not decoded.all():
             _count_undecoded(tag[~decoded], undecoded)
-            records, pc, writer, kind = records[decoded], pc[decoded], writer[decoded], kind[decoded]
+            records, pc, writer, kind = records.where(decoded), pc[decoded], writer[decoded], kind[decoded]
         slot = pc + slots.first[core][writer]
-        ticks = np.ascontiguousarray(records["ticks"])
+        ticks = records.ticks
         begins, ends = pair_fifo(slot, ticks, kind == 1, len(slots.opcode))
         row = slot[begins]
         columns.append(
@@ -168,7 +186,7 @@ def _instructions(container: Container, sections: list[tuple[int, Any]], undecod
                 slots.marker[row],
                 ticks[begins],
                 ticks[ends],
-                (records["detail"][begins] >> 16).astype(np.uint16),
+                (records.detail[begins] >> 16).astype(np.uint16),
             )
         )
     dtypes = (np.uint8, np.uint8, np.int32, np.uint8, np.uint8, np.int64, np.int64, np.uint16)
@@ -189,31 +207,26 @@ def _count_undecoded(tags: Any, undecoded: Counter[str]) -> None:
             undecoded[f"instruction records with tag 0x{tag:02x}"] += count
 
 
-def _semaphores(sections: list[tuple[int, Any]]) -> RawSemaphores:
+def _semaphores(sections: list[tuple[int, _Columns]]) -> RawSemaphores:
     columns = []
     for core, records in sections:
-        word = np.ascontiguousarray(records["word"])
+        word, detail, ticks = records
         writer = ((word >> 26) & (WRITERS - 1)).astype(np.uint8)
-        ticks = np.ascontiguousarray(records["ticks"])
-        columns.append(
-            (np.full(len(word), core, np.uint8), word, writer, np.ascontiguousarray(records["detail"]), ticks)
-        )
+        columns.append((np.full(len(word), core, np.uint8), word, writer, detail, ticks))
     return RawSemaphores(*_stack(columns, (np.uint8, np.uint32, np.uint8, np.uint32, np.int64)))
 
 
-def _dma(sections: list[tuple[int, Any]], undecoded: Counter[str]) -> RawDma:
+def _dma(sections: list[tuple[int, _Columns]], undecoded: Counter[str]) -> RawDma:
     columns, done = [], []
     for core, records in sections:
-        kind = (records["detail"] & 15).astype(np.uint8)
+        kind = (records.detail & 15).astype(np.uint8)
         counts = np.bincount(kind, minlength=16)
         for unknown in set(np.flatnonzero(counts).tolist()) - {DMA_START, DMA_READ_DONE, DMA_WRITE_DONE}:
             undecoded[f"DMA records of type {unknown}"] += int(counts[unknown])
-        done.append((np.full(counts[DMA_WRITE_DONE], core, np.uint8), records["ticks"][kind == DMA_WRITE_DONE]))
+        done.append((np.full(counts[DMA_WRITE_DONE], core, np.uint8), records.ticks[kind == DMA_WRITE_DONE]))
         chosen = (kind == DMA_START) | (kind == DMA_READ_DONE)
-        records, kind = records[chosen], kind[chosen]
-        word, detail = np.ascontiguousarray(records["word"]), records["detail"]
+        (word, detail, ticks), kind = records.where(chosen), kind[chosen]
         queue = (((word >> 24) & (WRITERS - 1)) << 4 | (detail >> 4) & 15).astype(np.int64)
-        ticks = np.ascontiguousarray(records["ticks"])
         begins, ends = pair_fifo(queue, ticks, kind == DMA_READ_DONE, WRITERS * 16)
         which = queue[begins]
         columns.append(
@@ -236,7 +249,7 @@ def _report(
     raw_updates: RawSemaphores,
     raw_packets: RawDma,
     clocks: Mapping[int, Clock],
-    throttles: list[tuple[int, Any]],
+    throttles: list[tuple[int, _Columns]],
     undecoded: Counter[str],
 ) -> Ntff:
     mhz = CORE_CLOCK_MHZ.get(container.family or "")
@@ -271,7 +284,7 @@ def _report(
         semaphores=updates,
         dma_packets=packets,
         throttle_ps=_join(
-            [clocks[core].semaphore_ps(part["ticks"]) for core, part in throttles if container.window], np.int64
+            [clocks[core].semaphore_ps(part.ticks) for core, part in throttles if container.window], np.int64
         ),
         undecoded=dict(undecoded),
     )
