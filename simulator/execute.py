@@ -6,7 +6,7 @@ they meet (`sendrecv`, `core_barrier`), so that a run is the same every time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from simulator.operations.operands import Operands, Registers
 from simulator.program import Instruction, Program
 
 _MEETINGS = ("sendrecv", "core_barrier")
+_NAMED_PLACES = 3
 
 
 def execute(
@@ -28,11 +29,13 @@ def execute(
 
     `inputs`: arrays by input name; their size and dtype must be the buffer's (raw uint8 bytes of the same length are
     accepted too); a missing input is zero. `warnings`: receives a line for each output that holds values which no
-    instruction wrote, or NaN although no input does.
+    instruction wrote, or NaN although no input does, with the lines that read memory before it was written (found by a
+    second run, only then).
     Raises ExecutionError for an input that does not fit, an operation that is not modelled, an address outside its
     buffer, cores that wait for each other for ever, and an output that nothing wrote.
     """
-    memory = Memory(program)
+    watched = [index for index in program.outputs if program.buffers[index].kind != "input"]
+    memory = Memory(program, watched)
     _place_inputs(program, inputs, memory)
     with np.errstate(all="ignore"):
         _run(program, memory)
@@ -73,26 +76,30 @@ class _Core:
         return self.instructions[self.at] if self.at < len(self.instructions) else None
 
 
-def _run(program: Program, memory: Memory) -> None:
+_Inspect = Callable[[Instruction], None]
+
+
+def _run(program: Program, memory: Memory, inspect: _Inspect | None = None) -> None:
+    """Run every instruction; `inspect` is shown each one first."""
     cores = [_Core(number, instructions, Registers()) for number, instructions in enumerate(program.cores)]
     while True:
         for core in cores:
-            _run_until_meeting(program, core, memory)
+            _run_until_meeting(program, core, memory, inspect)
         waiting = [core for core in cores if core.waiting is not None]
         if not waiting:
             return
         _meet(program, cores, memory)
         for core in cores:
-            instruction = core.waiting
-            if instruction is not None:
-                memory.release(core.number, core.at)
+            memory.release(core.number, core.at)
             core.at += 1
 
 
-def _run_until_meeting(program: Program, core: _Core, memory: Memory) -> None:
+def _run_until_meeting(program: Program, core: _Core, memory: Memory, inspect: _Inspect | None) -> None:
     instructions = core.instructions
     while core.at < len(instructions):
         instruction = instructions[core.at]
+        if inspect is not None:
+            inspect(instruction)
         if instruction.op in _MEETINGS:
             return
         operation = OPERATIONS.get(instruction.op)
@@ -146,28 +153,44 @@ def _source(program: Program, instruction: Instruction) -> str | None:
 
 
 def _check_outputs(program: Program, inputs: Mapping[str, np.ndarray], memory: Memory) -> list[str]:
+    """A line for each output that is not wholly the result of instructions on the inputs."""
     notes = []
     for index in program.outputs:
-        buffer = program.buffers[index]
-        written = memory.written(index)
+        buffer, written = program.buffers[index], memory.written(index)
         if written is not None and not written.any():
-            raise ExecutionError(
-                f"output {buffer.name!r} is never written", program.sources[buffer.source] or program.name
-            )
+            place = program.sources[buffer.source] or program.name
+            raise ExecutionError(f"output {buffer.name!r} is never written", place)
         if written is not None and not written.all():
             count = written.size - int(np.count_nonzero(written))
             notes.append(f"output {buffer.name!r}: {count} of {written.size} bytes are never written")
-        suspect = _suspects(memory.array(index), buffer.dtype)
-        if suspect and not any(_has_nan(array) for array in inputs.values()):
-            notes.append(
-                f"output {buffer.name!r}: {suspect} of {memory.array(index).size} elements are "
-                + ("NaN, although no input is: " if buffer.dtype not in INTEGERS else "the mark of unwritten memory: ")
-                + "memory read before it was written, or arithmetic without a result"
-            )
+        array = memory.array(index)
+        suspect = _suspects(array, buffer.dtype)
+        if suspect and not any(_has_nan(given) for given in inputs.values()):
+            kind = "the mark of unwritten memory" if buffer.dtype in INTEGERS else "NaN, although no input is"
+            cause = _unwritten_reads(program, inputs) or "an operation without a result, such as inf - inf"
+            notes.append(f"output {buffer.name!r}: {suspect} of {array.size} elements are {kind}: {cause}")
     return notes
 
 
+def _unwritten_reads(program: Program, inputs: Mapping[str, np.ndarray]) -> str:
+    """Where the program reads on-chip or scratch memory that nothing wrote before: the first lines, or nothing."""
+    internal = [index for index, buffer in enumerate(program.buffers) if buffer.kind == "internal"]
+    memory = Memory(program, internal)
+    _place_inputs(program, inputs, memory)
+    places: dict[str, None] = {}
+
+    def inspect(instruction: Instruction) -> None:
+        for name, access in instruction.reads.items():
+            if len(places) < _NAMED_PLACES and memory.reads_unwritten(access):
+                line = _source(program, instruction) or "unknown line"
+                places[f"{instruction.op} reads {name} {program.buffers[access.buffer].name!r} ({line})"] = None
+
+    _run(program, memory, inspect)
+    return "memory read before it was written: " + "; ".join(places) if places else ""
+
+
 def _suspects(array: np.ndarray, dtype: str) -> int:
+    """How many elements look like memory that nothing wrote."""
     if dtype in ("int32", "uint32"):
         return int(np.count_nonzero(array == UNWRITTEN_INT32))
     return 0 if dtype in INTEGERS else int(np.count_nonzero(np.isnan(to_float32(array))))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.dtypes import copy_to_float32, from_float32, to_float32
+from simulator.dtypes import SIZE_BYTES, copy_to_float32, from_float32, numpy_dtype, to_float32
 from simulator.operations.addressing import bits
 from simulator.operations.memory import Memory
 from simulator.operations.operands import Operands
@@ -30,6 +30,7 @@ def nc_matmul(o: Operands) -> None:
         o.refuse(f"dst holds {list(access.shape)}, the product is {[rows, columns]}")
     flag = o.attributes.get("accumulate")
     written = o.memory.accumulating(access)
+    o.memory.mark_written(access)
     add = written if flag is None else bool(flag)
     if access.dtype != "float32" or access.dynamic or not isinstance(add, bool):
         return _multiply_now(o, stationary, moving, add)
@@ -44,11 +45,7 @@ def nc_matmul(o: Operands) -> None:
 def nc_transpose(o: Operands) -> None:
     """dst = data.T, free dimensions flattened into one; bit-exact on both engines."""
     data = o.raw("data")
-    flat = data.reshape(data.shape[0], -1)
-    if o.dtype("dst") == o.dtype("data"):
-        o.write_bits("dst", flat.T)
-    else:
-        o.write("dst", to_float32(flat).T)
+    _move(o, data.reshape(data.shape[0], -1).T, o.dtype("data"))
 
 
 class _Stack:
@@ -116,10 +113,18 @@ def _transpose_by_identity(o: Operands) -> None:
         moved, dtype = moving, o.dtype("moving")
     else:
         o.refuse("is_transpose needs an identity matrix as moving operand")
-    if dtype == o.dtype("dst"):
+    _move(o, moved, dtype)
+
+
+def _move(o: Operands, moved: np.ndarray, dtype: str) -> None:
+    """Store transposed elements. float8 becomes 16-bit elements whose upper half is zero (trainium2_arch.rst)."""
+    target = o.dtype("dst")
+    if dtype == target:
         o.write_bits("dst", moved)
+    elif SIZE_BYTES[dtype] == 1 and SIZE_BYTES[target] == 2 and o.engine == "tensor":
+        o.write_bits("dst", bits(moved).astype(np.uint16).view(numpy_dtype(target)))
     else:
-        o.write("dst", to_float32(np.ascontiguousarray(moved)))
+        o.write("dst", to_float32(moved))
 
 
 def _is_identity(matrix: np.ndarray) -> bool:

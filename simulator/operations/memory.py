@@ -8,7 +8,7 @@ whose halves and repetitions are NaN in float32, bfloat16, float16 and each floa
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -31,7 +31,8 @@ class Memory:
     Peak memory is that of the buffers alive at one time, not of all that the program ever names.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, watched: Iterable[int]) -> None:
+        """`watched`: the buffers of which it is known later which bytes were written."""
         self.buffers = program.buffers
         self.layouts = [Layout(buffer) for buffer in program.buffers]
         self._storage: dict[int, np.ndarray] = {}
@@ -41,11 +42,7 @@ class Memory:
         self._last_used_at = _last_uses(program)
         self._deferred: dict[int, Callable[[], None]] = {}
         self._accumulating: dict[int, tuple[np.ndarray, set[tuple]]] = {}
-        self._written = {
-            index: np.zeros(self.layouts[index].bytes, bool)
-            for index in program.outputs
-            if program.buffers[index].kind != "input"
-        }
+        self._written = {index: np.zeros(self.layouts[index].bytes, bool) for index in watched}
 
     @property
     def live_bytes(self) -> int:
@@ -110,6 +107,9 @@ class Memory:
             mask, whole = self._accumulating[access.buffer]
             whole.clear()
             self._marks(mask, access).fill(0)
+        self.mark_written(access)
+
+    def mark_written(self, access: Access) -> None:
         if access.buffer in self._written:
             self._marks(self._written[access.buffer], access).fill(_MARKED[SIZE_BYTES[access.dtype]])
 
@@ -121,8 +121,17 @@ class Memory:
             written.reshape(-1, SIZE_BYTES[access.dtype])[flat] = True
 
     def written(self, index: int) -> np.ndarray | None:
-        """For an output: which of its bytes were written. None for a buffer that is not watched."""
+        """Which bytes of a buffer were written. None for one that is not watched."""
         return self._written.get(index)
+
+    def reads_unwritten(self, access: Access) -> bool:
+        """Whether an access names bytes of a watched buffer that nothing has written."""
+        written = self._written.get(access.buffer)
+        if written is None:
+            return False
+        if is_gather(access):
+            return not written.reshape(-1, SIZE_BYTES[access.dtype])[self._inside(access)].all()
+        return not bool((self._marks(written, access) == _MARKED[SIZE_BYTES[access.dtype]]).all())
 
     def accumulating(self, access: Access) -> np.ndarray | bool:
         """Which elements of a product's destination an earlier product wrote; afterwards, all of them.

@@ -98,9 +98,26 @@ def test_an_output_written_in_part_is_noted(builder):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2", "int32"])
 def test_reading_memory_before_it_is_written_is_noted(builder, dtype):
     b = builder()
-    b.copy(b.output("y", (4, 8), dtype), b.sbuf((4, 8), dtype))
+    tile = b.sbuf((4, 8), dtype)
+    half = Access(tile.buffer, 0, ((8, 4), (1, 4)), dtype)
+    b.do("memset", {"dst": half}, value=1)
+    b.copy(b.output("y", (4, 8), dtype), tile, line="k.py:4")
     b.run()
-    assert len(b.warnings) == 1 and "output 'y': 32 of 32 elements" in b.warnings[0]
+    assert len(b.warnings) == 1
+    assert "output 'y': 16 of 32 elements are" in b.warnings[0]
+    assert "memory read before it was written: dma_copy reads src 'b0' (k.py:4)" in b.warnings[0]
+
+
+def test_nan_from_arithmetic_is_told_apart(builder):
+    b = builder()
+    tile = b.sbuf((4, 8), "float32")
+    b.do("memset", {"dst": tile}, value=float("inf"))
+    b.do("tensor_tensor", {"dst": tile}, {"data1": tile, "data2": tile}, op="subtract")
+    b.copy(b.output("y", (4, 8), "float32"), tile)
+    b.run()
+    assert b.warnings == [
+        "output 'y': 32 of 32 elements are NaN, although no input is: an operation without a result, such as inf - inf"
+    ]
 
 
 def test_a_clean_run_has_no_notes(builder):
@@ -240,7 +257,7 @@ def test_memory_is_freed_after_its_last_use(builder):
         b.copy(tile, x)
         b.do("tensor_copy", {"dst": tile}, {"src": tile})
     program = b.program()
-    memory = Memory(program)
+    memory = Memory(program, ())
     for position, instruction in enumerate(program.cores[0]):
         memory.write(instruction.writes["dst"], memory.read(instruction.reads["src"]))
         memory.release(0, position)

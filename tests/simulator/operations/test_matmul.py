@@ -115,6 +115,12 @@ def test_transpose_moves_bits(apply, engine, dtype):
     np.testing.assert_array_equal(out.view(word), np.ascontiguousarray(data.T).view(word))
 
 
+def test_transpose_of_float8_on_the_tensor_engine_fills_the_low_half_of_16_bits(apply):
+    data = normal(4, 6, dtype=ml_dtypes.float8_e4m3)
+    out = apply("nc_transpose", {"dst": ((6, 4), "bfloat16")}, {"data": data}, "tensor")
+    np.testing.assert_array_equal(out.view(np.uint16), data.T.copy().view(np.uint8))
+
+
 def test_transpose_flattens_free_dimensions(apply):
     data = normal(8, 2, 3)
     out = apply("nc_transpose", {"dst": ((6, 8), "float32")}, {"data": data}, "tensor")
