@@ -7,6 +7,7 @@ field where its values come from; nothing here was fitted to a kernel's total ti
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from simulator.errors import SimulatorError
 
@@ -253,4 +254,5 @@ def what_if(chip: Chip, change: str) -> Chip:
         raise SimulatorError(f"--what-if {change}: expected {name}=NUMBER or {name}=FACTORx") from None
     if not 0 <= value < float("inf") or (value == 0 and not name.endswith(("_ns", "_cycles"))):
         raise SimulatorError(f"--what-if {change}: the value must be positive")
-    return replace(chip, **{name: round(value) if isinstance(old, int) else value})
+    changed: Any = {name: round(value) if isinstance(old, int) else value}
+    return replace(chip, **changed)

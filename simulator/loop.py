@@ -60,15 +60,16 @@ def run_loop(
     inputs = (engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
               packet_ns, hbm_ns, first_ns, slow, engine_start)  # fmt: skip
     compiled = _compiled()
+    outputs: Any
     if compiled is not None:
         outputs = _outputs(n, t * chip.dma_engines, np)
         status, warm = compiled(*inputs, constants, *outputs)
     else:
-        plain = tuple(a.tolist() for a in inputs)
-        outputs = tuple(a.tolist() for a in _outputs(n, t * chip.dma_engines, np))
-        status, warm = _loop(*plain, constants, *outputs)
+        plain: Any = [a.tolist() for a in inputs]
+        lists: Any = [a.tolist() for a in _outputs(n, t * chip.dma_engines, np)]
+        status, warm = _loop(*plain, constants, *lists)
         kinds = (float, float, float, float, np.int32, np.int64, float, float)
-        outputs = tuple(np.array(values, dtype=dtype) for values, dtype in zip(outputs, kinds, strict=True))
+        outputs = tuple(np.array(values, dtype=dtype) for values, dtype in zip(lists, kinds, strict=True))
     return Loop(status, *outputs, [(int(c), float(a), float(b)) for c, a, b in warm if c >= 0])
 
 

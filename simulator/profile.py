@@ -271,7 +271,7 @@ def _queue_type(transfer: int, queue: int) -> str:
 def _active(core: CoreTimeline, number: int) -> Iterator[dict[str, Any]]:
     rows = core.instructions
     work = rows.opcode != _EVENT_SEMAPHORE
-    intervals = [
+    intervals: list[tuple[str, Any]] = [
         (name, merged([rows.start_ps[mine]], [rows.end_ps[mine]]))
         for name, mine in ((name, work & (rows.engine == e)) for e, name in enumerate(ENGINES))
     ]

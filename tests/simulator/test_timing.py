@@ -1,0 +1,102 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from simulator.chips import CHIPS
+from simulator.errors import SimulatorError
+from simulator.machine import assemble
+from simulator.opcodes import NAMES
+from simulator.program import Buffer, Instruction, Program
+from simulator.timing import schedule
+from tests.simulator.programs import matmul, whole
+
+
+def names(code):
+    return [NAMES[opcode] for opcode in code.opcode]
+
+
+def test_matmul_becomes_weights_matmul_and_one_extra_wait():
+    [code] = assemble(matmul())
+    assert names(code) == [
+        "DMA_DIRECT2D",
+        "DMA_DIRECT2D",
+        "LDWEIGHTS",
+        "MATMUL",
+        "CAST",
+        "DMA_DIRECT2D",
+        "EVENT_SEMAPHORE",
+    ]
+    assert code.flops.sum() == 2 * 128 * 128 * 512
+
+
+def test_float32_matmul_is_two_matmuls_of_two_passes():
+    [narrow], [wide] = assemble(matmul()), assemble(matmul(dtype="float32"))
+    assert names(wide).count("MATMUL") == 2
+    assert wide.flops.sum() == 2 * narrow.flops.sum()
+    pe = [code.pe_ns[code.flops > 0].sum() for code in (narrow, wide)]
+    assert pe[1] == pytest.approx(4 * pe[0])
+
+
+def test_every_wait_is_over_before_the_instruction_starts():
+    timed = schedule(matmul(tiles=20, lnc=2))
+    for core in timed.cores:
+        code = core.code
+        for i in range(len(code)):
+            for before in code.waits[code.wait_start[i] : code.wait_start[i + 1]]:
+                assert core.start_ns[i] >= core.done_ns[before] - 1e-6
+
+
+def test_engines_keep_program_order():
+    core = schedule(matmul(tiles=20)).cores[0]
+    for engine in range(5):
+        assert np.all(np.diff(core.start_ns[core.code.engine == engine]) >= 0)
+
+
+def test_dma_engines_move_one_packet_at_a_time():
+    packets = schedule(matmul(tiles=8)).cores[0].packets
+    for engine in range(16):
+        mine = packets.engine == engine
+        assert np.all(packets.start_ns[mine][1:] >= packets.end_ns[mine][:-1] - 1e-6)
+
+
+def test_all_bytes_of_a_transfer_are_in_its_packets():
+    core = schedule(matmul(m=100, n=300)).cores[0]
+    for number, transfer in enumerate(core.code.transfers):
+        assert core.packets.bytes[core.packets.transfer == number].sum() == transfer.bytes
+
+
+def test_throttled_pe_speeds_up_after_a_busy_window():
+    program = matmul()
+    load, other, mm = program.cores[0][0], program.cores[0][1], program.cores[0][2]
+    burst = Program("b", "trn2", 1, program.buffers, (0, 1), (2,), ((load, other, *[mm] * 200),), program.sources)
+    core = schedule(burst).cores[0]
+    gaps = np.diff(core.start_ns[core.code.flops > 0])
+    assert gaps[0] == pytest.approx(2 * gaps[-1], rel=0.02)
+    assert len(core.warm) == 1
+
+
+def test_cores_share_hbm_bandwidth():
+    slow = dataclasses.replace(CHIPS["trn2"], hbm_bandwidth=20.0)
+    one = schedule(matmul(tiles=30), slow).total_ns
+    two = schedule(matmul(tiles=30, lnc=2), slow).total_ns
+    assert two == pytest.approx(one, rel=0.2)
+    assert schedule(matmul(tiles=30)).total_ns < one
+
+
+def barrier(number):
+    return Instruction("core_barrier", "gpsimd", {}, {}, {"cores": [0, 1], "sync": number})
+
+
+def test_cores_meet_at_a_barrier():
+    buffers = [Buffer(f"t{core}", "sbuf", (128, 4096), "float32", "internal", core) for core in (0, 1)]
+    busy = Instruction("memset", "gpsimd", {"dst": whole(0, buffers)}, {}, {"value": 0.0})
+    program = Program("b", "trn2", 2, tuple(buffers), (), (), ((busy, busy, barrier(0)), (barrier(0),)))
+    timed = schedule(program)
+    assert timed.cores[0].start_ns[2] == timed.cores[1].start_ns[0] > 1000
+
+
+def test_unpaired_barriers_are_an_error():
+    program = Program("b", "trn2", 2, (), (), (), ((barrier(0),), ()))
+    with pytest.raises(SimulatorError, match="pair up"):
+        schedule(program)
