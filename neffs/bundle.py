@@ -28,14 +28,15 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class TensorFile:
-    """One tensor on disk. `shape` in elements of `dtype`, `bytes` in total, `file` relative to the bundle."""
+    """One tensor. `shape` in elements of `dtype`, `bytes` in total, `file` relative to the bundle; None for an output that
+    has no reference."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     bytes: int
-    file: str
-    sha256: str
+    file: str | None
+    sha256: str | None
 
 
 @dataclass(frozen=True)
@@ -165,4 +166,5 @@ def _files(manifest: Manifest) -> Iterator[tuple[str, int | None, str | None]]:
     if manifest.neff is not None:
         yield manifest.neff, None, manifest.neff_sha256
     for tensor in (*manifest.inputs, *manifest.outputs):
-        yield tensor.file, tensor.bytes, tensor.sha256
+        if tensor.file is not None:
+            yield tensor.file, tensor.bytes, tensor.sha256

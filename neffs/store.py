@@ -15,7 +15,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from neffs.bundle import Bundle, read_bundle
@@ -68,6 +68,19 @@ class Store:
         self._make(self._locks)
         return locked(self._locks / f"{check_name(name)}.lock", waiting)
 
+    @contextmanager
+    def scratch(self, name: str) -> Iterator[Path]:
+        """An empty directory on the store's disk, gone at the end; `sweep` removes it when this process is killed."""
+        self._make(self._staging)
+        staging, lock_path, descriptor = self._claim(check_name(name))
+        try:
+            self._make(staging)
+            yield staging
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+            shutil.rmtree(aside(staging), ignore_errors=True)
+            unlock(lock_path, descriptor)
+
     def publish(self, name: str, fill: Callable[[Path], None]) -> Path:
         """Let `fill` write into an empty directory, then make it the bundle `name`, replacing an older one.
 
@@ -75,10 +88,7 @@ class Store:
         be written.
         """
         final = self.path / check_name(name)
-        self._make(self._staging)
-        staging, lock_path, descriptor = self._claim(name)
-        try:
-            self._make(staging)
+        with self.scratch(name) as staging:
             fill(staging)
             try:
                 _sync_tree(staging)
@@ -86,11 +96,7 @@ class Store:
                 _sync(self.path)
             except OSError as error:
                 raise StoreError(final, f"cannot publish: {error.strerror}") from None
-            return final
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-            shutil.rmtree(aside(staging), ignore_errors=True)
-            unlock(lock_path, descriptor)
+        return final
 
     def sweep(self) -> int:
         """Remove what killed writers left behind; returns how many unfinished bundles that were."""

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -17,15 +14,14 @@ from typing import Literal
 
 import orjson
 
-from neffs.bundle import LOG, Bundle, Manifest, missing_file, read_bundle, write_manifest
+from neffs.bundle import LOG, MANIFEST, Bundle, Manifest, missing_file, read_bundle, write_manifest
 from neffs.errors import BundleError, NeffsError
 from neffs.store import Store
-from stage1_generate.command import python_environment, reason
+from stage1_generate.command import reason
 from stage1_generate.job import Job
 from stage1_generate.worker import DISK_FULL, refused, started
+from stage1_generate.worker_process import run_module
 
-LOG_BYTES = 16 << 20
-"""What a log keeps of a compiler's output; the rest is counted, not stored."""
 _POLL_S = 0.1
 _TAIL_BYTES = 8192
 
@@ -159,67 +155,14 @@ def _run_worker(job: Job, store: Store, timeout_s: float, start: float, go_on: C
 
 def _work(job: Job, directory: Path, timeout_s: float, go_on: Callable[[], None]) -> str | None:
     """Run the worker in `directory` to its end. Returns how it died, None when it ended by itself with a result."""
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "stage1_generate.worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=directory,
-        env=python_environment(),
-        start_new_session=True,
-    )
-    log = threading.Thread(target=_copy_log, args=(worker.stdout, directory / LOG), daemon=True)
-    log.start()
-    try:
-        try:
-            worker.stdin.write(orjson.dumps(job) + b"\n")  # type: ignore[union-attr]
-            worker.stdin.flush()  # type: ignore[union-attr]
-        except BrokenPipeError:
-            pass  # it died at once; how, is told below
-        deadline = time.monotonic() + timeout_s
-        while True:
-            try:
-                returncode = worker.wait(min(_POLL_S, max(0.0, deadline - time.monotonic())))
-                break
-            except subprocess.TimeoutExpired:
-                go_on()
-                if time.monotonic() >= deadline:
-                    return f"took longer than {timeout_s:g} s (--timeout)"
-    finally:
-        _end_group(worker)
-        log.join(timeout=5)
-        worker.stdin.close()  # type: ignore[union-attr]
-        worker.stdout.close()  # type: ignore[union-attr]
+    returncode = run_module("stage1_generate.worker", orjson.dumps(job), directory, timeout_s, go_on)
+    if returncode is None:
+        return f"took longer than {timeout_s:g} s (--timeout)"
     if returncode == DISK_FULL:
         return os.strerror(errno.ENOSPC)
-    if returncode in (0, 1) and (directory / "case.json").is_file():
+    if returncode in (0, 1) and (directory / MANIFEST).is_file():
         return None
     return reason(returncode, _log(directory)[-_TAIL_BYTES:].decode(errors="replace"))
-
-
-def _end_group(worker: subprocess.Popen[bytes]) -> None:
-    """Nothing that the worker started outlives it."""
-    try:
-        os.killpg(worker.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    worker.wait()
-
-
-def _copy_log(source, path: Path) -> None:
-    room = LOG_BYTES
-    dropped = 0
-    try:
-        with path.open("wb") as log:
-            while block := source.read1(1 << 16):
-                log.write(block[:room])
-                log.flush()
-                dropped += max(0, len(block) - room)
-                room = max(0, room - len(block))
-            if dropped:
-                log.write(f"\n[{dropped} more bytes were not kept]\n".encode())
-    except (OSError, ValueError):
-        pass  # a full disk or a closed pipe: the worker's own end says what happened
 
 
 def _publish_failure(store: Store, manifest: Manifest, log: bytes) -> Outcome:

@@ -22,6 +22,7 @@ Examples:
   generate-neffs --shapes shapes.yaml --out neffs.out
   generate-neffs --shapes shapes.yaml --only 'mlp_*' --nkilib ../nki-library
   generate-neffs --shapes shapes.yaml --list
+  generate-neffs --capture-framework-neff train.py --out neffs.out -- --steps 1
 
 \b
 Exit code: 0 every case is built, 1 some are not, 2 wrong call.
@@ -63,8 +64,16 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
 @click.option("--dry-run", is_flag=True, help="Print what would be built, and why, and build nothing.")
 @click.option("--force", is_flag=True, help="Build also what is up to date.")
 @click.option("--fail-fast", is_flag=True, help="End the run with the first case that fails.")
+@click.option(
+    "--capture-framework-neff",
+    "script",
+    metavar="SCRIPT",
+    type=click.Path(path_type=Path),
+    help="Run your own Python script instead (its arguments after --) and make bundles of the NEFFs that it compiles.",
+)
 @click.option("--disable-dge", is_flag=True, help="Compile without descriptor generation on the device (neuron only).")
 @click.option("-v", "--verbose", is_flag=True, help="Raise the compiler's own log level; it goes to compile.log.")
+@click.argument("script_arguments", nargs=-1, metavar="[-- SCRIPT_ARGUMENT]...")
 def generate(
     shapes: Path | None,
     preset: str | None,
@@ -82,8 +91,10 @@ def generate(
     dry_run: bool,
     force: bool,
     fail_fast: bool,
+    script: Path | None,
     disable_dge: bool,
     verbose: bool,
+    script_arguments: tuple[str, ...],
 ) -> None:
     """Build the NEFFs of a shapes file, on any CPU host, and write each case with its inputs and references to a bundle.
 
@@ -93,6 +104,10 @@ def generate(
     from stage1_generate.errors import GenerateError
 
     try:
+        if script is not None:
+            sys.exit(_capture_framework(script, script_arguments, out, target, lnc, timeout, disable_dge))
+        if script_arguments:
+            raise GenerateError(f"{script_arguments[0]}: unexpected argument (see --help)")
         cases = _select(_read(shapes, preset, {"target": target, "lnc": lnc}), only, skip)
         if only_list:
             click.echo("\n".join(case.name for case in cases))
@@ -113,6 +128,37 @@ def generate(
     except (GenerateError, NeffsError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
+
+
+def _capture_framework(
+    script: Path,
+    arguments: tuple[str, ...],
+    out: Path,
+    target: str | None,
+    lnc: int | None,
+    timeout_s: float,
+    disable_dge: bool,
+) -> int:
+    import os
+
+    from neffs.store import Store
+    from stage1_generate.errors import GenerateError
+    from stage1_generate.framework import Script, capture, environment
+
+    if not script.is_file():
+        raise GenerateError(f"--capture-framework-neff: {script}: no such file")
+    what = Script(str(script.resolve()), arguments, environment(os.environ, target, lnc, disable_dge))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        names = capture(what, Store(out), timeout_s, lambda line: click.echo(f"warning: {line}", err=True))
+    except GenerateError as error:
+        click.echo(f"error: {error}", err=True)
+        return 1
+    except KeyboardInterrupt:
+        click.echo(f"interrupted: {script} was ended, nothing was written", err=True)
+        return 1
+    click.echo("\n".join(names))
+    return 0
 
 
 def _read(shapes: Path | None, preset: str | None, overrides: dict[str, object]) -> list[Case]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -30,6 +32,17 @@ def python_environment() -> dict[str, str]:
     """This process's environment with our own packages importable, also where the project is not installed."""
     inherited = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *([inherited] if inherited else [])])}
+
+
+def end_with_builder() -> None:
+    """End this process and all that it started when standard input closes, which means that the builder is gone."""
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Finished:
@@ -70,8 +83,6 @@ def reason(returncode: int, output: str) -> str:
 
 def died(returncode: int) -> str:
     """How a process ended, in words."""
-    import signal
-
     if returncode == -signal.SIGKILL:
         return "killed by the system, most likely for lack of memory"
     if returncode < 0:

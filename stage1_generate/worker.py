@@ -9,10 +9,7 @@ the worker ends itself with everything that it started. The result is `case.json
 from __future__ import annotations
 
 import errno
-import os
-import signal
 import sys
-import threading
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,6 +21,7 @@ from typing import TYPE_CHECKING
 from neffs.bundle import Manifest, TensorFile, sha256_file, write_manifest
 from neffs.case import Case
 from stage1_generate import kernels
+from stage1_generate.command import end_with_builder
 from stage1_generate.compiled import Compiled, Request
 from stage1_generate.errors import BuildError, GenerateError
 from stage1_generate.job import Job
@@ -188,18 +186,12 @@ def _limit_memory(job: Job) -> None:
         pass
 
 
-def _end_with_builder() -> None:
-    while os.read(0, 4096):
-        pass
-    os.killpg(0, signal.SIGKILL)
-
-
 def main() -> int:
     """Exit code 0: built; 1: `case.json` says why not; `DISK_FULL`: not even that could be written."""
     import msgspec
 
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
-    threading.Thread(target=_end_with_builder, daemon=True).start()
+    end_with_builder()
     _limit_memory(job)
     try:
         manifest = build(job)
