@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from simulator.dtypes import SIZE_BYTES, numpy_dtype
+from simulator.dtypes import SIZE_BYTES, numpy_dtype, size_bytes
 from simulator.errors import ExecutionError
 from simulator.program import Access, Buffer
 
@@ -19,7 +19,7 @@ class Layout:
     def __init__(self, buffer: Buffer) -> None:
         self.name = buffer.name
         self.on_chip = buffer.memory != "hbm"
-        self.bytes = math.prod(buffer.shape) * SIZE_BYTES[buffer.dtype]
+        self.bytes = math.prod(buffer.shape) * size_bytes(buffer.dtype)
         self.partitions = buffer.shape[0] if self.on_chip else 1
         self.partition_bytes = self.bytes // max(self.partitions, 1)
 
