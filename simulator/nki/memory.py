@@ -8,15 +8,16 @@ No allocator needs less, so a program above the capacity cannot run as it is wri
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import prod
+from operator import itemgetter
 
 from simulator.dtypes import SIZE_BYTES
 from simulator.nki.errors import CapacityError
 from simulator.nki.language.regions import PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
-from simulator.program import Access, Buffer, Instruction, Memory, Program
+from simulator.program import Buffer, Instruction, Memory, Program
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def memory_peak(program: Program) -> tuple[Peak, ...]:
     """The peaks of SBUF and PSUM, for each core in order."""
     peaks = []
     for number, core in enumerate(program.cores):
-        lives = _lives(program, core)
+        lives = _lives(core)
         for memory in ("sbuf", "psum"):
             peaks.append(_peak(program, number, memory, lives))
     return tuple(peaks)
@@ -66,27 +67,35 @@ def capacity_bytes(target: str, memory: Memory) -> int:
     return PSUM_BANKS * PSUM_BANK_BYTES if memory == "psum" else SBUF_PARTITION_BYTES[target]
 
 
-def _lives(program: Program, core: Iterable[Instruction]) -> dict[int, list[int]]:
-    """For each on-chip buffer that the core touches: its first and last instruction."""
-    on_chip = [buffer.memory != "hbm" for buffer in program.buffers]
-    lives: dict[int, list[int]] = {}
-    for at, instruction in enumerate(core):
-        for operands in (instruction.writes, instruction.reads):
-            for operand in operands.values():
-                index = operand.buffer
-                if on_chip[index]:
-                    if index in lives:
-                        lives[index][1] = at
-                    else:
-                        lives[index] = [at, at]
-                if operand.dynamic:
-                    for part in operand.dynamic:
-                        _touch(lives, part.index, at)
-    return lives
+def _lives(core: Sequence[Instruction]) -> dict[int, tuple[int, int]]:
+    """For each buffer that the core touches: its first and last instruction, in order of the first.
 
-
-def _touch(lives: dict[int, list[int]], operand: Access, at: int) -> None:
-    lives.setdefault(operand.buffer, [at, at])[1] = at
+    Comprehensions over the whole list: they are what a compiled loop would be, and the bulk of the work.
+    """
+    last = {
+        operand.buffer: at
+        for at, instruction in enumerate(core)
+        for operands in (instruction.writes, instruction.reads)
+        for operand in operands.values()
+    }
+    first = {
+        operand.buffer: at
+        for at, instruction in zip(range(len(core) - 1, -1, -1), reversed(core))
+        for operands in (instruction.writes, instruction.reads)
+        for operand in operands.values()
+    }
+    indices = [
+        (part.index.buffer, at)
+        for at, instruction in enumerate(core)
+        for operands in (instruction.writes, instruction.reads)
+        for operand in operands.values()
+        if operand.dynamic
+        for part in operand.dynamic
+    ]
+    for buffer, at in indices:
+        first[buffer] = min(at, first.get(buffer, at))
+        last[buffer] = max(at, last.get(buffer, at))
+    return {buffer: (at, last[buffer]) for buffer, at in sorted(first.items(), key=itemgetter(1))}
 
 
 def bytes_of_partition(buffer: Buffer) -> int:
@@ -94,7 +103,7 @@ def bytes_of_partition(buffer: Buffer) -> int:
     return prod(buffer.shape[1:]) * SIZE_BYTES[buffer.dtype]
 
 
-def _peak(program: Program, core: int, memory: Memory, lives: dict[int, list[int]]) -> Peak:
+def _peak(program: Program, core: int, memory: Memory, lives: dict[int, tuple[int, int]]) -> Peak:
     """Sweep the lives in order of their first instruction. At an overflow, stop at the first one."""
     capacity = capacity_bytes(program.target, memory)
     ends: list[tuple[int, int]] = []

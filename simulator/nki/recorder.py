@@ -6,6 +6,7 @@ shapes do not depend on data, so neither run needs the other's results.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,11 +45,15 @@ class Storage:
 
 
 class Recorder:
-    """`instructions`: the list of the core that is being recorded; `core`: its number."""
+    """`instructions`: the list of the core that is being recorded; `core`: its number.
+
+    `valid_matmuls`: shapes, dtypes and memories of matmuls that were checked; kernels repeat a few of them often.
+    """
 
     __slots__ = (
         "target", "lnc", "core", "cores", "instructions", "storages", "source_texts", "source_index", "line_index",
         "fixed_source", "shared", "shared_count", "sync_count",
+        "valid_matmuls",
     )  # fmt: skip
 
     def __init__(self, target: str, lnc: int) -> None:
@@ -65,6 +70,7 @@ class Recorder:
         self.shared: dict[tuple, Storage] = {}
         self.shared_count: dict[tuple, int] = {}
         self.sync_count: dict[str, int] = {}
+        self.valid_matmuls: set[tuple] = set()
 
     def start_core(self, core: int) -> None:
         """Send what follows to physical core `core`; occurrences of shared tensors and barriers count from zero."""
@@ -155,13 +161,21 @@ def is_recording() -> bool:
 
 @contextmanager
 def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
-    """A recording context on `target` (trn1, inf2, trn2, trn3) with `lnc` physical cores."""
+    """A recording context on `target` (trn1, inf2, trn2, trn3) with `lnc` physical cores.
+
+    The collector of cycles rests meanwhile: a program holds millions of objects and no cycle, and walking them all
+    again and again would cost more than recording them.
+    """
     made = Recorder(target, lnc)
     _active.append(made)
+    collects = gc.isenabled()
+    gc.disable()
     try:
         yield made
     finally:
         _active.pop()
+        if collects:
+            gc.enable()
 
 
 def here() -> str | None:

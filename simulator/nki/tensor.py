@@ -94,7 +94,7 @@ class NkiTensor:
             key = (key,)
         shape = self.shape
         strides = self.strides
-        if len(key) != len(shape) or Ellipsis in key:
+        if len(key) != len(shape):
             key = self._full_key(key)
         offset = self.offset
         on_chip = self.storage.memory != "hbm"
@@ -129,9 +129,17 @@ class NkiTensor:
                         raise invalid(f"slice step {step} of {self!r} must be at least 1")
                     new_shape.append((stop - start + step - 1) // step)
                     new_strides.append(stride * step)
+            elif kind is int:
+                at = item if item >= 0 else item + size
+                if not 0 <= at < size:
+                    raise invalid(f"index {item} of dimension {dim} is outside {self!r}")
+                offset += at * stride
+                if on_chip and dim == 0:
+                    new_shape.append(1)
+                    new_strides.append(stride)
             elif kind is DynamicSlice:
                 start = item.start
-                if not isinstance(start, int):
+                if type(start) is not int:
                     if _is_index(start):
                         dynamic += (Dynamic(stride, index_access(start)),)
                         start = 0
@@ -142,18 +150,13 @@ class NkiTensor:
                 offset += start * stride
                 new_shape.append(item.size)
                 new_strides.append(stride)
+            elif item is Ellipsis:
+                new_shape.append(size)
+                new_strides.append(stride)
             elif _is_index(item):
                 dynamic += (Dynamic(stride, index_access(item)),)
             else:
-                at = as_int(item)
-                if at < 0:
-                    at += size
-                if not 0 <= at < size:
-                    raise invalid(f"index {item} of dimension {dim} is outside {self!r}")
-                offset += at * stride
-                if on_chip and dim == 0:
-                    new_shape.append(1)
-                    new_strides.append(stride)
+                return self[tuple(as_int(part) if part is item else part for part in key)]
             dim += 1
         if on_chip:
             if len(new_shape) < 2 <= len(shape):

@@ -41,7 +41,23 @@ def nc_matmul(
         mode = word(matmul_perf_mode, perf_mode)
         if mode != "none":
             attributes["perf_mode"] = mode
-    _check_matmul(now, dst, stationary, moving, "perf_mode" in attributes, is_transpose)
+    form = (
+        stationary.shape,
+        stationary.dtype,
+        stationary.storage.memory,
+        moving.shape,
+        moving.dtype,
+        moving.storage.memory,
+        dst.shape,
+        dst.dtype,
+        dst.storage.memory,
+        is_transpose,
+        len(attributes),
+    )
+    if form not in now.valid_matmuls:
+        _check_matmul(now, dst, stationary, moving, "perf_mode" in attributes, is_transpose)
+        now.valid_matmuls.add(form)
+    _check_bank("nc_matmul", dst)
     if accumulate is not None:
         attributes["accumulate"] = bool(accumulate)
     if is_transpose:
@@ -86,7 +102,6 @@ def _check_matmul(
         raise invalid(f"nc_matmul: float32 goes with float32 only: {stationary!r}, {moving!r}")
     if dst.dtype != "float32" and not transpose and now.target != "trn3":
         raise invalid(f"nc_matmul: dst must be float32 on {now.target}: {dst!r}")
-    _check_bank("nc_matmul", dst)
 
 
 def _double_row_sizes(stationary: NkiTensor, moving: NkiTensor) -> tuple[int, int]:
