@@ -66,6 +66,8 @@ CORE_CLOCK_MHZ = {"inf2": 1400, "trn1": 1400, "trn2": 1200, "trn3": 1200}
 """Base clock of `neuroncore_cycle_count`, by the family in the instance type (AWS profile JSON, metadata.pe_clock_others)."""
 
 CORE_MAX = 255
+EXECUTION_PS_MAX = 1 << 62
+"""53 days: what leaves room for sums in signed 64-bit arithmetic."""
 UUID_BYTES_TELLING = 4
 """A shorter common prefix of two uuids is no evidence."""
 
@@ -335,7 +337,7 @@ def _window(name: str, root: Message) -> tuple[int, int] | None:
     if not spans:
         return None
     start, end = spans[-1].integer(2), spans[-1].integer(3)
-    if not 0 < start <= end < 1 << 63:
+    if not 0 < start <= end or end - start >= EXECUTION_PS_MAX:
         raise ParseError(name, DATA_START, f"the execution lasts from {start} to {end} ps: the metadata is damaged")
     return start, end
 
