@@ -1,0 +1,122 @@
+"""What is timed: a matmul or a gated MLP of given shapes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from experiments.errors import WrongCall
+
+Dtype = Literal["float32", "bfloat16", "float16"]
+DTYPES = ("float32", "bfloat16", "float16")
+SIZE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+M_TILE, K_TILE, N_TILE = 128, 128, 512
+"""What one matmul instruction takes: rows of the stationary operand, contraction, columns of the moving operand (AWS docs,
+nki/api/nki.isa.nc_matmul)."""
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MatmulConfig:
+    """C[M, N] = A[M, K] @ B[K, N]. Raises `WrongCall` for a dimension below 1 or an unknown dtype."""
+
+    M: int
+    K: int
+    N: int
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        _check(self, ("M", "K", "N"))
+
+    def __str__(self) -> str:
+        return f"{self.M}x{self.K}x{self.N} {self.dtype}"
+
+    @property
+    def kernel(self) -> str:
+        return "matmul"
+
+    @property
+    def inputs(self) -> tuple[Shape, ...]:
+        return (self.M, self.K), (self.K, self.N)
+
+    @property
+    def flops(self) -> int:
+        """2 x multiply-accumulates."""
+        return 2 * self.M * self.K * self.N
+
+    @property
+    def bytes(self) -> int:
+        """Inputs and output."""
+        return (self.M * self.K + self.K * self.N + self.M * self.N) * SIZE_BYTES[self.dtype]
+
+    @property
+    def tiles(self) -> tuple[int, int, int]:
+        """Tiles of 128 rows, 128 of the contraction and 512 columns: (M, K, N)."""
+        return -(-self.M // M_TILE), -(-self.K // K_TILE), -(-self.N // N_TILE)
+
+    @property
+    def padding(self) -> float:
+        """Fraction of the tiles' elements that is padding."""
+        m, k, n = self.tiles
+        return 1 - self.M * self.K * self.N / (m * M_TILE * k * K_TILE * n * N_TILE)
+
+
+@dataclass(frozen=True)
+class MlpConfig:
+    """down(silu(x @ gate) * (x @ up)) with x [b, s, h], weights [h, i], [h, i], [i, h]. Raises as `MatmulConfig`."""
+
+    b: int
+    s: int
+    h: int
+    i: int
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        _check(self, ("b", "s", "h", "i"))
+
+    def __str__(self) -> str:
+        return f"mlp b{self.b} s{self.s} h{self.h} i{self.i} {self.dtype}"
+
+    @property
+    def kernel(self) -> str:
+        return "mlp"
+
+    @property
+    def inputs(self) -> tuple[Shape, ...]:
+        return (self.b, self.s, self.h), (self.h, self.i), (self.h, self.i), (self.i, self.h)
+
+    @property
+    def flops(self) -> int:
+        """2 x multiply-accumulates of the three products."""
+        return 6 * self.b * self.s * self.h * self.i
+
+    @property
+    def bytes(self) -> int:
+        """Inputs, output and the two intermediate activations."""
+        rows = self.b * self.s
+        return (2 * rows * self.h + 2 * rows * self.i + 3 * self.h * self.i) * SIZE_BYTES[self.dtype]
+
+
+Workload = MatmulConfig | MlpConfig
+
+
+def parse_shape(text: str, dtype: str) -> Workload:
+    """`MxKxN` is a matmul, `bxsxhxi` a gated MLP. Raises `WrongCall`."""
+    if not re.fullmatch(r"\d+(x\d+){2,3}", text):
+        raise WrongCall(
+            f"shape {text!r}: expected MxKxN for a matmul (128x512x1024) or bxsxhxi for an MLP (1x128x1024x512)"
+        )
+    sizes = [int(part) for part in text.split("x")]
+    return MatmulConfig(*sizes, dtype=dtype) if len(sizes) == 3 else MlpConfig(*sizes, dtype=dtype)
+
+
+def _check(config: Workload, names: tuple[str, ...]) -> None:
+    for name in names:
+        size = getattr(config, name)
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise WrongCall(f"{name} is {size!r}; expected a whole number of at least 1")
+    if config.dtype not in DTYPES:
+        raise WrongCall(f"dtype {config.dtype!r} is not supported; expected {', '.join(DTYPES)}")
