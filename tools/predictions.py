@@ -1,0 +1,161 @@
+"""nki-library's mlp, unmodified, recorded and timed, beside what was measured of it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from simulator.counters import summarise
+from simulator.nki.spec import InputSpec, KernelSpec
+from simulator.nki.trace import trace_kernel
+from simulator.timeline import timeline_of
+from simulator.timing import schedule
+from tools.fidelity import Row
+
+_TYPES = "nkilib_src.nkilib.core.utils.common_types"
+_COLUMNS = (
+    ("total us", "total_time", "total_time_us"),
+    ("tensor active us", "tensor_engine_active_time", "tensor_active_us"),
+    ("dma active us", "dma_active_time", "dma_active_us"),
+    ("vector active us", "vector_engine_active_time", "vector_active_us"),
+    ("scalar active us", "scalar_engine_active_time", "scalar_active_us"),
+    ("gpsimd active us", "gpsimd_engine_active_time", "gpsimd_active_us"),
+    ("sync active us", "sync_engine_active_time", "sync_active_us"),
+)
+_COUNTERS = (
+    "hardware_flops",
+    "matmul_instruction_count",
+    "hbm_read_bytes",
+    "hbm_write_bytes",
+    "sbuf_read_bytes",
+    "sbuf_write_bytes",
+    "inputs_outputs_weights_size_bytes",
+)
+_ROW = re.compile(r"^\s*\[([^\[\]#]*NormType\.[^\[\]#]*)\]", re.MULTILINE)
+
+
+def mlp_rows(nkilib: Path, data: Path) -> Iterator[Row]:
+    """The published rows. The neuronxcc ones are another kernel: nki-library's stands in for it."""
+    measured = json.loads((data / "measured.json").read_bytes())
+    for row in (*measured["mlp_trn2"], measured["mlp_trn2_detail"]):
+        name = f"{row['implementation']} s{row['s']} h{row['h']} i{row['i']} LNC {row['lnc']}"
+        if row is measured["mlp_trn2_detail"]:
+            name += " (detailed)"
+        summary = _mlp_summary(nkilib, row["lnc"], row["b"], row["s"], row["h"], row["i"])
+        for column, key, source in _COLUMNS:
+            if source in row:
+                yield Row(name, column, summary[key] * 1e6, row[source])
+
+
+def counter_rows(nkilib: Path, data: Path) -> Iterator[Row]:
+    row = json.loads((data / "measured.json").read_bytes())["mlp_trn2_detail"]
+    summary = _mlp_summary(nkilib, row["lnc"], row["b"], row["s"], row["h"], row["i"])
+    for name in _COUNTERS:
+        yield Row(name, "", summary[name], row[name])
+    yield Row(
+        "mm_arithmetic_intensity", "", round(summary["mm_arithmetic_intensity"], 2), row["mm_arithmetic_intensity"]
+    )
+    best = summary["mfu_max_achievable_estimated_percent"]
+    yield Row("mfu_max_achievable (%)", "", round(100 * best, 2), 100 * row["mfu_max_achievable_estimated"])
+
+
+def baseline_rows(nkilib: Path, limit: int) -> Iterator[Row]:
+    """`tpbSgCyclesSum` of the mlp tests (picoseconds; some are thresholds set by hand), smallest kernels first."""
+    from simulator.errors import SimulatorError
+
+    tests = nkilib / "test" / "integration" / "nkilib" / "core" / "mlp"
+    cases = [*_cases(tests / "test_mlp_cte.py", tkg=False), *_cases(tests / "test_mlp_tkg.py", tkg=True)]
+    for mode in ("cte", "tkg"):
+        chosen = sorted((c for c in cases if c["mode"] == mode), key=lambda c: c["work"])[:limit]
+        for case in chosen:
+            try:
+                summary = _summary(nkilib, case["lnc"], case["inputs"], case["arguments"])
+            except SimulatorError as error:
+                yield Row(f"{case['name']}: {error}"[:100], "failed", 0.0, None)
+                continue
+            yield Row(case["name"], f"{mode} total us", summary["total_time"] * 1e6, case["picoseconds"] * 1e-6)
+
+
+def _cases(path: Path, tkg: bool) -> Iterator[dict[str, Any]]:
+    seen: set[str] = set()
+    for text in _ROW.findall(path.read_text()):
+        fields = [field.strip() for field in text.split(",") if field.strip()]
+        if tkg:
+            if len(fields) != 21 or fields[5] != "nl.bfloat16" or fields[6] != "None" or fields[8] in ("None", "0"):
+                continue
+            lnc, b, s, h, i = (int(field) for field in fields[:5])
+            cycles, norm, fused, store, act, skip, *biases = fields[8:18]
+        else:
+            if len(fields) != 17 or fields[5] == "None" or fields[8] != "QuantizationType.NONE":
+                continue
+            lnc, b, s, h, i = (int(field) for field in fields[:5])
+            cycles, _, norm, _, fused, store, skip, act, *biases = fields[5:]
+        picoseconds = float(cycles.replace("_", ""))
+        if picoseconds % 1e6 == 0:
+            continue
+        name = f"b{b} s{s} h{h} i{i} {norm.split('.')[1].lower()} LNC {lnc}"
+        flags = [
+            label
+            for label, on in zip(
+                ("add", "store", "skip_gate", "gb", "ub", "db", "nb"), (fused, store, skip, *biases), strict=True
+            )
+            if on == "True"
+        ]
+        if flags:
+            name += " " + "+".join(flags)
+        if name in seen:
+            continue
+        seen.add(name)
+        yield {
+            "name": name, "mode": "tkg" if tkg else "cte", "lnc": lnc, "picoseconds": picoseconds, "work": b * s * h * i,
+            **_case_arguments(b, s, h, i, norm.split(".")[1], act.split(".")[1], set(flags)),
+        }  # fmt: skip
+
+
+def _case_arguments(b: int, s: int, h: int, i: int, norm: str, act: str, flags: set[str]) -> dict[str, Any]:
+    shapes = {
+        "hidden_tensor": (b, s, h), "gate_proj_weights_tensor": (h, i), "up_proj_weights_tensor": (h, i),
+        "down_proj_weights_tensor": (i, h),
+    }  # fmt: skip
+    if norm not in ("NO_NORM", "RMS_NORM_SKIP_GAMMA"):
+        shapes["normalization_weights_tensor"] = (1, h)
+    for flag, name, shape in (
+        ("gb", "gate_proj_bias_tensor", (1, i)),
+        ("ub", "up_proj_bias_tensor", (1, i)),
+        ("db", "down_proj_bias_tensor", (1, h)),
+        ("nb", "normalization_bias_tensor", (1, h)),
+        ("add", "fused_add_tensor", (b, s, h)),
+    ):
+        if flag in flags:
+            shapes[name] = shape
+    arguments: dict[str, Any] = {
+        "activation_fn": {"ref": f"{_TYPES}:ActFnType.{act}"},
+        "normalization_type": {"ref": f"{_TYPES}:NormType.{norm}"},
+        "store_fused_add_result": "store" in flags,
+        "skip_gate_proj": "skip_gate" in flags,
+    }
+    inputs = tuple(InputSpec(name, shape, "bfloat16") for name, shape in shapes.items())
+    return {"inputs": inputs, "arguments": arguments}
+
+
+@cache
+def _mlp_summary(nkilib: Path, lnc: int, b: int, s: int, h: int, i: int) -> dict[str, Any]:
+    case = _case_arguments(b, s, h, i, "NO_NORM", "SiLU", set())
+    return _summary(nkilib, lnc, case["inputs"], case["arguments"])
+
+
+def _summary(nkilib: Path, lnc: int, inputs: tuple[InputSpec, ...], arguments: dict[str, Any]) -> dict[str, Any]:
+    source = nkilib / "src"
+    spec = KernelSpec(
+        "nkilib_src.nkilib.core.mlp.mlp:mlp", inputs, (str(source), str(source / "nkilib_src")), arguments, ("out",)
+    )
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        program = trace_kernel(spec, "trn2", lnc)
+    timed = schedule(program)
+    return summarise(program, timed, timeline_of(timed))
