@@ -5,6 +5,7 @@ import nki.language as nl
 
 P = 128  # partitions, and the side of the PE array
 MOVING = 512  # free size of the moving tile: one PSUM bank of float32
+LOADED = 4  # tiles that one DMA loads: large enough to hide its issue, small enough to start on early
 TRANSPOSES = 4  # PE transposes that fill one PSUM bank before one copy empties it
 
 
@@ -32,10 +33,13 @@ def load_rows(src, row, rows, column, columns):
     width = src.shape[1]
     block = nl.ndarray((P, tiles(rows, P), columns), dtype=src.dtype, buffer=nl.sbuf)
     whole = rows // P
-    if whole > 0:
+    for first in range(0, whole, LOADED):
+        count = min(LOADED, whole - first)
         nisa.dma_copy(
-            dst=block[0:P, 0:whole, 0:columns],
-            src=src.ap(pattern=[[width, P], [width * P, whole], [1, columns]], offset=row * width + column),
+            dst=block[0:P, first : first + count, 0:columns],
+            src=src.ap(
+                pattern=[[width, P], [width * P, count], [1, columns]], offset=(row + first * P) * width + column
+            ),
         )
     rest = rows - whole * P
     if rest > 0:
