@@ -226,8 +226,8 @@ def _print_plan(work: list[Job], waiting: list[Job], toolchain: Toolchain) -> No
 
     building = {job.case.name for job in waiting}
     for job in work:
-        needs = kernels.load(job.case.kernel).implementations[job.case.implementation].needs
-        why_not = toolchain.lacks(needs) or refused(job.case)
+        implementation = kernels.load(job.case.kernel).implementations[job.case.implementation]
+        why_not = toolchain.lacks(implementation.needs, implementation.route) or refused(job.case)
         if job.case.name not in building:
             state = "up to date"
         elif why_not:
@@ -259,7 +259,8 @@ def _build(
     from stage1_generate.progress import progress
 
     def lacks(job: Job) -> str | None:
-        return toolchain.lacks(kernels.load(job.case.kernel).implementations[job.case.implementation].needs)
+        implementation = kernels.load(job.case.kernel).implementations[job.case.implementation]
+        return toolchain.lacks(implementation.needs, implementation.route)
 
     click.echo(f"notice: building with the {_TOOLCHAINS[toolchain.name]}", err=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -53,7 +53,7 @@ class Implementation:
     `route`: `nki` (a `@nki.jit` function), `xla` (a jax function) or `isa` (a closed kernel of neuronx-cc).
     `entry`: `package.module:function`. `parameters`: its parameter names for the kernel's inputs, in order; None when they
     are the tensors' own names. `results`: names of the NEFF's outputs. `arguments`: further keyword arguments, what JSON
-    can hold or `{"ref": "package.module:Enum.MEMBER"}`. `needs`: `nkilib`, `neuronxcc` or `jax`. `path`: which of its code
+    can hold or `{"ref": "package.module:Enum.MEMBER"}`. `needs`: `nkilib` or `neuronxcc`. `path`: which of its code
     paths the kernel takes. `refuses`: why it cannot take these dimensions at this LNC, None when it can.
     `inputs`: replaces the kernel's own inputs where the layout differs.
     """

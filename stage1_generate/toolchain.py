@@ -36,16 +36,19 @@ class Toolchain:
     has_torch_neuronx: bool
     has_jax: bool
 
-    def lacks(self, needs: tuple[str, ...]) -> str | None:
-        """One line for the first thing that is needed and absent, None when all is here."""
-        if "neuronxcc" in needs and (self.name != "neuron" or not self.has_neuronxcc):
-            return "needs the AWS Neuron SDK (closed kernel of neuronx-cc), which the simulated toolchain does not have"
+    def lacks(self, needs: tuple[str, ...], route: str) -> str | None:
+        """One line for the first thing that is needed and absent, None when all is here; see `kernel.Implementation`."""
+        neuron = self.name == "neuron"
+        if "neuronxcc" in needs and not (neuron and self.has_neuronxcc and self.has_torch_neuronx):
+            return "needs the AWS Neuron SDK with torch-neuronx (closed kernel of neuronx-cc)"
         if "nkilib" in needs and self.nkilib is None:
             return "needs nki-library: give --nkilib PATH or set NKILIB_PATH to a checkout of aws-neuron/nki-library"
-        if "jax" in needs and not self.has_jax and not (self.name == "neuron" and self.has_torch_neuronx):
+        if route == "xla" and not self.has_jax and not (neuron and self.has_torch_neuronx):
             return "needs jax to trace the kernel: pip install 'neff-bench[xla]'"
-        if self.name == "neuron" and "jax" in needs and not (self.has_neuronx_cc or self.has_torch_neuronx):
+        if route == "xla" and neuron and not (self.has_neuronx_cc or self.has_torch_neuronx):
             return "needs the command neuronx-cc of the AWS Neuron SDK"
+        if route == "nki" and neuron and not self.has_nki:
+            return "needs the nki package of the AWS Neuron SDK; what is installed under that name has no nki.isa"
         return None
 
 

@@ -14,6 +14,6 @@ KERNEL = Kernel(
     model_flops=lambda d: 2 * d.M * d.K * d.N,
     implementations={
         "nki": Implementation("nki", "stage1_generate.kernels.matmul_nki:matmul"),
-        "xla": Implementation("xla", "stage1_generate.kernels.matmul_xla:matmul", needs=("jax",)),
+        "xla": Implementation("xla", "stage1_generate.kernels.matmul_xla:matmul"),
     },
 )

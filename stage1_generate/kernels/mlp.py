@@ -57,7 +57,7 @@ KERNEL = Kernel(
             refuses=_nkilib_refuses,
         ),
         "nki": Implementation("nki", "stage1_generate.kernels.mlp_nki:mlp"),
-        "xla": Implementation("xla", "stage1_generate.kernels.mlp_xla:mlp", needs=("jax",)),
+        "xla": Implementation("xla", "stage1_generate.kernels.mlp_xla:mlp"),
         "neuronxcc": Implementation(
             "isa",
             "neuronxcc.nki._private_kernels.mlp:mlp_isa_kernel",

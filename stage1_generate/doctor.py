@@ -1,0 +1,195 @@
+"""`neff-bench doctor`: what this host can do, and what it lacks for the rest."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+if TYPE_CHECKING:
+    from stage1_generate.host import Devices, Package, Tool
+
+LOW_DISK_BYTES = 2 << 30
+EPILOG = """\b
+Examples:
+  neff-bench doctor
+  neff-bench doctor --nkilib ../nki-library --format json
+
+\b
+Exit code: 0 kernels can be built and profiled here, 1 they cannot, 2 wrong call.
+"""
+
+
+@dataclass(frozen=True)
+class Ability:
+    """Whether an implementation of a kernel can be built. `why_not` is None when it can."""
+
+    kernel: str
+    implementation: str
+    why_not: str | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that the command found. `profile`: `device`, `simulated` or None. `problems`: what keeps the main job from
+    running; `warnings`: what may spoil it."""
+
+    python: str
+    toolchain: Literal["sim", "neuron"]
+    profile: str | None
+    packages: tuple[Package, ...]
+    tools: tuple[Tool, ...]
+    devices: Devices
+    nkilib: str | None
+    out: str
+    free_bytes: int | None
+    implementations: tuple[Ability, ...]
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+@click.command(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--toolchain",
+    type=click.Choice(["auto", "neuron", "sim"]),
+    default="auto",
+    show_default=True,
+    help="As for generate.",
+)
+@click.option("--nkilib", type=click.Path(path_type=Path), help="Checkout of nki-library (else $NKILIB_PATH).")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default="/tmp/mlp_benchmark_neffs",
+    show_default=True,
+    help="Where bundles go.",
+)
+def doctor(form: str, toolchain: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: Path) -> None:
+    """Say what this host can build and profile, and why not the rest. Opens no device."""
+    from stage1_generate.errors import ToolchainError
+
+    try:
+        report = examine(toolchain, nkilib, out)
+    except ToolchainError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    if form == "json":
+        import orjson
+
+        click.echo(orjson.dumps(asdict(report), option=orjson.OPT_INDENT_2))
+    else:
+        click.echo(_text(report))
+    sys.exit(1 if report.problems else 0)
+
+
+def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: Path) -> Report:
+    """Look at everything. Raises `ToolchainError` as `toolchain.choose` does."""
+    from stage1_generate import host, kernels
+    from stage1_generate.toolchain import choose
+
+    chosen = choose(wanted, nkilib)
+    abilities = tuple(
+        Ability(kernel.name, name, chosen.lacks(implementation.needs, implementation.route))
+        for kernel in map(kernels.load, kernels.names())
+        for name, implementation in kernel.implementations.items()
+    )
+    tools, devices, free = host.tools(), host.devices(), host.free_bytes(out)
+    profile = _profile(tools, devices)
+    packages = host.packages()
+    return Report(
+        python=".".join(map(str, sys.version_info[:3])),
+        toolchain=chosen.name,
+        profile=profile,
+        packages=packages,
+        tools=tools,
+        devices=devices,
+        nkilib=str(chosen.nkilib) if chosen.nkilib else None,
+        out=str(out),
+        free_bytes=free,
+        implementations=abilities,
+        problems=_problems(abilities, profile, free, out),
+        warnings=_warnings(packages, devices, tools, chosen.name),
+    )
+
+
+def _profile(tools: tuple[Tool, ...], devices: Devices) -> str | None:
+    present = {tool.name for tool in tools if tool.path is not None}
+    if devices.devices and devices.driver and present & {"neuron-explorer", "neuron-profile"}:
+        return "device"
+    return "simulated" if find_spec("simulator") is not None else None
+
+
+def _problems(abilities: tuple[Ability, ...], profile: str | None, free: int | None, out: Path) -> tuple[str, ...]:
+    problems = []
+    if all(ability.why_not for ability in abilities):
+        problems.append("no implementation of any kernel can be built")
+    if profile is None:
+        problems.append("nothing can be profiled")
+    if free is not None and free < LOW_DISK_BYTES // 16:
+        problems.append(f"only {free >> 20} MiB free for {out}")
+    return tuple(problems)
+
+
+def _warnings(
+    packages: tuple[Package, ...], devices: Devices, tools: tuple[Tool, ...], toolchain: str
+) -> tuple[str, ...]:
+    from stage1_generate.host import AWS_INDEX
+
+    warnings = [
+        f"{package.name} {package.version} is the empty placeholder from PyPI; the real one comes from {AWS_INDEX}"
+        for package in packages
+        if package.state == "placeholder"
+    ]
+    present = {tool.name for tool in tools if tool.path is not None}
+    if devices.devices and devices.driver is None:
+        warnings.append("there are Neuron devices, but the driver is not loaded (aws-neuronx-dkms)")
+    if devices.devices and not present & {"neuron-explorer", "neuron-profile"}:
+        warnings.append("there are Neuron devices, but no profiler (aws-neuronx-tools); profiles will be simulated")
+    for holder in devices.holders:
+        warnings.append(f"process {holder.pid} ({holder.command}) uses {', '.join(holder.devices)}")
+    if devices.devices and toolchain == "sim":
+        warnings.append("there are Neuron devices, but no compiler of the SDK in this environment; is it activated?")
+    return tuple(warnings)
+
+
+def _text(report: Report) -> str:
+    used = sorted({device for holder in report.devices.holders for device in holder.devices})
+    free = "unknown" if report.free_bytes is None else f"{report.free_bytes / 2**30:.1f} GiB"
+    profile = {"device": "on the device", "simulated": "simulated (neuron-sim)", None: "no"}[report.profile]
+    toolchain = {"sim": "embedded, simulated", "neuron": "AWS Neuron SDK"}[report.toolchain]
+    sections = {
+        "Main job": [("build", toolchain), ("profile", profile)],
+        "Host": [
+            ("python", report.python),
+            ("instance", report.devices.instance or "unknown"),
+            (
+                "devices",
+                f"{len(report.devices.devices)}, {len(used)} of them in use" if report.devices.devices else "none",
+            ),
+            ("cores", "unknown" if report.devices.cores is None else str(report.devices.cores)),
+            ("driver", report.devices.driver or "not loaded"),
+            ("free disk", f"{free} for {report.out}"),
+            ("nki-library", report.nkilib or "not found (--nkilib, NKILIB_PATH)"),
+        ],
+        "Packages": [
+            (p.name, f"{p.version or ''} {'' if p.state == 'ok' else p.state}".strip()) for p in report.packages
+        ],
+        "Tools": [(t.name, f"{t.path}  {t.version or ''}".rstrip() if t.path else "absent") for t in report.tools],
+        "Implementations": [
+            (f"{ability.kernel} {ability.implementation}", ability.why_not or "can be built")
+            for ability in report.implementations
+        ],
+    }
+    lines = []
+    for title, rows in sections.items():
+        width = max(len(name) for name, _ in rows)
+        lines += [title, *(f"  {name:{width}}  {value}" for name, value in rows), ""]
+    lines += [f"warning: {warning}" for warning in report.warnings]
+    lines += [f"problem: {problem}" for problem in report.problems]
+    lines.append("The main job cannot run here." if report.problems else "The main job can run here.")
+    return "\n".join(lines)

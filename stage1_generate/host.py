@@ -1,0 +1,170 @@
+"""What is on this machine: packages, tools, devices, disk. Looks only; imports no package of the SDK, opens no device."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stage1_generate.toolchain import module_folder, version_of
+
+PACKAGES = {
+    "neuronx-cc": ("neuronxcc", "starfish"),
+    "nki": ("nki", "isa"),
+    "torch-neuronx": ("torch_neuronx", "xla_impl"),
+    "libneuronxla": ("libneuronxla", "neuron_cc_wrapper"),
+    "nki-library": ("nkilib_src", "nkilib"),
+    "jax": ("jax", "numpy"),
+    "numpy": ("numpy", "linalg"),
+    "ml_dtypes": ("ml_dtypes", "_ml_dtypes_ext"),
+}
+"""Distribution -> package and a part of it that an empty placeholder does not have. PyPI holds placeholders under the
+names of the AWS packages; the real ones come from pip.repos.neuron.amazonaws.com."""
+
+AWS_INDEX = "https://pip.repos.neuron.amazonaws.com"
+TOOLS = ("neuronx-cc", "neuron-explorer", "neuron-profile", "neuron-ls", "neuron-sim")
+TOOL_FOLDER = Path("/opt/aws/neuron/bin")
+_TOOL_TIMEOUT_S = 20
+
+
+@dataclass(frozen=True)
+class Package:
+    """`state`: `ok`, `placeholder` or `absent`."""
+
+    name: str
+    state: str
+    version: str | None
+
+
+@dataclass(frozen=True)
+class Tool:
+    """`path` is None for a tool that is not installed, `version` None for one that does not say."""
+
+    name: str
+    path: str | None
+    version: str | None
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that has a Neuron device open."""
+
+    pid: int
+    command: str
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Devices:
+    """Neuron devices of this host. `cores`: physical cores by `neuron-ls`, None where it does not
+    say. `driver`: version of the kernel module, None when it is not loaded. `holders`: processes
+    that use them, as far as this user may see."""
+
+    devices: tuple[str, ...]
+    cores: int | None
+    driver: str | None
+    instance: str | None
+    holders: tuple[Holder, ...]
+
+
+def packages(names: Sequence[str] = tuple(PACKAGES)) -> tuple[Package, ...]:
+    """The state of each distribution in `PACKAGES`."""
+    return tuple(_package(name) for name in names)
+
+
+def _package(name: str) -> Package:
+    version = version_of(name)
+    module, part = PACKAGES[name]
+    if module_folder(module, part) is not None:
+        return Package(name, "ok", version)
+    return Package(name, "absent" if version is None else "placeholder", version)
+
+
+def tools(names: Sequence[str] = TOOLS) -> tuple[Tool, ...]:
+    """Where each tool is and what version it says it has."""
+    return tuple(_tool(name) for name in names)
+
+
+def find_tool(name: str) -> str | None:
+    """Path of a tool on PATH, beside this Python, or where the AWS packages put it."""
+    beside = os.pathsep.join((str(Path(sys.executable).parent), str(TOOL_FOLDER)))
+    return shutil.which(name) or shutil.which(name, path=beside)
+
+
+def _tool(name: str) -> Tool:
+    path = find_tool(name)
+    if path is None:
+        return Tool(name, None, None)
+    try:
+        asked = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, errors="replace", timeout=_TOOL_TIMEOUT_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return Tool(name, path, None)
+    lines = [line.strip() for line in (asked.stdout + asked.stderr).splitlines() if line.strip()]
+    return Tool(name, path, lines[0][:100] if asked.returncode == 0 and lines else None)
+
+
+def devices(root: Path = Path("/")) -> Devices:
+    """Devices below `root`/dev, driver and instance from `root`/sys, users from `root`/proc."""
+    found = sorted(
+        (path for path in (root / "dev").glob("neuron*") if path.name[6:].isdigit()),
+        key=lambda path: int(path.name[6:]),
+    )
+    return Devices(
+        tuple(f"/dev/{path.name}" for path in found),
+        _cores() if found else None,
+        _line(root / "sys/module/neuron/version"),
+        _line(root / "sys/devices/virtual/dmi/id/product_name"),
+        tuple(_holders(root / "proc")),
+    )
+
+
+def _cores() -> int | None:
+    """Sum of `nc_count` in `neuron-ls --json-output` (AWS Neuron documentation, tools/neuron-sys-tools/neuron-ls)."""
+    import orjson
+
+    path = find_tool("neuron-ls")
+    if path is None:
+        return None
+    try:
+        asked = subprocess.run([path, "--json-output"], capture_output=True, timeout=_TOOL_TIMEOUT_S)
+        return sum(int(device["nc_count"]) for device in orjson.loads(asked.stdout))
+    except (OSError, subprocess.TimeoutExpired, ValueError, KeyError, TypeError):
+        return None
+
+
+def _holders(proc: Path) -> list[Holder]:
+    holders = []
+    for process in sorted((path for path in proc.iterdir() if path.name.isdigit()), key=lambda path: int(path.name)):
+        try:
+            opened = {os.readlink(entry) for entry in (process / "fd").iterdir()}
+        except OSError:
+            continue  # gone, or somebody else's
+        used = tuple(sorted(path for path in opened if path.startswith("/dev/neuron")))
+        if used:
+            holders.append(Holder(int(process.name), _line(process / "comm") or "?", used))
+    return holders
+
+
+def _line(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace").strip() or None
+    except OSError:
+        return None
+
+
+def free_bytes(directory: Path) -> int | None:
+    """Free bytes on the disk that `directory` is on, or will be on; None when that cannot be told."""
+    for place in (directory, *directory.absolute().parents):
+        try:
+            return shutil.disk_usage(place).free
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return None
+    return None

@@ -1,0 +1,54 @@
+import os
+
+from stage1_generate.host import devices, free_bytes, packages, tools
+
+
+def test_devices_driver_and_users_are_read_from_the_system(tmp_path, monkeypatch):
+    (tmp_path / "neuron-ls").write_text("#!/bin/sh\necho '[{\"nc_count\": 8}, {\"nc_count\": 8}]'\n")
+    (tmp_path / "neuron-ls").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / "dev").mkdir()
+    for name in ("neuron0", "neuron10", "neuron2", "null"):
+        (tmp_path / "dev" / name).touch()
+    (tmp_path / "sys/module/neuron").mkdir(parents=True)
+    (tmp_path / "sys/module/neuron/version").write_text("2.26.5.0\n")
+    for pid, target in (("7", "/dev/neuron0"), ("8", "/dev/null")):
+        (tmp_path / "proc" / pid / "fd").mkdir(parents=True)
+        (tmp_path / "proc" / pid / "comm").write_text("python3\n")
+        os.symlink(target, tmp_path / "proc" / pid / "fd" / "3")
+    found = devices(tmp_path)
+    assert found.devices == ("/dev/neuron0", "/dev/neuron2", "/dev/neuron10")
+    assert found.cores == 16
+    assert found.driver == "2.26.5.0" and found.instance is None
+    assert [(holder.pid, holder.command, holder.devices) for holder in found.holders] == [
+        (7, "python3", ("/dev/neuron0",))
+    ]
+
+
+def test_a_placeholder_is_recognised_by_what_it_lacks(tmp_path, monkeypatch):
+    (tmp_path / "nki").mkdir()
+    (tmp_path / "nki" / "__init__.py").touch()
+    (tmp_path / "nki-0.0.1.dist-info").mkdir()
+    (tmp_path / "nki-0.0.1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: nki\nVersion: 0.0.1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "nki", raising=False)
+    (nki,) = packages(["nki"])
+    assert (nki.state, nki.version) == ("placeholder", "0.0.1")
+    (tmp_path / "nki" / "isa.py").touch()
+    (nki,) = packages(["nki"])
+    assert nki.state == "ok"
+
+
+def test_a_tool_is_asked_for_its_version(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for name, text in (("neuron-explorer", "echo 2.31.5"), ("neuron-profile", "echo broken >&2; exit 3")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    explorer, profile, absent = tools(["neuron-explorer", "neuron-profile", "no-such-tool"])
+    assert (explorer.path, explorer.version) == (str(tmp_path / "neuron-explorer"), "2.31.5")
+    assert profile.path is not None and profile.version is None
+    assert absent.path is None
+
+
+def test_free_space_is_told_for_a_directory_that_does_not_exist_yet(tmp_path):
+    assert free_bytes(tmp_path / "a" / "b") == free_bytes(tmp_path)
