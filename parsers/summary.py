@@ -7,7 +7,6 @@ None; tools leave zero counters out, so None is not zero.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -180,8 +179,8 @@ def _checked(key: str, value: Any, kind: str) -> Any:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"summary key {key}: expected a number, found {type(value).__name__}")
-    if not math.isfinite(value) or abs(value) >= INTEGER_MAX:
-        raise ValueError(f"summary key {key}: {value} is no count, time or fraction")
+    if value != value or abs(value) >= INTEGER_MAX:  # NaN, and whatever no device counts to
+        raise ValueError(f"summary key {key}: {str(value)[:40]} is no count, time or fraction")
     if kind == "float":
         return float(value)
     if value != int(value):
