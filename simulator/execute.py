@@ -20,6 +20,7 @@ from simulator.program import Instruction, Program
 
 _MEETINGS = ("sendrecv", "core_barrier")
 _NAMED_PLACES = 3
+_PIECE = 1 << 18
 
 
 def execute(
@@ -42,7 +43,13 @@ def execute(
         notes = _check_outputs(program, inputs, memory)
     if warnings is not None:
         warnings.extend(notes)
-    return {program.buffers[index].name: memory.array(index) for index in program.outputs}
+    return {program.buffers[index].name: _result(program, index, memory) for index in program.outputs}
+
+
+def _result(program: Program, index: int, memory: Memory) -> np.ndarray:
+    """An output; one that is an input too may still be the caller's array, and is copied."""
+    array = memory.array(index)
+    return array.copy() if program.buffers[index].kind == "input" else array
 
 
 def _place_inputs(program: Program, inputs: Mapping[str, np.ndarray], memory: Memory) -> None:
@@ -165,7 +172,7 @@ def _check_outputs(program: Program, inputs: Mapping[str, np.ndarray], memory: M
             notes.append(f"output {buffer.name!r}: {count} of {written.size} bytes are never written")
         array = memory.array(index)
         suspect = _suspects(array, buffer.dtype)
-        if suspect and not any(_has_nan(given) for given in inputs.values()):
+        if suspect and not any(_count_nan(given) for given in inputs.values()):
             kind = "the mark of unwritten memory" if buffer.dtype in INTEGERS else "NaN, although no input is"
             cause = _unwritten_reads(program, inputs) or "an operation without a result, such as inf - inf"
             notes.append(f"output {buffer.name!r}: {suspect} of {array.size} elements are {kind}: {cause}")
@@ -193,8 +200,13 @@ def _suspects(array: np.ndarray, dtype: str) -> int:
     """How many elements look like memory that nothing wrote."""
     if dtype in ("int32", "uint32"):
         return int(np.count_nonzero(array == UNWRITTEN_INT32))
-    return 0 if dtype in INTEGERS else int(np.count_nonzero(np.isnan(to_float32(array))))
+    return 0 if dtype in INTEGERS else _count_nan(array)
 
 
-def _has_nan(array: np.ndarray) -> bool:
-    return array.dtype.kind not in "iub" and bool(np.isnan(to_float32(array)).any())
+def _count_nan(array: np.ndarray) -> int:
+    """How many elements are NaN; none of an array of integers. Looks at a piece at a time, to stay small."""
+    if array.dtype.kind in "iub":
+        return 0
+    flat = array.reshape(-1)
+    pieces = (flat[start : start + _PIECE] for start in range(0, flat.size, _PIECE))
+    return sum(int(np.count_nonzero(np.isnan(to_float32(piece)))) for piece in pieces)

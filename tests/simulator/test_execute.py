@@ -45,6 +45,24 @@ def test_inputs_are_not_changed(builder):
     assert (given == 1).all()
 
 
+def test_an_input_that_is_returned_is_updated_in_the_result_only(builder):
+    b = builder()
+    x = b.input("x", (2, 2), "float32")
+    b.outputs.append(x.buffer)
+    b.do("memset", {"dst": Access(x.buffer, 0, ((1, 2),), "float32")}, value=5)
+    given = np.ones((2, 2), np.float32)
+    result = b.run(x=given)["x"]
+    np.testing.assert_array_equal(result, [[5, 5], [1, 1]])
+    assert (given == 1).all()
+
+
+def test_a_result_is_never_the_callers_array(builder):
+    b = builder()
+    b.outputs.append(b.input("x", (2, 2), "float32").buffer)
+    given = np.ones((2, 2), np.float32)
+    assert not np.shares_memory(b.run(x=given)["x"], given)
+
+
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
