@@ -104,7 +104,7 @@ def problems_of(store: Path, locks: Path, mark: str, answers: Sequence[Sequence[
     problems = []
     names = Store(store).names()
     for rows in answers:
-        if [row["case"] for row in rows] != names:
+        if sorted(str(row["case"]) for row in rows) != names:
             problems.append(f"{len(rows)} rows for {len(names)} cases")
         problems += [
             f"{row['case']}: neither a result nor a reason"

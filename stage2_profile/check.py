@@ -46,6 +46,8 @@ def check_output(bundle: Bundle, tensor: TensorFile, run: Path, file: str | None
 
     from neffs.dtypes import numpy_dtype
 
+    if tensor.file is None:
+        return Verdict("unchecked", None, f"output {tensor.name!r} has no reference")
     if file is None:
         return Verdict("unchecked", None, f"the capture saved no output {tensor.name!r}")
     try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -22,6 +23,7 @@ from stage2_profile.errors import ProfileError, ToolMissing, WrongCall
 from stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
 from stage2_profile.progress import progress
 from stage2_profile.report import render
+from stage2_profile.report.layout import answer
 from stage2_profile.rows import Row
 from stage2_profile.runs import write_file
 from stage2_profile.safety import check_store
@@ -129,7 +131,8 @@ def commands_text(directory: Path, rows: Sequence[Row]) -> str:
 
 
 def find_entries(directory: Path) -> list[Entry]:
-    """The bundles of a store, the one bundle that `directory` is, or the profiles from elsewhere below it.
+    """The bundles of a store, the one bundle that `directory` is, or the profiles from elsewhere below it, in the order of
+    the table: numbers as numbers, what cannot be read last.
 
     Raises `WrongCall` when there is nothing of it.
     """
@@ -144,10 +147,18 @@ def find_entries(directory: Path) -> list[Entry]:
     except StoreError as error:
         raise WrongCall(str(error)) from None
     if any((directory / name / MANIFEST).exists() for name in names) or (directory / ".store").exists():
-        return list(store.bundles())
+        return sorted(store.bundles(), key=_order)
     from stage2_profile.foreign import find_foreign
 
-    return list(find_foreign(directory))
+    return sorted(find_foreign(directory), key=_order)
+
+
+def _order(entry: Entry) -> tuple[Any, ...]:
+    words = [(int(word), "") if word.isdecimal() else (0, word) for word in re.split(r"(\d+)", entry.name)]
+    if not isinstance(entry, Bundle):
+        return (1, words)
+    case = entry.manifest.case
+    return (0, case.kernel, case.implementation, case.dims, case.dtype, case.target, case.lnc, words)
 
 
 def selected(found: Iterable[Entry], only: Sequence[str], skip: Sequence[str]) -> list[Entry]:
@@ -187,7 +198,7 @@ def _found(find, settings: Settings) -> Tool | str:
 def write_rows(rows: Sequence[Row], format_: str, output: Path | None) -> None:
     """The answer in its format. Raises `ProfileError` when the file cannot be written."""
     color = output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    write_text(render(rows, format_, color=color), output)
+    write_text(render(answer(rows), format_, color=color), output)
 
 
 def write_text(text: str, output: Path | None) -> None:

@@ -100,8 +100,13 @@ def to_dict(row: Row) -> dict[str, Any]:
         if name == "dims":
             record.update(row.dims)
         else:
-            record[name] = getattr(row, name)
+            record[name] = rounded(name, getattr(row, name))
     return record
+
+
+def rounded(name: str, value: Any) -> Any:
+    """Times to whole picoseconds, which is what the device counts."""
+    return round(value, 6) if name.endswith("_us") and value is not None else value
 
 
 def columns(rows: Iterable[Row]) -> list[str]:

@@ -1,19 +1,17 @@
-"""Rows as CSV: a header, one line for each row, an empty cell for what is not known."""
+"""An answer as CSV: a header, one line for each record, an empty cell for what is not known."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
 
-from stage2_profile.rows import Row, columns, to_dict
+from stage2_profile.report.answer import Answer
 
 
-def render(rows: Sequence[Row]) -> str:
+def render(answer: Answer) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(out, columns(rows), restval="", lineterminator="\n")
+    writer = csv.DictWriter(out, answer.fields, restval="", lineterminator="\n")
     writer.writeheader()
-    for row in rows:
-        record = to_dict(row)
-        writer.writerow({**record, "warnings": "; ".join(row.warnings)})
+    for record in answer.records:
+        writer.writerow({key: "; ".join(value) if isinstance(value, tuple) else value for key, value in record.items()})
     return out.getvalue()

@@ -1,37 +1,32 @@
-"""The columns that people read, as text: shared by the terminal table and Markdown."""
+"""Rows as an answer: all keys for programs, the columns that people read for people."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from stage2_profile.rows import Row
+from stage2_profile.report.answer import Answer, Column, Grid
+from stage2_profile.rows import Row, columns, to_dict
 
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
 SHORT = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "tfloat32": "tf32"}
 NONE = "-"
 
 
-class Column(NamedTuple):
-    head: str
-    right: bool
-
-
 COLUMNS = (
-    Column("kernel", False),
-    Column("shape", False),
-    Column("dtype", False),
-    Column("target", False),
-    Column("total us", True),
-    Column("active us", True),
-    Column("Tensor", True),
-    Column("Vector", True),
-    Column("Scalar", True),
-    Column("GpSimd", True),
-    Column("Sync", True),
-    Column("DMA", True),
-    Column("MFU%", True),
-    Column("check", False),
+    Column("kernel", wraps=True),
+    Column("shape", wraps=True),
+    Column("dtype"),
+    Column("target"),
+    Column("total us", right=True),
+    Column("active us", right=True),
+    Column("Tensor", right=True),
+    Column("Vector", right=True),
+    Column("Scalar", right=True),
+    Column("GpSimd", right=True),
+    Column("Sync", right=True),
+    Column("DMA", right=True),
+    Column("MFU%", right=True),
+    Column("check"),
 )
 
 
@@ -52,11 +47,9 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def grid(rows: Sequence[Row]) -> tuple[list[Column], list[list[str]]]:
-    """The columns that have anything to show, and the rows as texts for them."""
-    texts = [cells(row) for row in rows]
-    shown = [index for index in range(len(COLUMNS)) if any(row[index] for row in texts)]
-    return [COLUMNS[index] for index in shown], [[row[index] for index in shown] for row in texts]
+def answer(rows: Sequence[Row]) -> Answer:
+    grid = Grid(COLUMNS, [cells(row) for row in rows], notes(rows))
+    return Answer([to_dict(row) for row in rows], columns(rows), [grid])
 
 
 def notes(rows: Sequence[Row]) -> list[str]:

@@ -1,23 +1,28 @@
-"""Rows as a Markdown table, fit for an issue or a pull request."""
+"""An answer as Markdown tables, fit for an issue or a pull request."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from stage2_profile.report.layout import grid, notes
-from stage2_profile.rows import Row
+from stage2_profile.report.answer import Answer, Grid
 
 
-def render(rows: Sequence[Row]) -> str:
-    columns, texts = grid(rows)
-    lines = [
-        _line([column.head for column in columns]),
-        _line(["---:" if column.right else ":---" for column in columns]),
-        *(_line(row) for row in texts),
-        "",
-        *(f"- {_escape(note)}" for note in notes(rows)),
-    ]
-    return "\n".join(lines) + "\n"
+def render(answer: Answer) -> str:
+    return "\n\n".join("\n".join(_grid(grid)) for grid in answer.grids) + "\n"
+
+
+def _grid(grid: Grid) -> Iterable[str]:
+    shown = grid.without_empty_columns()
+    if grid.title:
+        yield f"### {_escape(grid.title)}"
+        yield ""
+    if grid.lines:
+        yield _line([column.head for column in shown.columns])
+        yield _line(["---:" if column.right else ":---" for column in shown.columns])
+        yield from map(_line, shown.lines)
+    if grid.notes:
+        yield ""
+        yield from (f"- {_escape(note)}" for note in grid.notes)
 
 
 def _line(texts: Sequence[str]) -> str:

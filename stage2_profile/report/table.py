@@ -1,41 +1,60 @@
-"""Rows as a table for a terminal of 120 columns."""
+"""An answer as tables for a terminal of 120 columns."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
-from stage2_profile.report.layout import grid, notes
-from stage2_profile.rows import Row
+from stage2_profile.report.answer import Answer, Grid
 
-STYLES = {"passed": "green", "failed": "red", "zero": "red", "unchecked": "yellow", "captured": "yellow"}
-
-
-def render(rows: Sequence[Row], *, width: int = 120, color: bool = False) -> str:
-    from rich import box
+if TYPE_CHECKING:
     from rich.console import Console
+
+STYLES = {
+    "passed": "green",
+    "failed": "red",
+    "zero": "red",
+    "unchecked": "yellow",
+    "captured": "yellow",
+    "worse": "red",
+    "better": "green",
+}
+
+
+def render(answer: Answer, *, width: int = 120, color: bool = False) -> str:
+    from rich.console import Console
+
+    out = io.StringIO()
+    system = "standard" if color else None
+    console = Console(
+        file=out, width=width, force_terminal=color, no_color=not color, color_system=system, highlight=False
+    )
+    for number, grid in enumerate(answer.grids):
+        if number:
+            console.print()
+        _print(console, grid)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _print(console: Console, grid: Grid) -> None:
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    columns, texts_of_rows = grid(rows)
-    for column in columns:
-        wide = column.head in ("kernel", "shape")
-        table.add_column(
-            column.head,
-            justify="right" if column.right else "left",
-            overflow="fold",
-            no_wrap=not wide,
-            header_style="bold",
-        )
-    for texts in texts_of_rows:
-        table.add_row(*(Text(text) for text in texts[:-1]), Text(texts[-1], style=STYLES.get(texts[-1], "")))
-    out = io.StringIO()
-    console = Console(
-        file=out, width=width, force_terminal=color, no_color=not color, color_system="standard" if color else None
-    )
-    console.print(table)
-    console.print()
-    for note in notes(rows):
+    if grid.title:
+        console.print(Text(grid.title, style="bold"))
+    if grid.lines:
+        shown = grid.without_empty_columns()
+        table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+        for column in shown.columns:
+            justify: Literal["left", "right"] = "right" if column.right else "left"
+            table.add_column(
+                column.head, justify=justify, overflow="fold", no_wrap=not column.wraps, header_style="bold"
+            )
+        for line in shown.lines:
+            table.add_row(*(Text(text, style=STYLES.get(text, "")) for text in line))
+        console.print(table)
+        if grid.notes:
+            console.print()
+    for note in grid.notes:
         console.print(Text(note))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"

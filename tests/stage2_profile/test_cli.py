@@ -143,7 +143,7 @@ def test_a_damaged_bundle_is_a_row(profile_neffs, make_bundle, make_case, file, 
         (bundle.path / file).write_bytes(b"\0" * (bundle.path / file).stat().st_size)
     result = profile_neffs("--format", "json")
     assert result.exit_code == 1
-    bad, good = rows(result)
+    bad, good = sorted(rows(result), key=lambda row: row["status"])
     assert (bad["status"], good["status"]) == ("failed", "profiled")
     assert file in bad["reason"]
 
@@ -372,3 +372,10 @@ def test_ctrl_c_ends_the_tools_and_still_answers(make_bundle, make_case, store, 
     assert "Traceback" not in err
     assert [row["status"] for row in json.loads(out)] == ["profiled", "failed", "failed"]
     assert "interrupted" in json.loads(out)[1]["reason"]
+
+
+def test_rows_are_in_the_order_of_their_numbers(profile_neffs, make_bundle, make_case):
+    for size in (1024, 512, 2048):
+        make_bundle(make_case(dims=(("K", size),)))
+    assert [row["K"] for row in rows(profile_neffs("--format", "json"))] == [512, 1024, 2048]
+    assert [line.split()[2] for line in profile_neffs().stdout.splitlines()[2:5]] == ["K512", "K1024", "K2048"]

@@ -6,8 +6,13 @@ import json
 
 import pytest
 
-from stage2_profile.report import render
+from stage2_profile import report
+from stage2_profile.report.layout import answer
 from stage2_profile.rows import Row
+
+
+def render(rows, format, **options) -> str:
+    return report.render(answer(rows), format, **options)
 
 
 def row(**changes) -> Row:
