@@ -12,6 +12,7 @@ from stage1_generate.kernels.tiles_nki import (
     load_rows,
     load_transposed,
     multiply,
+    multiply_to,
     store,
     tiles,
 )
@@ -68,14 +69,7 @@ def one_pass(lhs, rhs, out, m, rows, n_start, n_stop):
     for n in range(n_start, n_stop, MOVING):
         columns = min(MOVING, n_stop - n)
         right = load_rows(rhs, 0, K, n, columns)
-        for t in nl.affine_range(tiles(rows, P)):
-            high = min(P, rows - t * P)
-            psum = nl.ndarray((P, MOVING), dtype=nl.float32, buffer=nl.psum)
-            multiply(psum[0:high, 0:columns], left, right, K, t * P, high, 0, columns)
-            result = nl.ndarray((P, MOVING), dtype=out.dtype, buffer=nl.sbuf)
-            nisa.tensor_copy(dst=result[0:high, 0:columns], src=psum[0:high, 0:columns])
-            first = m + t * P
-            store(out[first : first + high, n : n + columns], result[0:high, 0:columns])
+        multiply_to(out, m, rows, n, columns, left, right, K)
 
 
 def in_blocks_of_k(lhs, rhs, out, m, rows, n, columns, block_k):

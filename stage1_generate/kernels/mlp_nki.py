@@ -13,7 +13,7 @@ from stage1_generate.kernels.tiles_nki import (
     load_rows,
     load_transposed,
     multiply,
-    store,
+    multiply_to,
     tiles,
     transpose_into,
 )
@@ -80,11 +80,4 @@ def down(inner, down_w, rows, t, count):
     for c in range(0, h, columns):
         width = min(columns, h - c)
         weights = load_rows(down_w, 0, i, c, width)
-        for r in nl.affine_range(tiles(count, P)):
-            high = min(P, count - r * P)
-            psum = nl.ndarray((P, MOVING), dtype=nl.float32, buffer=nl.psum)
-            multiply(psum[0:high, 0:width], inner, weights, i, r * P, high, 0, width)
-            result = nl.ndarray((P, MOVING), dtype=rows.dtype, buffer=nl.sbuf)
-            nisa.tensor_copy(dst=result[0:high, 0:width], src=psum[0:high, 0:width])
-            first = t + r * P
-            store(rows[first : first + high, c : c + width], result[0:high, 0:width])
+        multiply_to(rows, t, count, c, width, inner, weights, i)

@@ -99,6 +99,18 @@ def multiply(psum, stationary, moving, contraction, s, s_size, m, m_size):
         )
 
 
+def multiply_to(out, row, rows, column, columns, left, right, contraction):
+    """out[row.., column..] = left.T @ right for `rows` rows and up to one PSUM bank of `columns`, through PSUM to HBM."""
+    for t in nl.affine_range(tiles(rows, P)):
+        high = min(P, rows - t * P)
+        psum = nl.ndarray((P, MOVING), dtype=nl.float32, buffer=nl.psum)
+        multiply(psum[0:high, 0:columns], left, right, contraction, t * P, high, 0, columns)
+        result = nl.ndarray((P, MOVING), dtype=out.dtype, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=result[0:high, 0:columns], src=psum[0:high, 0:columns])
+        first = row + t * P
+        store(out[first : first + high, column : column + columns], result[0:high, 0:columns])
+
+
 def store(dst, src):
     """Write `src` to HBM from the Scalar engine's queue where it has one: on the loads' queue it would hold them up."""
     if nisa.get_nc_version() >= nisa.nc_version.gen3:
