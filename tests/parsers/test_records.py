@@ -1,0 +1,49 @@
+"""The fast arithmetic gives what the obvious loops give."""
+
+from collections import defaultdict, deque
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parsers.records import exact_sum, pair_fifo, union_length
+
+BOUNDED = settings(derandomize=True, max_examples=200, deadline=None)
+
+RECORDS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30), st.booleans()), max_size=60)
+
+
+def by_loop(records):
+    open_ones, pairs = defaultdict(deque), []
+    for position in sorted(range(len(records)), key=lambda index: (records[index][1], records[index][2], index)):
+        group, ticks, is_end = records[position]
+        if not is_end:
+            open_ones[group].append(ticks)
+        elif open_ones[group]:
+            pairs.append((group, open_ones[group].popleft(), ticks))
+    return sorted(pairs)
+
+
+@BOUNDED
+@given(RECORDS)
+def test_pairing_in_any_order_with_records_missing(records):
+    group = np.array([record[0] for record in records], np.int64)
+    ticks = np.array([record[1] for record in records], np.int64)
+    is_end = np.array([record[2] for record in records], bool)
+    begins, ends = pair_fifo(group, ticks, is_end, 4)
+    assert (group[begins] == group[ends]).all()
+    assert sorted(zip(group[begins].tolist(), ticks[begins].tolist(), ticks[ends].tolist())) == by_loop(records)
+
+
+@BOUNDED
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=30))
+def test_union_of_intervals(intervals):
+    covered = {tick for begin, length in intervals for tick in range(begin, begin + length)}
+    begin = np.array([one[0] for one in intervals], np.int64)
+    assert union_length(begin, begin + np.array([one[1] for one in intervals], np.int64)) == len(covered)
+
+
+@BOUNDED
+@given(st.lists(st.integers(-(1 << 62), 1 << 62), max_size=20))
+def test_sums_do_not_overflow(values):
+    assert exact_sum(np.array(values, np.int64)) == sum(values)
