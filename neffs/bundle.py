@@ -11,6 +11,7 @@ profiles/<run>/      what stage 2 adds
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
@@ -22,6 +23,7 @@ from neffs.case import Case
 from neffs.errors import BundleError, CaseError
 
 MANIFEST = "case.json"
+MANIFEST_BYTES_MAX = 16 << 20
 LOG = "compile.log"
 SCHEMA = 1
 
@@ -105,7 +107,12 @@ def read_bundle(path: Path) -> Bundle:
     """
     import msgspec
 
+    if path.is_symlink():
+        raise BundleError(path, "a symbolic link; a store holds only real directories")
     try:
+        size_bytes = _plain_size_bytes(path / MANIFEST)
+        if size_bytes is None or size_bytes > MANIFEST_BYTES_MAX:
+            raise BundleError(path, f"{MANIFEST} is not a plain file of at most {MANIFEST_BYTES_MAX >> 20} MiB")
         data = (path / MANIFEST).read_bytes()
     except FileNotFoundError:
         raise BundleError(path, f"no {MANIFEST}, so this is not a bundle") from None
@@ -122,6 +129,9 @@ def read_bundle(path: Path) -> Bundle:
     for file, _, _ in _files(manifest):
         if PurePosixPath(file).is_absolute() or ".." in PurePosixPath(file).parts:
             raise BundleError(path, f"{MANIFEST} names {file!r}, which is outside the bundle")
+    for tensor in (*manifest.inputs, *manifest.outputs):
+        if not is_safe_tensor_name(tensor.name):
+            raise BundleError(path, f"{MANIFEST} has a tensor named {tensor.name!r}, which is unsafe on a command line")
     return Bundle(path, manifest)
 
 
@@ -129,9 +139,11 @@ def missing_file(bundle: Bundle) -> str | None:
     """What is wrong with the files at first sight (one is absent or has another size), None when nothing is."""
     for file, size_bytes, _ in _files(bundle.manifest):
         try:
-            found = (bundle.path / file).stat().st_size
+            found = _plain_size_bytes(bundle.path / file)
         except OSError:
             return f"{file} is missing"
+        if found is None:
+            return f"{file} is not a plain file"
         if size_bytes is not None and found != size_bytes:
             return f"{file} has {found} bytes instead of {size_bytes}"
     return None
@@ -151,6 +163,17 @@ def verify_bundle(bundle: Bundle) -> None:
             raise BundleError(
                 bundle.path, f"{file} was changed after it was built; build the case again (generate-neffs --force)"
             )
+
+
+def is_safe_tensor_name(name: str) -> bool:
+    """Whether the name can be a word on a profiler's command line: printable, without blanks, not like an option."""
+    return bool(name) and name.isprintable() and not name.startswith("-") and not any(c.isspace() for c in name)
+
+
+def _plain_size_bytes(path: Path) -> int | None:
+    """Size of a plain file, None for a link, a pipe or anything else that is not one."""
+    status = path.stat(follow_symlinks=False)
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def sha256_file(path: Path) -> str:

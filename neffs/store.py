@@ -4,6 +4,8 @@
     STORE/.store/staging/<id>/   bundles being written; <id>.lock beside each is held by its writer
     STORE/.store/locks/          one lock per case being built
 
+Only the owner of the directory (or root) uses it; links in it are refused.
+
 A bundle is written in staging, fsynced and renamed, so it is there whole or not at all; a replaced one is exchanged in
 one step. What a killed writer left in staging is removed by the next `sweep`, because nobody holds its lock.
 """
@@ -41,6 +43,7 @@ class Store:
     def names(self) -> list[str]:
         """Sorted names of the directories that should be bundles. Raises `StoreError` when there is no store."""
         try:
+            self._check_owner()
             with os.scandir(self.path) as entries:
                 return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
         except FileNotFoundError:
@@ -129,8 +132,17 @@ class Store:
         shutil.rmtree(staging, ignore_errors=True)
         shutil.rmtree(moved_aside, ignore_errors=True)
 
+    def _check_owner(self) -> None:
+        """A directory that somebody else made (in a shared /tmp, say) may be a trap. Raises `StoreError`, or `OSError` when
+        there is none."""
+        for status in (os.stat(self.path, follow_symlinks=False), os.stat(self.path)):
+            if os.geteuid() not in (0, status.st_uid) and status.st_uid != 0:
+                raise StoreError(self.path, f"belongs to another user (uid {status.st_uid}); choose another directory")
+
     def _make(self, directory: Path) -> None:
         try:
+            if self.path.exists():
+                self._check_owner()
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(self.path, f"cannot write to it: {error.strerror}") from None

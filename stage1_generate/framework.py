@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from neffs.bundle import LOG, Manifest, TensorFile, sha256_file, write_manifest
+from neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, sha256_file, write_manifest
 from neffs.case import DEFAULT_SEED, Case, content_key
 from neffs.dtypes import SIZE_BYTES
 from neffs.errors import NeffsError
@@ -108,6 +108,9 @@ def _publish(store: Store, kernel: str, neff_path: Path, log: bytes) -> str:
         neff = read_neff(neff_path)
     except ParseError as error:
         raise BuildError(str(error)) from None
+    for tensor in (*neff.inputs, *neff.outputs):
+        if not is_safe_tensor_name(tensor.name):
+            raise BuildError(f"has a tensor named {tensor.name!r}, which is unsafe on a command line")
     sizes = [tensor.bytes for tensor in (*neff.inputs, *neff.outputs)]
     if None in sizes:
         raise BuildError("says neither size nor element type of one of its tensors")
@@ -144,7 +147,8 @@ def _inputs(directory: Path, tensors: tuple[TensorInfo, ...]) -> tuple[TensorFil
     files = []
     for index, tensor in enumerate(tensors):
         data = drawn[tensor.name].tobytes() if tensor.name in drawn else bytes(tensor.bytes or 0)
-        file = f"inp-{_plain(tensor.name) or index}-000.bin"
+        plain = _plain(tensor.name)
+        file = f"inp-{plain if plain == tensor.name else f'{index}-{plain}'}-000.bin"
         (directory / file).write_bytes(data)
         digest = hashlib.sha256(data).hexdigest()
         files.append(TensorFile(tensor.name, tensor.shape, tensor.dtype, len(data), file, digest))

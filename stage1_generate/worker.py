@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neffs.bundle import Manifest, TensorFile, sha256_file, write_manifest
+from neffs.bundle import Manifest, TensorFile, is_safe_tensor_name, sha256_file, write_manifest
 from neffs.case import Case
 from stage1_generate import kernels
 from stage1_generate.command import end_with_builder
@@ -142,6 +142,9 @@ def _match(kind: str, asked: Sequence[Tensor], found: Sequence[TensorInfo]) -> d
     if len(asked) != len(found):
         raise BuildError(f"the NEFF has {len(found)} {kind}s, the kernel {len(asked)}")
     names = [tensor.name for tensor in asked]
+    unsafe = [tensor.name for tensor in found if not is_safe_tensor_name(tensor.name) or "/" in tensor.name]
+    if unsafe:
+        raise BuildError(f"{kind} {unsafe[0]!r} has a name that is unsafe as a file name or on a command line")
     same_names = {tensor.name for tensor in found} == set(names)
     pairs = [(tensor.name if same_names else name, tensor.name) for tensor, name in zip(found, names)]
     sizes = {tensor.name: tensor.bytes for tensor in asked}

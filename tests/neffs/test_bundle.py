@@ -1,3 +1,4 @@
+import os
 import shutil
 
 import pytest
@@ -69,4 +70,31 @@ def test_a_manifest_cannot_point_outside_of_its_bundle(bundle, file):
     text = (bundle.path / MANIFEST).read_text()
     (bundle.path / MANIFEST).write_text(text.replace('"inp-lhs-000.bin"', f'"{file}"'))
     with pytest.raises(BundleError, match="outside the bundle"):
+        read_bundle(bundle.path)
+
+
+@pytest.mark.parametrize("name", ["--force", "-n", "a b", "a\\nb", ""])
+def test_a_tensor_named_like_an_option_is_refused(bundle, name):
+    text = (bundle.path / MANIFEST).read_text()
+    (bundle.path / MANIFEST).write_text(text.replace('"name": "lhs"', f'"name": "{name}"'))
+    with pytest.raises(BundleError, match="unsafe on a command line"):
+        read_bundle(bundle.path)
+
+
+def test_links_are_refused(bundle, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "link").symlink_to(bundle.path)
+    with pytest.raises(BundleError, match="a symbolic link"):
+        read_bundle(elsewhere / "link")
+    inside = bundle.path / "inp-lhs-000.bin"
+    inside.rename(elsewhere / "data")
+    inside.symlink_to(elsewhere / "data")
+    with pytest.raises(BundleError, match="inp-lhs-000.bin is not a plain file"):
+        verify_bundle(bundle)
+
+
+def test_a_pipe_in_place_of_the_manifest_does_not_block(bundle):
+    (bundle.path / MANIFEST).unlink()
+    os.mkfifo(bundle.path / MANIFEST)
+    with pytest.raises(BundleError, match="not a plain file"):
         read_bundle(bundle.path)

@@ -69,6 +69,16 @@ def test_a_store_that_is_a_file_is_refused(tmp_path, fill):
         Store(tmp_path / "file").publish("a", fill)
 
 
+def test_a_store_of_another_user_is_refused(store, fill, case, monkeypatch):
+    store.publish(case.name, fill)
+    if os.stat(store.path).st_uid == 0:
+        os.chown(store.path, 12345, 12345)
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    for use in (store.names, store.create, lambda: store.publish(case.name, fill), lambda: list(store.bundles())):
+        with pytest.raises(StoreError, match="belongs to another user"):
+            use()
+
+
 @pytest.mark.parametrize("name", ["..", "a/b", "-rf", "", ".hidden", "a\nb"])
 def test_unsafe_names_are_refused(store, fill, name):
     with pytest.raises(CaseError):
