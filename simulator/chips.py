@@ -40,9 +40,12 @@ class Chip:
     dma_engine_bandwidth: float
     dma_packet_ns: float
     dma_read_spread: float
+    dma_row_ns: float
     dma_stagger_ns: float
     dma_issue_ns: float
     dma_start_ns: float
+    static_dma_issue_ns: float
+    static_dma_start_ns: float
     software_dma_issue_ns: float
     software_dma_start_ns: float
     software_dma_instruction_ns: float
@@ -95,18 +98,22 @@ SOURCES: dict[str, str] = {
     "sbuf_partition_bytes": _ARCH,
     "psum_partition_bytes": _ARCH,
     "psum_bank_bytes": _ARCH,
-    "hbm_bandwidth": f"{_ARCH}: chip bandwidth / cores (trn2 2.87 TB/s / 8; trn1 820 GB/s / 2; trn3 4.7 TB/s / 8)",
+    "hbm_bandwidth": f"{_ARCH}: one stack, which two cores of trn2 and trn3 share (2.9 TB/s / 4, 4.7 TB/s / 4) and one core"
+    " of trn1 has to itself (820 GB/s / 2); profile metadata hbm_ddr_bandwidth",
     "hbm_bandwidth_reported": "profile metadata hbm_ddr_bandwidth (410e9, 716e9); trn3 derived from mbu of"
     " SemiAnalysisAI/InferenceX trn3_lnc2_gemm profiles",
     "dma_bandwidth_reported": "profile metadata dma_ddr_bandwidth",
     "dma_engines": "AWS docs nki/deep-dives/nki-dma-bandwidth-guide.rst",
     "dma_engine_bandwidth": f"{_TRN2}: packet spacing 4.5 ns + bytes/27; {_INF2}; trn3: docs 38.4 x 27/27.2",
     "dma_packet_ns": f"{_TRN2}: packet spacing 4.5 ns + bytes/27",
-    "dma_read_spread": f"{_TRN2}: packets of one DMA engine take 1.0 to 1.7 times their spacing, 1.34 in the mean of 23 reads"
-    " of HBM and software-DGE writes; hardware-DGE writes 1.0-1.08",
+    "dma_read_spread": f"{_TRN2}: when HBM is read through descriptors made at run time, the packets of a DMA engine take 1.0 to"
+    " 1.7 times their spacing, 1.34 in the mean of 23 reads; writes 1.0-1.08. With descriptors made at compile time: none",
+    "dma_row_ns": f"{_TRN2}: 4 KiB packets that software descriptors gather from 8 or 16 rows take 222 and 281 ns, not 156",
     "dma_stagger_ns": f"{_TRN2}: the 16 DMA engines begin a transfer one after the other within 150 ns",
     "dma_issue_ns": f"{_TRN2}: DMA_DIRECT2D holds SP or ACT 541-613 ns, median 572; {_INF2}: 649",
     "dma_start_ns": f"{_TRN2}: hardware DGE, trigger to first packet 1.33-1.35 us; {_INF2}: 190-240 ns",
+    "static_dma_issue_ns": f"{_INF2}: a DMA with descriptors made at compile time is started by a WRITE of 37 ns",
+    "static_dma_start_ns": f"{_INF2}: that WRITE to the first packet 266 ns",
     "software_dma_issue_ns": f"{_TRN2}: spacing of DMA_DIRECT2D on GpSimd 582-586 ns; {_INF2}: 649",
     "software_dma_start_ns": f"{_TRN2}: GpSimd trigger to first packet 0.77 us (first), docs about 1.3; {_INF2}",
     "software_dma_instruction_ns": f"{_TRN2}: DMA_DIRECT2D on GpSimd lasts 31-75 ns",
@@ -150,16 +157,19 @@ _TRN2_CHIP = Chip(
     sbuf_partition_bytes=224 * 1024,
     psum_partition_bytes=16 * 1024,
     psum_bank_bytes=2048,
-    hbm_bandwidth=358.0,
+    hbm_bandwidth=716.0,
     hbm_bandwidth_reported=716e9,
     dma_bandwidth_reported=435e9,
     dma_engines=16,
     dma_engine_bandwidth=27.0,
     dma_packet_ns=4.5,
     dma_read_spread=0.68,
+    dma_row_ns=9.0,
     dma_stagger_ns=10.0,
     dma_issue_ns=572.0,
     dma_start_ns=1340.0,
+    static_dma_issue_ns=37.0,
+    static_dma_start_ns=266.0,
     software_dma_issue_ns=583.0,
     software_dma_start_ns=770.0,
     software_dma_instruction_ns=50.0,
@@ -226,7 +236,7 @@ CHIPS: dict[str, Chip] = {
         instance_type="trn3.3xlarge",
         vector_clock_ghz=1.2,
         sbuf_partition_bytes=256 * 1024,
-        hbm_bandwidth=589.0,
+        hbm_bandwidth=1178.0,
         hbm_bandwidth_reported=1178e9,
         dma_engine_bandwidth=38.1,
     ),

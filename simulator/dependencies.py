@@ -9,7 +9,7 @@ that reuse of an address is a dependency too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from simulator.dtypes import SIZE_BYTES
@@ -81,8 +81,34 @@ def box_of(access: Access, buffer: Buffer) -> Box:
     return Box(r0, r1 + 1, c0, c1)
 
 
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
+
+
+def _outside(box: Box, cut: Box) -> Iterator[Box]:
+    """The parts of `box` that `cut` leaves, as disjoint rectangles."""
+    r0, r1, c0, c1 = box
+    top, bottom = max(r0, cut.r0), min(r1, cut.r1)
+    if r0 < top:
+        yield Box(r0, top, c0, c1)
+    if bottom < r1:
+        yield Box(bottom, r1, c0, c1)
+    if c0 < cut.c0:
+        yield Box(top, bottom, c0, cut.c0)
+    if cut.c1 < c1:
+        yield Box(top, bottom, cut.c1, c1)
+
+
+class _Live(NamedTuple):
+    """A rectangle, who wrote it last (-1: nobody), and who has read what of it since."""
+
+    box: Box
+    writer: int
+    readers: list[tuple[int, Box]]
+
+
 class _Grid:
-    """The live accesses of one buffer on one core. A cell holds [box, writer or -1, readers since] entries."""
+    """The live rectangles of one storage on one core, in cells of about the size of its accesses."""
 
     __slots__ = ("cells", "rows", "cols")
 
@@ -91,7 +117,7 @@ class _Grid:
         widths = [b.c1 - b.c0 for b in boxes]
         self.rows = max(min(heights), -(-max(heights) // 8), 1)
         self.cols = max(min(widths), -(-max(widths) // 8), 1)
-        self.cells: dict[tuple[int, int], list[list]] = {}
+        self.cells: dict[tuple[int, int], list[_Live]] = {}
 
     def _keys(self, box: Box) -> list[tuple[int, int]]:
         rows = range(box.r0 // self.rows, (box.r1 - 1) // self.rows + 1)
@@ -99,35 +125,33 @@ class _Grid:
         return [(r, c) for r in rows for c in cols]
 
     def read(self, box: Box, reader: int, operand: str, edges: set[Edge]) -> None:
-        r0, r1, c0, c1 = box
         for key in self._keys(box):
-            for entry in self.cells.get(key, ()):
-                b = entry[0]
-                if b[0] < r1 and r0 < b[1] and b[2] < c1 and c0 < b[3]:
-                    if entry[1] >= 0:
-                        edges.add(Edge(entry[1], "raw", operand))
-                    if entry[2] and entry[2][-1] == reader:
-                        continue
-                    entry[2].append(reader)
+            live = self.cells.setdefault(key, [])
+            found = False
+            for entry in live:
+                if _overlap(entry.box, box):
+                    found = True
+                    if entry.writer >= 0:
+                        edges.add(Edge(entry.writer, "raw", operand))
+                    entry.readers.append((reader, box))
+            if not found:
+                live.append(_Live(box, -1, [(reader, box)]))
 
     def write(self, box: Box, writer: int, operand: str, edges: set[Edge]) -> None:
-        r0, r1, c0, c1 = box
         for key in self._keys(box):
-            entries = self.cells.get(key)
-            if entries is None:
-                self.cells[key] = [[box, writer, []]]
-                continue
-            kept = []
-            for entry in entries:
-                b = entry[0]
-                if b[0] < r1 and r0 < b[1] and b[2] < c1 and c0 < b[3]:
-                    if entry[1] != writer:
-                        edges.add(Edge(entry[1], "waw", operand))
-                    edges.update(Edge(reader, "war", operand) for reader in entry[2] if reader != writer)
-                    if r0 <= b[0] and b[1] <= r1 and c0 <= b[2] and b[3] <= c1:
-                        continue
-                kept.append(entry)
-            kept.append([box, writer, []])
+            kept = [_Live(box, writer, [])]
+            for entry in self.cells.get(key, ()):
+                if not _overlap(entry.box, box):
+                    kept.append(entry)
+                    continue
+                if entry.writer not in (-1, writer):
+                    edges.add(Edge(entry.writer, "waw", operand))
+                edges.update(
+                    Edge(i, "war", operand) for i, read in entry.readers if i != writer and _overlap(read, box)
+                )
+                for part in _outside(entry.box, box):
+                    readers = [(i, read) for i, read in entry.readers if _overlap(read, part)]
+                    kept.append(_Live(part, entry.writer, readers))
             self.cells[key] = kept
 
 

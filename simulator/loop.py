@@ -42,14 +42,13 @@ def run_loop(
     """Schedules every instruction. Shapes and meaning: `simulator.timing.schedule_code`."""
     import numpy as np
 
-    n, t, engines = len(engine), len(transfers), len(engine_start)
+    n, t = len(engine), len(transfers)
     kind = np.where(opcode == _LDWEIGHTS, 1, np.where(opcode == _MATMUL, 2, 0)).astype(np.int8)
     packets = np.array([x.packets for x in transfers], dtype=np.int64)
-    packet_ns = np.array([chip.dma_packet_ns + x.packet_bytes / chip.dma_engine_bandwidth for x in transfers])
-    hbm_ns = np.array([(x.hbm_read + x.hbm_write) / (chip.hbm_bandwidth * (engines // 5)) for x in transfers])
-    first_ns = np.array([chip.software_dma_start_ns if x.software else chip.dma_start_ns for x in transfers])
-    # 1 where packets wait for HBM: reads, and everything that software descriptors move.
-    slow = np.array([1 if x.hbm_read or x.software else 0 for x in transfers], dtype=np.int8)
+    packet_ns = np.array([_packet_ns(x, chip) for x in transfers])
+    hbm_ns = np.array([(x.hbm_read + x.hbm_write) / chip.hbm_bandwidth for x in transfers])
+    first_ns = np.array([start_ns(x, chip) for x in transfers])
+    held_up = np.array([1 if x.hbm_read and not x.static else 0 for x in transfers], dtype=np.int8)
     constants = (
         float(chip.dma_wait_ns), float(chip.semaphore_ns), float(chip.pe_latency_ns), chip.pe_fill_cycles / chip.pe_clock_ghz,
         float(chip.throttle_window_ns),
@@ -58,7 +57,7 @@ def run_loop(
         float(chip.dma_stagger_ns), chip.dma_engines,
     )  # fmt: skip
     inputs = (engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
-              packet_ns, hbm_ns, first_ns, slow, engine_start)  # fmt: skip
+              packet_ns, hbm_ns, first_ns, held_up, engine_start)  # fmt: skip
     compiled = _compiled()
     outputs: Any
     if compiled is not None:
@@ -71,6 +70,18 @@ def run_loop(
         kinds = (float, float, float, float, np.int32, np.int64, float, float)
         outputs = tuple(np.array(values, dtype=dtype) for values, dtype in zip(lists, kinds, strict=True))
     return Loop(status, *outputs, [(int(c), float(a), float(b)) for c, a, b in warm if c >= 0])
+
+
+def start_ns(transfer: Transfer, chip: Chip) -> float:
+    """Trigger to first packet."""
+    if transfer.static:
+        return chip.static_dma_start_ns
+    return chip.software_dma_start_ns if transfer.software else chip.dma_start_ns
+
+
+def _packet_ns(transfer: Transfer, chip: Chip) -> float:
+    rows = (transfer.rows - 1) * chip.dma_row_ns
+    return chip.dma_packet_ns + transfer.packet_bytes / chip.dma_engine_bandwidth + rows
 
 
 def _outputs(n: int, runs: int, np) -> tuple[Any, ...]:
@@ -97,7 +108,7 @@ def _compiled() -> Any:
 
 def _loop(
     engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
-    packet_ns, hbm_ns, first_ns, waits_for_hbm, engine_start, constants,
+    packet_ns, hbm_ns, first_ns, held_up, engine_start, constants,
     start, duration, done, wait, blocker, run_count, run_start, run_spacing,
 ):  # fmt: skip
     (
@@ -207,7 +218,7 @@ def _loop(
                 run_count[r] = count
                 run_start[r] = at
                 spacing = packet_ns[t]
-                if waits_for_hbm[t] > 0:
+                if held_up[t] > 0:
                     # Each DMA engine is held up by another share, from none to all of the spread, another one each time.
                     spacing *= 1.0 + read_spread * ((7 * d + 5 * t) % width) / (width - 1)
                 run_spacing[r] = spacing

@@ -211,6 +211,8 @@ class _Assembler:
         issue = visible = self.chip.dma_issue_ns
         if transfer.software:
             issue, visible = self.chip.software_dma_issue_ns, self.chip.software_dma_instruction_ns
+        elif transfer.static:
+            issue = visible = self.chip.static_dma_issue_ns
         opcode = {"dma_transpose": "DMA_TRANSPOSE2D", "dma_compute": "DMA_COMPUTE", "sendrecv": "SENDRECV"}.get(
             instruction.op, "DMA_DIRECT2D"
         )

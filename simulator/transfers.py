@@ -31,7 +31,8 @@ QUEUE_NAMES = {
 class Transfer(NamedTuple):
     """`packets` packets of `packet_bytes` each (the last may be shorter), spread over the DMA engines.
 
-    queue: index of the issuing engine. hbm_*, sbuf_*, psum_*: bytes moved by this DMA on that side.
+    queue: index of the issuing engine. software: descriptors made by GpSimd; static: made at compile time, else by hardware.
+    rows: rows that a packet gathers on its way to HBM. hbm_*, sbuf_*, psum_*: bytes moved by this DMA on that side.
     """
 
     queue: int
@@ -44,7 +45,9 @@ class Transfer(NamedTuple):
     sbuf_write: int
     psum_read: int
     psum_write: int
-    software: bool
+    software: bool = False
+    static: bool = False
+    rows: int = 1
 
 
 def is_transfer(instruction: Instruction) -> bool:
@@ -73,7 +76,7 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
     software one's is contiguous in HBM."""
     software = engine == _GPSIMD
     moved = dict.fromkeys(("hbm_read", "hbm_write", "sbuf_read", "sbuf_write", "psum_read", "psum_write"), 0)
-    run = None
+    run = row = None
     read_bytes = write_bytes = 0
     for side, operands in (("read", instruction.reads), ("write", instruction.writes)):
         for access in operands.values():
@@ -87,6 +90,7 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
                 write_bytes += count * size
             if software and memory != "hbm":
                 # Software descriptors fill a packet with rows of several partitions.
+                row = _run(access.pattern[1:]) * size
                 continue
             pattern = access.pattern[1:] if memory != "hbm" else access.pattern
             contiguous = _run(sorted(pattern, key=_outermost, reverse=True) if software else pattern) * size
@@ -99,6 +103,8 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
         packet_bytes=min(packet, max(total, 1)),
         bytes=total,
         software=software,
+        static=instruction.attributes.get("dge_mode") == "none",
+        rows=max(packet // row, 1) if row and moved["hbm_write"] else 1,
         **moved,
     )
 

@@ -14,7 +14,7 @@ from simulator.opcodes import OPCODES
 from simulator.overheads import OVERHEADS
 from simulator.program import Access, Buffer, Instruction, Program
 from simulator.timing import CoreSchedule, schedule_code
-from simulator.transfers import Transfer
+from simulator.transfers import MAX_PACKET_BYTES, Transfer
 
 _SUBGROUPS = {"Tensor": 0, "Scalar": 1, "GpSimd": 2, "Vector": 3, "Sync": 4}
 _DTYPES = {"fp32": "float32", "bfloat16": "bfloat16", "fp16": "float16"}
@@ -144,9 +144,11 @@ def _transfer(operands: str, engine: int) -> Transfer:
     reads_hbm = "src_table" in operands or _hbm(operands, "src")
     writes_hbm = "dst_table" in operands or _hbm(operands, "dst")
     total = size * count
+    software = engine == 2
+    packet = max(size, MAX_PACKET_BYTES) if software else size
     return Transfer(
-        queue=engine, packets=count, packet_bytes=size, bytes=total, hbm_read=total if reads_hbm else 0,
-        hbm_write=total if writes_hbm else 0, sbuf_read=0, sbuf_write=0, psum_read=0, psum_write=0, software=engine == 2,
+        queue=engine, packets=total // packet, packet_bytes=packet, bytes=total, hbm_read=total if reads_hbm else 0,
+        hbm_write=total if writes_hbm else 0, sbuf_read=0, sbuf_write=0, psum_read=0, psum_write=0, software=software, rows=packet // size if writes_hbm else 1,
     )  # fmt: skip
 
 
