@@ -7,14 +7,14 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from math import prod
 from pathlib import Path
 from typing import Any
 
 from simulator.errors import SimulatorError
 from simulator.nki import views
+from simulator.nki.cores import check_meetings, share_by_use
 from simulator.nki.dtypes import dtype_of
-from simulator.nki.errors import KernelError, NkiValidationError, SpecError
+from simulator.nki.errors import KernelError, SpecError
 from simulator.nki.install import install, sdk_present
 from simulator.nki.isa.enums import GENERATIONS
 from simulator.nki.jit import body
@@ -24,7 +24,7 @@ from simulator.nki.memory import check_capacity
 from simulator.nki.recorder import Recorder, Storage, recording
 from simulator.nki.spec import InputSpec, KernelSpec, lookup, resolve_arguments
 from simulator.nki.tensor import NkiTensor
-from simulator.program import Buffer, Instruction, Program
+from simulator.program import Buffer, Program
 
 _OWN = str(Path(__file__).parent)
 
@@ -74,7 +74,8 @@ def record(
                 raise
             except Exception as error:
                 raise _kernel_error(error, function) from error
-        _check_cores(now)
+        check_meetings(now)
+        share_by_use(now, results)
         outputs = _outputs(results, output_names)
         program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
     check_capacity(program)
@@ -139,37 +140,6 @@ def _outputs(results: list[list[NkiTensor]], names: tuple[str, ...]) -> list[Sto
     if names and len(names) != len(outputs):
         raise SpecError(f"the kernel returns {len(outputs)} tensors, 'outputs' names {len(names)}", "kernel.json")
     return outputs
-
-
-def _check_cores(now: Recorder) -> None:
-    """Both cores must meet at the same synchronisations, in the same order, with operands that fit each other."""
-    if now.lnc == 1:
-        return
-    first, second = ([step for step in core if "sync" in step.attributes] for core in now.cores)
-    for mine, other in zip(first, second):
-        if mine.op != other.op:
-            other_line = now.source_texts[other.source]
-            raise KernelError(
-                f"core 0 waits in {mine.op} where core 1 waits in {other.op} ({other_line})",
-                now.source_texts[mine.source],
-            )
-        if mine.op == "sendrecv":
-            _check_exchange(now, mine, other)
-            _check_exchange(now, other, mine)
-    if len(first) != len(second):
-        longer = max(first, second, key=len)
-        step = longer[min(len(first), len(second))]
-        core = 0 if longer is first else 1
-        raise KernelError(f"only core {core} reaches this {step.op}", now.source_texts[step.source])
-
-
-def _check_exchange(now: Recorder, sender: Instruction, receiver: Instruction) -> None:
-    src, dst = sender.reads["src"], receiver.writes["dst"]
-    if src.shape[0] != dst.shape[0] or prod(src.shape) != prod(dst.shape) or src.dtype != dst.dtype:
-        raise NkiValidationError(
-            f"sendrecv: {list(src.shape)} {src.dtype} is sent where the other core receives {list(dst.shape)} {dst.dtype}",
-            now.source_texts[sender.source],
-        )
 
 
 def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Storage]) -> Program:

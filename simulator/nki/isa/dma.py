@@ -58,7 +58,10 @@ def _queue(
     engine: Any,
     attributes: dict[str, Any],
 ) -> Any:
-    """The engine whose queue issues the transfer: SP unless the kernel says otherwise, GpSimd for software DGE."""
+    """The engine whose queue issues the transfer: SP unless the kernel says otherwise, GpSimd for software DGE.
+
+    An engine that the kernel names is an attribute too: without it, the choice was ours.
+    """
     queue = "sync"
     if dst.dynamic or src.dynamic:
         rows = [len(part.index.pattern) and part.index.shape for part in (*dst.dynamic, *src.dynamic)]
@@ -72,6 +75,8 @@ def _queue(
             attributes["dge_mode"] = mode
     if engine is not _UNKNOWN:
         queue = check.chosen_engine(op, engine, _QUEUE_ENGINES, queue)
+        if word(engine_enum, engine) != "unknown":
+            attributes["engine"] = queue
     if oob_mode is not _ERROR and word(oob_enum, oob_mode) != "error":
         attributes["oob_mode"] = word(oob_enum, oob_mode)
     if priority is not None:

@@ -191,3 +191,21 @@ def test_mlp_for_one_token_takes_the_other_kernel():
     assert count["nc_matmul", "tensor"] + count["nc_transpose", "tensor"] == 32
     assert count["sendrecv", "sync"] == 4
     assert hbm_bytes(made) == (3_147_776, 2_048)
+
+
+def test_private_hbm_that_both_cores_return_is_one_tensor(tmp_path):
+    source = '''
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def halves(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.hbm)
+    tile = nl.ndarray((64, 16), dtype=x.dtype)
+    rows = nl.ds(nl.program_id(0) * 64, 64)
+    nisa.dma_copy(dst=tile, src=x[rows, :])
+    nisa.dma_copy(dst=out[rows, :], src=tile)
+    return out
+'''
+    made = trace_source(tmp_path, source, "halves", [("x", (128, 16), "float32")], lnc=2)
+    assert [core[1].writes["dst"].buffer for core in made.cores] == [made.outputs[0]] * 2
+    assert made.buffers[made.outputs[0]].core is None
