@@ -2,6 +2,8 @@
 
 A program knows shapes, never data, as a NEFF does. It holds one instruction list for each physical core of the
 logical core, in program order and before any scheduling, over a shared table of buffers.
+
+Operands and instructions can form no cycle, so the garbage collector is told not to walk millions of them (`gc=False`).
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class Buffer(msgspec.Struct, frozen=True, array_like=True):
     source: int = 0
 
 
-class Dynamic(msgspec.Struct, frozen=True, array_like=True, tag=False):
+class Dynamic(msgspec.Struct, frozen=True, array_like=True, tag=False, gc=False):
     """A run-time part of an address: the offset grows by `step` elements times the value read from `index`.
 
     `index` reads one element (the same for all partitions) or one for each row of the pattern's first dimension.
@@ -51,7 +53,7 @@ class Dynamic(msgspec.Struct, frozen=True, array_like=True, tag=False):
     index: Access
 
 
-class Access(msgspec.Struct, frozen=True, array_like=True):
+class Access(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A strided view of a buffer.
 
     `buffer`: index into `Program.buffers`. `offset`: first element, in elements of `dtype`, from the buffer's start,
@@ -70,7 +72,7 @@ class Access(msgspec.Struct, frozen=True, array_like=True):
         return tuple(size for _, size in self.pattern)
 
 
-class Instruction(msgspec.Struct, frozen=True, array_like=True):
+class Instruction(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One `nki.isa` operation with its operands under the names of the documented signature.
 
     `engine`: the engine that runs it; for a DMA, the engine whose queue issues it.
