@@ -79,7 +79,7 @@ def test_throttled_pe_speeds_up_after_a_busy_window():
 def test_cores_share_hbm_bandwidth():
     slow = dataclasses.replace(CHIPS["trn2"], hbm_bandwidth=20.0)
     kernel = [timed.total_ns - timed.fixed_ns for timed in (schedule(matmul(tiles=30, lnc=n), slow) for n in (1, 2))]
-    assert kernel[1] == pytest.approx(2 * kernel[0], rel=0.1)
+    assert 1.5 * kernel[0] < kernel[1] < 2.1 * kernel[0]
     assert schedule(matmul(tiles=30)).total_ns < kernel[0]
 
 
