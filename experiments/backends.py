@@ -49,7 +49,7 @@ def open_backend(name: str, threads: int) -> Backend:
 
 def best_backend(threads: int, order: tuple[str, ...] = AUTO) -> tuple[Backend, list[str]]:
     """The first backend that this host has, and why not each one before it. Raises `Unavailable` when there is none."""
-    reasons = []
+    reasons: list[str] = []
     for name in order:
         try:
             return open_backend(name, threads), reasons
@@ -184,7 +184,7 @@ def _torch_inputs(torch: Any, workload: Workload) -> list[Any]:
 
 def _torch_function(torch: Any, workload: Workload) -> Callable[..., Any]:
     if not isinstance(workload, MlpConfig):
-        return torch.matmul  # type: ignore[no-any-return]
+        return torch.matmul
 
     def mlp(x: Any, gate: Any, up: Any, down: Any) -> Any:
         return torch.matmul(torch.nn.functional.silu(torch.matmul(x, gate)) * torch.matmul(x, up), down)

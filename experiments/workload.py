@@ -110,7 +110,11 @@ def parse_shape(text: str, dtype: str) -> Workload:
             f"shape {text!r}: expected MxKxN for a matmul (128x512x1024) or bxsxhxi for an MLP (1x128x1024x512)"
         )
     sizes = [int(part) for part in text.split("x")]
-    return MatmulConfig(*sizes, dtype=dtype) if len(sizes) == 3 else MlpConfig(*sizes, dtype=dtype)
+    if len(sizes) == 3:
+        m, k, n = sizes
+        return MatmulConfig(m, k, n, dtype)
+    b, tokens, h, i = sizes
+    return MlpConfig(b, tokens, h, i, dtype)
 
 
 def _check(config: Workload, names: tuple[str, ...]) -> None:

@@ -1,0 +1,154 @@
+"""Buckets: sizes to which lengths are padded, chosen for the least expected latency."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.errors import BadResults, WrongCall
+
+MAX_LENGTH = 10_000_000
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`expected_us`: mean latency when each length runs in the smallest bucket that holds it; None when a bucket's latency
+    is not known. `waste`: expected padding / padded length. `interpolated`: buckets that were not measured themselves.
+    """
+
+    name: str
+    buckets: tuple[int, ...]
+    expected_us: float | None
+    waste: float
+    interpolated: tuple[int, ...] = ()
+
+
+def best_buckets(times_us: Mapping[int, float], weights: Mapping[int, float], count: int) -> tuple[int, ...]:
+    """The set of `count` sizes with the least expected latency; of all sizes when there are fewer.
+
+    `times_us`: measured latency by size. `weights`: of each length. Exact dynamic programming over the sizes: the best
+    cover of all lengths up to size c with j buckets, the last one c. O(count x sizes^2). Raises `WrongCall` when a length
+    is longer than all sizes.
+    """
+    sizes = sorted(times_us)
+    total = _cumulative(sizes, weights)
+    count = min(count, len(sizes))
+    best: list[list[float]] = [[times_us[size] * total[c] for c, size in enumerate(sizes)]]
+    came: list[list[int]] = [[-1] * len(sizes)]
+    for used in range(1, count):
+        row, back = [math.inf] * len(sizes), [-1] * len(sizes)
+        for c in range(used, len(sizes)):
+            for before in range(used - 1, c):
+                cost = best[-1][before] + times_us[sizes[c]] * (total[c] - total[before])
+                if cost < row[c]:
+                    row[c], back[c] = cost, before
+        best.append(row)
+        came.append(back)
+    longest = bisect_left(sizes, max(weights))
+    if longest == len(sizes):
+        raise WrongCall(f"length {max(weights)} is longer than the largest measured size {sizes[-1]}")
+    # The largest bucket may be any size that holds the longest length.
+    last = min(range(max(longest, count - 1), len(sizes)), key=lambda c: best[count - 1][c])
+    chosen = []
+    for used in range(count - 1, -1, -1):
+        chosen.append(sizes[last])
+        last = came[used][last]
+    return tuple(reversed(chosen))
+
+
+def evaluate(name: str, buckets: Sequence[int], times_us: Mapping[int, float], weights: Mapping[int, float]) -> Choice:
+    """Expected latency of given buckets; sizes between measured ones are interpolated linearly.
+
+    Raises `WrongCall` when a length is longer than all buckets.
+    """
+    ordered = sorted(set(buckets))
+    if max(weights) > ordered[-1]:
+        raise WrongCall(f"{name}: length {max(weights)} is longer than the largest bucket {ordered[-1]}")
+    held = dict.fromkeys(ordered, 0.0)
+    padded = 0.0
+    for length, weight in weights.items():
+        bucket = ordered[bisect_left(ordered, length)]
+        held[bucket] += weight
+        padded += weight * bucket
+    total = sum(weights.values())
+    real = sum(length * weight for length, weight in weights.items())
+    used = {bucket: weight for bucket, weight in held.items() if weight}
+    times = {bucket: _time(bucket, times_us) for bucket in used}
+    expected = None
+    if None not in times.values():
+        expected = sum(weight * (times[bucket] or 0.0) for bucket, weight in used.items()) / total
+    return Choice(name, tuple(ordered), expected, 1 - real / padded, tuple(b for b in used if b not in times_us))
+
+
+def powers_of_two(longest: int, shortest: int = 1) -> tuple[int, ...]:
+    """From the power of two at or above `shortest` to the one at or above `longest`."""
+    first, last = (shortest - 1).bit_length(), (longest - 1).bit_length()
+    return tuple(1 << n for n in range(first, last + 1))
+
+
+def read_lengths(text: str) -> dict[int, float]:
+    """`uniform:LOW:HIGH`, or a file with a length, or a length and its weight, on each line (`#` starts a comment).
+
+    Raises `WrongCall` for a bad range, `BadResults` naming file and line for a bad file or weights that sum to 0.
+    """
+    if text.startswith("uniform:"):
+        parts = text.split(":")[1:]
+        if len(parts) != 2 or not all(part.isdigit() for part in parts):
+            raise WrongCall(f"--lengths {text}: expected uniform:LOW:HIGH, such as uniform:1:2048")
+        low, high = map(int, parts)
+        if not 1 <= low <= high <= MAX_LENGTH:
+            raise WrongCall(f"--lengths {text}: expected 1 <= LOW <= HIGH <= {MAX_LENGTH}")
+        return dict.fromkeys(range(low, high + 1), 1.0)
+    return _lengths_file(Path(text))
+
+
+def _lengths_file(path: Path) -> dict[int, float]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise BadResults(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadResults(f"{path}: not text") from None
+    weights: dict[int, float] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.split("#")[0].replace(",", " ").split()
+        if not words or (number == 1 and not words[0].isdigit() and words[0].isalpha()):
+            continue
+        try:
+            length, weight = int(words[0]), float(words[1]) if len(words) > 1 else 1.0
+        except ValueError:
+            raise BadResults(f"{path}: line {number}: found {line.strip()!r}; expected a length and a weight") from None
+        if not 1 <= length <= MAX_LENGTH or not 0 <= weight < math.inf:
+            raise BadResults(
+                f"{path}: line {number}: found {line.strip()!r}; expected a length from 1, a weight from 0"
+            )
+        weights[length] = weights.get(length, 0.0) + weight
+    if sum(weights.values()) <= 0:
+        raise BadResults(f"{path}: the weights of all lengths sum to 0")
+    return {length: weight for length, weight in weights.items() if weight}
+
+
+def _cumulative(sizes: Sequence[int], weights: Mapping[int, float]) -> list[float]:
+    """Weight of all lengths that each size can hold."""
+    lengths = sorted(weights)
+    total, result, place = 0.0, [], 0
+    for size in sizes:
+        while place < len(lengths) and lengths[place] <= size:
+            total += weights[lengths[place]]
+            place += 1
+        result.append(total)
+    return result
+
+
+def _time(size: int, times_us: Mapping[int, float]) -> float | None:
+    if size in times_us:
+        return times_us[size]
+    sizes = sorted(times_us)
+    place = bisect_left(sizes, size)
+    if place in (0, len(sizes)):
+        return None
+    low, high = sizes[place - 1], sizes[place]
+    return times_us[low] + (times_us[high] - times_us[low]) * (size - low) / (high - low)

@@ -1,0 +1,147 @@
+"""`neff-bench buckets`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from experiments.bucketing import Choice
+    from experiments.tiling_analysis import Line
+
+HEADS = {
+    "name": "choice",
+    "count": "k",
+    "expected_us": "expected us",
+    "to_best": "to best",
+    "waste_percent": "padding %",
+    "buckets": "buckets",
+    "interpolated": "not measured",
+}
+
+
+@click.command(name="buckets", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option(
+    "--lengths", metavar="SPEC", help="uniform:LOW:HIGH, or a file of lengths and weights.  [default: uniform]"
+)
+@click.option("--count", "-k", type=click.IntRange(1, 10_000), default=5, show_default=True, help="Number of buckets.")
+@click.option("--dimension", type=click.Choice(["M", "K", "N"]), default="M", show_default=True, help="What is padded.")
+@click.option("--at", metavar="K=SIZE,N=SIZE", help="The other dimensions, when the results hold several.")
+@click.option("--metric", type=click.Choice(["latency_ms", "total_time_us"]), help="Column with the time.")
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "csv", "json", "md"]), help="Default: by suffix, else table."
+)
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the choices there.")
+def buckets(
+    results: Path,
+    lengths: str | None,
+    count: int,
+    dimension: str,
+    at: str | None,
+    metric: str | None,
+    format_: str | None,
+    output: Path | None,
+) -> None:
+    """The set of k buckets with the least expected latency, next to powers of two and vLLM's defaults.
+
+    RESULTS: measured latencies (neff-bench latency --preset buckets, or profile-neffs). Buckets are chosen among the measured
+    sizes, exactly (dynamic programming); a length runs in the smallest bucket that holds it.
+
+    \b
+    Examples:
+      neff-bench latency --preset buckets --output buckets.csv && neff-bench buckets buckets.csv -k 4
+      neff-bench buckets buckets.csv --lengths uniform:1:1024 -k 6
+      neff-bench buckets buckets.csv --lengths requests.txt --format json
+    """
+    from experiments.bucketing import best_buckets, evaluate, powers_of_two, read_lengths
+    from experiments.errors import ExperimentError, WrongCall
+    from experiments.output import emit
+    from experiments.results import read_results
+    from stage1_generate.presets import VLLM_SEQUENCE_BUCKETS
+
+    try:
+        found = read_results(results, metric)
+        line = _line(results, found.points, dimension, at)
+        times = {size: point.time_us for size, point in zip(line.sizes(), line.points)}
+        weights = read_lengths(lengths or f"uniform:1:{max(times)}")
+        longest = max(weights)
+        choices = [evaluate(f"best {count}", best_buckets(times, weights, count), times, weights)]
+        choices.append(evaluate("powers of two", powers_of_two(longest, min(times)), times, weights))
+        if longest <= VLLM_SEQUENCE_BUCKETS[-1]:
+            choices.append(evaluate("vLLM defaults", VLLM_SEQUENCE_BUCKETS, times, weights))
+        else:
+            print(
+                f"notice: vLLM's defaults end at {VLLM_SEQUENCE_BUCKETS[-1]}; the longest length is {longest}",
+                file=sys.stderr,
+            )
+        choices.append(evaluate("one bucket", best_buckets(times, weights, 1), times, weights))
+        emit(_text(choices, line, found.source, found.metric, format_, output), output)
+    except WrongCall as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except ExperimentError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(1)
+
+
+def _line(path: Path, points: Any, dimension: str, at: str | None) -> Line:
+    """The one line of points along `dimension`. Raises `BadResults` or `WrongCall`."""
+    from experiments.errors import BadResults, WrongCall
+    from experiments.tiling_analysis import find_lines
+
+    lines = [line for line in find_lines(points, shortest=1) if line.dimension == dimension]
+    if at is not None:
+        wanted = _at(at, dimension)
+        lines = [line for line in lines if wanted.items() <= dict(line.fixed).items()]
+        if not lines:
+            raise WrongCall(f"--at {at}: {path} holds no such points")
+    long = [line for line in lines if len(line.points) > 1]
+    if not long:
+        raise BadResults(f"{path}: no two matmuls differ in {dimension} only; measure them with --preset buckets")
+    if len(long) > 1:
+        names = "; ".join(line.name for line in long[:4])
+        raise WrongCall(
+            f"{path} holds {len(long)} series along {dimension} ({names}...); choose with --at, or split the file"
+        )
+    return long[0]
+
+
+def _at(text: str, dimension: str) -> dict[str, int]:
+    from experiments.errors import WrongCall
+
+    wanted = {}
+    for part in text.split(","):
+        name, _, size = part.partition("=")
+        if name not in ("M", "K", "N") or name == dimension or not size.isdigit():
+            raise WrongCall(f"--at {text}: expected sizes of the other dimensions, such as K=1024,N=1024")
+        wanted[name] = int(size)
+    return wanted
+
+
+def _text(choices: list[Choice], line: Line, source: str, metric: str, format_: str | None, output: Path | None) -> str:
+    from experiments.output import chosen_format, render
+
+    best = choices[0].expected_us
+    rows = [
+        {
+            "name": choice.name,
+            "count": len(choice.buckets),
+            "expected_us": choice.expected_us,
+            "to_best": choice.expected_us / best if choice.expected_us and best else None,
+            "waste_percent": 100 * choice.waste,
+            "buckets": " ".join(map(str, choice.buckets)),
+            "interpolated": " ".join(map(str, choice.interpolated)) or None,
+        }
+        for choice in choices
+    ]
+    chosen = chosen_format(format_, output)
+    text = render(rows, HEADS, chosen)
+    if chosen in ("table", "md"):
+        text += f"\n{line.name}, {metric}{', ' + source if source else ''}; {len(line.points)} sizes measured\n"
+        if any(choice.interpolated for choice in choices):
+            text += "not measured: interpolated between the measured neighbours\n"
+    return text
