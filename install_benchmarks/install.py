@@ -19,6 +19,8 @@ from install_benchmarks.layout import links, sources
 
 DIRECTORY = "benchmarks"
 LIST = ".neff-bench.json"
+CACHES = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+"""Left in our folders by the tools that ran over our files."""
 
 
 def install(checkout: Path, *, link: bool = False, allow_dirty: bool = False) -> Path:
@@ -115,7 +117,8 @@ def _remove_listed(target: Path) -> int:
             path.unlink()
         folders.update(parent for parent in path.parents if target in parent.parents)
     for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
-        shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+        for cache in CACHES:
+            shutil.rmtree(folder / cache, ignore_errors=True)
         try:
             folder.rmdir()
         except OSError:

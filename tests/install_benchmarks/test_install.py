@@ -31,8 +31,9 @@ def checkout(tmp_path: Path) -> Path:
 
 def test_remove_leaves_the_checkout_as_it_was(checkout):
     target = install(checkout)
-    (target / "neffs/__pycache__").mkdir()
-    (target / "neffs/__pycache__/case.pyc").touch()
+    for cache in ("neffs/__pycache__", ".ruff_cache"):
+        (target / cache).mkdir()
+        (target / cache / "file").touch()
     remove(checkout)
     assert git(checkout, "status", "--porcelain", "--ignored") == ""
     assert not target.exists()
