@@ -32,8 +32,8 @@ NANOSECONDS_MAX = (1 << 63) / 1000
 
 
 class InstructionRow(msgspec.Struct, gc=False):
-    timestamp: Number = 0
-    duration: Number = 0
+    timestamp: Number
+    duration: Number
     subgroup: str = ""
     opcode: str = ""
     pc: int = -1
@@ -44,8 +44,8 @@ class InstructionRow(msgspec.Struct, gc=False):
 class DmaRow(msgspec.Struct, gc=False):
     """Engine and queue are digits in quotes in these files; they are read as numbers."""
 
-    timestamp: Number = 0
-    duration: Number = 0
+    timestamp: Number
+    duration: Number
     transfer_size: Number = 0
     dma_engine: int = 0
     dma_queue: int = 0

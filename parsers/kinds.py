@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from parsers.errors import ParseError
 from parsers.neff import HEADER, is_neff
@@ -53,20 +53,15 @@ class JsonProfile:
 
 def describe_json(path: str | os.PathLike[str]) -> JsonProfile | None:
     """None for JSON that is sound and no profile. Raises ParseError for damaged files."""
-    import msgspec
-
-    from parsers.profile_json import decode, read_metadata, read_summary
+    from parsers.document import Document
+    from parsers.profile_json import identity_of, summary_of
     from parsers.session import read_session
-    from parsers.source import map_source
 
-    name = os.fspath(path)
-    top: Any = decode(name, map_source(path), dict[str, msgspec.Raw] | list[msgspec.Raw])
-    if isinstance(top, list):
-        return None
-    if "NeffNodes" in top:
+    document = Document(path)
+    if document.has("NeffNodes"):
         return JsonProfile("session", read_session(path).total_time_s, None, None)
-    if not ({"summary", "Summary", "total_time"} & top.keys() or any(key.startswith("n_") for key in top)):
+    if not document.has("summary") and document.node() is None:
         return None
-    summary, (_, identity) = read_summary(path), read_metadata(path)
-    kind: JsonKind = "profile" if {"instruction", "Instruction"} & top.keys() else "summary"
-    return JsonProfile(kind, summary.total_time_s, identity.neff_uuid, identity.ntff_name)
+    identity = identity_of(document)
+    kind: JsonKind = "profile" if document.has("instruction") else "summary"
+    return JsonProfile(kind, summary_of(document).total_time_s, identity.neff_uuid, identity.ntff_name)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from parsers.document import decode
 from parsers.errors import ParseError
-from parsers.profile_json import decode
 from parsers.source import map_source, source_name
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parsers.errors import ParseError
 
-FIELDS_MAX = 250_000
+FIELDS_MAX = 100_000
 """For one file, nested messages included: a trace has a few thousand; more would only burn time."""
 
 

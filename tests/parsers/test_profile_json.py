@@ -167,7 +167,7 @@ def test_bad_json_is_one_error_that_names_the_file(write, data, what):
     "event", [{"timestamp": 1e300}, {"timestamp": 10**30}, {"pc": 2**40}, {"timestamp": "x"}, {"evt_wait_time": 1e19}]
 )
 def test_events_out_of_range_are_an_error(event):
-    row = {"subgroup": "Tensor", **event}
+    row = {"subgroup": "Tensor", "timestamp": 1, "duration": 1, **event}
     with pytest.raises(ParseError):
         read_profile(encoded({"summary": [SUMMARY], "instruction": [row]}))
 

@@ -1,0 +1,122 @@
+"""The top level of a JSON profile: one pass that notes where each table lies; tables are decoded when they are asked for."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from parsers.errors import ParseError
+from parsers.source import forget_pages, map_source, source_name
+
+Row = TypeVar("Row")
+
+SMALL_BYTES = 8 * 1024 * 1024
+"""What is decoded into free-form dictionaries (a summary, metadata, a whole summary-json) has a few KB; this bounds the memory."""
+
+_POSITION = re.compile(r" ?\(byte (\d+)\)")
+
+
+ABSENT = msgspec.Raw()
+
+
+class _Top(msgspec.Struct):
+    """The tables that are used, in both spellings: neuron-profile's and the capitals of explorer's schema."""
+
+    summary: msgspec.Raw = ABSENT
+    metadata: msgspec.Raw = ABSENT
+    neff_header: msgspec.Raw = ABSENT
+    profile_info: msgspec.Raw = ABSENT
+    warnings: msgspec.Raw = ABSENT
+    instruction: msgspec.Raw = ABSENT
+    dma: msgspec.Raw = ABSENT
+    Summary: msgspec.Raw = ABSENT
+    Metadata: msgspec.Raw = ABSENT
+    NeffNodes: msgspec.Raw = ABSENT
+    total_time: msgspec.Raw = ABSENT
+
+
+def decode(name: str, data: memoryview, kind: Any, strict: bool = True) -> Any:
+    """msgspec's JSON decoding with this room's error; one of content, unlike one of syntax, has offset 0. Raises ParseError."""
+    try:
+        return msgspec.json.decode(data, type=kind, strict=strict)
+    except RecursionError:
+        raise ParseError(name, 0, "JSON nested too deeply for a profile") from None
+    except (msgspec.MsgspecError, ValueError) as error:  # UnicodeDecodeError is a ValueError
+        found = _POSITION.search(str(error))
+        raise ParseError(name, int(found[1]) if found else 0, _POSITION.sub("", str(error))) from None
+
+
+class Document:
+    """A JSON file of any of the profilers' shapes. Raises ParseError for what is no JSON object, nor a list of one."""
+
+    def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
+        self.name = source_name(source)
+        self.data = map_source(source)
+        self._whole = self.data
+        self._top = self._only() if bytes(self.data[:64]).lstrip()[:1] == b"[" else decode(self.name, self.data, _Top)
+
+    def _only(self) -> _Top:
+        rows = self._small(self.data, list[msgspec.Raw])
+        if len(rows) != 1:
+            raise ParseError(self.name, 0, f"a list of {len(rows)} elements, expected one summary")
+        self.data = memoryview(rows[0])
+        return decode(self.name, self.data, _Top)
+
+    def has(self, table: str) -> bool:
+        return self._find(table) is not None
+
+    def _find(self, table: str) -> memoryview | None:
+        found = memoryview(getattr(self._top, table)) or memoryview(getattr(self._top, table.capitalize(), ABSENT))
+        return found or None
+
+    def row(self, table: str) -> dict[str, Any]:
+        """The only row of a single-row table, which is a list of one in these files; empty when there is no such table."""
+        data = self._find(table)
+        if data is None:
+            return {}
+        rows = self._small(data, list[dict[str, Any]] | dict[str, Any])
+        if isinstance(rows, dict):
+            return rows
+        if not rows:
+            raise ParseError(self.name, self._offset(data), f"the table {table} is empty")
+        return rows[0]
+
+    def rows(self, table: str, kind: type[Row]) -> list[Row]:
+        """All rows, none when there is no such table: tools leave empty tables out."""
+        data = self._find(table)
+        if data is None:
+            return []
+        return self._decode(data, list[kind], strict=False)  # type: ignore[valid-type]
+
+    def node(self) -> dict[str, Any] | None:
+        """The keys of a bare summary, or of the first `n_<hash>` node; None where there is neither."""
+        if self.has("total_time"):
+            return self._small(self.data, dict[str, Any])
+        if len(self.data) > SMALL_BYTES:
+            return None
+        nodes = [value for key, value in self._small(self.data, dict[str, msgspec.Raw]).items() if key.startswith("n_")]
+        return self._small(memoryview(nodes[0]), dict[str, Any]) if nodes else None
+
+    def forget_pages(self) -> None:
+        """Gives back what the file's pages take in memory."""
+        forget_pages(self.data)
+
+    def _small(self, data: memoryview, kind: Any) -> Any:
+        if len(data) > SMALL_BYTES:
+            raise ParseError(self.name, self._offset(data), f"a summary of {len(data)} bytes, more than {SMALL_BYTES}")
+        return self._decode(data, kind)
+
+    def _decode(self, part: memoryview, kind: Any, strict: bool = True) -> Any:
+        try:
+            return decode(self.name, part, kind, strict)
+        except ParseError as error:
+            raise ParseError(self.name, self._offset(part) + (error.offset or 0), error.what) from None
+
+    def _offset(self, part: memoryview) -> int:
+        """Where a table starts in the file: both are views of one memory."""
+        import numpy as np
+
+        return int(np.frombuffer(part, np.uint8).ctypes.data - np.frombuffer(self._whole, np.uint8).ctypes.data)
