@@ -23,6 +23,7 @@ from stage2_profile.errors import ProfileError, ToolMissing, WrongCall
 from stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
 from stage2_profile.progress import progress
 from stage2_profile.report import render
+from stage2_profile.report.answer import Answer
 from stage2_profile.report.layout import answer
 from stage2_profile.rows import Row
 from stage2_profile.runs import write_file
@@ -85,7 +86,7 @@ def profile_directory(directory: Path, options: Options) -> int:
     if options.show_commands:
         write_text(commands_text(directory, rows), options.output)
     else:
-        write_rows(rows, options.format, options.output)
+        write_answer(answer(rows), options.format, options.output)
     failed = sum(row.failed for row in rows)
     if failed:
         notice(f"{failed} of {len(rows)} failed")
@@ -195,10 +196,10 @@ def _found(find, settings: Settings) -> Tool | str:
         return str(error)
 
 
-def write_rows(rows: Sequence[Row], format_: str, output: Path | None) -> None:
-    """The answer in its format. Raises `ProfileError` when the file cannot be written."""
+def write_answer(answer: Answer, format_: str, output: Path | None) -> None:
+    """To a file or to standard output, in colour on a terminal. Raises `ProfileError` when the file cannot be written."""
     color = output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    write_text(render(answer(rows), format_, color=color), output)
+    write_text(render(answer, format_, color=color), output)
 
 
 def write_text(text: str, output: Path | None) -> None:

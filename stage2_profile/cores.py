@@ -73,6 +73,7 @@ class CorePool:
     ) -> None:
         self.cores = cores
         self.out: dict[int, str] = {}
+        self._errors: dict[int, int] = {}
         self._prefix = "core" if kind == "neuron" else f"{kind}-core"
         self._directory = directory or LOCK_DIRECTORY
         self._stop = stop or threading.Event()
@@ -96,10 +97,11 @@ class CorePool:
                 self._busy -= set(slot.cores)
 
     def take_out(self, slot: Slot, why: str) -> None:
-        """Never give these cores again in this process."""
+        """Do not give these cores again in this process, unless it is the last resort (see `_second_chance`)."""
         with self._guard:
             for core in slot.cores:
                 self.out[core] = why
+                self._errors[core] = self._errors.get(core, 0) + 1
         if slot.cores:
             self._say(f"core {', '.join(map(str, slot.cores))} is taken out: {why}")
 
@@ -111,6 +113,8 @@ class CorePool:
             if not groups:
                 raise CaptureFailed(f"no logical core of {lnc} physical cores in --cores {','.join(map(str, cores))}")
             groups = {logical: group for logical, group in groups.items() if not set(group) & set(self.out)}
+            if not groups and self._second_chance():
+                continue
             if not groups:
                 out = "; ".join(f"{core}: {why}" for core, why in sorted(self.out.items()))
                 raise CaptureFailed(f"no working core is left (taken out: {out}); run again when the device is reset")
@@ -123,6 +127,17 @@ class CorePool:
                 notice_at = float("inf")
             self._stop.wait(POLL_S)
         raise CaptureFailed("interrupted")
+
+    def _second_chance(self) -> bool:
+        """When no core is left, those with one error come back once: the runtime resets a core when it starts."""
+        with self._guard:
+            back = [core for core in self.out if self._errors[core] == 1]
+            for core in back:
+                del self.out[core]
+                self._errors[core] += 1
+        if back:
+            self._say(f"no core is left; {', '.join(map(str, sorted(back)))} get a second chance")
+        return bool(back)
 
     def _try(self, logical: int, group: tuple[int, ...]) -> Slot | None:
         with self._guard:

@@ -25,7 +25,7 @@ def render(answer: Answer, *, width: int = 120, color: bool = False) -> str:
     from rich.console import Console
 
     out = io.StringIO()
-    system = "standard" if color else None
+    system: Literal["standard"] | None = "standard" if color else None
     console = Console(
         file=out, width=width, force_terminal=color, no_color=not color, color_system=system, highlight=False
     )

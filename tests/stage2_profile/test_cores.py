@@ -67,18 +67,30 @@ def test_no_lock_is_left(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_core_that_is_taken_out_is_not_given_again(tmp_path):
+def take(pool, *, error: bool):
+    with pool.slot(1) as slot:
+        if error:
+            pool.take_out(slot, "device error")
+        return slot.cores
+
+
+def test_a_core_that_is_taken_out_is_not_given_while_another_is_left(tmp_path):
+    pool = CorePool((0, 1), directory=tmp_path)
+    assert take(pool, error=True) == (0,)
+    assert [take(pool, error=False) for _ in range(3)] == [(1,)] * 3
+
+
+def test_when_no_core_is_left_each_gets_one_more_chance(tmp_path):
     said: list[str] = []
     pool = CorePool((0, 1), directory=tmp_path, say=said.append)
-    with pool.slot(1) as slot:
-        pool.take_out(slot, "device error")
-    with pool.slot(1) as slot:
-        assert slot.cores == (1,)
-        pool.take_out(slot, "device error")
+    assert [take(pool, error=True) for _ in range(4)] == [(0,), (1,), (0,), (1,)]
     with pytest.raises(CaptureFailed, match="no working core is left"):
-        with pool.slot(1):
-            pass
-    assert said == ["core 0 is taken out: device error", "core 1 is taken out: device error"]
+        take(pool, error=False)
+    assert said[:3] == [
+        "core 0 is taken out: device error",
+        "core 1 is taken out: device error",
+        "no core is left; 0, 1 get a second chance",
+    ]
 
 
 def test_a_pair_that_is_not_there_is_said(tmp_path):
