@@ -1,0 +1,177 @@
+"""Runs matmuls through both stages, as commands, and reads what the profiles say about their instructions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+
+from experiments.errors import ExperimentError
+from experiments.workload import MatmulConfig
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Build:
+    """What to build a matmul for. `dtype` may also be a float8 type here."""
+
+    M: int
+    K: int
+    N: int
+    dtype: str
+    implementation: str
+    target: str
+    lnc: int
+
+    @property
+    def name(self) -> str:
+        """The bundle's directory."""
+        from neffs.case import Case
+
+        dims = (("M", self.M), ("K", self.K), ("N", self.N))
+        return Case("matmul", self.implementation, dims, self.dtype, self.target, self.lnc).name
+
+    @property
+    def config(self) -> MatmulConfig:
+        return MatmulConfig(self.M, self.K, self.N)
+
+
+class _Instruction(msgspec.Struct):
+    opcode: str = ""
+    duration: int = 0
+    instruction_type: str = ""
+    compiler_opcode: str = ""
+    operands: str = ""
+
+
+class _Profile(msgspec.Struct):
+    instruction: list[_Instruction] = []
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """Of both cores together; times are sums of durations, in microseconds.
+
+    `accumulate_*`: matmuls that add to what is in PSUM (None where the profile does not say which); accumulation costs
+    the PE array nothing extra. `transpose_*`: transposes on the PE array, not part of `matmul_*`.
+    """
+
+    matmul_count: int
+    matmul_us: float
+    accumulate_count: int | None
+    accumulate_us: float | None
+    transpose_count: int
+    transpose_us: float
+
+
+def build_and_profile(builds: Sequence[Build], store: Path, toolchain: str) -> dict[str, dict[str, Any]]:
+    """Rows of stage 2 by bundle name. A build that fails is a row with its reason.
+
+    Raises `ExperimentError` when a stage refuses the call. Progress of both stages goes to stderr.
+    """
+    store.mkdir(parents=True, exist_ok=True)
+    shapes, table = store / ".shapes.json", store / ".rows.json"
+    cases = [
+        {"kernel": "matmul", "implementation": b.implementation, "M": b.M, "K": b.K, "N": b.N}
+        | {"dtype": b.dtype, "target": b.target, "lnc": b.lnc}
+        for b in builds
+    ]
+    shapes.write_bytes(orjson.dumps({"cases": cases}))
+    only = [word for b in builds for word in ("--only", b.name)]
+    _stage("generate", ["--shapes", str(shapes), "--out", str(store), "--toolchain", toolchain])
+    arguments = [str(store), "--toolchain", toolchain, "--format", "json", "--output", str(table), *only]
+    _stage("profile", arguments)
+    rows = orjson.loads(table.read_bytes())
+    return {row["case"]: row for row in rows}
+
+
+def read_instructions(bundle: Path, row: dict[str, Any]) -> Instructions | None:
+    """Matmuls, accumulation and transposes of a profiled bundle; None when its trace cannot be viewed."""
+    from stage2_profile.environment import tool_environment
+    from stage2_profile.errors import ProfileError
+    from stage2_profile.tools import find_neuron_tool, find_simulator
+
+    run = bundle / "profiles" / str(row.get("run"))
+    traces, neffs = sorted(run.glob("*.ntff")), sorted(bundle.glob("*.neff"))
+    if not traces or not neffs:
+        return None
+    try:
+        tool = find_simulator(os.environ) if row["source"] == "simulated" else find_neuron_tool(os.environ)
+    except ProfileError:
+        return None
+    out = run / "instructions.json"
+    words = ["view", "-n", str(neffs[0]), "-s", str(traces[0]), "--output-format=json", f"--output-file={out}"]
+    environment = tool_environment(os.environ, run)
+    done = subprocess.run([*tool.argv, *words], env=environment, capture_output=True, check=False)
+    try:
+        if done.returncode:
+            return None
+        profile = msgspec.json.decode(out.read_bytes(), type=_Profile)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    finally:
+        out.unlink(missing_ok=True)
+    return count_instructions([i for i in profile.instruction if i.opcode == "MATMUL"])
+
+
+def count_instructions(matmuls: Sequence[_Instruction]) -> Instructions:
+    """`matmuls`: the MATMUL instructions of a profile."""
+    transposes = [i for i in matmuls if "TRANSPOSE" in (i.instruction_type, i.compiler_opcode.upper())]
+    products = [i for i in matmuls if i not in transposes]
+    told = bool(products) and all("acc_flags=" in i.operands for i in products)
+    # Bit 0 of acc_flags: the matmul overwrites PSUM, the first of a group; the others accumulate.
+    adding = [i for i in products if told and not int(i.operands.split("acc_flags=")[1].split()[0]) & 1]
+    return Instructions(
+        matmul_count=len(products),
+        matmul_us=_us(products),
+        accumulate_count=len(adding) if told else None,
+        accumulate_us=_us(adding) if told else None,
+        transpose_count=len(transposes),
+        transpose_us=_us(transposes),
+    )
+
+
+def relative_error(bundle: Path, max_abs_error: float | None) -> float | None:
+    """The largest error over the largest magnitude of the reference; None when either is not known."""
+    import numpy as np
+
+    from neffs.bundle import read_bundle
+    from neffs.dtypes import numpy_dtype
+    from neffs.errors import NeffsError
+
+    try:
+        outputs = read_bundle(bundle).manifest.outputs
+    except NeffsError:
+        return None
+    largest = 0.0
+    for tensor in outputs:
+        if tensor.file is None:
+            return None
+        values = np.fromfile(bundle / tensor.file, numpy_dtype(tensor.dtype)).astype(np.float32)
+        largest = max(largest, float(np.abs(values).max()))
+    return max_abs_error / largest if max_abs_error is not None and largest else None
+
+
+def _stage(command: str, arguments: list[str]) -> None:
+    """Exit code 1 is a failed case, which its row shows; 2 is a refused call. Raises `ExperimentError`."""
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    words = [sys.executable, "-m", "neff_bench", command, *arguments]
+    done = subprocess.run(
+        words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
+    )
+    sys.stderr.write(done.stderr)
+    if done.returncode not in (0, 1):
+        raise ExperimentError(f"{command} failed with exit code {done.returncode}; its message is above")
+
+
+def _us(instructions: Sequence[_Instruction]) -> float:
+    return sum(i.duration for i in instructions) / 1e3

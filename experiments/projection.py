@@ -1,0 +1,204 @@
+"""Linear projections on the device and on the host, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.device import Build, build_and_profile, read_instructions, relative_error
+from experiments.errors import BadResults, ExperimentError, WrongCall
+from experiments.latency import NPUMatmulProfiler, ProfilingResult
+from experiments.workload import DTYPES, MatmulConfig
+
+
+@dataclass(frozen=True)
+class Projection:
+    """C[M, N] = A[M, K] @ B[K, N] with M rows for each batch."""
+
+    name: str
+    M: int
+    N: int
+    K: int
+
+
+@dataclass(frozen=True)
+class ReportRow:
+    """One projection, dtype, batch and implementation. None: not known.
+
+    `device_us`: total time of the profile, fixed overhead included (`fixed_overhead_us` of it when simulated).
+    `host_ms`, `host_std_ms`: median and standard deviation of `host_backend`. `speedup`: host / device.
+    `relative_error`: largest error / largest magnitude of the reference. Counts and sums of durations are over both cores.
+    `sbuf_peak_bytes`, `psum_peak_bytes`: of one partition.
+    """
+
+    test_case: str
+    M: int
+    N: int
+    K: int
+    batch: int
+    dtype: str
+    implementation: str
+    target: str
+    lnc: int
+    source: str | None
+    check: str | None
+    device_us: float | None
+    fixed_overhead_us: float | None
+    host_backend: str | None
+    host_ms: float | None
+    host_std_ms: float | None
+    speedup: float | None
+    max_abs_error: float | None
+    relative_error: float | None
+    device_gflops_per_s: float | None
+    host_gflops_per_s: float | None
+    total_tiles: int
+    device_us_per_tile: float | None
+    matmul_count: int | None
+    matmul_us: float | None
+    matmul_us_per_tile: float | None
+    accumulate_count: int | None
+    accumulate_us: float | None
+    transpose_count: int | None
+    transpose_us: float | None
+    sbuf_peak_bytes: int | None
+    psum_peak_bytes: int | None
+    hbm_read_bytes: int | None
+    hbm_write_bytes: int | None
+    reason: str | None
+
+
+def read_projections(path: Path) -> list[Projection]:
+    """A YAML file `name: {M: 64, N: 960, K: 768}`. Raises `BadResults` naming file and entry."""
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadResults(f"{path}: cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadResults(f"{path}: not YAML: {' '.join(str(error).split())[:160]}") from None
+    if not isinstance(data, dict) or not data:
+        raise BadResults(f"{path}: expected entries such as my_proj: {{M: 64, N: 960, K: 768}}")
+    found = []
+    for name, sizes in data.items():
+        if not isinstance(sizes, dict) or sorted(map(str, sizes)) != ["K", "M", "N"]:
+            raise BadResults(f"{path}: {name}: expected the keys M, N and K")
+        try:
+            MatmulConfig(sizes["M"], sizes["K"], sizes["N"])
+        except WrongCall as error:
+            raise BadResults(f"{path}: {name}: {error}") from None
+        found.append(Projection(str(name), sizes["M"], sizes["N"], sizes["K"]))
+    return found
+
+
+def report(
+    projections: Sequence[Projection],
+    *,
+    dtypes: Sequence[str],
+    batches: Sequence[int],
+    implementations: Sequence[str],
+    target: str,
+    lnc: int,
+    toolchain: str,
+    runs: int,
+    threads: int,
+    store: Path,
+) -> list[ReportRow]:
+    """Build, profile and time everything. Raises `ExperimentError` when a stage refuses the call."""
+    work = [
+        (projection, batch, Build(batch * projection.M, projection.K, projection.N, dtype, implementation, target, lnc))
+        for projection in projections
+        for batch in batches
+        for dtype in dtypes
+        for implementation in implementations
+    ]
+    rows = build_and_profile(list(dict.fromkeys(build for _, _, build in work)), store, toolchain)
+    host = _time_host([build for _, _, build in work], runs, threads)
+    return [
+        _row(projection, batch, build, rows.get(build.name), host.get((build.config, build.dtype)), store)
+        for projection, batch, build in work
+    ]
+
+
+def _time_host(builds: Sequence[Build], runs: int, threads: int) -> dict[tuple[MatmulConfig, str], ProfilingResult]:
+    """Host times where the host has the dtype (float8 it has not)."""
+    profiler = NPUMatmulProfiler(use_neuron=False, threads=threads)
+    found: dict[tuple[MatmulConfig, str], ProfilingResult] = {}
+    for build in builds:
+        key = (build.config, build.dtype)
+        if build.dtype in DTYPES and key not in found:
+            config = MatmulConfig(build.M, build.K, build.N, build.dtype)
+            found[key] = profiler.profile_single_matmul(config, warmup=5, iterations=runs)
+    return found
+
+
+def _row(
+    projection: Projection,
+    batch: int,
+    build: Build,
+    row: Mapping[str, Any] | None,
+    host: ProfilingResult | None,
+    store: Path,
+) -> ReportRow:
+    if row is None:
+        raise ExperimentError(f"{build.name}: stage 2 gave no row for it")
+    bundle = store / build.name
+    instructions = read_instructions(bundle, dict(row)) if row["status"] == "profiled" else None
+    counts = asdict(instructions) if instructions else {}
+    device_us = row["total_time_us"]
+    tiles = build.config.tiles
+    total_tiles = tiles[0] * tiles[1] * tiles[2]
+    summary = _peaks(bundle, row)
+    return ReportRow(
+        test_case=projection.name,
+        M=build.M,
+        N=build.N,
+        K=build.K,
+        batch=batch,
+        dtype=build.dtype,
+        implementation=build.implementation,
+        target=build.target,
+        lnc=build.lnc,
+        source=row["source"],
+        check=row["check"],
+        device_us=device_us,
+        fixed_overhead_us=row.get("fixed_overhead_us"),
+        host_backend=f"{host.backend} {host.version}" if host else None,
+        host_ms=host.latency_ms if host else None,
+        host_std_ms=host.cv * host.mean_ms if host else None,
+        speedup=1e3 * host.latency_ms / device_us if host and device_us else None,
+        max_abs_error=row["max_abs_error"],
+        relative_error=relative_error(bundle, row["max_abs_error"]) if row["status"] == "profiled" else None,
+        device_gflops_per_s=build.config.flops / device_us / 1e3 if device_us else None,
+        host_gflops_per_s=host.gflops_per_s if host else None,
+        total_tiles=total_tiles,
+        device_us_per_tile=device_us / total_tiles if device_us else None,
+        matmul_count=counts.get("matmul_count"),
+        matmul_us=counts.get("matmul_us"),
+        matmul_us_per_tile=counts["matmul_us"] / total_tiles if counts else None,
+        accumulate_count=counts.get("accumulate_count"),
+        accumulate_us=counts.get("accumulate_us"),
+        transpose_count=counts.get("transpose_count"),
+        transpose_us=counts.get("transpose_us"),
+        sbuf_peak_bytes=summary.get("simulator_sbuf_peak_bytes"),
+        psum_peak_bytes=summary.get("simulator_psum_peak_bytes"),
+        hbm_read_bytes=row["hbm_read_bytes"],
+        hbm_write_bytes=row["hbm_write_bytes"],
+        reason=row["reason"],
+    )
+
+
+def _peaks(bundle: Path, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Summary keys beyond those of a row; empty where there is no summary."""
+    from parsers.errors import ParseError
+    from parsers.profile_json import read_summary
+
+    for path in sorted((bundle / "profiles" / str(row.get("run"))).glob("summary-*.json")):
+        try:
+            return read_summary(path).unknown
+        except ParseError:
+            continue
+    return {}

@@ -1,0 +1,210 @@
+"""`neff-bench linear-projection` and `neff-bench tile`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from experiments.projection import Projection, ReportRow
+
+DTYPES = ("float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
+DEFAULT_OUT = "/tmp/neff_bench_projections"
+CASE = {"test_case": "case", "M": "M", "N": "N", "K": "K", "dtype": "dtype", "implementation": "impl"}
+TIMES = {
+    **CASE,
+    "device_us": "device us",
+    "host_ms": "host ms",
+    "host_std_ms": "± ms",
+    "speedup": "speed-up",
+    "device_gflops_per_s": "GFLOP/s",
+    "host_gflops_per_s": "host",
+    "max_abs_error": "max error",
+    "relative_error": "rel error",
+    "check": "check",
+}
+KERNEL = {
+    **CASE,
+    "matmul_count": "matmuls",
+    "matmul_us": "us",
+    "accumulate_count": "accumulate",
+    "accumulate_us": "us",
+    "transpose_count": "transposes",
+    "transpose_us": "us",
+    "total_tiles": "tiles",
+    "device_us_per_tile": "us/tile",
+    "matmul_us_per_tile": "matmul us/tile",
+}
+MEMORY = {
+    **CASE,
+    "sbuf_peak_bytes": "SBUF B/partition",
+    "psum_peak_bytes": "PSUM B/partition",
+    "hbm_read_bytes": "HBM read",
+    "hbm_write_bytes": "HBM write",
+}
+
+
+def _common(function: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed((
+        click.option("--implementation", multiple=True, type=click.Choice(["nki", "xla"]), help="Repeatable.  [default: nki]"),
+        click.option("--target", type=click.Choice(["trn1", "inf2", "trn2", "trn3"]), default="trn2", show_default=True),
+        click.option("--lnc", type=click.IntRange(1, 2), help="Physical cores per logical core.  [default: the target's]"),
+        click.option("--toolchain", type=click.Choice(["auto", "neuron", "sim"]), default="auto", show_default=True),
+        click.option("--num-runs", type=click.IntRange(1, 100_000), default=20, show_default=True, help="Timed on the host."),
+        click.option("--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Of the host's backend."),
+        click.option(
+            "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, show_default=True, help="Store of the bundles."
+        ),
+        click.option("--format", "format_", type=click.Choice(["table", "csv", "json", "md"]), help="Default: by suffix."),
+        click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report there."),
+    )):  # fmt: skip
+        function = option(function)
+    return function
+
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.command(name="linear-projection", context_settings=SETTINGS)
+@click.option(
+    "--test-case", "cases", multiple=True, metavar="NAME", help="Only these (repeatable).  [default: all seven]"
+)
+@click.option(
+    "--cases", "file", type=click.Path(path_type=Path), help="YAML with more: `my_proj: {M: 64, N: 960, K: 768}`."
+)
+@click.option("--dtype", multiple=True, type=click.Choice(DTYPES), help="Repeatable.  [default: float32]")
+@click.option("--batch", multiple=True, type=click.IntRange(1, 4096), help="Times M rows; repeatable.  [default: 1]")
+@_common
+def linear_projection(
+    cases: tuple[str, ...], file: Path | None, dtype: tuple[str, ...], batch: tuple[int, ...], **rest: Any
+) -> None:
+    """The projections of a llama block (q, k, v, o, up, gate, down at sequence 64): device against host.
+
+    Device times come from a profile (simulated where there is no device, and marked so); host times from torch, or the
+    next best library of this host, on one thread.
+
+    \b
+    Examples:
+      neff-bench linear-projection
+      neff-bench linear-projection --test-case q_proj --num-runs 50
+      neff-bench linear-projection --test-case k_proj --dtype float32 --dtype bfloat16 --dtype float8_e4m3
+      neff-bench linear-projection --cases mine.yaml --batch 1 --batch 4 --output report.json
+    """
+    from experiments.errors import WrongCall
+    from experiments.projection import Projection, read_projections
+    from stage1_generate.presets import LINEAR_PROJECTIONS
+
+    def choose() -> list[Projection]:
+        known = {name: Projection(name, *sizes) for name, sizes in LINEAR_PROJECTIONS.items()}
+        own = {projection.name: projection for projection in read_projections(file)} if file else {}
+        known |= own
+        unknown = [name for name in cases if name not in known]
+        if unknown:
+            raise WrongCall(f"--test-case {unknown[0]}: expected one of {', '.join(known)}")
+        return [known[name] for name in cases or own or known]
+
+    _run(choose, dtype or ("float32",), batch or (1,), **rest)
+
+
+@click.command(name="tile", context_settings=SETTINGS)
+@click.option("--dtype", multiple=True, type=click.Choice(DTYPES), help="Repeatable.  [default: float32]")
+@click.option("--tile-m", type=int, default=128, show_default=True, help="Rows: at most 128.")
+@click.option("--tile-n", type=int, default=512, show_default=True, help="Columns: at most 512.")
+@click.option("--tile-k", type=int, default=128, show_default=True, help="Contraction: at most 128.")
+@_common
+def tile(dtype: tuple[str, ...], tile_m: int, tile_n: int, tile_k: int, **rest: Any) -> None:
+    """One matmul that fits a single tile: device against host.
+
+    \b
+    Examples:
+      neff-bench tile --dtype float32 --tile-m 64 --tile-n 128 --tile-k 128
+      neff-bench tile --dtype bfloat16 --dtype float32
+    """
+    from experiments.errors import WrongCall
+    from experiments.projection import Projection
+    from experiments.workload import K_TILE, M_TILE, N_TILE
+
+    def choose() -> list[Projection]:
+        for name, size, limit in (("m", tile_m, M_TILE), ("n", tile_n, N_TILE), ("k", tile_k, K_TILE)):
+            if not 1 <= size <= limit:
+                raise WrongCall(
+                    f"--tile-{name} {size}: one tile has from 1 to {limit}; linear-projection takes larger matmuls"
+                )
+        return [Projection("tile", tile_m, tile_n, tile_k)]
+
+    _run(choose, dtype or ("float32",), (1,), **rest)
+
+
+def _run(
+    choose: Callable[[], list[Projection]],
+    dtypes: tuple[str, ...],
+    batches: tuple[int, ...],
+    implementation: tuple[str, ...],
+    target: str,
+    lnc: int | None,
+    toolchain: str,
+    num_runs: int,
+    threads: int,
+    out: Path,
+    format_: str | None,
+    output: Path | None,
+) -> None:
+    from experiments.backends import limit_threads
+    from experiments.errors import ExperimentError, Unavailable, WrongCall
+
+    try:
+        projections = choose()
+        limit_threads(threads)
+        from neffs.case import LNCS
+
+        if lnc is not None and lnc not in LNCS[target]:
+            raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, LNCS[target]))}")
+        from experiments.output import emit
+        from experiments.projection import report
+
+        rows = report(
+            projections,
+            dtypes=dtypes,
+            batches=batches,
+            implementations=implementation or ("nki",),
+            target=target,
+            lnc=lnc or max(LNCS[target]),
+            toolchain=toolchain,
+            runs=num_runs,
+            threads=threads,
+            store=out,
+        )
+        emit(_text(rows, format_, output), output)
+    except (WrongCall, Unavailable) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except (ExperimentError, OSError) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(1)
+    sys.exit(1 if any(row.device_us is None or row.check != "passed" for row in rows) else 0)
+
+
+def _text(rows: list[ReportRow], format_: str | None, output: Path | None) -> str:
+    from dataclasses import asdict
+
+    from experiments.output import chosen_format, render
+
+    records = [asdict(row) for row in rows]
+    chosen = chosen_format(format_, output)
+    if chosen in ("csv", "json"):
+        return render(records, TIMES, chosen)
+    parts = [f"{render(records, heads, chosen)}\n" for heads in (TIMES, KERNEL, MEMORY)]
+    first = rows[0]
+    sources = sorted({row.source for row in rows if row.source})
+    parts.append(f"device: {first.target} LNC {first.lnc}, {' and '.join(sources) or 'no profile'}")
+    if first.fixed_overhead_us:
+        parts.append(f" (fixed overhead of any run {first.fixed_overhead_us:.1f} us included)")
+    backend = next((row.host_backend for row in rows if row.host_backend), None)
+    parts.append(f"; host: {backend or 'not timed'}, median ± standard deviation\n")
+    parts.append("matmul, accumulate and transpose times are sums over instructions and cores, which overlap\n")
+    parts += [f"{row.test_case} {row.dtype}: {row.reason}\n" for row in rows if row.reason]
+    return "".join(parts)
