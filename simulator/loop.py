@@ -36,7 +36,7 @@ class Loop(NamedTuple):
 
 
 def run_loop(
-    chip: Chip, engine, order, order_start, opcode, interval, latency, pe_ns, transfer, partner, wait_start, waits,
+    chip: Chip, engine, queue, order, order_start, opcode, interval, latency, pe_ns, transfer, partner, wait_start, waits,
     transfers: list[Transfer], engine_start,
 ) -> Loop:  # fmt: skip
     """Schedules every instruction. Shapes and meaning: `simulator.timing.schedule_code`."""
@@ -56,7 +56,7 @@ def run_loop(
         _MATMUL_ISSUE_NS, SEMAPHORE_PACKET_NS, float(chip.dma_read_spread),
         float(chip.dma_stagger_ns), chip.dma_engines,
     )  # fmt: skip
-    inputs = (engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
+    inputs = (engine, queue, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
               packet_ns, hbm_ns, first_ns, held_up, engine_start)  # fmt: skip
     compiled = _compiled()
     outputs: Any
@@ -107,7 +107,7 @@ def _compiled() -> Any:
 
 
 def _loop(
-    engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
+    engine, queue, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
     packet_ns, hbm_ns, first_ns, held_up, engine_start, constants,
     start, duration, done, wait, blocker, run_count, run_start, run_spacing,
 ):  # fmt: skip
@@ -126,14 +126,15 @@ def _loop(
         stagger,
         width,
     ) = constants
-    engines = len(engine_start)
-    cores = engines // 5
-    free = [engine_start[e] for e in range(engines)]
-    place = [order_start[e] for e in range(engines)]
-    ready = [-1.0 for _ in range(engines)]
-    cause = [-1 for _ in range(engines)]
-    missing = [-1 for _ in range(engines)]
-    own = [-1.0 for _ in range(engines)]
+    queues = len(order_start) - 1
+    cores = len(engine_start) // 5
+    free = [engine_start[e] for e in range(5 * cores)]
+    place = [order_start[q] for q in range(queues)]
+    # When the head of each queue has all it waits for: -1 not known yet; and whether it may go (its partner is there too).
+    ready = [-1.0 for _ in range(queues)]
+    may_go = [False for _ in range(queues)]
+    cause = [-1 for _ in range(queues)]
+    missing = [-1 for _ in range(queues)]
     dma_free = [0.0 for _ in range(cores * width)]
     rotation = [0 for _ in range(cores)]
     hbm_free = 0.0
@@ -146,57 +147,70 @@ def _loop(
     left = len(engine)
     while left > 0:
         best = -1
-        for e in range(engines):
-            if ready[e] < 0.0 and place[e] < order_start[e + 1]:
-                if own[e] < 0.0:
-                    if missing[e] >= 0 and done[missing[e]] < 0.0:
-                        continue
-                    i = order[place[e]]
-                    at = free[e]
-                    if kind[i] == 2 and array_free[e // 5] > at:
-                        at = array_free[e // 5]
-                    by = -1
-                    absent = -1
-                    for w in range(wait_start[i], wait_start[i + 1]):
-                        p = waits[w]
-                        if done[p] < 0.0:
-                            absent = p
-                            break
-                        if done[p] > at:
-                            at = done[p]
-                            by = p
-                    if absent >= 0:
-                        missing[e] = absent
-                        continue
-                    own[e] = at
-                    cause[e] = by
-                i = order[place[e]]
+        best_at = 0.0
+        for q in range(queues):
+            if place[q] >= order_start[q + 1]:
+                continue
+            i = order[place[q]]
+            e = engine[i]
+            if ready[q] < 0.0:
+                if missing[q] >= 0 and done[missing[q]] < 0.0:
+                    continue
+                at = 0.0
+                by = -1
+                absent = -1
+                for w in range(wait_start[i], wait_start[i + 1]):
+                    p = waits[w]
+                    if done[p] < 0.0:
+                        absent = p
+                        break
+                    if done[p] > at:
+                        at = done[p]
+                        by = p
+                if absent >= 0:
+                    missing[q] = absent
+                    continue
+                ready[q] = at
+                cause[q] = by
+                may_go[q] = partner[i] < 0
+            if not may_go[q]:
                 j = partner[i]
-                if j < 0:
-                    ready[e] = own[e]
-                else:
-                    f = engine[j]
-                    if place[f] < order_start[f + 1] and order[place[f]] == j and own[f] >= 0.0:
-                        both = own[e]
-                        if own[f] > both:
-                            both = own[f]
-                        if own[f] > own[e]:
-                            cause[e] = j
-                        elif own[e] > own[f]:
-                            cause[f] = i
-                        ready[e] = both
-                        ready[f] = both
-            if ready[e] >= 0.0 and (best < 0 or ready[e] < ready[best]):
-                best = e
+                r = queue[j]
+                if place[r] >= order_start[r + 1] or order[place[r]] != j or ready[r] < 0.0:
+                    continue
+                mine = ready[q]
+                if free[e] > mine:
+                    mine = free[e]
+                theirs = ready[r]
+                if free[engine[j]] > theirs:
+                    theirs = free[engine[j]]
+                if theirs > mine:
+                    ready[q] = theirs
+                    cause[q] = j
+                elif mine > theirs:
+                    ready[r] = mine
+                    cause[r] = i
+                may_go[q] = True
+                may_go[r] = True
+            at = ready[q]
+            if free[e] > at:
+                at = free[e]
+            if kind[i] == 2 and array_free[e // 5] > at:
+                at = array_free[e // 5]
+            if best < 0 or at < best_at:
+                best = q
+                best_at = at
         if best < 0:
             return 1, warm
-        e = best
-        i = order[place[e]]
+        i = order[place[best]]
+        e = engine[i]
         core = e // 5
-        s = ready[e]
+        s = best_at
         start[i] = s
         wait[i] = s - free[e]
-        blocker[i] = cause[e]
+        blocker[i] = -1
+        if ready[best] >= s:
+            blocker[i] = cause[best]
         if transfer[i] >= 0:
             t = transfer[i]
             free[e] = s + interval[i]
@@ -280,10 +294,10 @@ def _loop(
             free[e] = s + interval[i]
             duration[i] = latency[i]
             done[i] = s + latency[i] + semaphore
-        place[e] += 1
-        ready[e] = -1.0
-        own[e] = -1.0
-        missing[e] = -1
+        place[best] += 1
+        ready[best] = -1.0
+        may_go[best] = False
+        missing[best] = -1
         left -= 1
     for core in range(cores):
         if is_warm[core]:

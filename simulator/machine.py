@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 TENSOR, SCALAR, GPSIMD, VECTOR, SYNC = range(5)
 """Engine indices, as in NTFF files."""
 
+STORES, QUEUES = 5, 6
+"""Stores whose engine the compiler chooses do not hold up that engine's other instructions: a compiler orders the engine's
+list by its own schedule, so they form a queue of their own that shares the engine."""
+
 EVENT_SEMAPHORE_NS = (52.0, 40.0, 45.0, 54.0, 30.0)
 """EVENT_SEMAPHORE that need not wait, for each engine: NTFF of github allenkchau/trainium-kernel-fusion @d709ddf1."""
 
@@ -35,7 +39,7 @@ class Code:
     """Machine instructions of one core, in program order. Every array has one element per instruction, except
     `waits` (indices of instructions, all before the waiting one), cut up by `wait_start` of length n + 1.
 
-    engine: index of `ENGINES`. opcode: byte. origin: index into `Program.cores[core]`.
+    engine: index of `ENGINES`. queue: what keeps program order: the engine, or STORES. opcode: byte. origin: index into `Program.cores[core]`.
     interval_ns: time until the engine can start its next instruction; latency_ns: start to result.
     pe_ns: what LDWEIGHTS and MATMUL hold the PE at full clock; the schedule throttles it and adds their latency. transfer: index into `transfers`, or -1.
     meeting: number of the core_barrier or sendrecv that both cores enter together, or -1.
@@ -43,6 +47,7 @@ class Code:
     """
 
     engine: np.ndarray
+    queue: np.ndarray
     opcode: np.ndarray
     origin: np.ndarray
     interval_ns: np.ndarray
@@ -67,7 +72,7 @@ class Code:
 
 _UNCOUNTED = {"tensor_tensor", "memset"}
 """Real profiles count no on-chip bytes for these (sbuf_read_bytes and sbuf_write_bytes of nki-library's mlp on trn2)."""
-_INTEGERS = {"engine", "opcode", "origin", "transfer", "meeting", "wait_start", "waits"}
+_INTEGERS = {"engine", "queue", "opcode", "origin", "transfer", "meeting", "wait_start", "waits"}
 _COUNTS = {"flops", "sbuf_read", "sbuf_write", "psum_read", "psum_write", "psum_read_sbuf_write"}
 
 
@@ -93,7 +98,7 @@ class _Assembler:
         self.last: list[int] = []
         """Machine index of the last machine instruction of each program instruction."""
         self.stream: list[int] = []
-        """What completes in order, for each machine instruction: its engine, or 8 + the DMA queue."""
+        """What completes in order, for each machine instruction: its engine, or 8 (16 for STORES) + the DMA queue."""
         self.seen: dict[tuple[int, int], int] = {}
         """The last instruction of a stream that an engine has waited for."""
         self.table: str | None = None
@@ -128,31 +133,34 @@ class _Assembler:
         )
 
     def _emit(
-        self, engine: int, opcode: int, origin: int, waits: list[int], interval_ns: float, latency_ns: float, **more
-    ) -> None:
-        waits = self._unseen(waits, engine)
+        self, engine: int, opcode: int, origin: int, waits: list[int], interval_ns: float, latency_ns: float,
+        queue: int | None = None, **more,
+    ) -> None:  # fmt: skip
+        queue = engine if queue is None else queue
+        waits = self._unseen(waits, queue)
         for before in waits[:-1]:
-            self._append(
-                engine, _EVENT_SEMAPHORE, origin, [before], EVENT_SEMAPHORE_NS[engine], EVENT_SEMAPHORE_NS[engine]
-            )
-        self._append(engine, opcode, origin, waits[-1:], interval_ns, latency_ns, **more)
+            ns = EVENT_SEMAPHORE_NS[engine]
+            self._append(engine, _EVENT_SEMAPHORE, origin, [before], ns, ns, queue)
+        self._append(engine, opcode, origin, waits[-1:], interval_ns, latency_ns, queue, **more)
 
-    def _unseen(self, waits: list[int], engine: int) -> list[int]:
-        """Without what the engine has waited for before: streams complete in order, and so does the engine."""
+    def _unseen(self, waits: list[int], queue: int) -> list[int]:
+        """Without what the queue has waited for before: streams complete in order, and so does the queue."""
         left = []
         for before in waits:
-            key = (engine, self.stream[before])
+            key = (queue, self.stream[before])
             if before > self.seen.get(key, -1):
                 self.seen[key] = before
                 left.append(before)
         return left
 
     def _append(
-        self, engine, opcode, origin, waits, interval_ns, latency_ns, pe_ns=0.0, transfer=-1, meeting=-1, flops=0,
+        self, engine, opcode, origin, waits, interval_ns, latency_ns, queue=None, pe_ns=0.0, transfer=-1, meeting=-1, flops=0,
         transpose=False, sbuf_read=0, sbuf_write=0, psum_read=0, psum_write=0, psum_read_sbuf_write=0,
     ) -> None:  # fmt: skip
         c = self.columns
+        queue = engine if queue is None else queue
         c["engine"].append(engine)
+        c["queue"].append(queue)
         c["opcode"].append(opcode)
         c["origin"].append(origin)
         c["interval_ns"].append(interval_ns)
@@ -169,7 +177,7 @@ class _Assembler:
         c["psum_read_sbuf_write"].append(psum_read_sbuf_write)
         self.waits += waits
         self.wait_start.append(len(self.waits))
-        self.stream.append(engine if transfer < 0 else 8 + self.transfers[transfer].queue)
+        self.stream.append(engine if transfer < 0 else 8 * (1 + (queue == STORES)) + self.transfers[transfer].queue)
 
     def _waits(self, edges: set[Edge], engine: int, dma: bool) -> list[int]:
         """The last instruction to wait for in each stream, in order. An engine never waits for its own earlier reads
@@ -205,7 +213,8 @@ class _Assembler:
         return self.meetings - 1
 
     def _transfer(self, index: int, instruction: Instruction, edges: set[Edge]) -> None:
-        engine = trigger_engine(instruction, self.program)
+        engine, chosen = trigger_engine(instruction, self.program)
+        queue = STORES if chosen and self._writes_hbm(instruction) else engine
         transfer = transfer_of(instruction, self.program, engine)
         self.transfers.append(transfer)
         issue = visible = self.chip.dma_issue_ns
@@ -217,8 +226,11 @@ class _Assembler:
             instruction.op, "DMA_DIRECT2D"
         )
         meeting = self._next_meeting() if instruction.op == "sendrecv" and self.program.lnc > 1 else -1
-        self._emit(engine, OPCODES[opcode], index, self._waits(edges, engine, dma=True), issue, visible,
+        self._emit(engine, OPCODES[opcode], index, self._waits(edges, engine, dma=True), issue, visible, queue,
                    transfer=len(self.transfers) - 1, meeting=meeting)  # fmt: skip
+
+    def _writes_hbm(self, instruction: Instruction) -> bool:
+        return any(self.program.buffers[access.buffer].memory == "hbm" for access in instruction.writes.values())
 
     def _engine_op(self, index: int, instruction: Instruction, engine: int, edges: set[Edge]) -> None:
         if engine == SCALAR and instruction.op in ("activation", "activation_reduce", "activate2"):
@@ -294,11 +306,8 @@ class _Assembler:
 
     def _final_waits(self) -> None:
         """A kernel ends when its last DMA on each queue has landed: the issuing engine waits for it."""
-        last: dict[int, int] = {}
-        for machine, transfer in enumerate(self.columns["transfer"]):
-            if transfer >= 0:
-                last[self.transfers[transfer].queue] = machine
-        for machine in last.values():
+        last = {self.stream[i]: i for i, transfer in enumerate(self.columns["transfer"]) if transfer >= 0}
+        for machine in sorted(set(last.values()) - set(self.waits)):
             engine = self.columns["engine"][machine]
             ns = EVENT_SEMAPHORE_NS[engine]
             self._append(engine, _EVENT_SEMAPHORE, self.columns["origin"][machine], [machine], ns, ns)

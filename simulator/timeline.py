@@ -100,6 +100,7 @@ def _instructions(schedule: Schedule, number: int, core: CoreSchedule) -> Instru
         # An engine with nothing to do enters the postamble when the kernel has ended on the core.
         after = schedule.overheads.postamble[number][engine]
         own = np.flatnonzero(core.code.engine == engine)
+        own = own[np.argsort(core.start_ns[own], kind="stable")]
         rows = len(before) + len(own) + len(after)
         parts.append((
             np.full(rows, engine, dtype=np.uint8),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from simulator.chips import Chip, chip_for
 from simulator.errors import SimulatorError
 from simulator.loop import DEADLOCK, run_loop
-from simulator.machine import Code, assemble
+from simulator.machine import QUEUES, Code, assemble
 from simulator.overheads import OVERHEADS, Overheads
 from simulator.program import Program
 
@@ -87,8 +87,9 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads) -> Sc
     first = np.concatenate([[0], np.cumsum([len(code) for code in codes])])
     transfer_first = np.concatenate([[0], np.cumsum([len(code.transfers) for code in codes])])
     engine = np.concatenate([code.engine + 5 * c for c, code in enumerate(codes)]).astype(np.int32)
-    order = np.argsort(engine, kind="stable").astype(np.int32)
-    order_start = np.searchsorted(engine[order], np.arange(5 * count + 1)).astype(np.int32)
+    queue = np.concatenate([code.queue + QUEUES * c for c, code in enumerate(codes)]).astype(np.int32)
+    order = np.argsort(queue, kind="stable").astype(np.int32)
+    order_start = np.searchsorted(queue[order], np.arange(QUEUES * count + 1)).astype(np.int32)
     transfer = np.concatenate([
         np.where(code.transfer >= 0, code.transfer + transfer_first[c], -1) for c, code in enumerate(codes)
     ]).astype(np.int32)  # fmt: skip
@@ -101,6 +102,7 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads) -> Sc
     loop = run_loop(
         chip,
         engine,
+        queue,
         order,
         order_start,
         np.concatenate([code.opcode for code in codes]),

@@ -54,21 +54,21 @@ def is_transfer(instruction: Instruction) -> bool:
     return instruction.op in TRANSFER_OPS
 
 
-def trigger_engine(instruction: Instruction, program: Program) -> int:
-    """Index of the engine that triggers a DMA. Where the kernel leaves it open, what compiled kernels do on trn2: inputs and
+def trigger_engine(instruction: Instruction, program: Program) -> tuple[int, bool]:
+    """Index of the engine that triggers a DMA, and whether the compiler chose it. Where the kernel leaves it open, what compiled kernels do on trn2: inputs and
     outputs go through software descriptors on GpSimd, internal HBM is read on Sync and written on Scalar (NTFF of github
     allenkchau/trainium-kernel-fusion @d709ddf1; the published profile of nki-library's mlp has no DMA on Sync either)."""
     attributes = instruction.attributes
     if instruction.engine != "sync" or "dge_mode" in attributes or "engine" in attributes:
-        return ENGINES.index(instruction.engine)
+        return ENGINES.index(instruction.engine), False
     if instruction.op == "sendrecv":
-        return _SYNC
+        return _SYNC, False
     buffers = program.buffers
     touched = [buffers[a.buffer] for a in (*instruction.reads.values(), *instruction.writes.values())]
     if any(buffer.kind in ("input", "output") for buffer in touched):
-        return _GPSIMD
+        return _GPSIMD, True
     stores = any(buffers[a.buffer].memory == "hbm" for a in instruction.writes.values())
-    return _SCALAR if stores else _SYNC
+    return (_SCALAR if stores else _SYNC), True
 
 
 def transfer_of(instruction: Instruction, program: Program, engine: int) -> Transfer:

@@ -105,7 +105,7 @@ def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
             interval[i] = latency[i] = float(row["duration"])
     zeros = np.zeros(n, dtype=np.int64)
     return Code(
-        engine=engine, opcode=np.array([OPCODES[r["opcode"]] for r in rows], dtype=np.int32),
+        engine=engine, queue=engine, opcode=np.array([OPCODES[r["opcode"]] for r in rows], dtype=np.int32),
         origin=np.arange(n, dtype=np.int32), interval_ns=interval, latency_ns=latency, pe_ns=pe, transfer=transfer,
         meeting=np.full(n, -1, dtype=np.int32), flops=zeros, transpose=zeros.astype(bool), sbuf_read=zeros, sbuf_write=zeros,
         psum_read=zeros, psum_write=zeros, psum_read_sbuf_write=zeros, wait_start=np.array(starts, dtype=np.int64),

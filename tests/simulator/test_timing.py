@@ -5,7 +5,7 @@ import pytest
 
 from simulator.chips import CHIPS
 from simulator.errors import SimulatorError
-from simulator.machine import assemble
+from simulator.machine import QUEUES, assemble
 from simulator.opcodes import NAMES
 from simulator.program import Buffer, Instruction, Program
 from simulator.timing import schedule
@@ -47,10 +47,32 @@ def test_every_wait_is_over_before_the_instruction_starts():
                 assert core.start_ns[i] >= core.done_ns[before] - 1e-6
 
 
-def test_engines_keep_program_order():
+def test_queues_keep_program_order_and_engines_do_one_thing_at_a_time():
     core = schedule(matmul(tiles=20)).cores[0]
-    for engine in range(5):
-        assert np.all(np.diff(core.start_ns[core.code.engine == engine]) >= 0)
+    for queue in range(QUEUES):
+        assert np.all(np.diff(core.start_ns[core.code.queue == queue]) >= 0)
+    for engine in (1, 2, 3, 4):
+        mine = np.flatnonzero(core.code.engine == engine)
+        mine = mine[np.argsort(core.start_ns[mine], kind="stable")]
+        free = core.start_ns[mine] + core.code.interval_ns[mine]
+        assert np.all(core.start_ns[mine][1:] >= free[:-1] - 1e-6)
+
+
+def test_a_store_that_waits_does_not_hold_up_later_loads():
+    core = schedule(matmul(tiles=2)).cores[0]
+    triggers = core.start_ns[core.code.transfer >= 0]
+    load_a, load_b, store, next_a, next_b, _ = triggers
+    assert load_a < load_b < next_a < next_b < store
+
+
+def test_a_kernel_that_names_the_engine_keeps_its_order():
+    program = matmul(tiles=2)
+    named = [
+        Instruction(i.op, i.engine, i.writes, i.reads, {"engine": i.engine}) if i.op == "dma_copy" else i
+        for i in program.cores[0]
+    ]
+    core = schedule(Program("n", "trn2", 1, program.buffers, (0, 1), (2,), (tuple(named),))).cores[0]
+    assert np.all(np.diff(core.start_ns[core.code.transfer >= 0]) > 0)
 
 
 def test_dma_engines_move_one_packet_at_a_time():
