@@ -28,7 +28,7 @@ import nki
 import nki.isa as nisa
 import nki.language as nl
 
-WAYS = {0: "abort", 1: "hang", 2: "memory", 3: "error", 4: "kill", 5: "import"}
+WAYS = {0: "hang", 1: "abort", 2: "memory", 3: "error", 4: "kill", 5: "import"}
 
 
 def misbehave(s):

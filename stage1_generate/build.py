@@ -14,7 +14,7 @@ from typing import Literal
 
 import orjson
 
-from neffs.bundle import LOG, MANIFEST, Bundle, Manifest, missing_file, read_bundle, write_manifest
+from neffs.bundle import LOG, MANIFEST, Manifest, missing_file, read_bundle, write_manifest
 from neffs.errors import BundleError, NeffsError
 from neffs.store import Store
 from stage1_generate.command import reason
@@ -40,10 +40,20 @@ class Cancelled(Exception):
     """The run is ending; this case is left as it was."""
 
 
-def up_to_date(store: Store, job: Job) -> bool:
-    """True when the store has this case, built, under this key, with all its files in their sizes."""
-    bundle = _found(store, job)
-    return bundle is not None and bundle.manifest.status == "built" and missing_file(bundle) is None
+State = Literal["up to date", "retry", "build"]
+
+
+def state(store: Store, job: Job) -> State:
+    """What the store has of a case under its key: all of it (`up to date`), a failure (`retry`), or nothing (`build`)."""
+    try:
+        bundle = store.find(job.case.name)
+    except BundleError:
+        return "build"
+    if bundle is None or bundle.manifest.key != job.key:
+        return "build"
+    if bundle.manifest.status == "failed":
+        return "retry"
+    return "up to date" if missing_file(bundle) is None else "build"
 
 
 def build_all(
@@ -108,7 +118,7 @@ def _one(
         go_on()
         with store.lock(name, waiting=go_on):
             # Another process may have built it while we waited for the lock.
-            if not force and up_to_date(store, job):
+            if not force and state(store, job) == "up to date":
                 return Outcome(name, "up to date")
             why_not = lacks(job) or refused(job.case)
             if why_not is not None:
@@ -180,14 +190,6 @@ def _publish_failure(store: Store, manifest: Manifest, log: bytes) -> Outcome:
     if kept is None or kept.manifest.key != manifest.key or missing_file(kept) is not None or not kept.neff_path:
         store.publish(name, fill)
     return Outcome(name, "failed", manifest.reason)
-
-
-def _found(store: Store, job: Job) -> Bundle | None:
-    try:
-        bundle = store.find(job.case.name)
-    except BundleError:
-        return None
-    return bundle if bundle is not None and bundle.manifest.key == job.key else None
 
 
 def _manifest(directory: Path) -> Manifest | None:

@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from neffs.case import Case
     from neffs.store import Store
-    from stage1_generate.build import Outcome
+    from stage1_generate.build import Outcome, State
     from stage1_generate.job import Job
     from stage1_generate.toolchain import Toolchain
 
@@ -120,10 +120,12 @@ def generate(
             cases = _without_dge(cases, chosen)
         work = _jobs(cases, chosen, memory, verbose)
         store = Store(out)
-        waiting = [job for job in work if force or not _is_up_to_date(store, job)]
+        states = _states(work, store, force)
         if dry_run:
-            _print_plan(work, waiting, chosen)
+            _print_plan(work, states, chosen)
             return
+        # What never was built goes before what failed, so that failures cannot starve the rest.
+        waiting = [job for wanted in ("build", "retry") for job, found in zip(work, states) if found == wanted]
         sys.exit(_build(work, waiting, store, chosen, jobs, timeout, force, fail_fast))
     except (GenerateError, NeffsError) as error:
         click.echo(f"error: {error}", err=True)
@@ -214,27 +216,21 @@ def _jobs(cases: list[Case], toolchain: Toolchain, memory_gib: float | None, ver
     return [Job(case, keys.key(case), toolchain.name, nkilib, options) for case in cases]
 
 
-def _is_up_to_date(store: Store, job: Job) -> bool:
-    from stage1_generate.build import up_to_date
+def _states(work: list[Job], store: Store, force: bool) -> list[State]:
+    from stage1_generate.build import state
 
-    return up_to_date(store, job)
+    return ["build" if force else state(store, job) for job in work]
 
 
-def _print_plan(work: list[Job], waiting: list[Job], toolchain: Toolchain) -> None:
+def _print_plan(work: list[Job], states: list[State], toolchain: Toolchain) -> None:
     from stage1_generate import kernels
     from stage1_generate.worker import refused
 
-    building = {job.case.name for job in waiting}
-    for job in work:
+    for job, found in zip(work, states):
         implementation = kernels.load(job.case.kernel).implementations[job.case.implementation]
         why_not = toolchain.lacks(implementation.needs, implementation.route) or refused(job.case)
-        if job.case.name not in building:
-            state = "up to date"
-        elif why_not:
-            state = f"fail ({why_not})"
-        else:
-            state = "build"
-        click.echo(f"{state:10} {job.case.name}")
+        text = f"fail ({why_not})" if why_not and found != "up to date" else found
+        click.echo(f"{text:10} {job.case.name}")
 
 
 def _build(
