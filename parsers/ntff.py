@@ -357,8 +357,8 @@ def same_program(trace_uuid: str, neff_uuid: str) -> bool | None:
     Version 4 and 5 keep the uuid as a C string, so of the NEFF's only the bytes before its first zero count.
     """
     kept, whole = bytes.fromhex(trace_uuid), bytes.fromhex(neff_uuid)
-    if kept == whole:
-        return True
+    if len(kept) == len(whole):
+        return kept == whole
     prefix = whole.split(b"\0", 1)[0]
     if not kept.startswith(prefix):
         return False
