@@ -135,3 +135,16 @@ def test_dma_compute_adds_to_gathered_rows(builder, dynamic):
 def test_dma_compute_refuses_rows_that_repeat(builder, dynamic):
     with pytest.raises(ExecutionError, match="indices of dst repeat"):
         scatter_add(builder, dynamic, np.array([[4], [1], [4]], np.int32))
+
+
+def test_a_negative_index_is_outside_even_where_the_offset_would_bring_it_back(builder, dynamic):
+    rows = np.array([[0], [-1]], np.int32)
+    b = builder()
+    source = dynamic(b.input("x", TABLE.shape, "float32"), 8, b.load("i", rows), offset=16, pattern=((0, 2), (1, 8)))
+    tile = b.sbuf((2, 8), "float32")
+    b.do("memset", {"dst": tile}, value=-5.0)
+    b.copy(tile, source, oob_mode="skip")
+    b.copy(b.output("y", tile.shape, "float32"), tile)
+    out = b.run(x=TABLE, i=rows)["y"]
+    np.testing.assert_array_equal(out[0], TABLE[2])
+    assert (out[1] == -5).all()

@@ -148,3 +148,56 @@ def test_transpose_mode_without_identity_is_refused(apply):
             "tensor",
             is_transpose=True,
         )
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 20])
+def test_any_number_of_products_accumulates(builder, count):
+    b = builder()
+    s, m = normal(count, 128, 16), normal(count, 128, 24)
+    tile = b.psum((16, 24))
+    for i in range(count):
+        b.do(
+            "nc_matmul", {"dst": tile}, {"stationary": b.load(f"s{i}", s[i]), "moving": b.load(f"m{i}", m[i])}, "tensor"
+        )
+    b.copy(b.output("y", (16, 24), "float32"), tile)
+    inputs = {f"s{i}": s[i] for i in range(count)} | {f"m{i}": m[i] for i in range(count)}
+    expected = np.einsum("ckm,ckn->mn", s.astype(np.float64), m.astype(np.float64))
+    np.testing.assert_allclose(b.run(**inputs)["y"], expected, rtol=1e-4, atol=1e-3)
+
+
+def test_products_into_two_halves_of_a_tile_take_turns(builder):
+    b = builder()
+    s, m = normal(32, 8), normal(2, 32, 6)
+    stationary, moving = b.load("s", s), [b.load(f"m{i}", m[i]) for i in range(2)]
+    tile = b.psum((8, 12))
+    halves = [Access(tile.buffer, 6 * i, ((12, 8), (1, 6)), "float32") for i in range(2)]
+    for i in (0, 1, 0, 1, 1):
+        b.do("nc_matmul", {"dst": halves[i]}, {"stationary": stationary, "moving": moving[i]}, "tensor")
+    b.copy(b.output("y", (8, 12), "float32"), tile)
+    expected = np.concatenate([2 * s.T @ m[0], 3 * s.T @ m[1]], axis=1)
+    np.testing.assert_allclose(b.run(s=s, m0=m[0], m1=m[1])["y"], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_product_uses_its_operands_as_they_were(builder):
+    b = builder()
+    s, m = normal(32, 8), normal(32, 6)
+    stationary, moving = b.load("s", s), b.load("m", m)
+    tile = b.psum((8, 6))
+    for _ in range(2):
+        b.do("nc_matmul", {"dst": tile}, {"stationary": stationary, "moving": moving}, "tensor")
+        b.do("memset", {"dst": stationary}, value=0)
+    b.copy(b.output("y", (8, 6), "float32"), tile)
+    np.testing.assert_allclose(b.run(s=s, m=m)["y"], s.T @ m, rtol=1e-5, atol=1e-5)
+
+
+def test_a_tile_that_is_read_keeps_accumulating(builder):
+    b = builder()
+    s, m = normal(32, 8), normal(32, 6)
+    stationary, moving = b.load("s", s), b.load("m", m)
+    tile = b.psum((8, 6))
+    for i in range(3):
+        b.do("nc_matmul", {"dst": tile}, {"stationary": stationary, "moving": moving}, "tensor")
+        b.copy(b.output(f"y{i}", (8, 6), "float32"), tile)
+    out = b.run(s=s, m=m)
+    for i in range(3):
+        np.testing.assert_allclose(out[f"y{i}"], (i + 1) * (s.T @ m), rtol=1e-4, atol=1e-5)
