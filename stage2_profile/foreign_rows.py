@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from parsers.summary import Summary
     from stage2_profile.foreign import ForeignCase
 
+SHAPES_MAX = 20
+
 
 @dataclass(frozen=True)
 class About:
@@ -27,6 +30,8 @@ class About:
     peak_tflops: float | None = None
     model_flops: int | None = None
     simulated: bool = False
+    dims: tuple[tuple[str, int], ...] = ()
+    shapes: str | None = None
 
 
 def foreign_row(case: ForeignCase) -> Row:
@@ -44,10 +49,12 @@ def foreign_row(case: ForeignCase) -> Row:
         return Row(case=case.name, status="failed", reason=" ".join(str(error).split()))
     return Row(
         case=case.name,
+        dims=about.dims,
+        shapes=about.shapes,
         dtype=about.dtype,
         target=about.target,
         lnc=about.lnc,
-        status="failed",
+        status="unprofiled",
         reason="a NEFF without a profile; nobody knows its inputs here",
     )
 
@@ -67,7 +74,28 @@ def _about(path: Path | None) -> About:
         peak_tflops=peak_tflops(target, dtype, neff.lnc) if dtype else None,
         model_flops=_model_flops(neff),
         simulated=neff.simulated,
+        dims=matmul_dims(neff),
+        shapes=input_shapes(neff),
     )
+
+
+def input_shapes(neff: Neff) -> str | None:
+    """`3*128x512 512x64 ..`: equal neighbours counted, cut to a width that a table can hold."""
+    groups = [(shape, len(list(same))) for shape, same in groupby(tensor.shape for tensor in neff.inputs)]
+    texts = [f"{count}*" * (count > 1) + "x".join(map(str, shape)) for shape, count in groups]
+    text = " ".join(texts)
+    return (text if len(text) <= SHAPES_MAX else text[: SHAPES_MAX - 2] + "..") or None
+
+
+def matmul_dims(neff: Neff) -> tuple[tuple[str, int], ...]:
+    """M, K, N of two matrices and their product, the first as it is or transposed; empty for anything else."""
+    if [len(tensor.shape) for tensor in (*neff.inputs, *neff.outputs)] != [2, 2, 2] or len(neff.outputs) != 1:
+        return ()
+    (left, right), (m, n) = (tensor.shape for tensor in neff.inputs), neff.outputs[0].shape
+    for rows, contraction in (left, left[::-1]):
+        if (rows, (contraction, n)) == (m, right):
+            return (("M", m), ("K", contraction), ("N", n))
+    return ()
 
 
 def _model_flops(neff: Neff) -> int | None:
@@ -85,15 +113,20 @@ def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
     flops = about.model_flops or summary.model_flops or None
     simulated = about.simulated or bool(summary.is_simulation)
     tool = summary.simulator_name or f"profiler {summary.profiler_version or 'of unknown version'}"
+    numbers = row_numbers([summary], model_flops=flops, peak=about.peak_tflops)
+    if numbers["arithmetic_intensity"] is None:
+        numbers["arithmetic_intensity"] = summary.mm_arithmetic_intensity
     return Row(
         case=case.name,
+        dims=about.dims,
+        shapes=about.shapes,
         dtype=about.dtype,
         target=about.target,
         lnc=about.lnc,
         source="simulated" if simulated else "measured",
         status="profiled",
         check="unchecked",
-        **row_numbers([summary], model_flops=flops, peak=about.peak_tflops),
+        **numbers,
         tool=tool,
         model=summary.simulator_model,
         time_error=summary.simulator_time_error,
@@ -119,6 +152,8 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
     warnings = (*_warnings(case), f"no JSON; read from the trace by our own reader, certainty: {trace.certainty}")
     return Row(
         case=case.name,
+        dims=about.dims,
+        shapes=about.shapes,
         dtype=about.dtype,
         target=about.target,
         lnc=about.lnc,

@@ -73,11 +73,9 @@ class Pipeline:
         sha256 = bundle.manifest.neff_sha256
         if self.steps == "parse":
             best = runs.best_run(bundle.path, sha256)
-            return (
-                run_row(bundle, *best)
-                if best
-                else failed_row(bundle, "no profile yet; run profile-neffs without --parse-only")
-            )
+            if best is None:
+                return failed_row(bundle, "no profile yet; run profile-neffs without --parse-only", "unprofiled")
+            return run_row(bundle, *best)
         tool = self.tools[bundle.manifest.toolchain]
         if isinstance(tool, str):
             raise ProfileError(tool)

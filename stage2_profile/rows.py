@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from neffs.case import Case
 
-Status = Literal["profiled", "captured", "failed"]
+Status = Literal["profiled", "captured", "unprofiled", "failed"]
 Source = Literal["simulated", "measured"]
 Check = Literal["passed", "failed", "zero", "unchecked"]
 
@@ -17,11 +17,13 @@ Check = Literal["passed", "failed", "zero", "unchecked"]
 class Row:
     """One case with the numbers of its newest profile. None: not known.
 
-    `status`: `profiled`; `captured` when no tool has viewed the trace yet; `failed`, with a `reason`.
+    `status`: `profiled`; `captured` when no tool has viewed the trace yet; `unprofiled` when only what
+    is there was asked for, and there is none; `failed`, with a `reason`.
     `check`: outputs against the reference; `zero` is an output of zeros where the reference has others.
     Times: medians over the profiled executions; `total_time_us` from start to end with idle gaps, `*_active_us` the union
     of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
-    over `executions`. `fixed_overhead_us`: the part of a simulated time that any kernel has.
+    over `executions`. `shapes`: of the inputs of a case from elsewhere, whose dimensions have no names.
+    `fixed_overhead_us`: the part of a simulated time that any kernel has.
     `mfu_percent`: model_flops / (mfu_peak_tflops x total time); `mfu_estimated_percent` is the profiler's own figure.
     `arithmetic_intensity`: model FLOPs per HBM byte moved. `command`: a shell line that repeats the profile, from the
     directory above the bundle. `warnings`: what was odd though the profile is good.
@@ -65,6 +67,7 @@ class Row:
     mfu_estimated_percent: float | None = None
     executions: int | None = None
     total_time_iqr_us: float | None = None
+    shapes: str | None = None
     run: str | None = None
     tool: str | None = None
     model: str | None = None

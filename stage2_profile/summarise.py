@@ -16,19 +16,19 @@ from stage2_profile import runs
 from stage2_profile.check import Verdict, check_outputs
 from stage2_profile.metrics import row_numbers
 from stage2_profile.peaks import peak_tflops
-from stage2_profile.rows import Row, Source, case_fields
+from stage2_profile.rows import Row, Source, Status, case_fields
 
 if TYPE_CHECKING:
     from parsers.summary import Summary
 
 
-def failed_row(bundle: Bundle, reason: str) -> Row:
+def failed_row(bundle: Bundle, reason: str, status: Status = "failed") -> Row:
     """A row without numbers."""
     manifest = bundle.manifest
     return Row(
         case=bundle.name,
         **case_fields(manifest.case),
-        status="failed",
+        status=status,
         model_flops=manifest.model_flops,
         compile_time_s=manifest.compile_time_s,
         reason=" ".join(reason.split()),

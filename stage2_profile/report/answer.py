@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+NONE = "-"
+"""The text for what is not known."""
+
 
 class Column(NamedTuple):
     head: str
@@ -23,7 +26,9 @@ class Grid:
     title: str = ""
 
     def without_empty_columns(self) -> Grid:
-        shown = [index for index in range(len(self.columns)) if any(line[index] for line in self.lines)]
+        shown = [
+            index for index in range(len(self.columns)) if any(line[index] not in ("", NONE) for line in self.lines)
+        ]
         lines = [[line[index] for index in shown] for line in self.lines]
         return Grid([self.columns[index] for index in shown], lines, self.notes, self.title)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stage2_profile.report.answer import Answer, Column, Grid
+from stage2_profile.report.answer import NONE, Answer, Column, Grid
 from stage2_profile.rows import Row, columns, to_dict
 
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
 SHORT = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "tfloat32": "tf32"}
-NONE = "-"
 
 
 COLUMNS = (
@@ -32,7 +31,7 @@ COLUMNS = (
 
 def cells(row: Row) -> list[str]:
     """One text for each of COLUMNS. Engines in percent of the total time."""
-    shape = " ".join(f"{name}{size}" for name, size in row.dims)
+    shape = " ".join(f"{name}{size}" for name, size in row.dims) or row.shapes or ""
     target = f"{row.target}/{row.lnc}" if row.target else ""
     return [
         f"{row.kernel} {row.implementation}" if row.kernel else row.case,
@@ -83,9 +82,8 @@ def notes(rows: Sequence[Row]) -> list[str]:
         )
     for row in rows:
         if row.reason is not None:
-            lines.append(
-                f"{row.status if row.status == 'failed' else row.check or row.status}: {row.case}: {row.reason}"
-            )
+            state = (row.check if row.status == "profiled" else None) or row.status
+            lines.append(f"{state}: {row.case}: {row.reason}")
         lines.extend(f"warning: {row.case}: {warning}" for warning in row.warnings)
     return lines
 

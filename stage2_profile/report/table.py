@@ -16,6 +16,7 @@ STYLES = {
     "zero": "red",
     "unchecked": "yellow",
     "captured": "yellow",
+    "unprofiled": "yellow",
     "worse": "red",
     "better": "green",
 }

@@ -38,7 +38,7 @@ def make_bundle(store):
     """A bundle whose NEFF only fake_profiler.py can run: `out` is what it computes, `ref` what it should."""
 
     def make(
-        of: Case | None = None, *, out=None, ref=None, toolchain="neuron", output="out", total_time=1e-4
+        of: Case | None = None, *, out=None, ref=None, toolchain="neuron", output="out", total_time=1e-4, readable=True
     ) -> Bundle:
         of = of or case()
         reference = np.arange(8, dtype=np.float32) if ref is None else np.asarray(ref, np.float32)
@@ -71,7 +71,8 @@ def make_bundle(store):
             )
             write_manifest(directory, manifest)
 
-        return read_bundle(Store(store).publish(of.name, fill))
+        path = Store(store).publish(of.name, fill)
+        return read_bundle(path) if readable else Bundle(path, None)
 
     return make
 

@@ -106,7 +106,8 @@ def test_parse_only_needs_no_tool_and_works_elsewhere(profile_neffs, make_bundle
 def test_parse_only_without_a_profile_says_so(profile_neffs, make_bundle):
     make_bundle()
     result = profile_neffs("--parse-only", "--format", "json")
-    assert result.exit_code == 1
+    assert result.exit_code == 0
+    assert rows(result)[0]["status"] == "unprofiled"
     assert "no profile yet" in rows(result)[0]["reason"]
 
 
@@ -321,7 +322,6 @@ def test_a_store_of_someone_else_in_a_shared_directory_is_refused(profile_neffs,
     result = profile_neffs()
     assert result.exit_code == 1
     assert "belongs to another user" in result.stderr
-    assert profile_neffs("--parse-only").exit_code == 1  # read, without a profile
     assert "no profile yet" in profile_neffs("--parse-only").stdout
 
 
@@ -337,6 +337,15 @@ def test_a_link_in_a_bundle_is_refused(profile_neffs, make_bundle, tmp_path, fil
     result = profile_neffs("--format", "json")
     assert result.exit_code == 1
     assert f"{file} is a symbolic link" in rows(result)[0]["reason"]
+
+
+@pytest.mark.parametrize("name", ["--single-io", "../out", "a/b", "a b", "a\nb"])
+def test_a_tensor_name_that_is_an_option_or_a_path_is_not_given_to_the_tool(profile_neffs, make_bundle, tmp_path, name):
+    make_bundle(output=name, readable=False)
+    result = profile_neffs("--format", "json")
+    assert result.exit_code == 1
+    assert repr(name) in rows(result)[0]["reason"]
+    assert not (tmp_path / "calls").exists()
 
 
 def test_a_record_that_names_files_elsewhere_is_not_believed(profile_neffs, make_bundle):

@@ -50,3 +50,19 @@ def test_measured_profiles_are_rows():
     assert (row["source"], row["target"], row["lnc"], row["dtype"]) == ("measured", "trn2", 2, "bfloat16")
     assert row["total_time_us"] == pytest.approx(36.35, abs=0.01)
     assert row["dma_packet_count"] == 977
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="no measured profiles here")
+def test_a_neff_without_a_profile_is_listed_with_its_shapes():
+    code, found = rows(REAL, "--parse-only", "--only", "trn2_matmul_neff/*")
+    assert code == 0
+    assert {row["status"] for row in found} == {"unprofiled"}
+    small = next(row for row in found if row["case"].endswith("matmul_small"))
+    assert [small[name] for name in "MKN"] == [128, 256, 128]
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="no measured profiles here")
+def test_equal_input_shapes_are_counted():
+    _, (row,) = rows(REAL, "--only", "trn2_attention/fused_bf16*")
+    assert row["shapes"] == "3*128x512"
+    assert row["arithmetic_intensity"] > 0
