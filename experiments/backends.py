@@ -13,6 +13,7 @@ from typing import Any
 from experiments.errors import Unavailable
 from experiments.workload import MlpConfig, Workload
 
+DEVICE_FILES = Path("/dev")
 AUTO = ("neuron", "cuda", "torch", "jax", "numpy")
 """Best first."""
 
@@ -68,7 +69,7 @@ def limit_threads(threads: int) -> None:
 
 
 def _neuron(threads: int) -> Backend:
-    if not any(Path("/dev").glob("neuron[0-9]*")):
+    if not any(DEVICE_FILES.glob("neuron[0-9]*")):
         raise Unavailable("Neuron device not available: no /dev/neuron*")
     torch = _torch_module("Neuron device not available")
     try:

@@ -1,0 +1,132 @@
+"""The commands as a user calls them."""
+
+import csv
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from experiments.buckets_cli import buckets
+from experiments.latency_cli import latency
+from experiments.projection_cli import linear_projection, tile
+from experiments.tiling_cli import tiling
+
+
+def run(command, *arguments):
+    return CliRunner().invoke(command, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def stairs(tmp_path):
+    path = tmp_path / "stairs.csv"
+    rows = [f"{m},1024,1024,{-(-m // 128)}.0,measured" for m in range(64, 1025, 64)]
+    path.write_text("M,K,N,latency_ms,source\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_latency_writes_one_row_for_each_shape(tmp_path):
+    out = tmp_path / "l.csv"
+    result = run(latency, "8x8x8", "1x4x8x16", "--backend", "numpy", "--iterations", 2, "--output", out)
+    assert result.exit_code == 0 and result.stdout == ""
+    assert [row["kernel"] for row in csv.DictReader(out.read_text().splitlines())] == ["matmul", "mlp"]
+
+
+def test_latency_prints_a_table_that_says_where_it_was_measured():
+    result = run(latency, "8x8x8", "--backend", "numpy", "--iterations", 2)
+    assert "8x8x8" in result.stdout and "measured: numpy" in result.stdout and "1 thread" in result.stdout
+
+
+def test_latency_takes_presets_and_shapes_files(tmp_path):
+    shapes = tmp_path / "s.yaml"
+    shapes.write_text("cases: [{kernel: matmul, implementation: nki, dtype: float32, M: [8, 16], K: 8, N: 8}]\n")
+    result = run(
+        latency, "--shapes", shapes, "--backend", "numpy", "--iterations", 1, "--warmup", 0, "--format", "json"
+    )
+    assert [row["M"] for row in json.loads(result.stdout)] == [8, 16]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "nothing to time"),
+        (["8x8"], "expected MxKxN"),
+        (["0x8x8"], "M is 0"),
+        (["8x8x8", "--iterations", "0"], "--iterations"),
+        (["8x8x8", "--backend", "cuda"], "CUDA device not available"),
+        (["--shapes", "nowhere.yaml"], "nowhere.yaml"),
+    ],
+)
+def test_latency_refuses_wrong_calls(arguments, message):
+    result = run(latency, *arguments)
+    assert result.exit_code == 2 and message in result.stderr and "Traceback" not in result.stderr
+
+
+def test_an_incomplete_run_leaves_the_old_file_and_keeps_what_it_has(tmp_path):
+    out = tmp_path / "l.csv"
+    out.write_text("old")
+    huge = "4000000x4000000x4000000"
+    result = run(latency, "8x8x8", huge, "--backend", "numpy", "--iterations", 1, "--output", out)
+    assert result.exit_code == 1 and "GiB" in result.stderr
+    assert out.read_text() == "old"
+    assert len((tmp_path / "l.partial.csv").read_text().splitlines()) == 2
+
+
+def test_tiling_reports_steps_and_boundaries(stairs, tmp_path):
+    svg = tmp_path / "plot.svg"
+    result = run(tiling, stairs, "--format", "json", "--plot", svg)
+    found = json.loads(result.stdout)
+    assert found["boundary_crossings"] == found["steps_at_boundaries"] == 7
+    assert found["source"] == "measured" and len(found["rows"]) == 16
+    assert svg.read_text().startswith("<svg")
+
+
+def test_tiling_plots_as_text(stairs):
+    assert "█" in run(tiling, stairs, "--plot", "-").stdout
+
+
+def test_tiling_refuses_what_it_cannot_read_or_draw(stairs, tmp_path):
+    assert run(tiling, tmp_path / "none.csv").exit_code == 1
+    assert run(tiling, stairs, "--plot", tmp_path / "x.png").exit_code == 2
+
+
+def test_buckets_compares_with_powers_of_two_and_vllm(stairs):
+    result = run(buckets, stairs, "-k", 4, "--lengths", "uniform:1:1024", "--format", "json")
+    rows = {row["name"]: row for row in json.loads(result.stdout)}
+    assert rows["best 4"]["buckets"] == "256 512 768 1024"
+    assert rows["best 4"]["expected_us"] == 5000
+    assert rows["powers of two"]["expected_us"] > 5000 and rows["vLLM defaults"]["interpolated"] is None
+
+
+def test_buckets_refuses_several_series_without_a_choice(tmp_path):
+    path = tmp_path / "two.csv"
+    path.write_text("M,K,N,latency_ms\n1,8,8,1\n2,8,8,2\n1,9,9,1\n2,9,9,2\n")
+    assert run(buckets, path).exit_code == 2
+    assert run(buckets, path, "--at", "K=9,N=9").exit_code == 0
+    assert run(buckets, path, "--at", "M=9").exit_code == 2
+
+
+def test_a_tile_beyond_the_hardware_is_refused():
+    result = run(tile, "--tile-k", 512)
+    assert result.exit_code == 2 and "from 1 to 128" in result.stderr
+
+
+def test_an_unknown_projection_or_a_bad_file_is_refused(tmp_path):
+    assert "expected one of q_proj" in run(linear_projection, "--test-case", "z_proj").stderr
+    path = tmp_path / "own.yaml"
+    path.write_text("mine: {M: 64, N: 0, K: 8}\n")
+    assert "mine: N is 0" in run(linear_projection, "--cases", path).stderr
+
+
+def test_a_projection_is_built_profiled_and_timed(tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text("mine: {M: 16, N: 32, K: 160}\n")
+    result = run(
+        linear_projection, "--cases", own, "--dtype", "bfloat16", "--toolchain", "sim", "--lnc", 1,
+        "--num-runs", 2, "--out", tmp_path / "store", "--format", "json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    (row,) = json.loads(result.stdout)
+    assert row["source"] == "simulated" and row["check"] == "passed"
+    assert row["matmul_count"] == 2 and row["total_tiles"] == 2
+    assert row["speedup"] == pytest.approx(1e3 * row["host_ms"] / row["device_us"])
+    assert 0 <= row["relative_error"] < 0.02
