@@ -144,7 +144,10 @@ def _run(program: Program, request: CaptureRequest, files: Mapping[str, bytes]) 
             inputs[buffer.name] = np.frombuffer(files[buffer.name], dtype=numpy_dtype(buffer.dtype)).reshape(
                 buffer.shape
             )
-    outputs = execute(program, inputs)
+    warnings: list[str] = []
+    outputs = execute(program, inputs, warnings)
+    for line in warnings:
+        print(f"warning: {line}", file=sys.stderr)
     if request.single_io:
         return {name: _aliased(value, files) for name, value in outputs.items()}
     return outputs

@@ -10,9 +10,32 @@ from typing import Any
 import click
 
 _VERSION = "0.1.0"
+_LAZY = {"nkilib-tests": "simulator.nkilib_tests"}
+_LAZY_HELP = {"nkilib-tests": "Run nki-library's own tests in their simulation mode."}
 
 
 class _Commands(click.Group):
+    """Adds the commands that live in modules of their own, loaded when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *_LAZY])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        lazy = _LAZY.get(cmd_name)
+        if lazy is None:
+            return super().get_command(ctx, cmd_name)
+        from importlib import import_module
+
+        return import_module(lazy).main
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = []
+        for name in self.list_commands(ctx):
+            command = None if name in _LAZY else self.get_command(ctx, name)
+            rows.append((name, command.get_short_help_str(90) if command else _LAZY_HELP[name]))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and self.get_command(ctx, args[0]) is None:
             names = sorted(self.list_commands(ctx))

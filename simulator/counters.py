@@ -13,6 +13,7 @@ from simulator.chips import MODEL_VERSION
 from simulator.dependencies import buffer_bytes
 from simulator.fidelity import time_error
 from simulator.neff import VERSION
+from simulator.nki.memory import memory_peak
 from simulator.opcodes import OPCODES
 from simulator.program import ENGINES, Program
 from simulator.timeline import Timeline
@@ -38,7 +39,8 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
 
 
 def summarise(program: Program, schedule: Schedule, timeline: Timeline) -> dict[str, Any]:
-    """The `summary` record: times in seconds, `_percent` as fractions, bytes and FLOPs as integers."""
+    """The `summary` record: times in seconds, `_percent` as fractions, bytes and FLOPs as integers. The peaks of SBUF and
+    PSUM (`simulator_*_peak_bytes`, ours) are bytes of one partition, of the core that uses more."""
     chip = schedule.chip
     total = timeline.total_ps * 1e-12
     summary: dict[str, Any] = {"total_time": total, "neuroncore_cycle_count": int(total * chip.base_clock_ghz * 1e9)}
@@ -63,6 +65,9 @@ def summarise(program: Program, schedule: Schedule, timeline: Timeline) -> dict[
         "nd_idx": 0,
         "nc_idx": sum(range(program.lnc)),
     }
+    for peak in memory_peak(program):
+        key = f"simulator_{peak.memory}_peak_bytes"
+        summary[key] = max(summary.get(key, 0), peak.used_bytes)
     return summary | simulator_keys(program, schedule)
 
 

@@ -7,11 +7,12 @@ allenkchau/trainium-kernel-fusion @d709ddf1): every table a list of records, tim
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from simulator.counters import merged, simulator_keys, summarise
 from simulator.dependencies import buffer_bytes
+from simulator.machine import Code
 from simulator.neff import NeffContent
 from simulator.opcodes import NAMES, OPCODES
 from simulator.program import ENGINES, Access, Instruction, Program
@@ -152,6 +153,7 @@ def _instructions(
     instructions = program.cores[number]
     first = schedule.first[number]
     graph = f"sg{number:02d}"
+    flags = accumulation_flags(instructions, timed.code)
     columns = (rows.engine, rows.opcode, rows.index, rows.pc, rows.start_ps, rows.end_ps, rows.wait_ns)
     for engine, opcode, index, pc, start, end, wait in zip(*(c.tolist() for c in columns), strict=True):
         row: dict[str, Any] = {
@@ -182,10 +184,45 @@ def _instructions(
             row["sim_index"] = first + index
             if opcode == _MATMUL:
                 row["elements"] = int(code.flops[index]) // 2
+                row["operands"] += f" acc_flags={flags[index]}"
             if NAMES[opcode].startswith("ACTIVATE"):
                 row["activation_fn"] = str(instruction.attributes.get("op", "")).upper()
             _add_bytes(row, timed, index)
         yield row
+
+
+def accumulation_flags(instructions: Sequence[Instruction], code: Code) -> dict[int, int]:
+    """For each MATMUL, by its index in `code`: bit 0 where it overwrites PSUM (the first of its group), bit 1 where it is the
+    last of its group. Where the kernel leaves it open, the first write of a region overwrites."""
+    flags: dict[int, int] = {}
+    open_groups: dict[int, dict[int, int]] = {}
+    for index in range(len(code)):
+        instruction = instructions[int(code.origin[index])]
+        if code.opcode[index] != _MATMUL:
+            if instruction.engine != "tensor":
+                # Another engine's write ends the groups of that tile.
+                for access in instruction.writes.values():
+                    for before in open_groups.pop(access.buffer, {}).values():
+                        flags[before] |= 2
+            continue
+        dst = instruction.writes["dst"]
+        groups = open_groups.setdefault(dst.buffer, {})
+        before = groups.get(dst.offset, -1)
+        wanted = instruction.attributes.get("accumulate")
+        if before >= 0 and code.origin[before] == code.origin[index]:
+            starts = False
+        elif instruction.op == "nc_transpose" or instruction.attributes.get("is_transpose"):
+            starts = True
+        else:
+            starts = before < 0 if wanted is None else not wanted
+        if starts and before >= 0:
+            flags[before] |= 2
+        flags[index] = int(starts)
+        groups[dst.offset] = index
+    for groups in open_groups.values():
+        for index in groups.values():
+            flags[index] |= 2
+    return flags
 
 
 def _add_bytes(row: dict[str, Any], timed: CoreSchedule, index: int) -> None:

@@ -66,3 +66,16 @@ def test_union_joins_what_overlaps():
     import numpy as np
 
     assert union_ps([np.array([5, 0, 20])], [np.array([9, 6, 21])]) == 10
+
+
+def test_flags_tell_the_first_and_the_last_matmul_of_a_group():
+    from simulator.machine import assemble
+    from simulator.profile import accumulation_flags
+
+    program = matmul()
+    a, b, mm, copy, store = program.cores[0]
+    again = Instruction(mm.op, mm.engine, mm.writes, mm.reads, {"accumulate": False})
+    instructions = (a, b, mm, mm, mm, copy, mm, again, again)
+    grouped = Program("g", "trn2", 1, program.buffers, (0, 1), (2,), (instructions,))
+    [code] = assemble(grouped)
+    assert list(accumulation_flags(instructions, code).values()) == [1, 0, 0, 2, 3, 3]
