@@ -44,13 +44,13 @@ def tensor_reduce(
 def _axes(dst: NkiTensor, data: NkiTensor, axis: Any) -> list[int]:
     """The reduced dimensions, last ones first given.
 
-    Dialects before 0.3 count `axis` inside the tile's innermost dimensions: 1 on a 3-d tile is its last dimension.
+    Dialects before 0.3 count `axis` from the inside: 1 on a 3-d tile is its last dimension, 2 are its last two.
     Which one is meant shows in the size of `dst`.
     """
     rank = len(data.shape)
     given = sorted({int(at) % rank for at in (axis if isinstance(axis, (tuple, list)) else (axis,))})
     free = check.free(dst)
-    for axes in (given, list(range(rank - len(given), rank))):
+    for axes in (given, list(range(rank - len(given), rank)), list(range(rank - given[-1], rank))):
         if axes == list(range(rank - len(axes), rank)) and 0 not in axes:
             if prod(data.shape[1 : axes[0]]) == free:
                 return axes

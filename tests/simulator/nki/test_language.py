@@ -1,0 +1,174 @@
+"""Functions on tiles against numpy, through the executor; control flow and constants."""
+
+import numpy as np
+import pytest
+
+import simulator.nki.simulate as simulation
+from simulator.nki import isa as nisa
+from simulator.nki import language as nl
+from simulator.nki.errors import KernelError, NkiValidationError, NotModelledError
+from simulator.nki.jit import jit
+from simulator.nki.language.objects import NKIObject
+
+RANDOM = np.random.default_rng(7)
+X = RANDOM.uniform(0.5, 2.0, (64, 24)).astype(np.float32)
+Y = RANDOM.uniform(0.5, 2.0, (64, 24)).astype(np.float32)
+
+
+def run(function, *arrays):
+    """The tile that `function` makes of the loaded arrays."""
+
+    def kernel(a, b=None):
+        tile = function(*[nl.load(tensor) for tensor in (a, b) if tensor is not None])
+        out = nl.ndarray(tile.shape, tile.dtype, buffer=nl.shared_hbm)
+        nl.store(out, tile)
+        return out
+
+    return simulation.simulate(kernel)(*arrays)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: nl.exp(x), np.exp(X)),
+        (lambda x: nl.negative(x), -X),
+        (lambda x: nl.reciprocal(x), 1 / X),
+        (lambda x: nl.copy(x, dtype=nl.float16), X.astype(np.float16)),
+        (lambda x: nl.logical_not(x), np.zeros_like(X)),
+        (lambda x: nl.subtract(x, 2.0), X - 2),
+        (lambda x: nl.subtract(2.0, x), 2 - X),
+        (lambda x: nl.multiply(x, x[:, 0:1]), X * X[:, :1]),
+        (lambda x: nl.subtract(x[:, 0:1], x), X[:, :1] - X),
+        (lambda x: nl.sum(x, axis=1), X.sum(1, keepdims=True)),
+        (lambda x: nl.sum(x.reshape((64, 4, 6)), axis=2), X.reshape(64, 4, 6).sum(2)),
+        (lambda x: nl.max(x, axis=-1), X.max(1, keepdims=True)),
+        (lambda x: nl.min(x, axis=[1], keepdims=True), X.min(1, keepdims=True)),
+        (lambda x: nl.mean(x, axis=1), X.mean(1, keepdims=True)),
+        (lambda x: nl.var(x, axis=1), X.var(1, keepdims=True)),
+        (lambda x: nl.softmax(x), np.exp(X) / np.exp(X).sum(1, keepdims=True)),
+        (lambda x: nl.where(nl.greater(x, 1.0), x, 0.0), np.where(X > 1, X, 0)),
+        (lambda x: nl.rms_norm(x, x, axis=1, n=24), X * X / np.sqrt((X * X).mean(1, keepdims=True) + 1e-6)),
+        (lambda x: nl.transpose(x), X.T),
+        (lambda x: nl.matmul(x, x, transpose_x=True), X.T @ X),
+        (lambda x: nl.matmul(nl.copy(nl.transpose(x)), x), X.T @ X),
+        (lambda x: nl.broadcast_to(x[0:1], (32, 24)), np.broadcast_to(X[:1], (32, 24))),
+        (lambda x: nl.full((4, 8), 3, dtype=nl.int32), np.full((4, 8), 3)),
+        (lambda x: nl.shared_identity_matrix(5, dtype=nl.float32), np.eye(5)),
+    ],
+)
+def test_functions_on_a_tile(function, expected):
+    result = run(function, X)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(np.float32(result), np.float32(expected), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("add", X + Y), ("divide", X / Y), ("maximum", np.maximum(X, Y)), ("less", np.float32(X < Y)), ("power", X**Y)],
+)
+def test_operators_on_two_tiles(name, expected):
+    np.testing.assert_allclose(run(getattr(nl, name), X, Y), expected, rtol=2e-5)
+
+
+def test_an_operator_on_hbm_says_to_load():
+    with pytest.raises(NkiValidationError, match=r"test_language\.py:\d+: nl\.exp: load the tile first"):
+        simulation.simulate(lambda a: nl.exp(a))(X)
+
+
+def test_a_function_that_is_not_modelled_says_so():
+    with pytest.raises(NotModelledError, match="nl.ceil"):
+        run(lambda x: nl.ceil(x), X)
+
+
+def test_a_constant_travels_in_the_program():
+    table = np.arange(64 * 3, dtype=np.int32).reshape(64, 3)
+    assert np.array_equal(run(lambda x: nl.load(nl.shared_constant(table)), X), table)
+
+
+def test_hbm_can_be_filled():
+    def kernel(a):
+        return nl.zeros((300, 5), nl.float32, buffer=nl.shared_hbm), nl.ones((7,), nl.float32, buffer=nl.shared_hbm)
+
+    zeros, ones = simulation.simulate(kernel)(X)
+    assert zeros.shape == (300, 5) and not zeros.any()
+    assert np.array_equal(ones, np.ones(7))
+
+
+def test_results_keep_their_structure_and_arrays_in_lists_are_inputs():
+    def kernel(pair, scale):
+        made = []
+        for tensor in pair:
+            out = nl.ndarray(tensor.shape, tensor.dtype, buffer=nl.shared_hbm)
+            nl.store(out, nl.multiply(nl.load(tensor), scale))
+            made.append(out)
+        return {"first": made[0], "rest": made[1:], "none": None}
+
+    result = simulation.simulate(kernel)([X, Y], scale=2.0)
+    assert np.array_equal(result["first"], 2 * X)
+    assert np.array_equal(result["rest"][0], 2 * Y)
+    assert result["none"] is None
+
+
+def test_two_cores_split_the_work():
+    @jit
+    def kernel(a):
+        out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+        assert nl.program_ndim() == 1
+        rows = a.shape[0] // nl.num_programs()
+        part = nl.ds(nl.program_id(0) * rows, rows)
+        nl.store(out[part], nl.add(nl.load(a[part]), float(nl.program_id(0))))
+        return out
+
+    expected = X + np.repeat(np.float32([0, 1]), 32)[:, None]
+    assert np.array_equal(simulation.simulate(kernel)[2](X), expected)
+    assert np.array_equal(simulation.simulate(kernel[2])(X), expected)
+
+
+def test_a_kernel_calls_another_and_needs_a_launch():
+    @jit
+    def inner(a):
+        return nl.load(a)
+
+    @jit(mode="trace")
+    def outer(a):
+        out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+        nl.store(out, inner(a))
+        return out
+
+    assert np.array_equal(simulation.simulate(outer)(X), X)
+    with pytest.raises(KernelError, match="inner: launch it"):
+        inner(X)
+
+
+def test_missing_fields_of_a_configuration_are_none():
+    from dataclasses import dataclass
+
+    @dataclass
+    class Sizes(NKIObject):
+        rows: int
+        columns: int
+        kind = "plain"
+
+    made = Sizes(3, kind="other")
+    assert (made.rows, made.columns, made.kind) == (3, None, "other")
+    with pytest.raises(TypeError):
+        Sizes(1, 2, nothing=3)
+
+
+def test_sizes_of_the_machine(now):
+    assert (nl.tile_size.pmax, nl.tile_size.psum_bank_fmax, nl.tile_size.gemm_moving_fmax) == (128, 512, 512)
+    assert nl.tile_size.sbuf_fmax_bytes == 224 * 1024
+    assert nl.is_psum(nl.psum) and nl.is_hbm("hbm") and nl.is_on_chip(nl.sbuf)
+
+
+def test_operators_survive_copies():
+    import copy
+    import pickle
+
+    assert copy.deepcopy(nl.add) is pickle.loads(pickle.dumps(nl.add)) is nl.add
+
+
+def test_the_order_inside_no_reorder_is_the_programs(now):
+    with nl.no_reorder():
+        nisa.memset(nl.ndarray((4, 4), nl.float32), 1)
+    assert [step.op for step in now.instructions] == ["memset"]
