@@ -16,6 +16,7 @@ from simulator.errors import ExecutionError
 from simulator.operations import OPERATIONS
 from simulator.operations.memory import UNWRITTEN_INT32, Memory
 from simulator.operations.operands import Operands, Registers
+from simulator.operations.races import SharedUses
 from simulator.program import Instruction, Program
 
 _MEETINGS = ("sendrecv", "core_barrier")
@@ -29,8 +30,8 @@ def execute(
     """Outputs by name, each in its buffer's shape and numpy dtype (see `simulator.dtypes`).
 
     `inputs`: arrays by input name; their size and dtype must be the buffer's (raw uint8 bytes of the same length are
-    accepted too); a missing input is zero. `warnings`: receives a line for each output that holds values which no
-    instruction wrote, or NaN although no input does, with the lines that read memory before it was written (found by a
+    accepted too); a missing input is zero. `warnings`: receives a line for each place where one core reads shared HBM
+    that the other writes without a meeting between them, and for each output that holds values which no instruction wrote, or NaN although no input does, with the lines that read memory before it was written (found by a
     second run, only then).
     Raises ExecutionError for an input that does not fit, an operation that is not modelled, an address outside its
     buffer, cores that wait for each other for ever, and an output that nothing wrote.
@@ -39,8 +40,8 @@ def execute(
     memory = Memory(program, watched)
     _place_inputs(program, inputs, memory)
     with np.errstate(all="ignore"):
-        _run(program, memory)
-        notes = _check_outputs(program, inputs, memory)
+        notes = _run(program, memory)
+        notes += _check_outputs(program, inputs, memory)
     if warnings is not None:
         warnings.extend(notes)
     return {program.buffers[index].name: _result(program, index, memory) for index in program.outputs}
@@ -86,22 +87,28 @@ class _Core:
 _Inspect = Callable[[Instruction], None]
 
 
-def _run(program: Program, memory: Memory, inspect: _Inspect | None = None) -> None:
-    """Run every instruction; `inspect` is shown each one first."""
+def _run(program: Program, memory: Memory, inspect: _Inspect | None = None) -> list[str]:
+    """Run every instruction; `inspect` is shown each one first. Returns a line for each race between the cores."""
     cores = [_Core(number, instructions, Registers()) for number, instructions in enumerate(program.cores)]
+    uses = SharedUses(program, memory.layouts)
+    races: dict[str, None] = {}
     while True:
         for core in cores:
-            _run_until_meeting(program, core, memory, inspect)
+            _run_until_meeting(program, core, memory, uses, inspect)
+        for index, writing, reading in uses.conflicts():
+            races[_describe_race(program, index, writing, reading)] = None
         waiting = [core for core in cores if core.waiting is not None]
         if not waiting:
-            return
+            return list(races)
         _meet(program, cores, memory)
         for core in cores:
             memory.release(core.number, core.at)
             core.at += 1
 
 
-def _run_until_meeting(program: Program, core: _Core, memory: Memory, inspect: _Inspect | None) -> None:
+def _run_until_meeting(
+    program: Program, core: _Core, memory: Memory, uses: SharedUses, inspect: _Inspect | None
+) -> None:
     instructions = core.instructions
     while core.at < len(instructions):
         instruction = instructions[core.at]
@@ -119,8 +126,18 @@ def _run_until_meeting(program: Program, core: _Core, memory: Memory, inspect: _
         except (ValueError, KeyError, IndexError, TypeError) as error:
             what = f"{instruction.op}: operands or attributes do not fit ({type(error).__name__}: {error})"
             raise ExecutionError(what, _source(program, instruction)) from error
+        if uses.shared:
+            uses.note(core.number, instruction)
         memory.release(core.number, core.at)
         core.at += 1
+
+
+def _describe_race(program: Program, index: int, writing: Instruction, reading: Instruction) -> str:
+    first, second = (_source(program, instruction) or "unknown line" for instruction in (writing, reading))
+    return (
+        f"{program.buffers[index].name!r}: one core writes ({first}) what the other reads ({second}) "
+        f"with no core_barrier or sendrecv between them; the order is undefined on a device"
+    )
 
 
 def _meet(program: Program, cores: list[_Core], memory: Memory) -> None:

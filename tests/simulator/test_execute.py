@@ -248,6 +248,35 @@ def test_a_barrier_makes_the_other_cores_writes_visible(builder):
         np.testing.assert_array_equal(out[name], np.concatenate([x0, x1]))
 
 
+def halves(builder, barrier, columns=False, read_own=False):
+    """Each core writes half of a shared tensor, and reads all of it or its own half."""
+    b = builder(lnc=2)
+    shared = b.buffer("hbm", (4, 8), "float32", name="shared")
+    for core in (0, 1):
+        half = ((8, 4), (1, 4)) if columns else ((8, 2), (1, 8))
+        own = Access(shared.buffer, core * (4 if columns else 16), half, "float32")
+        b.copy(own, b.input(f"x{core}", own.shape, "float32"), core, line=f"k.py:{core + 1}")
+        if barrier:
+            b.do("core_barrier", {"data": shared}, {"data": shared}, "gpsimd", core, sync=0)
+        read = own if read_own else shared
+        b.copy(b.output(f"y{core}", read.shape, "float32"), read, core, line=f"k.py:{core + 11}")
+    b.run(x0=np.ones(own.shape, np.float32), x1=np.ones(own.shape, np.float32))
+    return [warning for warning in b.warnings if "core_barrier" in warning]
+
+
+def test_a_missing_barrier_is_noted_with_both_lines(builder):
+    notes = halves(builder, barrier=False)
+    assert len(notes) == 2
+    assert notes[0].startswith("'shared': one core writes (k.py:1) what the other reads (k.py:12) with no core_barrier")
+    assert "(k.py:2) what the other reads (k.py:11)" in notes[1]
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_a_barrier_or_disjoint_parts_give_no_note(builder, columns):
+    assert halves(builder, barrier=True, columns=columns) == []
+    assert halves(builder, barrier=False, columns=columns, read_own=True) == []
+
+
 def test_a_tiled_product_agrees_with_numpy(builder):
     x, w = normal(256, 128, dtype=ml_dtypes.bfloat16), normal(256, 512, dtype=ml_dtypes.bfloat16)
     b = builder()
