@@ -15,20 +15,10 @@ import statistics
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-
-class Row(NamedTuple):
-    """One comparison. Times in microseconds; None where the source says nothing."""
-
-    name: str
-    column: str
-    model: float
-    measured: float | None
-
-    @property
-    def error(self) -> float | None:
-        return self.model / self.measured - 1 if self.measured else None
+if TYPE_CHECKING:
+    from tools.rows import Row
 
 
 def main(arguments: list[str]) -> int:
@@ -37,6 +27,7 @@ def main(arguments: list[str]) -> int:
         "--data", type=Path, default=Path("../shared/data"), help="measured.json and real/ [%(default)s]"
     )
     parser.add_argument("--nkilib", type=Path, help="a checkout of nki-library, for its mlp kernel and cycle baselines")
+    parser.add_argument("--gemm", type=Path, help="folder with trn3_lnc2_gemm_*.json of SemiAnalysisAI/InferenceX")
     parser.add_argument("--baselines", type=int, default=12, help="how many of its baselines to run [%(default)s]")
     options = parser.parse_args(arguments)
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -64,6 +55,10 @@ def main(arguments: list[str]) -> int:
             "predict: recorded baselines of nki-library's mlp tests",
             predictions.baseline_rows(options.nkilib, options.baselines),
         )
+    if options.gemm is not None:
+        from tools.gemm import gemm_rows
+
+        show("predict: GEMM (trn3, LNC 2, bfloat16)", gemm_rows(options.gemm, 12))
     return 0 if found else 1
 
 
@@ -89,6 +84,7 @@ def show(title: str, rows: Iterable[Row], exact: bool = False) -> None:
 
 def replay_rows(real: Path) -> Iterator[Row]:
     from tools.replay import replay
+    from tools.rows import Row
 
     for path in sorted((real / "trn2_attention").glob("*/ntff.json")):
         profile = json.loads(path.read_bytes())
