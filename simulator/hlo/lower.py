@@ -44,9 +44,7 @@ def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
     inputs = tuple(InputSpec(f"input{n}", p.shape or (1,), p.dtype) for n, p in enumerate(graph.parameters))
     kernel = _Kernel(graph, plan, chip_for(target).sbuf_partition_bytes - RESERVED_SBUF_BYTES)
     program = record(kernel.run, graph.name, inputs, {}, (), target, lnc)
-    return msgspec.structs.replace(
-        program, cores=tuple(map(_unsourced, program.cores)), sources=("",), model_flops=2 * module.mac_count
-    )
+    return _unsourced(msgspec.structs.replace(program, model_flops=2 * module.mac_count))
 
 
 class _Kernel:
@@ -98,6 +96,12 @@ def _part(size: int, core: int, each: int) -> Span:
     return start, min(each, size - start)
 
 
-def _unsourced(core: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+def _unsourced(program: Program) -> Program:
     """Without source lines: a compiler's NEFF of an HLO module has no NKI source locations."""
-    return tuple(msgspec.structs.replace(i, source=0) for i in core)
+    replace = msgspec.structs.replace
+    return replace(
+        program,
+        buffers=tuple(replace(buffer, source=0) for buffer in program.buffers),
+        cores=tuple(tuple(replace(i, source=0) for i in core) for core in program.cores),
+        sources=("",),
+    )

@@ -11,6 +11,7 @@ import pytest
 from simulator.errors import CompileError
 from simulator.execute import execute
 from simulator.hlo.lower import lower_hlo
+from simulator.nki.memory import memory_peak
 from stage1_generate.kernels.matmul_xla import matmul
 from stage1_generate.kernels.mlp_xla import mlp
 from stage1_generate.xla import trace
@@ -127,16 +128,23 @@ def test_each_operand_of_a_product_that_fits_is_read_once_per_core():
     assert hbm_bytes(program, "writes") == 2 * 512 * 1024
 
 
-def test_chip_memory_is_respected():
-    program = lowered(mlp, [(1, 512, 2048), (2048, 4096), (2048, 4096), (4096, 2048)], "bfloat16")
-    for core in (0, 1):
-        banks = sum(b.memory == "psum" and b.core == core for b in program.buffers)
-        assert banks <= 8
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (mlp, [(1, 512, 2048), (2048, 4096), (2048, 4096), (4096, 2048)]),
+        (matmul, [(2048, 4096), (4096, 1024)]),
+        (matmul, [(128, 20000), (20000, 128)]),
+    ],
+)
+def test_chip_memory_is_respected(function, shapes):
+    for peak in memory_peak(lowered(function, shapes, "bfloat16")):
+        assert 0 < peak.used_bytes <= peak.capacity_bytes
 
 
 def test_a_graph_has_no_nki_source_lines():
     program = lowered(matmul, [(128, 128), (128, 128)])
     assert program.sources == ("",) and {i.source for i in program.cores[0]} == {0}
+    assert {buffer.source for buffer in program.buffers} == {0}
 
 
 @pytest.mark.parametrize(
