@@ -1,8 +1,10 @@
 """SBUF and PSUM over time: how much of each partition the live tensors of a program need, and whether it fits.
 
-A tensor lives from the first to the last instruction, in program order, that touches it. Tensors that the kernel
-placed itself count once for each byte that any of them occupies; the others are added up, as if packed without gaps.
-No allocator needs less, so a program above the capacity cannot run as it is written.
+A tensor lives from the first to the last instruction, in program order, that computes with it. Transfers by DMA do not
+lengthen that: a scheduler may put a load just before the first use and a store just after the last result. Tensors
+that the kernel placed itself count once for each byte that any of them occupies; the others are added up, as if packed
+without gaps. So no schedule that keeps the order of the computation needs less, and a program above the capacity
+cannot run as it is written.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from simulator.dtypes import SIZE_BYTES
 from simulator.nki.errors import CapacityError
 from simulator.nki.language.regions import PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
 from simulator.program import Buffer, Instruction, Memory, Program
+
+_TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
 
 
 @dataclass(frozen=True)
@@ -72,30 +76,45 @@ def _lives(core: Sequence[Instruction]) -> dict[int, tuple[int, int]]:
 
     Comprehensions over the whole list: they are what a compiled loop would be, and the bulk of the work.
     """
+    computing = [(at, step) for at, step in enumerate(core) if step.op not in _TRANSFERS]
     last = {
         operand.buffer: at
-        for at, instruction in enumerate(core)
-        for operands in (instruction.writes, instruction.reads)
+        for at, step in computing
+        for operands in (step.writes, step.reads)
         for operand in operands.values()
     }
     first = {
         operand.buffer: at
-        for at, instruction in zip(range(len(core) - 1, -1, -1), reversed(core))
-        for operands in (instruction.writes, instruction.reads)
+        for at, step in reversed(computing)
+        for operands in (step.writes, step.reads)
         for operand in operands.values()
     }
-    indices = [
+    transferred = {
+        operand.buffer: at
+        for at, step in enumerate(core)
+        if step.op in _TRANSFERS
+        for operands in (step.writes, step.reads)
+        for operand in operands.values()
+        if operand.buffer not in first
+    }
+    for buffer, at in _indices(core):
+        first[buffer] = min(at, first.get(buffer, at))
+        last[buffer] = max(at, last.get(buffer, at))
+    lives = {buffer: (at, at) for buffer, at in transferred.items()}
+    lives.update((buffer, (at, last[buffer])) for buffer, at in first.items())
+    return dict(sorted(lives.items(), key=itemgetter(1)))
+
+
+def _indices(core: Sequence[Instruction]) -> list[tuple[int, int]]:
+    """Buffers that hold run-time indices, and the instructions that read them."""
+    return [
         (part.index.buffer, at)
-        for at, instruction in enumerate(core)
-        for operands in (instruction.writes, instruction.reads)
+        for at, step in enumerate(core)
+        for operands in (step.writes, step.reads)
         for operand in operands.values()
         if operand.dynamic
         for part in operand.dynamic
     ]
-    for buffer, at in indices:
-        first[buffer] = min(at, first.get(buffer, at))
-        last[buffer] = max(at, last.get(buffer, at))
-    return {buffer: (at, last[buffer]) for buffer, at in sorted(first.items(), key=itemgetter(1))}
 
 
 def bytes_of_partition(buffer: Buffer) -> int:

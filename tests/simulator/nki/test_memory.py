@@ -15,15 +15,18 @@ def trace(kernel):
 
 
 def tiles(count, address=None):
+    """`count` tiles of 64 KiB that are all made before any is used."""
+
     def kernel(x):
         out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
         held = []
         for at in range(count):
             place = None if address is None else address(at)
             tile = nl.ndarray((128, 16384), nl.float32, address=place)
-            nisa.dma_copy(tile, x)
+            nisa.memset(tile, 0)
             held.append(tile)
         for tile in held:
+            nisa.tensor_scalar(tile, tile, nl.add, 1.0)
             nisa.dma_copy(out, tile)
         return out
 
@@ -42,6 +45,24 @@ def test_tensors_that_follow_each_other_do_not():
         for _ in range(9):
             tile = nl.ndarray((128, 16384), nl.float32)
             nisa.dma_copy(tile, x)
+            nisa.tensor_scalar(tile, tile, nl.add, 1.0)
+            nisa.dma_copy(out, tile)
+        return out
+
+    assert memory_peak(trace(kernel))[0].used_bytes == 65536
+
+
+def test_a_transfer_does_not_hold_a_tensor():
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        held = []
+        for _ in range(9):
+            tile = nl.ndarray((128, 16384), nl.float32)
+            nisa.dma_copy(tile, x)
+            held.append(tile)
+        for tile in held:
+            nisa.tensor_scalar(tile, tile, nl.add, 1.0)
+        for tile in held:
             nisa.dma_copy(out, tile)
         return out
 
@@ -53,5 +74,5 @@ def test_places_that_the_kernel_chose_count_once():
 
 
 def test_the_allocation_that_overflows_is_named():
-    with pytest.raises(CapacityError, match=r"test_memory\.py:23: SBUF of core 0 is full: .*262144 .*229376"):
+    with pytest.raises(CapacityError, match=r"test_memory\.py:25: SBUF of core 0 is full: .*262144 .*229376"):
         trace(tiles(5))
