@@ -20,11 +20,12 @@ from simulator.nki.language.creation import allocate, whole
 from simulator.nki.recorder import recorder
 from simulator.nki.spec import InputSpec
 from simulator.nki.trace import record
-from simulator.program import Instruction, Program
+from simulator.program import Program
 
 RESERVED_SBUF_BYTES = 16 << 10
 """Of each partition, left to the compiler and the runtime (`nl.tile_size.total_available_sbuf_size`)."""
-COLUMN_UNIT = 128
+COLUMN_UNIT = 64
+"""Columns are shared between cores in multiples of this."""
 
 
 def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
