@@ -76,45 +76,31 @@ def _lives(core: Sequence[Instruction]) -> dict[int, tuple[int, int]]:
 
     Comprehensions over the whole list: they are what a compiled loop would be, and the bulk of the work.
     """
-    computing = [(at, step) for at, step in enumerate(core) if step.op not in _TRANSFERS]
-    last = {
-        operand.buffer: at
-        for at, step in computing
+    touched = [
+        (operand, at)
+        for at, step in enumerate(core)
+        if step.op not in _TRANSFERS
         for operands in (step.writes, step.reads)
         for operand in operands.values()
-    }
-    first = {
-        operand.buffer: at
-        for at, step in reversed(computing)
-        for operands in (step.writes, step.reads)
-        for operand in operands.values()
-    }
-    transferred = {
-        operand.buffer: at
+    ]
+    moved = [
+        (operand, at)
         for at, step in enumerate(core)
         if step.op in _TRANSFERS
         for operands in (step.writes, step.reads)
         for operand in operands.values()
-        if operand.buffer not in first
-    }
-    for buffer, at in _indices(core):
-        first[buffer] = min(at, first.get(buffer, at))
-        last[buffer] = max(at, last.get(buffer, at))
-    lives = {buffer: (at, at) for buffer, at in transferred.items()}
+    ]
+    pairs = [(operand.buffer, at) for operand, at in touched]
+    indices = [
+        (part.index.buffer, at) for operand, at in touched + moved if operand.dynamic for part in operand.dynamic
+    ]
+    if indices:
+        pairs = sorted(pairs + indices, key=itemgetter(1))
+    last = dict(pairs)
+    first = dict(reversed(pairs))
+    lives = {operand.buffer: (at, at) for operand, at in moved}
     lives.update((buffer, (at, last[buffer])) for buffer, at in first.items())
     return dict(sorted(lives.items(), key=itemgetter(1)))
-
-
-def _indices(core: Sequence[Instruction]) -> list[tuple[int, int]]:
-    """Buffers that hold run-time indices, and the instructions that read them."""
-    return [
-        (part.index.buffer, at)
-        for at, step in enumerate(core)
-        for operands in (step.writes, step.reads)
-        for operand in operands.values()
-        if operand.dynamic
-        for part in operand.dynamic
-    ]
 
 
 def bytes_of_partition(buffer: Buffer) -> int:
