@@ -37,16 +37,16 @@ class Loop(NamedTuple):
 
 def run_loop(
     chip: Chip, engine, queue, order, order_start, opcode, interval, latency, pe_ns, transfer, partner, wait_start, waits,
-    transfers: list[Transfer], engine_start,
+    transfers: list[Transfer], sharers: int, engine_start,
 ) -> Loop:  # fmt: skip
-    """Schedules every instruction. Shapes and meaning: `simulator.timing.schedule_code`."""
+    """Schedules every instruction. Shapes and meaning: `simulator.timing.schedule_code`. `sharers`: cores that share HBM."""
     import numpy as np
 
     n, t = len(engine), len(transfers)
     kind = np.where(opcode == _LDWEIGHTS, 1, np.where(opcode == _MATMUL, 2, 0)).astype(np.int8)
     packets = np.array([x.packets for x in transfers], dtype=np.int64)
     packet_ns = np.array([_packet_ns(x, chip) for x in transfers])
-    hbm_ns = np.array([(x.hbm_read + x.hbm_write) / chip.hbm_bandwidth for x in transfers])
+    hbm_ns = np.array([(x.hbm_read + x.hbm_write) * sharers / chip.hbm_bandwidth for x in transfers])
     first_ns = np.array([start_ns(x, chip) for x in transfers])
     held_up = np.array([1 if x.hbm_read and not x.static else 0 for x in transfers], dtype=np.int8)
     constants = (
@@ -137,7 +137,8 @@ def _loop(
     missing = [-1 for _ in range(queues)]
     dma_free = [0.0 for _ in range(cores * width)]
     rotation = [0 for _ in range(cores)]
-    hbm_free = 0.0
+    # When each core's share of HBM is free.
+    hbm_free = [0.0 for _ in range(cores)]
     array_free = [0.0 for _ in range(cores)]
     window_start = [-1.0 for _ in range(cores)]
     window_busy = [0.0 for _ in range(cores)]
@@ -245,10 +246,10 @@ def _loop(
                         earliest = at
             rotation[core] = (rotation[core] + extra) % width
             hbm_end = earliest
-            if hbm_free > hbm_end:
-                hbm_end = hbm_free
+            if hbm_free[core] > hbm_end:
+                hbm_end = hbm_free[core]
             hbm_end += hbm_ns[t]
-            hbm_free = hbm_end
+            hbm_free[core] = hbm_end
             if hbm_end > finish:
                 # HBM is the narrower one: the packets of this transfer come further apart.
                 for d in range(width):

@@ -1,8 +1,8 @@
 """When each machine instruction runs: an event-driven schedule of all cores of a logical core.
 
 Engines take their instructions in order; an instruction starts when its engine is free and all it waits for has
-signalled. A DMA trigger puts its packets on its core's DMA engines, each first in, first out; both cores share the
-bandwidth of the logical core's HBM. The PE runs at half speed until it has been busy for one throttle window.
+signalled. A DMA trigger puts its packets on its core's DMA engines, each first in, first out; two cores that move data have
+half the bandwidth of the logical core's HBM each. The PE runs at half speed until it has been busy for one throttle window.
 """
 
 from __future__ import annotations
@@ -114,6 +114,7 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads) -> Sc
         wait_start.astype(np.int64),
         waits,
         transfers,
+        max(sum(1 for code in codes if code.transfers), 1),
         np.array([overheads.kernel_start_ns(c, e) for c in range(count) for e in range(5)]),
     )
     if loop.status == DEADLOCK:
