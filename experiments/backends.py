@@ -16,6 +16,7 @@ from experiments.workload import MlpConfig, Workload
 DEVICE_FILES = Path("/dev")
 AUTO = ("neuron", "cuda", "torch", "jax", "numpy")
 """Best first."""
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Backend:
 
 
 def open_backend(name: str, threads: int) -> Backend:
-    """A backend of `AUTO` by name. `threads`: of CPU backends. Raises `Unavailable` with the reason."""
+    """A backend of `AUTO` by name. `threads`: of torch on the CPU; numpy and jax take theirs from the environment. Raises `Unavailable` with the reason."""
     return {"neuron": _neuron, "cuda": _cuda, "torch": _torch, "jax": _jax, "numpy": _numpy}[name](threads)
 
 
@@ -60,12 +61,17 @@ def best_backend(threads: int, order: tuple[str, ...] = AUTO) -> tuple[Backend, 
 
 
 def limit_threads(threads: int) -> None:
-    """Before numpy or jax are imported: they read their thread counts once."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    """For this process and before numpy or jax are imported: they read their thread counts once."""
+    for name in THREAD_VARIABLES:
         os.environ[name] = str(threads)
     flags = f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'} intra_op_parallelism_threads={threads}"
     os.environ.setdefault("XLA_FLAGS", flags)
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+
+def _own_threads() -> int | None:
+    """What numpy and jax were told, which is not for us to change in a process of somebody else."""
+    told = os.environ.get(THREAD_VARIABLES[0], "")
+    return int(told) if told.isdigit() else os.cpu_count()
 
 
 def _neuron(threads: int) -> Backend:
@@ -122,7 +128,6 @@ def _torch(threads: int) -> Backend:
 
 
 def _jax(threads: int) -> Backend:
-    limit_threads(threads)
     try:
         import jax
     except ImportError:
@@ -138,11 +143,12 @@ def _jax(threads: int) -> Backend:
         compile_ms = 1e3 * (time.perf_counter() - begin)
         return Prepared(lambda: compiled(*inputs), lambda result: result.block_until_ready(), compile_ms)
 
-    return Backend("jax", "CPU", jax.__version__, threads, False, prepare, _free_memory)
+    device = jax.default_backend().upper()
+    free = _free_memory if device == "CPU" else lambda: None
+    return Backend("jax", device, jax.__version__, _own_threads(), False, prepare, free)
 
 
 def _numpy(threads: int) -> Backend:
-    limit_threads(threads)
     try:
         import numpy as np
     except ImportError:
@@ -159,7 +165,7 @@ def _numpy(threads: int) -> Backend:
         function = _array_function(silu, workload)
         return Prepared(lambda: function(*inputs), _nothing)
 
-    return Backend("numpy", "CPU", np.__version__, threads, True, prepare, _free_memory)
+    return Backend("numpy", "CPU", np.__version__, _own_threads(), True, prepare, _free_memory)
 
 
 def _compiled(run: Callable[[], Any], wait: Callable[[Any], Any]) -> Prepared:

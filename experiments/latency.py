@@ -21,6 +21,8 @@ from experiments.workload import MatmulConfig, MlpConfig, Workload
 SHORTEST_US = 50.0
 """Work that returns sooner is repeated inside one iteration, so that the clock's own cost stays below 1 %."""
 MAX_CALLS = 1000
+OUT_OF_MEMORY = ("out of memory", "resource_exhausted", "can't allocate memory")
+"""How torch, CUDA and XLA say it, in lower case."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class NPUMatmulProfiler:
 
     `use_neuron`: a Neuron device, or the next best backend with a notice when there is none; False: the CPU.
     `backend`: one of "neuron", "cuda", "torch", "jax", "numpy" instead; raises `Unavailable` when it is not there.
-    `threads`: of CPU backends; one by default, as `torch.utils.benchmark` has it.
+    `threads`: of torch on the CPU; one by default, as `torch.utils.benchmark` has it. numpy and jax read OMP_NUM_THREADS and
+    XLA_FLAGS when they are imported.
     """
 
     def __init__(self, use_neuron: bool = True, *, backend: str | None = None, threads: int = 1) -> None:
@@ -98,15 +101,19 @@ class NPUMatmulProfiler:
         except MemoryError:
             raise DoesNotFit(f"{config}: memory ran out on {self.backend.device}") from None
         except (RuntimeError, OSError) as error:
-            line = " ".join(str(error).split())[:200]
-            if self.backend.synchronous:
-                raise ExperimentError(f"{config}: {self.backend.name}: {line}") from error
-            raise DeviceLost(f"{config}: {self.backend.device} failed: {line}") from error
+            raise self._failure(config, error) from error
         return self._result(config, times_ms, calls, warmup, prepared.compile_ms)
 
     def save_results_to_csv(self, results: Iterable[ProfilingResult], output_path: str | os.PathLike[str]) -> None:
         """Write results, whole or not at all; an older file is replaced only by a complete one. Raises `OSError`."""
         write_text(Path(output_path), results_csv(results))
+
+    def _failure(self, config: Workload, error: Exception) -> ExperimentError:
+        line = " ".join(str(error).split())[:200]
+        where = f"{config}: {self.backend.name} on {self.backend.device}"
+        if any(word in line.lower() for word in OUT_OF_MEMORY):
+            return DoesNotFit(f"{where}: memory ran out: {line}")
+        return (DeviceLost if self.backend.name in ("neuron", "cuda") else ExperimentError)(f"{where} failed: {line}")
 
     def _check_memory(self, config: Workload) -> None:
         free = self.backend.free_bytes()
@@ -194,7 +201,7 @@ def _times_ms(prepared: Prepared, warmup: int, iterations: int, synchronous: boo
     run, wait = prepared.run, prepared.wait
     clock = time.perf_counter_ns
     shortest_us = math.inf
-    for _ in range(max(warmup, 1)):
+    for _ in range(max(warmup, 1) if synchronous else warmup):
         begin = clock()
         wait(run())
         shortest_us = min(shortest_us, (clock() - begin) / 1e3)
