@@ -1,11 +1,25 @@
 """Experiments on the host and on built kernels: latency, tiling, buckets, linear projections.
 
-from experiments import MatmulConfig, NPUMatmulProfiler
-profiler = NPUMatmulProfiler(use_neuron=True)
-result = profiler.profile_single_matmul(MatmulConfig(M=1024, K=4096, N=4096), warmup=5, iterations=20)
+    from experiments import MatmulConfig, NPUMatmulProfiler
+    profiler = NPUMatmulProfiler(use_neuron=True)
+    result = profiler.profile_single_matmul(MatmulConfig(M=1024, K=4096, N=4096), warmup=5, iterations=20)
 """
 
-from experiments.latency import NPUMatmulProfiler, ProfilingResult
-from experiments.workload import MatmulConfig, MlpConfig
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from experiments.latency import NPUMatmulProfiler, ProfilingResult
+    from experiments.workload import MatmulConfig, MlpConfig
 
 __all__ = ["MatmulConfig", "MlpConfig", "NPUMatmulProfiler", "ProfilingResult"]
+
+
+def __getattr__(name: str) -> Any:
+    """The commands of this package start faster when it imports nothing before it is asked."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "workload" if name.endswith("Config") else "latency"
+    return getattr(importlib.import_module(f"experiments.{module}"), name)
