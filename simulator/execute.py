@@ -16,6 +16,7 @@ from simulator.errors import ExecutionError
 from simulator.operations import OPERATIONS
 from simulator.operations.memory import UNWRITTEN_INT32, Memory
 from simulator.operations.operands import Operands, Registers
+from simulator.operations.products import products
 from simulator.operations.races import SharedUses
 from simulator.program import Instruction, Program
 
@@ -37,9 +38,9 @@ def execute(
     buffer, cores that wait for each other for ever, and an output that nothing wrote.
     """
     watched = [index for index in program.outputs if program.buffers[index].kind != "input"]
-    memory = Memory(program, watched)
-    _place_inputs(program, inputs, memory)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), products() as product:
+        memory = Memory(program, watched, product)
+        _place_inputs(program, inputs, memory)
         notes = _run(program, memory)
         notes += _check_outputs(program, inputs, memory)
     if warnings is not None:
@@ -199,7 +200,7 @@ def _check_outputs(program: Program, inputs: Mapping[str, np.ndarray], memory: M
 def _unwritten_reads(program: Program, inputs: Mapping[str, np.ndarray]) -> str:
     """Where the program reads on-chip or scratch memory that nothing wrote before: the first lines, or nothing."""
     internal = [index for index, buffer in enumerate(program.buffers) if buffer.kind == "internal"]
-    memory = Memory(program, internal)
+    memory = Memory(program, internal, np.matmul)
     _place_inputs(program, inputs, memory)
     places: dict[str, None] = {}
 

@@ -71,7 +71,7 @@ class _Stack:
 
     def __call__(self) -> None:
         target = self.memory.view(self.access)
-        product = (self.stationary[: self.depth].T @ self.moving[: self.depth]).reshape(target.shape)
+        product = self.memory.product(self.stationary[: self.depth].T, self.moving[: self.depth]).reshape(target.shape)
         if self.add:
             target += product
         else:
@@ -97,7 +97,7 @@ def _multiply_now(o: Operands, stationary: np.ndarray, moving: np.ndarray, add: 
     """Overwrite dst or add to it, for each element as `add` says."""
     access = o.access("dst")
     target = o.memory.view(access)
-    product = (to_float32(stationary).T @ to_float32(moving)).reshape(target.shape)
+    product = o.memory.product(to_float32(stationary).T, to_float32(moving)).reshape(target.shape)
     result = np.where(add, to_float32(target) + product, product)
     bits(target)[...] = bits(from_float32(result, access.dtype))
 

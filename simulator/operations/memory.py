@@ -16,6 +16,7 @@ from simulator.dtypes import SIZE_BYTES, numpy_dtype, to_float32
 from simulator.errors import ExecutionError
 from simulator.operations import addressing
 from simulator.operations.addressing import Layout, bits, is_gather
+from simulator.operations.products import Product
 from simulator.program import Access, Program
 
 _UNWRITTEN = 0x7FFF
@@ -31,8 +32,9 @@ class Memory:
     Peak memory is that of the buffers alive at one time, not of all that the program ever names.
     """
 
-    def __init__(self, program: Program, watched: Iterable[int]) -> None:
-        """`watched`: the buffers of which it is known later which bytes were written."""
+    def __init__(self, program: Program, watched: Iterable[int], product: Product = np.matmul) -> None:
+        """`watched`: the buffers of which it is known later which bytes were written. `product`: computes a @ b."""
+        self.product = product
         self.buffers = program.buffers
         self.layouts = [Layout(buffer) for buffer in program.buffers]
         self._storage: dict[int, np.ndarray] = {}
