@@ -22,6 +22,7 @@ test: .venv/test
 
 bench: .venv/test
 	$(BIN)/python bench/commands.py
+	$(BIN)/python bench/store.py
 	$(BIN)/python bench/parsers.py
 	$(BIN)/python bench/recorder.py
 	$(BIN)/python bench/scheduler.py
