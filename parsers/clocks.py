@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parsers.ntff import Container
-    from parsers.timeline import RawDma, RawInstructions, RawSemaphores
+    from parsers.rows import RawDma, RawInstructions, RawSemaphores
 
 ENGINE_COUNT = 5
 OPENS_PASS = 2

@@ -6,7 +6,7 @@ that carry the position in their low bits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,42 +18,62 @@ POSITION_BITS = 34
 """Room for 16 Gi records in the low bits of a sorting key, and for 2^29 groups above them."""
 
 
-def pair_fifo(group: Integers, ticks: Integers, is_end: NDArray[np.bool_], groups: int) -> tuple[Integers, Integers]:
-    """Positions of begins and of their ends: within a group the first begin goes with the first end, and so on.
+class Pairs(NamedTuple):
+    """Columns (n,): the group of each pair, positions of its begin and end record, and their ticks."""
+
+    group: Integers
+    begins: Integers
+    ends: Integers
+    begin_ticks: Integers
+    end_ticks: Integers
+
+
+def pair_fifo(group: Integers, ticks: Integers, is_end: NDArray[np.bool_], groups: int) -> Pairs:
+    """Pairs begins with ends: within a group the first begin goes with the first end, and so on.
 
     `group`: (n,) in [0, groups); `ticks`: (n,). Ends before any open begin and begins that never end are left out.
     """
     import numpy as np
 
-    begins, ends = np.flatnonzero(~is_end), np.flatnonzero(is_end)
-    uneven = np.bincount(group[begins], minlength=groups) != np.bincount(group[ends], minlength=groups)
-    begins, ends = _by_group(group, begins, uneven), _by_group(group, ends, uneven)
-    # File order is time order inside a group, except when it is not; an end before its begin betrays a lost record.
-    broken = np.zeros(groups, bool)
-    for chosen in (begins, ends):
-        step = (np.diff(ticks[chosen]) < 0) & (np.diff(group[chosen]) == 0)
-        broken[group[chosen[1:]][step]] = True
-    broken[group[begins[ticks[ends] < ticks[begins]]]] = True
-    if broken.any():
-        kept = ~broken[group[begins]]
-        begins, ends = begins[kept], ends[kept]
-    careful = uneven | broken
+    of_begin, begins, opened = _by_group(group, ~is_end, groups)
+    of_end, ends, closed = _by_group(group, is_end, groups)
+    careful = opened != closed
     if careful.any():
-        odd = np.flatnonzero(careful[group])
-        more_begins, more_ends = _pair_by_time(group[odd], ticks[odd], is_end[odd])
-        begins, ends = np.concatenate((begins, odd[more_begins])), np.concatenate((ends, odd[more_ends]))
-    return begins, ends
+        kept = ~careful[of_begin]
+        of_begin, begins = of_begin[kept], begins[kept]
+        kept = ~careful[of_end]
+        of_end, ends = of_end[kept], ends[kept]
+    begin_ticks, end_ticks = ticks[begins], ticks[ends]
+    # File order is time order inside a group, except when it is not; an end before its begin betrays a lost record.
+    same = of_begin[1:] == of_begin[:-1]
+    broken = end_ticks < begin_ticks
+    broken[1:] |= same & ((begin_ticks[1:] < begin_ticks[:-1]) | (end_ticks[1:] < end_ticks[:-1]))
+    if broken.any():
+        careful[of_begin[broken]] = True
+        kept = ~careful[of_begin]
+        of_begin, begins, ends, begin_ticks, end_ticks = (
+            column[kept] for column in (of_begin, begins, ends, begin_ticks, end_ticks)
+        )
+    pairs = Pairs(of_begin, begins, ends, begin_ticks, end_ticks)
+    if not careful.any():
+        return pairs
+    odd = np.flatnonzero(careful[group])
+    more_begins, more_ends = (odd[chosen] for chosen in _pair_by_time(group[odd], ticks[odd], is_end[odd]))
+    more = Pairs(group[more_begins], more_begins, more_ends, ticks[more_begins], ticks[more_ends])
+    return Pairs(*(np.concatenate(both) for both in zip(pairs, more)))
 
 
-def _by_group(group: Integers, positions: Integers, leave_out: NDArray[np.bool_]) -> Integers:
-    """The positions ordered by group, then by position, without those of the groups to leave out."""
+def _by_group(group: Integers, chosen: NDArray[np.bool_], groups: int) -> tuple[Integers, Integers, Integers]:
+    """Groups and positions of the chosen records, ordered by group, then by position; and how many each group has."""
     import numpy as np
 
-    key = (group[positions] << POSITION_BITS) | positions
-    if leave_out.any():
-        key = key[~leave_out[group[positions]]]
+    positions = np.flatnonzero(chosen)
+    key = group[positions]
+    counts = np.bincount(key, minlength=groups)
+    key <<= POSITION_BITS
+    key |= positions
     key.sort()
-    return key & np.int64((1 << POSITION_BITS) - 1)
+    return key >> POSITION_BITS, key & np.int64((1 << POSITION_BITS) - 1), counts
 
 
 def _pair_by_time(group: Integers, ticks: Integers, is_end: NDArray[np.bool_]) -> tuple[Integers, Integers]:

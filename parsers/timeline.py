@@ -1,16 +1,15 @@
-"""From the sections of a trace to columns of instructions, semaphore updates and DMA packets, and to the figures of a report."""
+"""From the rows of a trace to one time axis, and to the figures of a report."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
 from parsers.clocks import Clock, synchronise
-from parsers.errors import ParseError
 from parsers.ntff import (
     CORE_CLOCK_MHZ,
     ENGINES,
@@ -22,225 +21,41 @@ from parsers.ntff import (
     EngineTime,
     Instructions,
     Ntff,
-    Section,
     Semaphores,
 )
 from parsers.opcodes import ACTIVATE, EVENT_SEMAPHORE, MATMUL, OPCODE_NAMES
-from parsers.records import exact_sum, pair_fifo, union_length
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-RECORD = np.dtype([("word", "<u4"), ("detail", "<u4"), ("ticks", "<u8")])
-"""`word`: bytes 0..3 with the tag on top; `detail`: bytes 4..7."""
-
-INSTRUCTION, SEMAPHORE, DMA, THROTTLE = 0, 1, 4, 5
-DMA_START, DMA_READ_DONE, DMA_WRITE_DONE = 1, 5, 6
-PC_MASK = (1 << 21) - 1
-WRITERS = 32
-CHECKED_AT_ONCE = 1 << 20
-TICKS_MAX = 1 << 62
-
-
-@dataclass(frozen=True, eq=False)
-class RawInstructions:
-    """Paired rows (n,) before any clock is known. `marker`: byte 36 of the instruction."""
-
-    core: NDArray[np.uint8]
-    engine: NDArray[np.uint8]
-    pc: NDArray[np.int32]
-    opcode: NDArray[np.uint8]
-    marker: NDArray[np.uint8]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    wait: NDArray[np.uint16]
-
-
-@dataclass(frozen=True, eq=False)
-class RawSemaphores:
-    """Updates (n,) in file order."""
-
-    core: NDArray[np.uint8]
-    word: NDArray[np.uint32]
-    writer: NDArray[np.uint8]
-    value: NDArray[np.uint32]
-    ticks: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class RawDma:
-    """Packets (n,), start to read done. `done`, `done_core` (m,): write-done records, which belong to no row."""
-
-    core: NDArray[np.uint8]
-    engine: NDArray[np.uint8]
-    queue: NDArray[np.uint8]
-    bytes: NDArray[np.int32]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    done_core: NDArray[np.uint8]
-    done: NDArray[np.int64]
+from parsers.records import exact_sum, union_length
+from parsers.rows import (
+    RECORD,
+    THROTTLE,
+    WRITERS,
+    RawDma,
+    RawInstructions,
+    RawSemaphores,
+    decode_dma,
+    decode_instructions,
+    decode_semaphores,
+    is_decoded,
+    join,
+    sections_of,
+    stack,
+)
 
 
 def assemble(container: Container) -> Ntff:
     """Decodes every section. Raises ParseError for records that no trace holds."""
     undecoded: Counter[str] = Counter()
-    start = container.window[0] if container.window else 0
-    by_kind: dict[int, list[tuple[int, _Columns]]] = {kind: [] for kind in (INSTRUCTION, SEMAPHORE, DMA, THROTTLE)}
     for section in container.sections:
-        if section.kind in by_kind and section.unit == (section.kind == DMA):
-            by_kind[section.kind].append((section.core, _records(container.path, section, start)))
-        else:
+        if not is_decoded(section):
             undecoded[f"records of kind {section.kind}, unit {section.unit}"] += len(section.records) // RECORD.itemsize
-    rows = _instructions(container, by_kind[INSTRUCTION], undecoded)
-    updates = _semaphores(by_kind[SEMAPHORE])
-    packets = _dma(by_kind[DMA], undecoded)
+    # numpy works outside of the interpreter lock: the two large kinds are decoded side by side.
+    of_dma: Counter[str] = Counter()
+    with ThreadPoolExecutor(1) as other:
+        decoding = other.submit(decode_dma, container, of_dma)
+        rows, updates = decode_instructions(container, undecoded), decode_semaphores(container)
+        packets = decoding.result()
     clocks = synchronise(container, rows, updates, packets)
-    return _report(container, rows, updates, packets, clocks, by_kind[THROTTLE], undecoded)
-
-
-class _Columns(NamedTuple):
-    """Records (n,) by field; `ticks` is signed and counts from the start of the execution where the file tells it."""
-
-    word: Any
-    detail: Any
-    ticks: Any
-
-    def where(self, chosen: Any) -> _Columns:
-        return _Columns(*(column[chosen] for column in self))
-
-
-def _records(path: str, section: Section, start: int) -> _Columns:
-    """The section's records. Every one has the top bit of its tag set and lies within 53 days of `start`."""
-    records = np.frombuffer(section.records, RECORD)
-    parts = []
-    for at in range(0, len(records), CHECKED_AT_ONCE):
-        part = records[at : at + CHECKED_AT_ONCE]
-        ticks = (part["ticks"] - np.uint64(start)).view(np.int64)
-        wrong = (part["word"] < 0x8000_0000) | (ticks > TICKS_MAX) | (ticks < (-TICKS_MAX if start else 0))
-        if wrong.any():
-            offset = section.offset + (at + int(wrong.argmax())) * RECORD.itemsize
-            raise ParseError(path, offset, f"no trace record of kind {section.kind}: bad tag or timestamp")
-        parts.append(_Columns(part["word"].copy(), part["detail"].copy(), ticks))
-    return parts[0] if len(parts) == 1 else _Columns(*(np.concatenate(column) for column in zip(*parts)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Slots:
-    """All instruction streams end to end. Per core and writer tag: first slot, address of it modulo 2^21, number of slots."""
-
-    opcode: Any
-    marker: Any
-    engine: Any
-    pc: Any
-    first: Mapping[int, Any]
-    base: Mapping[int, Any]
-    length: Mapping[int, Any]
-
-
-def _slots(container: Container) -> _Slots:
-    cores = {stream.core for stream in container.streams} | {section.core for section in container.sections}
-    first, base, length = ({core: np.zeros(WRITERS, np.int64) for core in cores} for _ in range(3))
-    codes, engines, pcs, total = [], [], [], 0
-    for stream in container.streams:
-        code = np.frombuffer(stream.code, np.uint8).reshape(-1, 64)
-        codes.append(code[:, (0, 36)])
-        engines.append(np.full(len(code), stream.engine, np.uint8))
-        pcs.append(np.arange(len(code), dtype=np.int32))
-        writer = stream.engine + 1
-        first[stream.core][writer], length[stream.core][writer] = total, len(code)
-        base[stream.core][writer] = (stream.address >> 6) & PC_MASK
-        total += len(code)
-    code = np.concatenate(codes) if codes else np.zeros((0, 2), np.uint8)
-    return _Slots(code[:, 0], code[:, 1], _join(engines, np.uint8), _join(pcs, np.int32), first, base, length)
-
-
-def _join(parts: list[Any], dtype: Any) -> Any:
-    return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
-
-
-def _instructions(
-    container: Container, sections: list[tuple[int, _Columns]], undecoded: Counter[str]
-) -> RawInstructions:
-    slots = _slots(container)
-    columns: list[tuple[Any, ...]] = []
-    for core, records in sections:
-        word = records.word
-        tag = (word >> 24).astype(np.uint8)
-        writer, kind = (tag >> 2) & (WRITERS - 1), tag & 3
-        pc = ((word & PC_MASK).astype(np.int64) - slots.base[core][writer]) & PC_MASK
-        decoded = pc < slots.length[core][writer]
-        decoded &= kind < 2
-        if not decoded.all():
-            _count_undecoded(tag[~decoded], undecoded)
-            records, pc, writer, kind = records.where(decoded), pc[decoded], writer[decoded], kind[decoded]
-        slot = pc + slots.first[core][writer]
-        ticks = records.ticks
-        begins, ends = pair_fifo(slot, ticks, kind == 1, len(slots.opcode))
-        row = slot[begins]
-        columns.append(
-            (
-                np.full(len(row), core, np.uint8),
-                slots.engine[row],
-                slots.pc[row],
-                slots.opcode[row],
-                slots.marker[row],
-                ticks[begins],
-                ticks[ends],
-                (records.detail[begins] >> 16).astype(np.uint16),
-            )
-        )
-    dtypes = (np.uint8, np.uint8, np.int32, np.uint8, np.uint8, np.int64, np.int64, np.uint16)
-    return RawInstructions(*_stack(columns, dtypes))
-
-
-def _stack(columns: list[tuple[Any, ...]], dtypes: tuple[Any, ...]) -> Iterator[Any]:
-    for index, dtype in enumerate(dtypes):
-        yield _join([column[index] for column in columns], dtype)
-
-
-def _count_undecoded(tags: Any, undecoded: Counter[str]) -> None:
-    """Loader instructions carry an engine's tag and an address outside of the streams; other tags are named by number."""
-    for tag, count in enumerate(np.bincount(tags, minlength=256).tolist()):
-        if count and tag & 3 < 2 and 0 < (tag >> 2) & (WRITERS - 1) <= len(ENGINES):
-            undecoded["instruction records outside of the loaded streams"] += count
-        elif count:
-            undecoded[f"instruction records with tag 0x{tag:02x}"] += count
-
-
-def _semaphores(sections: list[tuple[int, _Columns]]) -> RawSemaphores:
-    columns = []
-    for core, records in sections:
-        word, detail, ticks = records
-        writer = ((word >> 26) & (WRITERS - 1)).astype(np.uint8)
-        columns.append((np.full(len(word), core, np.uint8), word, writer, detail, ticks))
-    return RawSemaphores(*_stack(columns, (np.uint8, np.uint32, np.uint8, np.uint32, np.int64)))
-
-
-def _dma(sections: list[tuple[int, _Columns]], undecoded: Counter[str]) -> RawDma:
-    columns, done = [], []
-    for core, records in sections:
-        kind = (records.detail & 15).astype(np.uint8)
-        counts = np.bincount(kind, minlength=16)
-        for unknown in set(np.flatnonzero(counts).tolist()) - {DMA_START, DMA_READ_DONE, DMA_WRITE_DONE}:
-            undecoded[f"DMA records of type {unknown}"] += int(counts[unknown])
-        done.append((np.full(counts[DMA_WRITE_DONE], core, np.uint8), records.ticks[kind == DMA_WRITE_DONE]))
-        chosen = (kind == DMA_START) | (kind == DMA_READ_DONE)
-        (word, detail, ticks), kind = records.where(chosen), kind[chosen]
-        queue = (((word >> 24) & (WRITERS - 1)) << 4 | (detail >> 4) & 15).astype(np.int64)
-        begins, ends = pair_fifo(queue, ticks, kind == DMA_READ_DONE, WRITERS * 16)
-        which = queue[begins]
-        columns.append(
-            (
-                np.full(len(begins), core, np.uint8),
-                ((which >> 4) & 15).astype(np.uint8),
-                (which & 15).astype(np.uint8),
-                (word[ends] & 0xFF_FFFF).astype(np.int32),
-                ticks[begins],
-                ticks[ends],
-            )
-        )
-    packets = _stack(columns, (np.uint8, np.uint8, np.uint8, np.int32, np.int64, np.int64))
-    return RawDma(*packets, *_stack(done, (np.uint8, np.int64)))
+    return _report(container, rows, updates, packets, clocks, undecoded + of_dma)
 
 
 def _report(
@@ -249,7 +64,6 @@ def _report(
     raw_updates: RawSemaphores,
     raw_packets: RawDma,
     clocks: Mapping[int, Clock],
-    throttles: list[tuple[int, _Columns]],
     undecoded: Counter[str],
 ) -> Ntff:
     mhz = CORE_CLOCK_MHZ.get(container.family or "")
@@ -283,8 +97,13 @@ def _report(
         instructions=rows,
         semaphores=updates,
         dma_packets=packets,
-        throttle_ps=_join(
-            [clocks[core].semaphore_ps(part.ticks) for core, part in throttles if container.window], np.int64
+        throttle_ps=join(
+            [
+                clocks[core].semaphore_ps(part.ticks)
+                for core, part in sections_of(container, THROTTLE)
+                if container.window
+            ],
+            np.int64,
         ),
         undecoded=dict(undecoded),
     )
@@ -321,7 +140,7 @@ def _on_time_axis(
         whole = (raw.core[mine], engine, raw.pc[mine], raw.opcode[mine], begin, end - begin, raw.wait[mine])
         columns.append(whole if inside.all() else tuple(column[inside] for column in whole))
     dtypes = (np.uint8, np.uint8, np.int32, np.uint8, np.int64, np.int64, np.uint16)
-    core, engine, pc, opcode, begin_ps, duration_ps, wait = _stack(columns, dtypes)
+    core, engine, pc, opcode, begin_ps, duration_ps, wait = stack(columns, dtypes)
     # The report's own arithmetic, in single precision.
     wait_ns = (wait.astype(np.float32) / np.float32(mhz / 1000)).astype(np.int64) if mhz else None
     return Instructions(core, engine, pc, opcode, OPCODE_NAMES, begin_ps, duration_ps, wait_ns)
@@ -348,7 +167,7 @@ def _updates_on_time_axis(raw: RawSemaphores, clocks: Mapping[int, Clock]) -> Se
                 time[inside],
             )
         )
-    return Semaphores(*_stack(columns, (np.uint8, np.uint8, np.bool_, np.uint8, np.uint8, np.uint32, np.int64)))
+    return Semaphores(*stack(columns, (np.uint8, np.uint8, np.bool_, np.uint8, np.uint8, np.uint32, np.int64)))
 
 
 def _packets_on_time_axis(raw: RawDma, clocks: Mapping[int, Clock], undecoded: Counter[str]) -> DmaPackets:
@@ -368,7 +187,7 @@ def _packets_on_time_axis(raw: RawDma, clocks: Mapping[int, Clock], undecoded: C
             inside &= end <= clock.end_ps
         whole = (raw.core[mine], engine, queue, raw.bytes[mine], begin, end - begin, ~straddled[which])
         columns.append(whole if inside.all() else tuple(column[inside] for column in whole))
-    return DmaPackets(*_stack(columns, (np.uint8, np.uint8, np.uint8, np.int32, np.int64, np.int64, np.bool_)))
+    return DmaPackets(*stack(columns, (np.uint8, np.uint8, np.uint8, np.int32, np.int64, np.int64, np.bool_)))
 
 
 def _engine_time(rows: Instructions, work: Any, engine: int) -> EngineTime:

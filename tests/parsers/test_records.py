@@ -30,9 +30,10 @@ def test_pairing_in_any_order_with_records_missing(records):
     group = np.array([record[0] for record in records], np.int64)
     ticks = np.array([record[1] for record in records], np.int64)
     is_end = np.array([record[2] for record in records], bool)
-    begins, ends = pair_fifo(group, ticks, is_end, 4)
-    assert (group[begins] == group[ends]).all()
-    assert sorted(zip(group[begins].tolist(), ticks[begins].tolist(), ticks[ends].tolist())) == by_loop(records)
+    pairs = pair_fifo(group, ticks, is_end, 4)
+    assert (group[pairs.begins] == pairs.group).all() and (group[pairs.ends] == pairs.group).all()
+    assert (ticks[pairs.begins] == pairs.begin_ticks).all() and (ticks[pairs.ends] == pairs.end_ticks).all()
+    assert sorted(zip(pairs.group.tolist(), pairs.begin_ticks.tolist(), pairs.end_ticks.tolist())) == by_loop(records)
 
 
 @BOUNDED

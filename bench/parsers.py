@@ -1,0 +1,248 @@
+"""The readers beside what one would write without them: a profile JSON, an NTFF and a NEFF, made here and read by fresh processes.
+
+Prints the best of three runs of each, peak memory as a multiple of the file, and ratios. Goals: a 200 MB profile at least 7 times faster than
+json.load in at most 1.5 times its size; 10 million trace records a second; a NEFF of 1.5 MB in 50 ms.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+RUNS = 3
+PROFILE_BYTES = 200_000_000
+INSTRUCTIONS, PACKETS, UPDATES = 2_000_000, 2_000_000, 1_000_000
+"""Of a trace: 4, 6 and 1 million records."""
+
+# VmHWM, not ru_maxrss: the latter starts at what the process had before exec, a copy of this one.
+MEASURE = """
+import sys, time
+path = sys.argv[1]
+{imports}
+start = time.perf_counter()
+result = {call}
+seconds = time.perf_counter() - start
+peak_kb = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(seconds, int(peak_kb) * 1024)
+"""
+
+READERS = {
+    "profile": {
+        "read_profile": ("from parsers.profile_json import read_profile", "read_profile(path)"),
+        "read_summary": ("from parsers.profile_json import read_summary", "read_summary(path)"),
+        "json.load": ("import json", "json.load(open(path))"),
+        "orjson": ("import orjson", "orjson.loads(open(path, 'rb').read())"),
+    },
+    "trace": {"read_ntff": ("import parsers.timeline\nfrom parsers.ntff import read_ntff", "read_ntff(path)")},
+    "neff": {
+        "read_neff": ("from parsers.neff import read_neff", "read_neff(path)"),
+        "tarfile": (
+            "import io, json, tarfile",
+            "[json.loads(tar.extractfile(member).read()) for tar in [tarfile.open(fileobj=io.BytesIO(open(path, 'rb').read()[1024:]))]"
+            " for member in tar if member.name in ('neff.json', 'info.json', 'kelf-0.json', 'sg00/def.json')]",
+        ),
+    },
+}
+
+
+def measure(kind: str, reader: str, path: Path) -> tuple[float, float]:
+    """Best seconds and peak bytes."""
+    imports, call = READERS[kind][reader]
+    script = MEASURE.format(imports=imports, call=call)
+    runs = []
+    for _ in range(RUNS):
+        done = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=True)
+        seconds, peak_bytes = done.stdout.split()
+        runs.append((float(seconds), float(peak_bytes)))
+    return min(runs)
+
+
+def writers() -> ModuleType:
+    """The functions with which the tests write NEFF and NTFF files."""
+    path = Path(__file__).resolve().parent.parent / "tests" / "parsers" / "conftest.py"
+    spec = importlib.util.spec_from_file_location("writers", path)
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def profile_json(path: Path) -> None:
+    """Rows with the fields and lengths of a real profile (trn2, neuron-profile 2.28), repeated; 1 instruction to 6 DMA rows, as there."""
+    instruction = {
+        **{
+            name: ""
+            for name in (
+                "activation_fn",
+                "bir_id",
+                "penguin_id",
+                "layer",
+                "hlo_name",
+                "hlo_attrs",
+                "bir_instruction_name",
+            )
+        },
+        **{
+            "fully_qualified_subgraph": "/sg00",
+            "subgraph": "sg00",
+            "subgroup": "Tensor",
+            "label": "Tensor",
+            "opcode": "MATMUL",
+        },
+        **{
+            "timestamp": 1084,
+            "duration": 70,
+            "crc_in": 65535,
+            "crc_out": 65535,
+            "evt_wait_time": 29860,
+            "pc": 50,
+            "raw_bir_id": 0,
+        },
+        **{
+            "operands": " data=0x2,0x2 size=4,4 dst=0x80100252f038,0x80100250f038 ",
+            "id": 6600704491848368176,
+            "raw_penguin_id": 0,
+        },
+    }
+    packet = {
+        **{
+            "is_cc_dma": "no",
+            "dma_engine": "64",
+            "variable": "unknown",
+            "read_size": 4096,
+            "subgroup": "Q0-E64",
+            "timestamp": 15881,
+        },
+        **{
+            "dest": ["unknown"],
+            "transfer_rate": 26177542000,
+            "source": [["unknown"]],
+            "packet_aggregation_id": 3161790117270724135,
+        },
+        **{
+            "queue_type": "software_dynamic",
+            "duration": 156,
+            "aggregated": "no",
+            "duplicate": "no",
+            "id": 7721563946493336791,
+        },
+        **{
+            "semaphore_id": "-1",
+            "subgraph": "sg00",
+            "dma_queue": "0",
+            "op": "",
+            "packet_idx": 0,
+            "write_size": 4096,
+            "transfer_size": 4096,
+        },
+    }
+    one, six = json.dumps(instruction), ",".join([json.dumps(packet)] * 6)
+    count = PROFILE_BYTES // (len(one) + len(six) + 2)
+    with open(path, "w") as file:
+        file.write('{"instruction": [' + ",".join([one] * count) + '], "dma": [' + ",".join([six] * count))
+        file.write('], "metadata": [{"pe_clock_freq": 2.4}], "summary": [{"total_time": 5e-05, "event_count": 3}]}')
+
+
+def trace(path: Path, write: ModuleType) -> int:
+    """A v6 trace of a loop over six slots of five engines; returns its records. Instructions overlap, so that begins and ends interleave."""
+    generator = np.random.default_rng(7)
+    kind = np.dtype([("word", "<u4"), ("detail", "<u4"), ("ticks", "<u8")])
+
+    def timed(
+        count: int, words: np.ndarray, details: np.ndarray, begin: np.ndarray, length: int, closing: int
+    ) -> np.ndarray:
+        records = np.zeros((count, 2), kind)
+        records["word"], records["detail"] = words, details
+        records["ticks"][:, 0], records["ticks"][:, 1] = begin, begin + generator.integers(1, length, count)
+        records["word"][:, 1] |= closing
+        flat = records.reshape(-1)
+        return flat[np.argsort(flat["ticks"], kind="stable")]
+
+    steps = np.arange(INSTRUCTIONS)
+    engine, pc = steps % 5, steps // 5 % 6
+    words = 0x80000000 | (engine + 1) << 26 | ((write.BASE + engine * 0x10000 >> 6) + pc) & 0x1FFFFF
+    instructions = timed(
+        INSTRUCTIONS, words[:, None], np.zeros((INSTRUCTIONS, 2)), write.START + steps * 1000, 5000, 1 << 24
+    )
+    steps = np.arange(PACKETS)
+    queue = (steps // 16 % 4) << 4
+    packets = timed(
+        PACKETS,
+        ((0x80 | steps % 16) << 24)[:, None],
+        np.stack((queue | 1, queue | 5), 1),
+        write.START + steps * 1000,
+        4000,
+        512,
+    )
+    done = np.zeros(PACKETS, kind)
+    done["word"], done["detail"], done["ticks"] = (
+        (0x80 | steps % 16) << 24,
+        queue | 6,
+        write.START + steps * 1000 + 5000,
+    )
+    updates = np.zeros(UPDATES, kind)
+    updates["word"], updates["ticks"] = 0x87F30102, write.START + np.arange(UPDATES) * 2000
+    total = max(INSTRUCTIONS, PACKETS, 2 * UPDATES) * 1000 + 10_000
+    path.write_bytes(
+        write.ntff_of([instructions.tobytes()], [packets.tobytes(), done.tobytes()], [updates.tobytes()], total=total)
+    )
+    return 2 * INSTRUCTIONS + 3 * PACKETS + UPDATES
+
+
+def neff(path: Path, write: ModuleType) -> None:
+    """1.5 MB packed, 9 MB unpacked, as neuronx-cc's for a matmul of 128 x 32768 x 65536."""
+    generator = np.random.default_rng(7)
+    stream = np.zeros((72_000, 64), np.uint8)
+    stream[:, :18] = generator.integers(0, 256, (72_000, 18))
+    members = {
+        **write.neff_members(),
+        "sg00/PE.bin": stream[:36_000].tobytes(),
+        "sg01/PE.bin": stream[36_000:].tobytes(),
+    }
+    data = gzip.compress(write.tar_of(members), mtime=0)
+    path.write_bytes(write.neff_header(len(data)) + data)
+
+
+def main() -> None:
+    write = writers()
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "profile.json")
+        profile_json(path)
+        size = path.stat().st_size
+        print(f"profile JSON of {size / 1e6:.0f} MB")
+        results = {reader: measure("profile", reader, path) for reader in READERS["profile"]}
+        ours = results["read_profile"][0]
+        for reader, (seconds, peak_bytes) in results.items():
+            print(
+                f"  {reader:14s} {seconds:7.2f} s   {seconds / ours:5.1f} x read_profile   peak {peak_bytes / size:5.2f} x the file"
+            )
+        path.unlink()
+
+        path = Path(directory, "trace.ntff")
+        records = trace(path, write)
+        seconds, peak_bytes = measure("trace", "read_ntff", path)
+        rate, peak = records / seconds / 1e6, peak_bytes / path.stat().st_size
+        print(
+            f"NTFF of {records / 1e6:.0f} million records\n  read_ntff      {seconds:7.2f} s   {rate:5.1f} million records/s   peak {peak:5.2f} x the file"
+        )
+        path.unlink()
+
+        path = Path(directory, "file.neff")
+        neff(path, write)
+        print(f"NEFF of {path.stat().st_size / 1e6:.1f} MB")
+        results = {reader: measure("neff", reader, path) for reader in READERS["neff"]}
+        for reader, (seconds, _) in results.items():
+            print(f"  {reader:14s} {seconds * 1e3:7.1f} ms  {seconds / results['read_neff'][0]:5.1f} x read_neff")
+
+
+if __name__ == "__main__":
+    main()

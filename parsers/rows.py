@@ -1,0 +1,224 @@
+"""Trace records to rows: columns of instructions, semaphore updates and DMA packets, each still on the clock that wrote it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from parsers.errors import ParseError
+from parsers.ntff import ENGINES, Container, Section
+from parsers.records import pair_fifo
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+RECORD = np.dtype([("word", "<u4"), ("detail", "<u4"), ("ticks", "<u8")])
+"""`word`: bytes 0..3 with the tag on top; `detail`: bytes 4..7."""
+
+INSTRUCTION, SEMAPHORE, DMA, THROTTLE = 0, 1, 4, 5
+DMA_START, DMA_READ_DONE, DMA_WRITE_DONE = 1, 5, 6
+PC_MASK = (1 << 21) - 1
+WRITERS = 32
+CHECKED_AT_ONCE = 1 << 20
+TICKS_MAX = 1 << 62
+
+
+@dataclass(frozen=True, eq=False)
+class RawInstructions:
+    """Paired rows (n,) before any clock is known. `marker`: byte 36 of the instruction."""
+
+    core: NDArray[np.uint8]
+    engine: NDArray[np.uint8]
+    pc: NDArray[np.int32]
+    opcode: NDArray[np.uint8]
+    marker: NDArray[np.uint8]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    wait: NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False)
+class RawSemaphores:
+    """Updates (n,) in file order."""
+
+    core: NDArray[np.uint8]
+    word: NDArray[np.uint32]
+    writer: NDArray[np.uint8]
+    value: NDArray[np.uint32]
+    ticks: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RawDma:
+    """Packets (n,), start to read done. `done`, `done_core` (m,): write-done records, which belong to no row."""
+
+    core: NDArray[np.uint8]
+    engine: NDArray[np.uint8]
+    queue: NDArray[np.uint8]
+    bytes: NDArray[np.int32]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    done_core: NDArray[np.uint8]
+    done: NDArray[np.int64]
+
+
+class Columns(NamedTuple):
+    """Records (n,) by field; `ticks` is signed and counts from the start of the execution where the file tells it."""
+
+    word: Any
+    detail: Any
+    ticks: Any
+
+    def where(self, chosen: Any) -> Columns:
+        return Columns(*(column[chosen] for column in self))
+
+
+def _columns(path: str, section: Section, start: int) -> Columns:
+    """The section's records. Every one has the top bit of its tag set and lies within 53 days of `start`."""
+    records = np.frombuffer(section.records, RECORD)
+    parts = []
+    for at in range(0, len(records), CHECKED_AT_ONCE):
+        part = records[at : at + CHECKED_AT_ONCE]
+        ticks = (part["ticks"] - np.uint64(start)).view(np.int64)
+        wrong = (part["word"] < 0x8000_0000) | (ticks > TICKS_MAX) | (ticks < (-TICKS_MAX if start else 0))
+        if wrong.any():
+            offset = section.offset + (at + int(wrong.argmax())) * RECORD.itemsize
+            raise ParseError(path, offset, f"no trace record of kind {section.kind}: bad tag or timestamp")
+        parts.append(Columns(part["word"].copy(), part["detail"].copy(), ticks))
+    return parts[0] if len(parts) == 1 else Columns(*(np.concatenate(column) for column in zip(*parts)))
+
+
+def is_decoded(section: Section) -> bool:
+    """Whether the section is of a kind that this reader knows."""
+    return section.kind in (INSTRUCTION, SEMAPHORE, DMA, THROTTLE) and section.unit == (section.kind == DMA)
+
+
+def sections_of(container: Container, kind: int) -> Iterator[tuple[int, Columns]]:
+    """Physical core and records of each section of a kind, one at a time. Raises ParseError for records that no trace holds."""
+    start = container.window[0] if container.window else 0
+    for section in container.sections:
+        if section.kind == kind and is_decoded(section):
+            yield section.core, _columns(container.path, section, start)
+
+
+@dataclass(frozen=True, eq=False)
+class _Slots:
+    """All instruction streams end to end. Per core and writer tag: first slot, address of it modulo 2^21, number of slots."""
+
+    opcode: Any
+    marker: Any
+    engine: Any
+    pc: Any
+    first: Mapping[int, Any]
+    base: Mapping[int, Any]
+    length: Mapping[int, Any]
+
+
+def _slots(container: Container) -> _Slots:
+    cores = {stream.core for stream in container.streams} | {section.core for section in container.sections}
+    first, base, length = ({core: np.zeros(WRITERS, np.int64) for core in cores} for _ in range(3))
+    codes, engines, pcs, total = [], [], [], 0
+    for stream in container.streams:
+        code = np.frombuffer(stream.code, np.uint8).reshape(-1, 64)
+        codes.append(code[:, (0, 36)])
+        engines.append(np.full(len(code), stream.engine, np.uint8))
+        pcs.append(np.arange(len(code), dtype=np.int32))
+        writer = stream.engine + 1
+        first[stream.core][writer], length[stream.core][writer] = total, len(code)
+        base[stream.core][writer] = (stream.address >> 6) & PC_MASK
+        total += len(code)
+    code = np.concatenate(codes) if codes else np.zeros((0, 2), np.uint8)
+    return _Slots(code[:, 0], code[:, 1], join(engines, np.uint8), join(pcs, np.int32), first, base, length)
+
+
+def join(parts: list[Any], dtype: Any) -> Any:
+    """One array of several, also of none."""
+    return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
+
+
+def decode_instructions(container: Container, undecoded: Counter[str]) -> RawInstructions:
+    """Begins and ends paired, with the instruction that each names."""
+    slots = _slots(container)
+    columns: list[tuple[Any, ...]] = []
+    for core, records in sections_of(container, INSTRUCTION):
+        word = records.word
+        tag = (word >> 24).astype(np.uint8)
+        writer, kind = (tag >> 2) & (WRITERS - 1), tag & 3
+        pc = ((word & PC_MASK).astype(np.int64) - slots.base[core][writer]) & PC_MASK
+        decoded = pc < slots.length[core][writer]
+        decoded &= kind < 2
+        if not decoded.all():
+            _count_undecoded(tag[~decoded], undecoded)
+            records, pc, writer, kind = records.where(decoded), pc[decoded], writer[decoded], kind[decoded]
+        slot = pc + slots.first[core][writer]
+        row, begins, _, begin_ticks, end_ticks = pair_fifo(slot, records.ticks, kind == 1, len(slots.opcode))
+        columns.append(
+            (
+                np.full(len(row), core, np.uint8),
+                slots.engine[row],
+                slots.pc[row],
+                slots.opcode[row],
+                slots.marker[row],
+                begin_ticks,
+                end_ticks,
+                (records.detail[begins] >> 16).astype(np.uint16),
+            )
+        )
+    dtypes = (np.uint8, np.uint8, np.int32, np.uint8, np.uint8, np.int64, np.int64, np.uint16)
+    return RawInstructions(*stack(columns, dtypes))
+
+
+def stack(columns: list[tuple[Any, ...]], dtypes: tuple[Any, ...]) -> Iterator[Any]:
+    """The columns of all sections, end to end."""
+    for index, dtype in enumerate(dtypes):
+        yield join([column[index] for column in columns], dtype)
+
+
+def _count_undecoded(tags: Any, undecoded: Counter[str]) -> None:
+    """Loader instructions carry an engine's tag and an address outside of the streams; other tags are named by number."""
+    for tag, count in enumerate(np.bincount(tags, minlength=256).tolist()):
+        if count and tag & 3 < 2 and 0 < (tag >> 2) & (WRITERS - 1) <= len(ENGINES):
+            undecoded["instruction records outside of the loaded streams"] += count
+        elif count:
+            undecoded[f"instruction records with tag 0x{tag:02x}"] += count
+
+
+def decode_semaphores(container: Container) -> RawSemaphores:
+    """Updates as they stand."""
+    columns = []
+    for core, records in sections_of(container, SEMAPHORE):
+        word, detail, ticks = records
+        writer = ((word >> 26) & (WRITERS - 1)).astype(np.uint8)
+        columns.append((np.full(len(word), core, np.uint8), word, writer, detail, ticks))
+    return RawSemaphores(*stack(columns, (np.uint8, np.uint32, np.uint8, np.uint32, np.int64)))
+
+
+def decode_dma(container: Container, undecoded: Counter[str]) -> RawDma:
+    """Starts paired with their read done."""
+    columns, done = [], []
+    for core, records in sections_of(container, DMA):
+        kind = (records.detail & 15).astype(np.uint8)
+        counts = np.bincount(kind, minlength=16)
+        for unknown in set(np.flatnonzero(counts).tolist()) - {DMA_START, DMA_READ_DONE, DMA_WRITE_DONE}:
+            undecoded[f"DMA records of type {unknown}"] += int(counts[unknown])
+        done.append((np.full(counts[DMA_WRITE_DONE], core, np.uint8), records.ticks[kind == DMA_WRITE_DONE]))
+        chosen = (kind == DMA_START) | (kind == DMA_READ_DONE)
+        (word, detail, ticks), kind = records.where(chosen), kind[chosen]
+        queue = (((word >> 24) & (WRITERS - 1)) << 4 | (detail >> 4) & 15).astype(np.int64)
+        which, _, ends, begin_ticks, end_ticks = pair_fifo(queue, ticks, kind == DMA_READ_DONE, WRITERS * 16)
+        columns.append(
+            (
+                np.full(len(which), core, np.uint8),
+                ((which >> 4) & 15).astype(np.uint8),
+                (which & 15).astype(np.uint8),
+                (word[ends] & 0xFF_FFFF).astype(np.int32),
+                begin_ticks,
+                end_ticks,
+            )
+        )
+    packets = stack(columns, (np.uint8, np.uint8, np.uint8, np.int32, np.int64, np.int64))
+    return RawDma(*packets, *stack(done, (np.uint8, np.int64)))
