@@ -119,3 +119,11 @@ def test_a_list_that_names_files_outside_is_refused(checkout):
     with pytest.raises(InstallError, match="names a file outside"):
         remove(checkout)
     assert (checkout / "precious").exists()
+
+
+def test_the_requirements_are_those_of_the_project():
+    from install_benchmarks.layout import HOME, TEMPLATE
+
+    project = (HOME / "pyproject.toml").read_text().split("dependencies = [")[1].split("]")[0]
+    wanted = [line.strip().strip('",') for line in project.strip().splitlines()]
+    assert (TEMPLATE / "requirements.txt").read_text().split() == wanted
