@@ -44,7 +44,7 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}
     "--cores",
     metavar="LIST",
     help="Physical cores to capture on in parallel, such as 0-7; each is locked for all users of the host.  "
-    "[default: the first logical core; none for neuron-sim]",
+    "[default: one logical core, the first of NEURON_RT_VISIBLE_CORES; none for neuron-sim]",
 )
 @click.option("--enable-dge-notifs", is_flag=True, help="Trace dynamic DMAs; may overflow the notification queue.")
 @click.option("--force", is_flag=True, help="Profile again what has a good profile.")
@@ -52,6 +52,13 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}
 @click.option("--skip", multiple=True, metavar="GLOB", help="Not the cases whose name matches (repeatable).")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Bundles at a time.  [default: number of CPUs]")
 @click.option("--show-commands", is_flag=True, help="Print, for each row, the shell lines that repeat its profile.")
+@click.option(
+    "--hot",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="Answer with the N slowest source lines and instructions of each engine.",
+)
+@click.option("--search", metavar="TEXT", help="Only those that hold TEXT, or match /REGEX/ (implies --hot 10).")
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="Default: by the suffix of --output, else table.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the rows there, not to stdout.")
 def profile(directory: Path, format_: str | None, output: Path | None, **options) -> None:
@@ -69,6 +76,7 @@ def profile(directory: Path, format_: str | None, output: Path | None, **options
     profile-neffs neffs --view-only         # anywhere with the tool
     profile-neffs neffs --only 'mlp_*' --num-exec 20 --format csv --output mlp.csv
     profile-neffs neffs --parse-only --format md
+    profile-neffs neffs --hot 5 --search kernel.py:33
     """
     from stage2_profile.command import Options, profile_directory
     from stage2_profile.errors import ProfileError, WrongCall

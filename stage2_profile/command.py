@@ -6,8 +6,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
@@ -17,20 +17,26 @@ import click
 from neffs.bundle import MANIFEST, Bundle, read_bundle
 from neffs.errors import BundleError, StoreError
 from neffs.store import Store
+from parsers.errors import ParseError
+from stage2_profile import hot_report
 from stage2_profile.capture import Settings
-from stage2_profile.cores import CorePool, lock_directory, parse_cores
+from stage2_profile.cores import CorePool, first_visible, lock_directory, parse_cores
 from stage2_profile.errors import ProfileError, ToolMissing, WrongCall
+from stage2_profile.hot import Event, hot_instructions, hot_lines, parse_search, read_events
+from stage2_profile.hot_report import Hot
 from stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
 from stage2_profile.progress import progress
 from stage2_profile.report import render
 from stage2_profile.report.answer import Answer
 from stage2_profile.report.layout import answer
 from stage2_profile.rows import Row
-from stage2_profile.runs import write_file
+from stage2_profile.runs import PROFILES, read_run, write_file
 from stage2_profile.safety import check_store
 from stage2_profile.tools import Kind, Tool, find_neuron_tool, find_simulator
 
 Toolchain = Literal["auto", "neuron", "sim"]
+HOT = 10
+"""Lines and instructions of each engine when only --search is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +57,8 @@ class Options:
     skip: tuple[str, ...] = ()
     jobs: int | None = None
     show_commands: bool = False
+    hot: int | None = None
+    search: str | None = None
     format: str = "table"
     output: Path | None = None
 
@@ -58,6 +66,7 @@ class Options:
 def profile_directory(directory: Path, options: Options) -> int:
     """Profile a store and print its rows; returns the exit code. Raises `WrongCall` and `ProfileError`."""
     steps = chosen_steps(options)
+    chosen, wants_hot = parse_search(options.search), options.hot is not None or options.search is not None
     cores = parse_cores(options.cores) if options.cores is not None else None
     cpus = os.cpu_count() or 1
     workers = options.jobs or max(cpus, len(cores or ()))
@@ -83,11 +92,16 @@ def profile_directory(directory: Path, options: Options) -> int:
         settings=settings,
         steps=steps,
         force=options.force,
+        detail=wants_hot,
     )
     with progress(len(found)) as done:
         rows = profile_all(pipeline, found, workers, done)
     if options.show_commands:
         write_text(commands_text(directory, rows), options.output)
+    elif wants_hot:
+        hots = [hot_spots(entry, row, chosen, options.hot or HOT) for entry, row in zip(found, rows, strict=True)]
+        write_answer(hot_report.answer(hots, options.search), options.format, options.output)
+        rows = [replace(row, status="failed") if hot.problem else row for row, hot in zip(rows, hots, strict=True)]
     else:
         write_answer(answer(rows), options.format, options.output)
     failed = sum(row.failed for row in rows)
@@ -121,9 +135,40 @@ def make_pools(cores: tuple[int, ...] | None, kinds: Iterable[str], settings: Se
     """The cores for each toolchain. The simulator needs none, and takes simulated ones when they are asked for."""
     directory = lock_directory(settings.environ) if cores is not None or "neuron" in set(kinds) else None
     return {
-        "neuron": CorePool(cores, kind="neuron", directory=directory, stop=settings.stop, say=notice),
+        "neuron": CorePool(
+            cores,
+            kind="neuron",
+            directory=directory,
+            first=first_visible(settings.environ),
+            stop=settings.stop,
+            say=notice,
+        ),
         "sim": CorePool(cores or (), kind="sim", directory=directory, stop=settings.stop, say=notice),
     }
+
+
+def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: int) -> Hot:
+    """The slowest lines and instructions of a row, from its whole-profile JSON; or why there are none."""
+    if row.status != "profiled":
+        return Hot(row, problem=row.reason or row.status)
+    path = detail_path(entry, row)
+    if path is None:
+        return Hot(row, problem="no whole-profile JSON; run profile-neffs --hot where the profiler is")
+    try:
+        events = read_events(path)
+    except (ParseError, OSError) as error:
+        return Hot(row, problem=str(error))
+    return Hot(row, hot_lines(events, chosen, count), hot_instructions(events, chosen, count))
+
+
+def detail_path(entry: Entry, row: Row) -> Path | None:
+    """The whole-profile JSON behind a row, None when there is none."""
+    if not isinstance(entry, Bundle):
+        return getattr(entry, "detail_json", None)
+    directory = entry.path / PROFILES / (row.run or "")
+    record = read_run(directory)
+    detail = record.executions[-1].detail if record and record.executions else None
+    return directory / detail if detail else None
 
 
 def commands_text(directory: Path, rows: Sequence[Row]) -> str:

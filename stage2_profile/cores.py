@@ -49,6 +49,15 @@ def parse_cores(text: str) -> tuple[int, ...]:
     return tuple(sorted(cores))
 
 
+def first_visible(environ: Mapping[str, str]) -> int:
+    """The first logical core that the user's environment allows, 0 without a word about it. Raises `WrongCall`."""
+    text = environ.get("NEURON_RT_VISIBLE_CORES", "").strip()
+    try:
+        return parse_cores(text)[0] if text else 0
+    except WrongCall:
+        raise WrongCall(f"NEURON_RT_VISIBLE_CORES={text!r}: expected numbers and ranges such as 0-3") from None
+
+
 def logical_cores(cores: tuple[int, ...], lnc: int) -> dict[int, tuple[int, ...]]:
     """Logical core → its physical cores, for those that are complete in `cores`."""
     groups = ((core // lnc, tuple(range(core // lnc * lnc, core // lnc * lnc + lnc))) for core in cores)
@@ -58,7 +67,7 @@ def logical_cores(cores: tuple[int, ...], lnc: int) -> dict[int, tuple[int, ...]
 class CorePool:
     """The cores that this process may use.
 
-    `cores` None: the first logical core, so that nothing else on the device disturbs a measurement. Empty: no core is named
+    `cores` None: one logical core, `first`, so that nothing else on the device disturbs a measurement. Empty: no core is named
     and a slot is free at once (the simulator).
     """
 
@@ -68,10 +77,12 @@ class CorePool:
         *,
         kind: str = "neuron",
         directory: Path | None = None,
+        first: int = 0,
         stop: threading.Event | None = None,
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.cores = cores
+        self.first = first
         self.out: dict[int, str] = {}
         self._errors: dict[int, int] = {}
         self._prefix = "core" if kind == "neuron" else f"{kind}-core"
@@ -108,7 +119,7 @@ class CorePool:
     def _wait(self, lnc: int) -> Slot:
         notice_at = time.monotonic() + NOTICE_AFTER_S
         while not self._stop.is_set():
-            cores = tuple(range(lnc)) if self.cores is None else self.cores
+            cores = tuple(range(self.first * lnc, self.first * lnc + lnc)) if self.cores is None else self.cores
             groups = logical_cores(cores, lnc)
             if not groups:
                 raise CaptureFailed(f"no logical core of {lnc} physical cores in --cores {','.join(map(str, cores))}")

@@ -22,7 +22,7 @@ from stage2_profile.rows import Row
 from stage2_profile.safety import check_links
 from stage2_profile.summarise import failed_row, run_row, without_damage
 from stage2_profile.tools import Kind, Tool
-from stage2_profile.view import view
+from stage2_profile.view import view, view_detail
 
 if TYPE_CHECKING:
     from stage2_profile.foreign import ForeignCase
@@ -40,6 +40,7 @@ class Pipeline:
 
     `tools`: the profiler for each kind of NEFF, or the reason why there is none. `pools`: the cores for each. `steps`: `parse` starts no tool, `capture`
     stops after the device step, `view` does the rest of it. `force`: capture again although there is a good profile.
+    `detail`: make the whole-profile JSON too.
     """
 
     tools: dict[Kind, Tool | str]
@@ -47,6 +48,7 @@ class Pipeline:
     settings: Settings
     steps: Steps = "all"
     force: bool = False
+    detail: bool = False
 
     def row(self, found: Entry) -> Row:
         """The row of one entry. Never raises for what is wrong with it."""
@@ -98,6 +100,8 @@ class Pipeline:
         record = without_damage(path, record)
         if record.status == "captured" and self.steps != "capture":
             record = view(bundle, path, record, tool, self.settings, (descriptor,))
+        if record.status == "viewed" and self.detail:
+            record = view_detail(bundle, path, record, tool, self.settings, (descriptor,))
         return run_row(bundle, path, record)
 
     def _usable(self, bundle: Bundle, tool: Tool) -> tuple[Path, runs.Run] | None:

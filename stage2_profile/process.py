@@ -69,17 +69,19 @@ def run(
     stop: threading.Event,
     stdout_limit: int | None = None,
     hold: Sequence[int] = (),
+    grace_s: float = GRACE_S,
 ) -> Finished:
     """Run a program to its end, its time limit or `stop`.
 
     `stdout_limit`: None keeps the head and tail of standard output, as of standard error; a number keeps all of it and
     ends a program that prints more. `hold`: file descriptors (locks) that stay open until the last process is gone.
+    `grace_s`: how long a program that is to be ended may clean up.
     """
     life_read, life_write = os.pipe()
     started = time.monotonic()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(LEASH), str(life_read), str(GRACE_S), *argv],
+            [sys.executable, "-I", "-S", str(LEASH), str(life_read), str(grace_s), *argv],
             cwd=cwd,
             env=dict(env),
             stdin=subprocess.DEVNULL,

@@ -5,6 +5,7 @@ profile*.ntff        the traces, under the names that the tool chose
 <output>             captured output tensors, under the names that the tool chose
 summary-<n>.json     `view --output-format=summary-json` of each trace
 session-<n>.json     `show-session -j` of each trace
+profile-<n>.json     `view --output-format=json` of the last trace, when its hot spots were asked for
 capture.log view-<n>.log ...   what the tools printed
 
 A run appears whole (written beside, fsynced, renamed) after the device step; the tool-only steps add their files and
@@ -46,13 +47,15 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Execution(msgspec.Struct, frozen=True, kw_only=True):
-    """One profiled execution: its trace, and what `view` and `show-session` made of it (None: not yet)."""
+    """One profiled execution: its trace, and what `view` and `show-session` made of it (None: not yet). `detail`:
+    the whole-profile JSON, which is made only when it is asked for."""
 
     rank: int
     execution: int
     ntff: str
     summary: str | None = None
     session: str | None = None
+    detail: str | None = None
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +91,7 @@ def read_run(directory: Path) -> Run | None:
         return None
     files = [*run.outputs.values()]
     for execution in run.executions:
-        files += filter(None, (execution.ntff, execution.summary, execution.session))
+        files += filter(None, (execution.ntff, execution.summary, execution.session, execution.detail))
     return run if run.schema <= SCHEMA and all(PLAIN_NAME.fullmatch(file) for file in files) else None
 
 

@@ -26,12 +26,13 @@ PROFILE = "profile-{0}.json"
 
 @dataclass(frozen=True)
 class Step:
-    """A call of the tool on one trace. `file`: where its standard output goes."""
+    """A call of the tool on one trace. `file`: where the JSON of its standard output goes, None for a tool that writes a file
+    of its own."""
 
     name: str
     argv: list[str]
     log: str
-    file: str
+    file: str | None
 
 
 def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Settings, hold: Sequence[int]) -> runs.Run:
@@ -78,6 +79,27 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Set
     return record
 
 
+def view_detail(
+    bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Settings, hold: Sequence[int]
+) -> runs.Run:
+    """Make the whole-profile JSON of the last trace, unless it is there; returns the new record. Raises `ViewFailed`."""
+    last = record.executions[-1]
+    if last.detail is not None and (path / last.detail).is_file():
+        return record
+    if record.kind != tool.kind:
+        raise ToolMissing(f"captured by {record.tool}, which {tool.name} cannot view")
+    number, done_commands = len(record.executions), list(record.commands)
+    file = PROFILE.format(number)
+    argv = commands.view_json((tool.name,), f"../../{bundle.manifest.neff}", last.ntff, file)
+    call(Step("view", argv, f"profile-{number}.log", None), path, tool, settings, hold, done_commands)
+    if not (path / file).is_file():
+        raise ViewFailed(f"{tool.name} view: it wrote no {file}")
+    executions = (*record.executions[:-1], msgspec.structs.replace(last, detail=file))
+    record = msgspec.structs.replace(record, executions=executions, commands=tuple(done_commands))
+    runs.write_run(path, record)
+    return record
+
+
 def call(
     step: Step, path: Path, tool: Tool, settings: Settings, hold: Sequence[int], record: list[runs.Command]
 ) -> None:
@@ -110,7 +132,8 @@ def call(
         )
         wrong = what_is_wrong(step, done, settings.timeout_s)
         if wrong is None:
-            runs.write_file(path / step.file, done.stdout)
+            if step.file is not None:
+                runs.write_file(path / step.file, done.stdout)
             return
         if done.timed_out or done.stopped:
             raise ViewFailed(f"{tool.name} {step.name}: {wrong}", trace_may_be_good=True)
@@ -126,6 +149,8 @@ def what_is_wrong(step: Step, done: Finished, timeout_s: float) -> str | None:
         text = done.stderr.decode("utf-8", "replace")
         failure = diagnose(text)
         return failure.explain(text) if failure else f"{how}: {last_words(text)}"
+    if step.file is None:
+        return None
     try:
         if step.name == "view":
             from parsers.profile_json import read_summary

@@ -388,3 +388,19 @@ def test_rows_are_in_the_order_of_their_numbers(profile_neffs, make_bundle, make
         make_bundle(make_case(dims=(("K", size),)))
     assert [row["K"] for row in rows(profile_neffs("--format", "json"))] == [512, 1024, 2048]
     assert [line.split()[2] for line in profile_neffs().stdout.splitlines()[2:5]] == ["K512", "K1024", "K2048"]
+
+
+def test_a_disk_that_is_full_costs_a_row_and_nothing_else(make_bundle, store, fake_on_path, tmp_path):
+    """A limit on file sizes stands in for it: both end a write in the middle."""
+    make_bundle()
+    limited = f"ulimit -f 1; exec {sys.executable} -m stage2_profile.cli {store} --format json"
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    (row,) = json.loads(done.stdout)
+    assert row["status"] == "failed"
+    assert "File too large" in row["reason"]
+    again = [sys.executable, "-m", "stage2_profile.cli", str(store), "--format", "json"]
+    (row,) = json.loads(subprocess.run(again, capture_output=True, check=True).stdout)
+    assert row["status"] == "profiled"
+    assert not list(store.glob("*/profiles/.*"))

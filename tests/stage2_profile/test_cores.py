@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from stage2_profile.cores import CorePool, acquire, lock_directory, logical_cores, parse_cores, release
+from stage2_profile.cores import CorePool, acquire, first_visible, lock_directory, logical_cores, parse_cores, release
 from stage2_profile.errors import CaptureFailed, UnsafePath, WrongCall
 
 
@@ -24,6 +24,19 @@ def test_core_lists_that_are_none(text):
 def test_a_logical_core_of_two_needs_both():
     assert logical_cores((0, 1, 2, 5, 6, 7), 2) == {0: (0, 1), 3: (6, 7)}
     assert logical_cores((3,), 1) == {3: (3,)}
+
+
+@pytest.mark.parametrize(("text", "core"), [(None, 0), ("", 0), ("3", 3), ("2-5", 2)])
+def test_the_users_choice_of_a_core_is_kept(tmp_path, text, core):
+    environ = {} if text is None else {"NEURON_RT_VISIBLE_CORES": text}
+    pool = CorePool(None, directory=tmp_path, first=first_visible(environ))
+    with pool.slot(2) as slot:
+        assert (slot.logical, slot.cores) == (core, (2 * core, 2 * core + 1))
+
+
+def test_a_choice_that_is_none_is_a_wrong_call():
+    with pytest.raises(WrongCall, match="NEURON_RT_VISIBLE_CORES='x'"):
+        first_visible({"NEURON_RT_VISIBLE_CORES": "x"})
 
 
 def test_two_pools_never_hold_one_core(tmp_path):

@@ -72,6 +72,19 @@ def test_a_timeout_ends_the_whole_group(tmp_path):
     assert soon(lambda: not running("sleep", "61.0731"))
 
 
+def test_a_program_that_ignores_being_asked_is_killed(tmp_path):
+    argv = ["sh", "-c", "trap '' TERM; while :; do sleep 0.0741; done"]
+    done = start(argv, tmp_path, timeout_s=0.3, grace_s=0.3)
+    assert (done.timed_out, done.exit_code) == (True, 128 + signal.SIGKILL)
+    assert soon(lambda: not running("sleep", "0.0741"))
+
+
+def test_a_program_that_is_ended_may_clean_up(tmp_path):
+    argv = ["sh", "-c", "trap 'echo cleaned; exit 3' TERM; while :; do sleep 0.05; done"]
+    done = start(argv, tmp_path, timeout_s=0.3)
+    assert (done.timed_out, done.exit_code, done.stdout) == (True, 3, b"cleaned\n")
+
+
 def test_what_a_program_leaves_behind_is_ended(tmp_path):
     done = start(["sh", "-c", "sleep 61.0732 >/dev/null 2>&1 & exit 0"], tmp_path)
     assert done.exit_code == 0
