@@ -8,6 +8,7 @@ from simulator.dtypes import from_float32, to_float32
 from simulator.operations import alu
 from simulator.operations.addressing import bits, is_gather
 from simulator.operations.operands import Operands
+from simulator.program import Access
 
 _PERMUTATIONS = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
@@ -60,8 +61,7 @@ def dma_compute(o: Operands) -> None:
     if not ok.all() and o.attributes.get("oob_mode", "error") != "skip":
         o.refuse("an index reaches outside its buffer")
     target, target_at = o.access("dst"), places[-1][0].ravel()[ok]
-    if is_gather(target) and len(np.unique(target_at)) < len(target_at):
-        o.refuse("the indices of dst repeat; the order of the updates is undefined")
+    _check_distinct(o, target, target_at)
     total: np.ndarray | None = None
     for name, scale, (at, _) in zip(names, scales, places[:-1], strict=True):
         values = to_float32(o.memory.flat(o.access(name))[at.ravel()[ok]]) * np.float32(scale)
@@ -85,11 +85,18 @@ def _copy_by_index(o: Operands, update: str | None, axes: tuple[int, ...] | None
     source_at, target_at = source_at.ravel()[ok], target_at.ravel()[ok]
     elements = bits(o.memory.flat(source))[source_at].view(o.memory.flat(source).dtype)
     if update:
+        _check_distinct(o, target, target_at)
         current = to_float32(o.memory.flat(target)[target_at])
         elements = from_float32(alu.binary(update)(current, to_float32(elements)), target.dtype)
     elif source.dtype != target.dtype:
         elements = from_float32(to_float32(elements), target.dtype)
     o.memory.scatter(target, target_at, elements)
+
+
+def _check_distinct(o: Operands, target: Access, flat: np.ndarray) -> None:
+    """Updates of one element by several rows have no documented order."""
+    if is_gather(target) and len(np.unique(flat)) < len(flat):
+        o.refuse("the indices of dst repeat; the order of the updates is undefined")
 
 
 OPERATIONS = {"dma_copy": dma_copy, "dma_transpose": dma_transpose, "dma_compute": dma_compute}
