@@ -251,18 +251,46 @@ def chip_for(target: str) -> Chip:
         raise SimulatorError(f"unknown target {target!r}: expected one of {', '.join(CHIPS)}") from None
 
 
+_NO_EFFECT = ("_reported", "_bytes", "max_lnc", "pe_rows", "pe_cols", "base_clock_ghz")
+"""Ends of the names of constants that the schedule does not use."""
+
+_LOWEST = {
+    "dma_engines": 2.0,
+    "throttle_window_ns": 1.0,
+    "throttle_factor": 0.01,
+    "hbm_bandwidth": 0.01,
+    "dma_engine_bandwidth": 0.01,
+    "pe_clock_ghz": 0.001,
+    "vector_clock_ghz": 0.001,
+    "scalar_clock_ghz": 0.001,
+    "gpsimd_clock_ghz": 0.001,
+}
+"""What the schedule divides by, or steps by, must not be zero."""
+
+
 def what_if(chip: Chip, change: str) -> Chip:
     """The chip with one constant changed: `name=value` or `name=2x` (a multiple). Raises SimulatorError."""
     name, _, text = change.partition("=")
-    numeric = [f.name for f in fields(Chip) if isinstance(getattr(chip, f.name), (int, float)) and f.name != "max_lnc"]
+    constants = {f.name: getattr(chip, f.name) for f in fields(Chip)}
+    numeric = [
+        key
+        for key, value in constants.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and not key.endswith(_NO_EFFECT)
+    ]
     if name not in numeric:
         raise SimulatorError(f"--what-if {change}: unknown constant {name!r}: expected one of {', '.join(numeric)}")
-    old = getattr(chip, name)
+    old = constants[name]
     try:
         value = old * float(text[:-1]) if text.endswith("x") else float(text)
     except ValueError:
         raise SimulatorError(f"--what-if {change}: expected {name}=NUMBER or {name}=FACTORx") from None
-    if not 0 <= value < float("inf") or (value == 0 and not name.endswith(("_ns", "_cycles"))):
-        raise SimulatorError(f"--what-if {change}: the value must be positive")
+    lowest = _LOWEST.get(name, 0.0)
+    if not lowest <= value < float("inf"):
+        raise SimulatorError(f"--what-if {change}: the value must be at least {lowest:g}")
     changed: Any = {name: round(value) if isinstance(old, int) else value}
     return replace(chip, **changed)
+
+
+def constant_lines(chip: Chip) -> list[str]:
+    """Each constant, its value and where it comes from."""
+    return [f"{f.name:<28}{getattr(chip, f.name)!s:>14}  {SOURCES[f.name]}" for f in fields(Chip) if f.name in SOURCES]

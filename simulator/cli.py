@@ -239,3 +239,37 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
         click.echo(session_text(head), nl=False)
     if show_errors and not as_json:
         click.echo("no errors")
+
+
+@main.command("explain")
+@click.argument("neff", type=click.Path())
+@click.option("--what-if", multiple=True, metavar="NAME=VALUE", help="Time with a constant changed; may be repeated.")
+@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--lines", type=click.IntRange(1), default=10, show_default=True, help="Rows of each part of the text.")
+@click.option("--constants", is_flag=True, help="Print the chip's constants with their sources instead.")
+@_one_line
+def explain_command(neff: str, what_if: tuple[str, ...], output_format: str, lines: int, constants: bool) -> None:
+    """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, hot lines.
+
+    \b
+    Examples:
+      neuron-sim explain file.neff
+      neuron-sim explain file.neff --what-if hbm_bandwidth=2x --what-if dma_issue_ns=100 --format json
+    """
+    from simulator.explain import explain, explanation_json, explanation_text
+    from simulator.view import load_profile
+
+    profile = load_profile(neff, None)
+    if constants:
+        from simulator.chips import constant_lines
+
+        click.echo("\n".join(constant_lines(profile.schedule.chip)))
+        return
+    explanation = explain(profile.neff.program, profile.schedule)
+    changed = {change: load_profile(neff, None, (change,)).schedule.total_ns / 1e3 for change in what_if}
+    if output_format == "json":
+        import orjson
+
+        click.echo(orjson.dumps(explanation_json(explanation, changed), option=orjson.OPT_APPEND_NEWLINE), nl=False)
+    else:
+        click.echo(explanation_text(explanation, changed, lines), nl=False)

@@ -21,7 +21,8 @@ _MATMUL_ISSUE_NS = 2.0
 
 
 class Loop(NamedTuple):
-    """Arrays by instruction (start, duration, done, wait in ns; blocker), then by transfer x DMA engine (runs)."""
+    """Arrays by instruction (start, duration, done, wait in ns; blocker), then by transfer x DMA engine (runs). by_hbm, by
+    transfer: 1 where HBM and not the DMA engines set its pace."""
 
     status: int
     start: np.ndarray
@@ -32,6 +33,7 @@ class Loop(NamedTuple):
     run_count: np.ndarray
     run_start: np.ndarray
     run_spacing: np.ndarray
+    by_hbm: np.ndarray
     warm: list[tuple[int, float, float]]
 
 
@@ -61,13 +63,13 @@ def run_loop(
     compiled = _compiled()
     outputs: Any
     if compiled is not None:
-        outputs = _outputs(n, t * chip.dma_engines, np)
+        outputs = _outputs(n, t, chip.dma_engines, np)
         status, warm = compiled(*inputs, constants, *outputs)
     else:
         plain: Any = [a.tolist() for a in inputs]
-        lists: Any = [a.tolist() for a in _outputs(n, t * chip.dma_engines, np)]
+        lists: Any = [a.tolist() for a in _outputs(n, t, chip.dma_engines, np)]
         status, warm = _loop(*plain, constants, *lists)
-        kinds = (float, float, float, float, np.int32, np.int64, float, float)
+        kinds = (float, float, float, float, np.int32, np.int64, float, float, np.int8)
         outputs = tuple(np.array(values, dtype=dtype) for values, dtype in zip(lists, kinds, strict=True))
     return Loop(status, *outputs, [(int(c), float(a), float(b)) for c, a, b in warm if c >= 0])
 
@@ -84,10 +86,11 @@ def _packet_ns(transfer: Transfer, chip: Chip) -> float:
     return chip.dma_packet_ns + transfer.packet_bytes / chip.dma_engine_bandwidth + rows
 
 
-def _outputs(n: int, runs: int, np) -> tuple[Any, ...]:
+def _outputs(n: int, transfers: int, width: int, np) -> tuple[Any, ...]:
+    runs = transfers * width
     return (
         np.zeros(n), np.zeros(n), np.full(n, -1.0), np.zeros(n), np.full(n, -1, dtype=np.int32),
-        np.zeros(runs, dtype=np.int64), np.zeros(runs), np.zeros(runs),
+        np.zeros(runs, dtype=np.int64), np.zeros(runs), np.zeros(runs), np.zeros(transfers, dtype=np.int8),
     )  # fmt: skip
 
 
@@ -109,7 +112,7 @@ def _compiled() -> Any:
 def _loop(
     engine, queue, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
     packet_ns, hbm_ns, first_ns, held_up, engine_start, constants,
-    start, duration, done, wait, blocker, run_count, run_start, run_spacing,
+    start, duration, done, wait, blocker, run_count, run_start, run_spacing, by_hbm,
 ):  # fmt: skip
     (
         dma_wait,
@@ -251,6 +254,7 @@ def _loop(
             hbm_end += hbm_ns[t]
             hbm_free[core] = hbm_end
             if hbm_end > finish:
+                by_hbm[t] = 1
                 # HBM is the narrower one: the packets of this transfer come further apart.
                 for d in range(width):
                     r = t * width + d

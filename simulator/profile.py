@@ -57,7 +57,7 @@ def full_profile(
     ham: list[dict[str, Any]] = []
     for c, (core, timed) in enumerate(zip(timeline.cores, schedule.cores, strict=True)):
         instructions += _instructions(program, schedule, core, timed, c)
-        dma += _dma(program, core, timed, c)
+        dma += _dma(program, core, timed, c, schedule.first[c])
         active += _active(core, c)
         semaphores += _semaphores(core, c)
         ham += [
@@ -165,7 +165,7 @@ def _instructions(
             "fully_qualified_subgraph": f"/{graph}",
             "opcode": NAMES[opcode],
             "pc": pc,
-            "id": (number << 40) | (engine << 32) | pc,
+            "id": first + index if index >= 0 else 1 << 48 | number << 40 | engine << 32 | pc,
             "evt_wait_time": round(wait),
             "operands": "",
             "instruction_type": "",
@@ -181,7 +181,6 @@ def _instructions(
                 {"id": first + int(p), "type": "FLOW_DEPENDENCE"}
                 for p in code.waits[code.wait_start[index] : code.wait_start[index + 1]]
             ]
-            row["sim_index"] = first + index
             if opcode == _MATMUL:
                 row["elements"] = int(code.flops[index]) // 2
                 row["operands"] += f" acc_flags={flags[index]}"
@@ -252,11 +251,13 @@ def _view(program: Program, access: Access) -> str:
     return f"{access.dtype}@{buffer.memory}:{buffer.name}+{access.offset}[{steps}][{sizes}]"
 
 
-def _dma(program: Program, core: CoreTimeline, timed: CoreSchedule, number: int) -> Iterator[dict[str, Any]]:
+def _dma(
+    program: Program, core: CoreTimeline, timed: CoreSchedule, number: int, first: int
+) -> Iterator[dict[str, Any]]:
     rows, code = core.dma, timed.code
     trigger = {int(t): i for i, t in enumerate(code.transfer.tolist()) if t >= 0}
     columns = (rows.transfer, rows.engine, rows.queue, rows.bytes, rows.start_ps, rows.end_ps)
-    described = [_transfer_row(program, program.cores[number][int(code.origin[trigger[t]])], trigger[t])
+    described = [_transfer_row(program, program.cores[number][int(code.origin[trigger[t]])], first + trigger[t])
                  for t in range(len(code.transfers))]  # fmt: skip
     for index, (transfer, engine, queue, size, start, end) in enumerate(
         zip(*(c.tolist() for c in columns), strict=True)
@@ -295,7 +296,7 @@ def _transfer_row(program: Program, instruction: Instruction, index: int) -> dic
         for a in (*instruction.reads.values(), *instruction.writes.values())
         if program.buffers[a.buffer].memory == "hbm"
     ]
-    return {**names, "variable": hbm[0] if hbm else "unknown", "sim_index": index,
+    return {**names, "variable": hbm[0] if hbm else "unknown", "trigger": index,
             "nki_source_location": program.sources[instruction.source]}  # fmt: skip
 
 

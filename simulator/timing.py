@@ -43,7 +43,7 @@ class CoreSchedule:
 
     wait_ns: time the engine stood before the instruction. blocker: index of the instruction it waited for last
     (in the numbering of all cores, see `Schedule.first`), -1 if it started as soon as its engine was free.
-    warm: periods [start, end) at full PE speed.
+    by_hbm, for each transfer: 1 where HBM set its pace. warm: periods [start, end) at full PE speed.
     """
 
     code: Code
@@ -53,6 +53,7 @@ class CoreSchedule:
     wait_ns: np.ndarray
     blocker: np.ndarray
     packets: Packets
+    by_hbm: np.ndarray
     warm: tuple[tuple[float, float], ...]
     kernel_end_ns: float
 
@@ -133,6 +134,7 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads) -> Sc
                 wait_ns=loop.wait[a:b],
                 blocker=loop.blocker[a:b],
                 packets=packets,
+                by_hbm=loop.by_hbm[transfer_first[c] : transfer_first[c + 1]],
                 warm=tuple((s, e) for core, s, e in loop.warm if core == c),
                 kernel_end_ns=float(end.max()) if len(end) else overheads.preamble_ns,
             )
