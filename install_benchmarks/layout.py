@@ -21,17 +21,22 @@ def sources() -> Iterator[tuple[str, Path]]:
     for package in PACKAGES:
         for path in _files(HOME / package):
             yield f"{package}/{path.relative_to(HOME / package).as_posix()}", path
-    for module in MODULES:
-        yield module, HOME / module
-    yield from _template()
+    yield from _rest()
 
 
 def links() -> Iterator[tuple[str, Path]]:
-    """(name inside `benchmarks/`, what to link to): whole packages, and the template's own files."""
+    """(name inside `benchmarks/`, what to link to): whole packages, and single files."""
     for package in PACKAGES:
         yield package, HOME / package
+    yield from _rest()
+
+
+def _rest() -> Iterator[tuple[str, Path]]:
+    """The single files: the umbrella command, the shapes of known models, the template."""
     for module in MODULES:
         yield module, HOME / module
+    for path in _files(HOME / "shapes"):  # an installed package has none
+        yield f"shapes/{path.name}", path
     yield from _template()
 
 
