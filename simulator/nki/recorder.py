@@ -44,6 +44,18 @@ class Storage:
     source: int
 
 
+class NkiInstruction:
+    """What an instruction returns. All are one object: nothing can be asked of it."""
+
+    __slots__ = ()
+
+    def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:
+        raise not_modelled("NkiInstruction.depends_on")
+
+
+_ISSUED = NkiInstruction()
+
+
 class Recorder:
     """`instructions`: the list of the core that is being recorded; `core`: its number.
 
@@ -91,7 +103,7 @@ class Recorder:
         writes: dict[str, Access],
         reads: dict[str, Access],
         attributes: dict[str, Any],
-    ) -> None:
+    ) -> NkiInstruction:
         """Append one instruction; its source is the first line up the stack that is not the dialect's own."""
         source = self.fixed_source
         if source < 0:
@@ -100,6 +112,7 @@ class Recorder:
             if source < 0:
                 source = self._locate(frame, source)
         self.instructions.append(Instruction(op, engine, writes, reads, attributes, source))
+        return _ISSUED
 
     def source(self) -> int:
         """Index of the kernel line that runs now."""

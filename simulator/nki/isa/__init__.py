@@ -3,7 +3,7 @@
 # ruff: noqa: F401 - the module is the namespace that kernels import
 
 from simulator.nki.errors import NkiValidationError
-from simulator.nki.isa.activate import activation, activation_reduce
+from simulator.nki.isa.activate import activate2, activation, activation_reduce
 from simulator.nki.isa.dma import dma_compute, dma_copy, dma_transpose
 from simulator.nki.isa.elementwise import memset, tensor_copy, tensor_scalar, tensor_tensor
 from simulator.nki.isa.enums import (
@@ -59,4 +59,5 @@ from simulator.nki.isa.sync import (
     register_store,
     sendrecv,
 )
+from simulator.nki.recorder import NkiInstruction
 from simulator.nki.tensor import NkiTensor, VirtualRegister

@@ -11,7 +11,7 @@ from simulator.nki.isa.enums import engine as engine_enum
 from simulator.nki.isa.enums import oob_mode as oob_enum
 from simulator.nki.isa.enums import word
 from simulator.nki.language.operators import op_name
-from simulator.nki.recorder import invalid, recorder
+from simulator.nki.recorder import NkiInstruction, invalid, recorder
 from simulator.nki.tensor import NkiTensor, access
 
 _UNKNOWN_DGE = dge_enum.unknown
@@ -29,7 +29,7 @@ def dma_copy(
     dge_mode: Any = _UNKNOWN_DGE,
     engine: Any = _UNKNOWN,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = `src`, element by element in row-major order of the two patterns; HBM or SBUF on both sides."""
     now = recorder()
     _check_memory("dma_copy", dst=dst, src=src)
@@ -37,7 +37,7 @@ def dma_copy(
         raise invalid(f"dma_copy: {src.size} elements into {dst.size}: {src!r} to {dst!r}")
     attributes: dict[str, Any] = {}
     queue = _queue("dma_copy", dst, src, priority, oob_mode, dge_mode, engine, attributes)
-    now.emit("dma_copy", queue, {"dst": access(dst)}, {"src": access(src)}, attributes)
+    return now.emit("dma_copy", queue, {"dst": access(dst)}, {"src": access(src)}, attributes)
 
 
 def _check_memory(op: str, **operands: NkiTensor) -> None:
@@ -92,7 +92,7 @@ def dma_transpose(
     dge_mode: Any = _UNKNOWN_DGE,
     oob_mode: Any = _ERROR,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = `src` with dimensions permuted: (1, 0), (2, 1, 0) or (3, 1, 2, 0). `axes` is recorded as a list."""
     now = recorder()
     _check_memory("dma_transpose", dst=dst, src=src)
@@ -105,7 +105,7 @@ def dma_transpose(
         raise invalid(f"dma_transpose: dst must have the dtype of src: {src!r} to {dst!r}")
     attributes: dict[str, Any] = {"axes": list(order)}
     queue = _queue("dma_transpose", dst, src, priority, oob_mode, dge_mode, _UNKNOWN, attributes)
-    now.emit("dma_transpose", queue, {"dst": access(dst)}, {"src": access(src)}, attributes)
+    return now.emit("dma_transpose", queue, {"dst": access(dst)}, {"src": access(src)}, attributes)
 
 
 def dma_compute(
@@ -116,7 +116,7 @@ def dma_compute(
     unique_indices: bool = True,
     oob_mode: Any = _ERROR,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = sum of `srcs`, in float32 inside the DMA engines. Sources are recorded as src0, src1, ...
 
     Before dialect 0.3, `scales` came before `reduce_op`; a list in the place of the operator tells the two apart.
@@ -141,4 +141,4 @@ def dma_compute(
     for src in srcs:
         if _queue("dma_compute", dst, src, None, oob_mode, _UNKNOWN_DGE, _UNKNOWN, attributes) != "sync":
             queue = "gpsimd"
-    now.emit("dma_compute", queue, {"dst": access(dst)}, reads, attributes)  # type: ignore[arg-type]
+    return now.emit("dma_compute", queue, {"dst": access(dst)}, reads, attributes)  # type: ignore[arg-type]

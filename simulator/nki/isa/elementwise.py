@@ -8,7 +8,7 @@ from simulator.dtypes import INTEGERS
 from simulator.nki.isa import check
 from simulator.nki.isa.enums import engine as engine_enum
 from simulator.nki.language.operators import ALU, ALU_UNARY, BINARY, BITVEC, alu
-from simulator.nki.recorder import invalid, recorder
+from simulator.nki.recorder import NkiInstruction, invalid, recorder
 from simulator.nki.tensor import NkiTensor, access
 from simulator.program import Access
 
@@ -19,24 +19,24 @@ _INT32 = frozenset({"int32", "uint32"})
 
 def tensor_copy(
     dst: NkiTensor, src: NkiTensor, engine: Any = _UNKNOWN, name: str | None = None, dtype: Any = None
-) -> None:
+) -> NkiInstruction:
     """`dst` = `src` between SBUF and PSUM. `dtype` (dialect 0.2) says what dst's dtype says."""
     now = recorder()
     check.on_chip("tensor_copy", dst=dst, src=src)
     check.same_tile("tensor_copy", "src", src, dst)
     chosen = check.chosen_engine("tensor_copy", engine, _ALL, "vector")
     check.no_psum_on_gpsimd("tensor_copy", chosen, dst, src)
-    now.emit("tensor_copy", chosen, {"dst": access(dst)}, {"src": access(src)}, {})
+    return now.emit("tensor_copy", chosen, {"dst": access(dst)}, {"src": access(src)}, {})
 
 
-def memset(dst: NkiTensor, value: Any, engine: Any = _UNKNOWN, name: str | None = None) -> None:
+def memset(dst: NkiTensor, value: Any, engine: Any = _UNKNOWN, name: str | None = None) -> NkiInstruction:
     """Every element of `dst` = `value`."""
     now = recorder()
     check.on_chip("memset", dst=dst)
     default = "vector" if dst.storage.memory == "psum" else "gpsimd"
     chosen = check.chosen_engine("memset", engine, _ALL, default)
     check.no_psum_on_gpsimd("memset", chosen, dst)
-    now.emit("memset", chosen, {"dst": access(dst)}, {}, {"value": check.number("memset", "value", value)})
+    return now.emit("memset", chosen, {"dst": access(dst)}, {}, {"value": check.number("memset", "value", value)})
 
 
 def tensor_tensor(
@@ -46,7 +46,7 @@ def tensor_tensor(
     op: Any,
     engine: Any = _UNKNOWN,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = `data1` op `data2`. All-int32 operands in SBUF and `power` run on GpSimd unless the kernel says else."""
     now = recorder()
     check.on_chip("tensor_tensor", dst=dst, data1=data1, data2=data2)
@@ -64,7 +64,7 @@ def tensor_tensor(
         raise invalid(f"tensor_tensor: data1 and data2 cannot both be in PSUM: {data1!r}, {data2!r}")
     chosen = check.chosen_engine("tensor_tensor", engine, ("vector", "gpsimd"), default)
     check.no_psum_on_gpsimd("tensor_tensor", chosen, dst, data1, data2)
-    now.emit(
+    return now.emit(
         "tensor_tensor", chosen, {"dst": access(dst)}, {"data1": access(data1), "data2": access(data2)}, {"op": word}
     )
 
@@ -80,7 +80,7 @@ def tensor_scalar(
     reverse1: bool = False,
     engine: Any = _UNKNOWN,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = (`data` op0 operand0) op1 operand1; operands are numbers or one element for each partition."""
     now = recorder()
     check.on_chip("tensor_scalar", dst=dst, data=data)
@@ -96,7 +96,7 @@ def tensor_scalar(
     default = "gpsimd" if "power" in (attributes["op0"], attributes.get("op1")) and _in_sbuf(dst, data) else "vector"
     chosen = check.chosen_engine("tensor_scalar", engine, _ALL, default)
     check.no_psum_on_gpsimd("tensor_scalar", chosen, dst, data)
-    now.emit("tensor_scalar", chosen, {"dst": access(dst)}, reads, attributes)
+    return now.emit("tensor_scalar", chosen, {"dst": access(dst)}, reads, attributes)
 
 
 def scalar_stage(

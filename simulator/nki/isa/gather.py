@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from simulator.nki.isa import check
-from simulator.nki.recorder import invalid, recorder
+from simulator.nki.recorder import NkiInstruction, invalid, recorder
 from simulator.nki.tensor import NkiTensor, access
 
 
-def nc_stream_shuffle(dst: NkiTensor, src: NkiTensor, shuffle_mask: Any, name: str | None = None) -> None:
+def nc_stream_shuffle(dst: NkiTensor, src: NkiTensor, shuffle_mask: Any, name: str | None = None) -> NkiInstruction:
     """Partition i of each 32 of `dst` = partition shuffle_mask[i] of `src`; 255 leaves it as it is. On Vector."""
     now = recorder()
     check.on_chip("nc_stream_shuffle", dst=dst, src=src)
@@ -23,10 +23,10 @@ def nc_stream_shuffle(dst: NkiTensor, src: NkiTensor, shuffle_mask: Any, name: s
         start = value.offset // (value.storage.free * value.storage.itemsize // value.itemsize)
         if start % {32: 32, 64: 64}.get(active, 128):
             raise invalid(f"nc_stream_shuffle: {active} partitions cannot start at partition {start}: {value!r}")
-    now.emit("nc_stream_shuffle", "vector", {"dst": access(dst)}, {"src": access(src)}, {"shuffle_mask": mask})
+    return now.emit("nc_stream_shuffle", "vector", {"dst": access(dst)}, {"src": access(src)}, {"shuffle_mask": mask})
 
 
-def nc_n_gather(dst: NkiTensor, data: NkiTensor, indices: NkiTensor, name: str | None = None) -> None:
+def nc_n_gather(dst: NkiTensor, data: NkiTensor, indices: NkiTensor, name: str | None = None) -> NkiInstruction:
     """`dst`[p, i] = `data`[p, indices[p, i]] with free dimensions flattened; on GpSimd in SBUF."""
     now = recorder()
     check.on_chip("nc_n_gather", dst=dst, data=data, indices=indices)
@@ -34,7 +34,9 @@ def nc_n_gather(dst: NkiTensor, data: NkiTensor, indices: NkiTensor, name: str |
     check.same_tile("nc_n_gather", "indices", indices, dst)
     if data.shape[0] != dst.shape[0] or data.dtype != dst.dtype or indices.dtype != "uint32":
         raise invalid(f"nc_n_gather: one partition count, one dtype, indices uint32: {dst!r}, {data!r}, {indices!r}")
-    now.emit("nc_n_gather", "gpsimd", {"dst": access(dst)}, {"data": access(data), "indices": access(indices)}, {})
+    return now.emit(
+        "nc_n_gather", "gpsimd", {"dst": access(dst)}, {"data": access(data), "indices": access(indices)}, {}
+    )
 
 
 def local_gather(
@@ -44,7 +46,7 @@ def local_gather(
     num_elem_per_idx: int = 1,
     num_valid_indices: int | None = None,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """Each group of 16 partitions gathers from `src_buffer` at the positions in its part of `index`; on GpSimd."""
     now = recorder()
     check.on_chip("local_gather", dst=dst, src_buffer=src_buffer, index=index)
@@ -61,4 +63,4 @@ def local_gather(
         raise invalid(f"local_gather: {valid} indices of {num_elem_per_idx} elements do not fill {dst!r}")
     attributes = {"num_elem_per_idx": int(num_elem_per_idx), "num_valid_indices": valid}
     reads = {"src_buffer": access(src_buffer), "index": access(index)}
-    now.emit("local_gather", "gpsimd", {"dst": access(dst)}, reads, attributes)
+    return now.emit("local_gather", "gpsimd", {"dst": access(dst)}, reads, attributes)

@@ -9,7 +9,7 @@ from simulator.nki.isa import check
 from simulator.nki.isa.enums import engine as engine_enum
 from simulator.nki.isa.enums import matmul_perf_mode, word
 from simulator.nki.language.regions import PSUM_BANK_BYTES, PSUM_BANKS
-from simulator.nki.recorder import Recorder, invalid, not_modelled, recorder
+from simulator.nki.recorder import NkiInstruction, Recorder, invalid, not_modelled, recorder
 from simulator.nki.tensor import NkiTensor, access
 
 _FLOAT32 = frozenset({"float32", "tfloat32"})
@@ -30,7 +30,7 @@ def nc_matmul(
     tile_size: Any = (),
     perf_mode: Any = _NO_PERF,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` [M, N] in PSUM = `stationary` [K, M].T @ `moving` [K, N], both in SBUF; K, M <= 128, N <= 512."""
     now = recorder()
     if type(dst) is not NkiTensor or type(stationary) is not NkiTensor or type(moving) is not NkiTensor:
@@ -68,7 +68,7 @@ def nc_matmul(
         attributes["is_moving_onezero"] = True
     if tile_position or tile_size:
         _tiling(stationary, tile_position, tile_size, attributes)
-    now.emit(
+    return now.emit(
         "nc_matmul",
         "tensor",
         {"dst": access(dst)},
@@ -137,7 +137,9 @@ def _check_bank(op: str, dst: NkiTensor) -> None:
         raise invalid(f"{op}: dst crosses a PSUM bank of 2 KiB (bytes {first} to {last}): {dst!r}")
 
 
-def nc_transpose(dst: NkiTensor, data: NkiTensor, engine: Any = engine_enum.unknown, name: str | None = None) -> None:
+def nc_transpose(
+    dst: NkiTensor, data: NkiTensor, engine: Any = engine_enum.unknown, name: str | None = None
+) -> NkiInstruction:
     """`dst` [F, P] = `data` [P, F].T: on Tensor from SBUF to PSUM up to 128 x 128, on Vector up to 32 x 32."""
     now = recorder()
     check.on_chip("nc_transpose", dst=dst, data=data)
@@ -159,4 +161,4 @@ def nc_transpose(dst: NkiTensor, data: NkiTensor, engine: Any = engine_enum.unkn
         raise invalid(f"nc_transpose: at most {limit} x {limit} on {chosen}: {data!r}")
     if SIZE_BYTES[dst.dtype] < SIZE_BYTES[data.dtype] or (chosen == "vector" and dst.dtype != data.dtype):
         raise invalid(f"nc_transpose: dst must have the dtype of data: {data!r} to {dst!r}")
-    now.emit("nc_transpose", chosen, {"dst": access(dst)}, {"data": access(data)}, {})
+    return now.emit("nc_transpose", chosen, {"dst": access(dst)}, {"data": access(data)}, {})

@@ -7,21 +7,21 @@ from typing import Any
 from simulator.dtypes import INTEGERS
 from simulator.nki.isa import check
 from simulator.nki.isa.enums import engine as engine_enum
-from simulator.nki.recorder import invalid, recorder
+from simulator.nki.recorder import NkiInstruction, invalid, recorder
 from simulator.nki.tensor import NkiTensor, access
 
 
-def rng(dst: NkiTensor, engine: Any = engine_enum.vector, name: str | None = None) -> None:
+def rng(dst: NkiTensor, engine: Any = engine_enum.vector, name: str | None = None) -> NkiInstruction:
     """`dst` = random bits, an integer tile."""
     check.on_chip("rng", dst=dst)
     if dst.dtype not in INTEGERS:
         raise invalid(f"rng: dst must be an integer tile: {dst!r}")
     chosen = check.chosen_engine("rng", engine, ("vector", "gpsimd"), "vector")
     check.no_psum_on_gpsimd("rng", chosen, dst)
-    recorder().emit("rng", chosen, {"dst": access(dst)}, {}, {})
+    return recorder().emit("rng", chosen, {"dst": access(dst)}, {}, {})
 
 
-def dropout(dst: NkiTensor, data: NkiTensor, prob: Any, name: str | None = None) -> None:
+def dropout(dst: NkiTensor, data: NkiTensor, prob: Any, name: str | None = None) -> NkiInstruction:
     """`dst` = `data` with elements replaced by zero with probability `prob`; on Vector."""
     check.on_chip("dropout", dst=dst, data=data)
     check.same_tile("dropout", "data", data, dst)
@@ -29,31 +29,31 @@ def dropout(dst: NkiTensor, data: NkiTensor, prob: Any, name: str | None = None)
         raise invalid(f"dropout: dst must have the dtype of data: {dst!r}, {data!r}")
     reads, attributes = {"data": access(data)}, dict[str, Any]()
     check.operand("dropout", "prob", prob, data.shape[0], reads, attributes)
-    recorder().emit("dropout", "vector", {"dst": access(dst)}, reads, attributes)
+    return recorder().emit("dropout", "vector", {"dst": access(dst)}, reads, attributes)
 
 
-def set_rng_seed(src_seeds: NkiTensor, name: str | None = None) -> None:
+def set_rng_seed(src_seeds: NkiTensor, name: str | None = None) -> NkiInstruction:
     """Seed the generator of Vector with the one 32-bit element of `src_seeds`."""
     check.on_chip("set_rng_seed", src_seeds=src_seeds)
     if src_seeds.size != 1 or src_seeds.itemsize != 4:
         raise invalid(f"set_rng_seed: src_seeds must be one 32-bit element: {src_seeds!r}")
-    recorder().emit("set_rng_seed", "vector", {}, {"src_seeds": access(src_seeds)}, {})
+    return recorder().emit("set_rng_seed", "vector", {}, {"src_seeds": access(src_seeds)}, {})
 
 
-def rand_set_state(src_seeds: NkiTensor, engine: Any = engine_enum.gpsimd, name: str | None = None) -> None:
+def rand_set_state(src_seeds: NkiTensor, engine: Any = engine_enum.gpsimd, name: str | None = None) -> NkiInstruction:
     """Set the generator's state, 6 (GpSimd) or 24 (Vector) uint32 for each lane."""
     check.on_chip("rand_set_state", src_seeds=src_seeds)
     chosen = check.chosen_engine("rand_set_state", engine, ("gpsimd", "vector"), "gpsimd")
     _check_state("rand_set_state", src_seeds, chosen)
-    recorder().emit("rand_set_state", chosen, {}, {"src_seeds": access(src_seeds)}, {})
+    return recorder().emit("rand_set_state", chosen, {}, {"src_seeds": access(src_seeds)}, {})
 
 
-def rand_get_state(dst: NkiTensor, engine: Any = engine_enum.gpsimd, name: str | None = None) -> None:
+def rand_get_state(dst: NkiTensor, engine: Any = engine_enum.gpsimd, name: str | None = None) -> NkiInstruction:
     """Read the generator's state, 6 (GpSimd) or 24 (Vector) uint32 for each lane."""
     check.on_chip("rand_get_state", dst=dst)
     chosen = check.chosen_engine("rand_get_state", engine, ("gpsimd", "vector"), "gpsimd")
     _check_state("rand_get_state", dst, chosen)
-    recorder().emit("rand_get_state", chosen, {"dst": access(dst)}, {}, {})
+    return recorder().emit("rand_get_state", chosen, {"dst": access(dst)}, {}, {})
 
 
 def _check_state(op: str, state: NkiTensor, engine: str) -> None:
@@ -62,7 +62,7 @@ def _check_state(op: str, state: NkiTensor, engine: str) -> None:
         raise invalid(f"{op}: the state is {wanted} uint32 in each partition on {engine}: {state!r}")
 
 
-def rand2(dst: NkiTensor, min: Any, max: Any, name: str | None = None) -> None:
+def rand2(dst: NkiTensor, min: Any, max: Any, name: str | None = None) -> NkiInstruction:
     """`dst` = uniform random numbers in [min, max]; on Vector of NeuronCore-v4."""
     now = recorder()
     if now.target != "trn3":
@@ -71,4 +71,4 @@ def rand2(dst: NkiTensor, min: Any, max: Any, name: str | None = None) -> None:
     reads, attributes = {}, dict[str, Any]()  # type: ignore[var-annotated]
     check.operand("rand2", "min", min, dst.shape[0], reads, attributes)
     check.operand("rand2", "max", max, dst.shape[0], reads, attributes)
-    now.emit("rand2", "vector", {"dst": access(dst)}, reads, attributes)
+    return now.emit("rand2", "vector", {"dst": access(dst)}, reads, attributes)

@@ -10,7 +10,7 @@ from simulator.nki.isa.elementwise import scalar_stage
 from simulator.nki.isa.enums import reduce_cmd as reduce_enum
 from simulator.nki.isa.enums import word
 from simulator.nki.language.operators import BINARY, BITVEC, REDUCTIONS, alu
-from simulator.nki.recorder import invalid, recorder
+from simulator.nki.recorder import NkiInstruction, invalid, recorder
 from simulator.nki.tensor import NkiTensor, access
 
 _ARITHMETIC = BINARY - BITVEC
@@ -27,7 +27,7 @@ def tensor_reduce(
     negate: bool = False,
     keepdims: bool = False,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = reduction of `data` over its last free dimensions; `axis` is recorded as the list of them."""
     now = recorder()
     check.on_chip("tensor_reduce", dst=dst, data=data)
@@ -38,7 +38,7 @@ def tensor_reduce(
     attributes: dict[str, Any] = {"op": word_op, "axis": axes}
     if negate:
         attributes["negate"] = True
-    now.emit("tensor_reduce", "vector", {"dst": access(dst)}, {"data": access(data)}, attributes)
+    return now.emit("tensor_reduce", "vector", {"dst": access(dst)}, {"data": access(data)}, attributes)
 
 
 def _axes(dst: NkiTensor, data: NkiTensor, axis: Any) -> list[int]:
@@ -57,7 +57,7 @@ def _axes(dst: NkiTensor, data: NkiTensor, axis: Any) -> list[int]:
     raise invalid(f"tensor_reduce: axis {axis} of {data!r} does not give {dst!r}; the last free dimensions are reduced")
 
 
-def tensor_partition_reduce(dst: NkiTensor, op: Any, data: NkiTensor, name: str | None = None) -> None:
+def tensor_partition_reduce(dst: NkiTensor, op: Any, data: NkiTensor, name: str | None = None) -> NkiInstruction:
     """`dst` [1, F] = reduction of `data` [P, F] across partitions, on GpSimd."""
     now = recorder()
     check.on_chip("tensor_partition_reduce", dst=dst, data=data)
@@ -65,7 +65,7 @@ def tensor_partition_reduce(dst: NkiTensor, op: Any, data: NkiTensor, name: str 
     if dst.shape[0] != 1 or check.free(dst) != check.free(data):
         raise invalid(f"tensor_partition_reduce: dst must be [1, {check.free(data)}]: {dst!r}")
     attributes = {"op": alu("tensor_partition_reduce", "op", op, _PARTITION_OPS)}
-    now.emit("tensor_partition_reduce", "gpsimd", {"dst": access(dst)}, {"data": access(data)}, attributes)
+    return now.emit("tensor_partition_reduce", "gpsimd", {"dst": access(dst)}, {"data": access(data)}, attributes)
 
 
 def tensor_scalar_reduce(
@@ -80,7 +80,7 @@ def tensor_scalar_reduce(
     reduce_init: Any = None,
     reduce_res_negate: bool = False,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = `data` op0 operand0, `reduce_res` = its reduction over the free dimensions."""
     now = recorder()
     check.on_chip("tensor_scalar_reduce", dst=dst, data=data)
@@ -95,7 +95,7 @@ def tensor_scalar_reduce(
         attributes["reduce_res_negate"] = True
     if reduce_res is not None:
         writes["reduce_res"] = check.vector("tensor_scalar_reduce", "reduce_res", reduce_res, data.shape[0])
-    now.emit("tensor_scalar_reduce", "vector", writes, reads, attributes)
+    return now.emit("tensor_scalar_reduce", "vector", writes, reads, attributes)
 
 
 def tensor_scalar_cumulative(
@@ -107,7 +107,7 @@ def tensor_scalar_cumulative(
     imm1: Any = None,
     reduce_cmd: Any = _RESET_REDUCE,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst`[i] = op1(op0(`src`[i], imm0), `dst`[i - 1]) along the free dimensions."""
     now = recorder()
     check.on_chip("tensor_scalar_cumulative", dst=dst, src=src)
@@ -123,7 +123,7 @@ def tensor_scalar_cumulative(
             raise invalid(f"tensor_scalar_cumulative: int32 and uint32 are not supported: {value!r}")
     check.operand("tensor_scalar_cumulative", "imm0", imm0, src.shape[0], reads, attributes)
     check.operand("tensor_scalar_cumulative", "imm1", imm1, src.shape[0], reads, attributes)
-    now.emit("tensor_scalar_cumulative", "vector", {"dst": access(dst)}, reads, attributes)
+    return now.emit("tensor_scalar_cumulative", "vector", {"dst": access(dst)}, reads, attributes)
 
 
 def tensor_tensor_scan(
@@ -136,7 +136,7 @@ def tensor_tensor_scan(
     reverse0: bool = False,
     reverse1: bool = False,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst`[i] = op1(op0(`data0`[i], `dst`[i - 1]), `data1`[i]), starting from `initial`."""
     now = recorder()
     check.on_chip("tensor_tensor_scan", dst=dst, data0=data0, data1=data1)
@@ -152,7 +152,7 @@ def tensor_tensor_scan(
         attributes["reverse0"] = True
     if reverse1:
         attributes["reverse1"] = True
-    now.emit("tensor_tensor_scan", "vector", {"dst": access(dst)}, reads, attributes)
+    return now.emit("tensor_tensor_scan", "vector", {"dst": access(dst)}, reads, attributes)
 
 
 def scalar_tensor_tensor(
@@ -166,7 +166,7 @@ def scalar_tensor_tensor(
     reverse1: bool = False,
     name: str | None = None,
     engine: Any = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = (`data` op0 operand0) op1 `operand1`; operand0 as in tensor_scalar, operand1 a tile."""
     now = recorder()
     check.on_chip("scalar_tensor_tensor", dst=dst, data=data, operand1=operand1)
@@ -180,19 +180,19 @@ def scalar_tensor_tensor(
         attributes["reverse1"] = True
     chosen = check.chosen_engine("scalar_tensor_tensor", engine, ("vector", "gpsimd"), "vector")
     check.no_psum_on_gpsimd("scalar_tensor_tensor", chosen, dst, data, operand1)
-    now.emit("scalar_tensor_tensor", chosen, {"dst": access(dst)}, reads, attributes)
+    return now.emit("scalar_tensor_tensor", chosen, {"dst": access(dst)}, reads, attributes)
 
 
-def reciprocal(dst: NkiTensor, data: NkiTensor, name: str | None = None, engine: Any = None) -> None:
+def reciprocal(dst: NkiTensor, data: NkiTensor, name: str | None = None, engine: Any = None) -> NkiInstruction:
     """`dst` = 1 / `data`."""
     now = recorder()
     check.on_chip("reciprocal", dst=dst, data=data)
     check.same_tile("reciprocal", "data", data, dst)
     chosen = check.chosen_engine("reciprocal", engine, ("vector", "gpsimd", "scalar"), "vector")
-    now.emit("reciprocal", chosen, {"dst": access(dst)}, {"data": access(data)}, {})
+    return now.emit("reciprocal", chosen, {"dst": access(dst)}, {"data": access(data)}, {})
 
 
-def bn_stats(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> None:
+def bn_stats(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> NkiInstruction:
     """`dst` [P, 6]: count, mean, variance * count of the even and of the odd elements; at most 512 of them."""
     now = recorder()
     check.on_chip("bn_stats", dst=dst, data=data)
@@ -200,26 +200,26 @@ def bn_stats(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> None:
         raise invalid(f"bn_stats: dst must be [{data.shape[0]}, 6]: {dst!r}")
     if check.free(data) > 512:
         raise invalid(f"bn_stats: at most 512 elements in a partition: {data!r}")
-    now.emit("bn_stats", "vector", {"dst": access(dst)}, {"data": access(data)}, {})
+    return now.emit("bn_stats", "vector", {"dst": access(dst)}, {"data": access(data)}, {})
 
 
-def bn_aggr(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> None:
+def bn_aggr(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> NkiInstruction:
     """`dst` [P, 2]: mean and variance of the tuples (count, mean, variance * count) in `data`."""
     now = recorder()
     check.on_chip("bn_aggr", dst=dst, data=data)
     if dst.shape[0] != data.shape[0] or check.free(dst) != 2 or check.free(data) % 3:
         raise invalid(f"bn_aggr: dst must be [{data.shape[0]}, 2] and data a multiple of three: {dst!r}, {data!r}")
-    now.emit("bn_aggr", "vector", {"dst": access(dst)}, {"data": access(data)}, {})
+    return now.emit("bn_aggr", "vector", {"dst": access(dst)}, {"data": access(data)}, {})
 
 
-def max8(dst: NkiTensor, src: NkiTensor, name: str | None = None) -> None:
+def max8(dst: NkiTensor, src: NkiTensor, name: str | None = None) -> NkiInstruction:
     """`dst` [P, 8]: the eight largest of each partition, descending; 8 to 16,384 elements."""
     now = recorder()
     check.on_chip("max8", dst=dst, src=src)
     check_eight("max8", "dst", dst, src)
     if not 8 <= check.free(src) <= 16384:
         raise invalid(f"max8: 8 to 16384 elements in a partition: {src!r}")
-    now.emit("max8", "vector", {"dst": access(dst)}, {"src": access(src)}, {})
+    return now.emit("max8", "vector", {"dst": access(dst)}, {"src": access(src)}, {})
 
 
 def check_eight(op: str, key: str, value: NkiTensor, like: NkiTensor) -> None:
@@ -235,7 +235,7 @@ def exponential(
     reduce_cmd: Any = reduce_enum.idle,
     reduce_init: Any = 0.0,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = exp(`src` - max_value), with an optional running sum; NeuronCore-v4."""
     now = recorder()
     if now.target != "trn3":
@@ -251,4 +251,4 @@ def exponential(
         check.operand("exponential", "reduce_init", reduce_init, src.shape[0], reads, attributes)
     if reduce_res is not None:
         writes["reduce_res"] = check.vector("exponential", "reduce_res", reduce_res, src.shape[0])
-    now.emit("exponential", "vector", writes, reads, attributes)
+    return now.emit("exponential", "vector", writes, reads, attributes)

@@ -11,7 +11,7 @@ from simulator.nki.isa.enums import reduce_cmd as reduce_enum
 from simulator.nki.isa.enums import word
 from simulator.nki.isa.reduce import check_eight
 from simulator.nki.language.operators import COMPARE, OPERATORS, alu
-from simulator.nki.recorder import invalid, recorder
+from simulator.nki.recorder import NkiInstruction, invalid, recorder
 from simulator.nki.tensor import NkiTensor, access
 
 _FP32_MIN = -3.4028234663852886e38
@@ -30,7 +30,9 @@ def _pattern(op: str, pattern: Any, dst: NkiTensor) -> list[list[int]]:
     return pairs
 
 
-def iota(dst: NkiTensor, pattern: Any, offset: int = 0, channel_multiplier: int = 0, name: str | None = None) -> None:
+def iota(
+    dst: NkiTensor, pattern: Any, offset: int = 0, channel_multiplier: int = 0, name: str | None = None
+) -> NkiInstruction:
     """`dst`[p, ...] = offset + p * channel_multiplier + pattern's affine value, on GpSimd in SBUF."""
     now = recorder()
     check.on_chip("iota", dst=dst)
@@ -40,7 +42,7 @@ def iota(dst: NkiTensor, pattern: Any, offset: int = 0, channel_multiplier: int 
         "offset": int(offset),
         "channel_multiplier": int(channel_multiplier),
     }
-    now.emit("iota", "gpsimd", {"dst": access(dst)}, {}, attributes)
+    return now.emit("iota", "gpsimd", {"dst": access(dst)}, {}, attributes)
 
 
 def affine_select(
@@ -52,7 +54,7 @@ def affine_select(
     cmp_op: Any = _EQUAL,
     offset: int = 0,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = `on_true_tile` where cmp_op(affine value, 0), else `on_false_value`; on GpSimd in SBUF."""
     now = recorder()
     check.on_chip("affine_select", dst=dst, on_true_tile=on_true_tile)
@@ -65,7 +67,7 @@ def affine_select(
         "on_false_value": check.number("affine_select", "on_false_value", on_false_value),
         "cmp_op": alu("affine_select", "cmp_op", cmp_op, COMPARE),
     }
-    now.emit("affine_select", "gpsimd", {"dst": access(dst)}, {"on_true_tile": access(on_true_tile)}, attributes)
+    return now.emit("affine_select", "gpsimd", {"dst": access(dst)}, {"on_true_tile": access(on_true_tile)}, attributes)
 
 
 def range_select(
@@ -81,7 +83,7 @@ def range_select(
     range_start: int = 0,
     on_false_value: float = _FP32_MIN,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = `on_true_tile` where both comparisons of the position with the bounds hold, else FP32_MIN."""
     now = recorder()
     check.on_chip("range_select", dst=dst, on_true_tile=on_true_tile)
@@ -105,7 +107,7 @@ def range_select(
         "range_start": int(range_start),
         "on_false_value": check.number("range_select", "on_false_value", on_false_value),
     }
-    now.emit("range_select", "vector", writes, reads, attributes)
+    return now.emit("range_select", "vector", writes, reads, attributes)
 
 
 def select_reduce(
@@ -118,7 +120,7 @@ def select_reduce(
     reduce_op: Any = _MAXIMUM,
     reverse_pred: bool = False,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = `on_true` where `predicate`, else `on_false` (a number or one element for each partition)."""
     now = recorder()
     check.on_chip("select_reduce", dst=dst, predicate=predicate, on_true=on_true)
@@ -138,12 +140,12 @@ def select_reduce(
         writes["reduce_res"] = check.vector("select_reduce", "reduce_res", reduce_res, dst.shape[0])
     if reverse_pred:
         attributes["reverse_pred"] = True
-    now.emit("select_reduce", "vector", writes, reads, attributes)
+    return now.emit("select_reduce", "vector", writes, reads, attributes)
 
 
 def tensor_copy_predicated(
     dst: NkiTensor, src: Any, predicate: NkiTensor, reverse_pred: bool = False, name: str | None = None
-) -> None:
+) -> NkiInstruction:
     """`dst` = `src` (a tile or a number) where `predicate`; elsewhere `dst` keeps its value."""
     now = recorder()
     check.on_chip("tensor_copy_predicated", dst=dst, predicate=predicate)
@@ -160,10 +162,10 @@ def tensor_copy_predicated(
         attributes["src"] = check.number("tensor_copy_predicated", "src", src)
     if reverse_pred:
         attributes["reverse_pred"] = True
-    now.emit("tensor_copy_predicated", "vector", {"dst": access(dst)}, reads, attributes)
+    return now.emit("tensor_copy_predicated", "vector", {"dst": access(dst)}, reads, attributes)
 
 
-def nc_find_index8(dst: NkiTensor, data: NkiTensor, vals: NkiTensor, name: str | None = None) -> None:
+def nc_find_index8(dst: NkiTensor, data: NkiTensor, vals: NkiTensor, name: str | None = None) -> NkiInstruction:
     """`dst` [P, 8]: where each of the eight `vals` stands first in `data`."""
     now = recorder()
     check.on_chip("nc_find_index8", dst=dst, data=data, vals=vals)
@@ -171,7 +173,7 @@ def nc_find_index8(dst: NkiTensor, data: NkiTensor, vals: NkiTensor, name: str |
     check_eight("nc_find_index8", "vals", vals, data)
     if dst.dtype not in _UNSIGNED:
         raise invalid(f"nc_find_index8: dst must be uint16 or uint32: {dst!r}")
-    now.emit("nc_find_index8", "vector", {"dst": access(dst)}, {"data": access(data), "vals": access(vals)}, {})
+    return now.emit("nc_find_index8", "vector", {"dst": access(dst)}, {"data": access(data), "vals": access(vals)}, {})
 
 
 def nc_match_replace8(
@@ -181,7 +183,7 @@ def nc_match_replace8(
     imm: float,
     dst_idx: NkiTensor | None = None,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """`dst` = `data` with the first occurrence of each of the eight `vals` replaced by `imm`."""
     now = recorder()
     check.on_chip("nc_match_replace8", dst=dst, data=data, vals=vals)
@@ -192,12 +194,12 @@ def nc_match_replace8(
         check_eight("nc_match_replace8", "dst_idx", dst_idx, data)
         writes["dst_idx"] = access(dst_idx)
     attributes = {"imm": check.number("nc_match_replace8", "imm", imm)}
-    now.emit("nc_match_replace8", "vector", writes, {"data": access(data), "vals": access(vals)}, attributes)
+    return now.emit("nc_match_replace8", "vector", writes, {"data": access(data), "vals": access(vals)}, attributes)
 
 
 def nonzero_with_count(
     dst: NkiTensor, src: NkiTensor, index_offset: int = 0, padding_val: int = -1, name: str | None = None
-) -> None:
+) -> NkiInstruction:
     """Positions of non-zero elements, padding, and their count, in partitions 0, 16, 32 ... of `dst`; on GpSimd."""
     now = recorder()
     check.on_chip("nonzero_with_count", dst=dst, src=src)
@@ -207,10 +209,10 @@ def nonzero_with_count(
     if dst.dtype != "int32" or src.dtype not in ("float32", "int32"):
         raise invalid(f"nonzero_with_count: src float32 or int32, dst int32: {src!r}, {dst!r}")
     attributes = {"index_offset": int(index_offset), "padding_val": int(padding_val)}
-    now.emit("nonzero_with_count", "gpsimd", {"dst": access(dst)}, {"src": access(src)}, attributes)
+    return now.emit("nonzero_with_count", "gpsimd", {"dst": access(dst)}, {"src": access(src)}, attributes)
 
 
-def topk(val_dst: NkiTensor, idx_dst: NkiTensor, src: NkiTensor, n: int, name: str | None = None) -> None:
+def topk(val_dst: NkiTensor, idx_dst: NkiTensor, src: NkiTensor, n: int, name: str | None = None) -> NkiInstruction:
     """The K largest of the first `n` elements of each 16-partition snake, ascending, and their positions; on GpSimd."""
     now = recorder()
     check.on_chip("topk", val_dst=val_dst, idx_dst=idx_dst, src=src)
@@ -219,13 +221,13 @@ def topk(val_dst: NkiTensor, idx_dst: NkiTensor, src: NkiTensor, n: int, name: s
     if src.shape[0] % 16 or check.free(src) * 16 < n or check.free(val_dst) > n:
         raise invalid(f"topk: {src!r} does not hold {n} elements for each 16 partitions")
     writes = {"val_dst": access(val_dst), "idx_dst": access(idx_dst)}
-    now.emit("topk", "gpsimd", writes, {"src": access(src)}, {"n": int(n)})
+    return now.emit("topk", "gpsimd", writes, {"src": access(src)}, {"n": int(n)})
 
 
-def sequence_bounds(dst: NkiTensor, segment_ids: NkiTensor, name: str | None = None) -> None:
+def sequence_bounds(dst: NkiTensor, segment_ids: NkiTensor, name: str | None = None) -> NkiInstruction:
     """`dst` [1, 2, N]: start and end of the segment that each of the N elements belongs to; on GpSimd."""
     now = recorder()
     check.on_chip("sequence_bounds", dst=dst, segment_ids=segment_ids)
     if segment_ids.shape[0] != 1 or dst.shape[0] != 1 or check.free(dst) != 2 * check.free(segment_ids):
         raise invalid(f"sequence_bounds: dst must be [1, 2, {check.free(segment_ids)}]: {dst!r}")
-    now.emit("sequence_bounds", "gpsimd", {"dst": access(dst)}, {"segment_ids": access(segment_ids)}, {})
+    return now.emit("sequence_bounds", "gpsimd", {"dst": access(dst)}, {"segment_ids": access(segment_ids)}, {})

@@ -10,7 +10,7 @@ from simulator.nki.isa.enums import engine as engine_enum
 from simulator.nki.isa.enums import word
 from simulator.nki.language.creation import allocate, whole
 from simulator.nki.language.regions import MemoryRegion
-from simulator.nki.recorder import Recorder, invalid, recorder
+from simulator.nki.recorder import NkiInstruction, Recorder, invalid, recorder
 from simulator.nki.tensor import NkiTensor, VirtualRegister, access
 from simulator.program import Access
 
@@ -24,7 +24,7 @@ def sendrecv(
     dma_engine: Any = dma_engine_enum.dma,
     name: str | None = None,
     use_gpsimd_dma: bool = False,
-) -> None:
+) -> NkiInstruction:
     """Send `src` to `dst` of the other core and receive its `src` into the own `dst`; both in SBUF.
 
     That both sides have one shape is checked when both cores are recorded: their shares may differ.
@@ -50,20 +50,22 @@ def sendrecv(
     if by_gpsimd:
         attributes["dma_engine"] = "gpsimd_dma"
     engine = "gpsimd" if by_gpsimd else "sync"
-    now.emit("sendrecv", engine, {"dst": access(dst)}, {"src": access(src)}, attributes)  # type: ignore[arg-type]
+    return now.emit("sendrecv", engine, {"dst": access(dst)}, {"src": access(src)}, attributes)  # type: ignore[arg-type]
 
 
-def core_barrier(data: Any, cores: Any, engine: Any = engine_enum.gpsimd, name: str | None = None) -> None:
+def core_barrier(data: Any, cores: Any, engine: Any = engine_enum.gpsimd, name: str | None = None) -> NkiInstruction | None:
     """Wait until every core of `cores` is here. `data` is both read and written: what it protects stays on its side."""
     now = recorder()
     ranks = [cores] if isinstance(cores, int) else [int(core) for core in cores]
     if any(core not in range(now.lnc) for core in ranks):
         raise invalid(f"core_barrier: cores {cores} are not all cores of this launch (lnc {now.lnc})")
     if now.core not in ranks or len(ranks) < 2:
-        return
+        return None
     operand: dict[str, Access] = {"data": access(data)} if isinstance(data, NkiTensor) else {}
     chosen = check.chosen_engine("core_barrier", engine, ("gpsimd", "vector", "scalar", "tensor", "sync"), "gpsimd")
-    now.emit("core_barrier", chosen, operand, dict(operand), {"cores": ranks, "sync": _next(now, "core_barrier")})
+    return now.emit(
+        "core_barrier", chosen, operand, dict(operand), {"cores": ranks, "sync": _next(now, "core_barrier")}
+    )
 
 
 def _next(now: Recorder, what: str) -> int:
@@ -88,26 +90,26 @@ def _register(op: str, key: str, value: Any) -> VirtualRegister:
     return value
 
 
-def register_move(dst: VirtualRegister, src: Any) -> None:
+def register_move(dst: VirtualRegister, src: Any) -> NkiInstruction:
     """`dst` = `src`, a register or a constant (attribute `src`)."""
     target = {"dst": access(_register("register_move", "dst", dst).cell)}
     if isinstance(src, VirtualRegister):
-        recorder().emit("register_move", "sync", target, {"src": access(src.cell)}, {})
+        return recorder().emit("register_move", "sync", target, {"src": access(src.cell)}, {})
     else:
-        recorder().emit("register_move", "sync", target, {}, {"src": int(src)})
+        return recorder().emit("register_move", "sync", target, {}, {"src": int(src)})
 
 
-def register_load(dst: VirtualRegister, src: NkiTensor) -> None:
+def register_load(dst: VirtualRegister, src: NkiTensor) -> NkiInstruction:
     """`dst` = the one element of `src`."""
     target = {"dst": access(_register("register_load", "dst", dst).cell)}
     if check.tensor("register_load", "src", src).size != 1:
         raise invalid(f"register_load: src must hold one element: {src!r}")
-    recorder().emit("register_load", "sync", target, {"src": access(src)}, {})
+    return recorder().emit("register_load", "sync", target, {"src": access(src)}, {})
 
 
-def register_store(dst: NkiTensor, src: VirtualRegister) -> None:
+def register_store(dst: NkiTensor, src: VirtualRegister) -> NkiInstruction:
     """The one element of `dst` = `src`."""
     if check.tensor("register_store", "dst", dst).size != 1:
         raise invalid(f"register_store: dst must hold one element: {dst!r}")
     cell = _register("register_store", "src", src).cell
-    recorder().emit("register_store", "sync", {"dst": access(dst)}, {"src": access(cell)}, {})
+    return recorder().emit("register_store", "sync", {"dst": access(dst)}, {"src": access(cell)}, {})

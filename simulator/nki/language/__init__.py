@@ -71,6 +71,7 @@ from simulator.nki.language.tiles import (  # isort: skip
 
 globals().update(OPERATORS)
 globals().update({name: name for name in NAMES})
+DType = str
 bool_ = "uint8"
 tensor = NkiTensor
 

@@ -205,10 +205,29 @@ def test_registers_are_cells(now):
         nl.dynamic_range(register)
 
 
-@pytest.mark.parametrize("call", [nisa.nc_matmul_mx, nisa.quantize_mx])
-def test_what_is_not_modelled_says_its_name(now, call):
-    with pytest.raises(NotModelledError, match=rf"test_isa\.py:\d+: nki\.isa\.{call.__name__} is not modelled"):
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: nisa.nc_matmul_mx(1, 2, 3, 4, 5), r"nki\.isa\.nc_matmul_mx"),
+        (lambda: nisa.quantize_mx(1, 2, 3), r"nki\.isa\.quantize_mx"),
+        (lambda: nl.ndarray((128, 4), nl.float8_e4m3fn_x4), "dtype float8_e4m3fn_x4"),
+        (lambda: sbuf(64, 8).indirect(sbuf(64, 1)), r"\.indirect"),
+        (lambda: nisa.memset(sbuf(64, 8), 0).depends_on(), "depends_on"),
+    ],
+)
+def test_what_is_not_modelled_says_its_name(now, call, name):
+    with pytest.raises(NotModelledError, match=rf"test_isa\.py:\d+: .*{name}.* is not modelled"):
         call()
+
+
+def test_activate2_is_the_last_generations():
+    with recording("trn3") as now:
+        nisa.activate2(sbuf(64, 8), nl.gelu, sbuf(64, 8), imm0=2.0, imm1=sbuf(64, 1), op0=nl.multiply, op1=nl.add)
+        assert last(now).attributes == {"op": "gelu", "op0": "multiply", "op1": "add", "imm0": 2.0, "relu_param": 0.0}
+        with pytest.raises(NkiValidationError, match="do not go together"):
+            nisa.activate2(sbuf(64, 8), nl.gelu, sbuf(64, 8), 2.0, 1.0, op0=nl.add, op1=nl.add)
+    with recording("trn2"), pytest.raises(NkiValidationError, match="only on trn3"):
+        nisa.activate2(sbuf(64, 8), nl.gelu, sbuf(64, 8), 2.0, 1.0, op0=nl.multiply, op1=nl.add)
 
 
 @pytest.mark.parametrize("given", [engine.vector, "vector", 5, "engine.vector"])
