@@ -68,9 +68,8 @@ def _look_at(paths: tuple[Path, ...]) -> Iterator[dict[str, Any]]:
     named = [path for path in paths if path.suffix == ".neff"]
     for path in paths:
         for file in files[path]:
-            beside = sorted(file.parent.glob("*.neff")) if file.suffix != ".neff" else []
             try:
-                one = describe(file, dict.fromkeys((*named, *beside)))
+                one = describe(file, named)
             except ParseError as error:
                 yield {"path": str(file), "error": str(error)}
                 continue

@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from parsers.errors import ParseError
 from parsers.kinds import describe_json, kind_of
@@ -16,6 +16,7 @@ from parsers.profile_json import Metadata, read_metadata, read_summary
 from parsers.summary import Summary
 
 SUFFIXES = (".neff", ".ntff", ".json")
+LEVELS_ABOVE = 2
 
 
 def files_under(path: Path) -> list[Path]:
@@ -114,19 +115,26 @@ def describe_ntff(trace: Ntff) -> dict[str, Any]:
 def program_of(trace: Ntff, neffs: Iterable[Path]) -> dict[str, Any] | None:
     """The NEFF that the trace is of, or one that it is not of, or None where there is no NEFF to ask.
 
-    `same_program`: True, False, or None where the trace keeps too little of the uuid to tell.
+    Asked are `neffs`, those beside the trace, and the directories above it, where test harnesses keep the NEFF: up there another program
+    means nothing. `same_program`: True, False, or None where the trace keeps too little of the uuid to tell.
     """
-    answers: list[tuple[bool | None, Path]] = []
-    for path in neffs:
-        try:
-            answers.append((same_program(trace.uuid, read_uuid(path)), path))
-        except ParseError:
-            continue
+    directory = Path(trace.path).absolute().parent
+    beside = dict.fromkeys((*neffs, *sorted(directory.glob("*.neff"))))
+    above = [path for parent in directory.parents[:LEVELS_ABOVE] for path in sorted(parent.glob("*.neff"))]
+    answers = [(answer, path) for path in beside if (answer := _answer(trace, path)) != "unreadable"]
+    answers += [(True, path) for path in above if _answer(trace, path) is True]
     for wanted in (True, None, False):
         for answer, path in answers:
             if answer is wanted:
                 return {"path": str(path), "same_program": answer}
     return None
+
+
+def _answer(trace: Ntff, neff: Path) -> bool | None | Literal["unreadable"]:
+    try:
+        return same_program(trace.uuid, read_uuid(neff))
+    except ParseError:
+        return "unreadable"
 
 
 def describe_profile(path: Path, summary: Summary, metadata: Metadata) -> dict[str, Any]:

@@ -26,15 +26,15 @@ def show(found: list[dict[str, Any]], lists: bool) -> None:
         return
     for one in found:
         for table in {"neff": _neff, "ntff": _trace, "profile": _profile, "session": _session}[one["kind"]](one):
-            if table.row_count or table.show_header:
-                _print(console, table)
+            _print(console, table)
 
 
 def _print(console: Console, table: Table) -> None:
     """The title as a line of its own: rich would fold a long path to the width of the table."""
     title, table.title = table.title, None
     console.print(title, soft_wrap=True)
-    console.print(table)
+    if table.row_count:
+        console.print(table)
 
 
 def _table(title: str, *columns: str, numbers: Iterable[str] = ()) -> Table:
@@ -119,7 +119,7 @@ def _neff(one: dict[str, Any]) -> list[Table]:
     members = _table("Members", "name", "bytes", numbers=["bytes"])
     for member in one["members"]:
         _add(members, member["name"], member["bytes"])
-    return [facts, tensors, engines, queues, members]
+    return [table for table in (facts, tensors, engines, queues, members) if table.row_count]
 
 
 def _neffs(found: list[dict[str, Any]]) -> Table:
@@ -147,7 +147,11 @@ def _neffs(found: list[dict[str, Any]]) -> Table:
 
 def _trace(one: dict[str, Any]) -> list[Table]:
     program = one["neff"]
-    verdicts = {True: "is the program of this trace", False: "is ANOTHER program", None: "cannot be told from the uuid"}
+    verdicts = {
+        True: "(the uuid says so)",
+        False: "beside it is ANOTHER program",
+        None: "perhaps: the uuid cannot tell",
+    }
     facts = _pairs(
         one["path"],
         [
@@ -158,7 +162,7 @@ def _trace(one: dict[str, Any]) -> list[Table]:
             ("matmuls", one["matmul_instruction_count"]),
             ("instance", one["instance_type"]),
             ("NEFF uuid", one["uuid"]),
-            ("NEFF beside it", f"{program['path']} {verdicts[program['same_program']]}" if program else None),
+            ("its NEFF", f"{program['path']} {verdicts[program['same_program']]}" if program else None),
             ("runtime", one["runtime_version"]),
             ("not decoded", ", ".join(f"{count} {name}" for name, count in one["undecoded"].items())),
         ],
@@ -174,7 +178,7 @@ def _trace(one: dict[str, Any]) -> list[Table]:
     for use in one["memory"]:
         if use["bytes"]:
             _add(memory, use["core"], use["name"], use["bytes"])
-    return [facts, engines, moved, memory]
+    return [table for table in (facts, engines, moved, memory) if table.row_count]
 
 
 def _traces(found: list[dict[str, Any]]) -> Table:

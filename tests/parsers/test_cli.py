@@ -56,6 +56,14 @@ def test_the_keys_of_an_ntff(ntff):
     assert shown["neff"] is None
 
 
+def test_a_neff_in_a_directory_above_is_found_and_no_other_is_held_against_the_trace(neff, ntff, files, write):
+    trace = write("profiles/run/a.ntff", ntff.read_bytes())
+    assert json.loads(run(trace, "--format", "json").stdout)["neff"] == {"path": str(neff), "same_program": True}
+    neff.write_bytes(files.neff_of(files.neff_members(), uuid=bytes(range(16))))
+    done = run(trace, "--format", "json")
+    assert done.exit_code == 0 and json.loads(done.stdout)["neff"] is None
+
+
 def test_a_profile_is_shown_with_its_self_check(write):
     sound, wrong = (
         write("a.json", json.dumps(SUMMARY).encode()),
@@ -72,8 +80,8 @@ def test_a_profile_is_shown_with_its_self_check(write):
 def test_a_trace_is_checked_against_the_neff_beside_it(neff, ntff, files, write):
     shown = json.loads(run(ntff, "--format", "json").stdout)
     assert shown["neff"] == {"path": str(neff), "same_program": True}
-    other = write("other/file.neff", files.neff_of(files.neff_members(), uuid=bytes(range(16))))
-    trace = write("other/a.ntff", ntff.read_bytes())
+    other = write("a/b/c/other/file.neff", files.neff_of(files.neff_members(), uuid=bytes(range(16))))
+    trace = write("a/b/c/other/a.ntff", ntff.read_bytes())
     done = run(trace)
     assert done.exit_code == 1 and "the uuids differ" in done.stderr and "ANOTHER program" in done.stdout
     assert run(trace, neff).exit_code == 0
