@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from operator import index as as_int
 from typing import Any
 
 from simulator.dtypes import SIZE_BYTES
 from simulator.nki import views
 from simulator.nki.dtypes import dtype_of
+from simulator.nki.indexing import getitem
 from simulator.nki.recorder import Storage, invalid, not_modelled
 from simulator.program import Access, Dynamic
-
-
-class DynamicSlice:
-    """`nl.ds(start, size)`; `start` is a number, or a tensor of one element or a register for a run-time address."""
-
-    __slots__ = ("size", "start")
-
-    def __init__(self, start: Any, size: int) -> None:
-        self.start = start
-        self.size = size
 
 
 class NkiTensor:
@@ -89,97 +79,7 @@ class NkiTensor:
     def __setitem__(self, key: Any, value: Any) -> None:
         raise invalid("tensors are written by instructions (nisa.tensor_copy, nisa.dma_copy ...), not by assignment")
 
-    def __getitem__(self, key: Any) -> NkiTensor:
-        if type(key) is not tuple:
-            key = (key,)
-        shape = self.shape
-        strides = self.strides
-        if len(key) != len(shape):
-            key = self._full_key(key)
-        offset = self.offset
-        on_chip = self.storage.memory != "hbm"
-        new_shape = []
-        new_strides = []
-        dynamic = self.dynamic
-        dim = 0
-        for item in key:
-            size = shape[dim]
-            stride = strides[dim]
-            kind = type(item)
-            if kind is slice:
-                start = item.start
-                stop = item.stop
-                step = item.step
-                if start is None:
-                    start = 0
-                elif start < 0:
-                    start += size
-                if stop is None:
-                    stop = size
-                elif stop < 0:
-                    stop += size
-                if start < 0 or stop > size or start >= stop:
-                    raise invalid(f"slice {item.start}:{item.stop} of dimension {dim} is outside {self!r}")
-                offset += start * stride
-                if step is None or step == 1:
-                    new_shape.append(stop - start)
-                    new_strides.append(stride)
-                else:
-                    if step < 1:
-                        raise invalid(f"slice step {step} of {self!r} must be at least 1")
-                    new_shape.append((stop - start + step - 1) // step)
-                    new_strides.append(stride * step)
-            elif kind is int:
-                at = item if item >= 0 else item + size
-                if not 0 <= at < size:
-                    raise invalid(f"index {item} of dimension {dim} is outside {self!r}")
-                offset += at * stride
-                if on_chip and dim == 0:
-                    new_shape.append(1)
-                    new_strides.append(stride)
-            elif kind is DynamicSlice:
-                start = item.start
-                if type(start) is not int:
-                    if _is_index(start):
-                        dynamic += (Dynamic(stride, index_access(start)),)
-                        start = 0
-                    else:
-                        start = as_int(start)
-                if start < 0 or start + item.size > size or item.size < 1:
-                    raise invalid(f"ds({start}, {item.size}) of dimension {dim} is outside {self!r}")
-                offset += start * stride
-                new_shape.append(item.size)
-                new_strides.append(stride)
-            elif item is Ellipsis:
-                new_shape.append(size)
-                new_strides.append(stride)
-            elif _is_index(item):
-                dynamic += (Dynamic(stride, index_access(item)),)
-            else:
-                return self[tuple(as_int(part) if part is item else part for part in key)]
-            dim += 1
-        if on_chip:
-            if len(new_shape) < 2 <= len(shape):
-                new_shape.append(1)
-                new_strides.append(1)
-        elif not new_shape:
-            new_shape.append(1)
-            new_strides.append(1)
-        made = NkiTensor(self.storage, offset, tuple(new_shape), tuple(new_strides), self.dtype, dynamic)
-        if self._access is True:
-            made._access = True
-        return made
-
-    def _full_key(self, key: tuple) -> tuple:
-        missing = len(self.shape) - len(key)
-        dots = [place for place, item in enumerate(key) if item is Ellipsis]
-        if len(dots) > 1:
-            raise invalid("an index holds at most one '...'")
-        if dots:
-            return key[: dots[0]] + (slice(None),) * (missing + 1) + key[dots[0] + 1 :]
-        if missing < 0:
-            raise invalid(f"{len(key)} indices for the {self.ndim} dimensions of {self!r}")
-        return key + (slice(None),) * missing
+    __getitem__ = getitem
 
     def _view(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> NkiTensor:
         at = self.offset if offset is None else offset
@@ -213,7 +113,7 @@ class NkiTensor:
         dim = self._dim(dim)
         shape = self.shape[:dim] + self.shape[dim + 1 :]
         strides = self.strides[:dim] + self.strides[dim + 1 :]
-        if _is_index(index):
+        if is_index(index):
             if self.dynamic:
                 raise invalid(f"{self!r} is indexed at run time already; a second run-time index is not allowed")
             if self.on_chip and dim == 0:
@@ -442,7 +342,8 @@ class VirtualRegister:
     __bool__ = __int__ = __index__ = __lt__ = __gt__ = __add__ = __mul__ = __sub__ = _unknown
 
 
-def _is_index(value: Any) -> bool:
+def is_index(value: Any) -> bool:
+    """Whether a value is known at run time only."""
     return isinstance(value, (NkiTensor, VirtualRegister))
 
 

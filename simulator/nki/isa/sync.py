@@ -53,7 +53,9 @@ def sendrecv(
     return now.emit("sendrecv", engine, {"dst": access(dst)}, {"src": access(src)}, attributes)  # type: ignore[arg-type]
 
 
-def core_barrier(data: Any, cores: Any, engine: Any = engine_enum.gpsimd, name: str | None = None) -> NkiInstruction | None:
+def core_barrier(
+    data: Any, cores: Any, engine: Any = engine_enum.gpsimd, name: str | None = None
+) -> NkiInstruction | None:
     """Wait until every core of `cores` is here. `data` is both read and written: what it protects stays on its side."""
     now = recorder()
     ranks = [cores] if isinstance(cores, int) else [int(core) for core in cores]

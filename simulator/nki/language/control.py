@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from simulator.nki.indexing import DynamicSlice
 from simulator.nki.recorder import not_modelled, recorder
-from simulator.nki.tensor import DynamicSlice, VirtualRegister
+from simulator.nki.tensor import VirtualRegister
 
 affine_range = range
 sequential_range = range
