@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from parsers.errors import ParseError
-from stage2_profile.metrics import US_PER_S, derived, row_numbers
+from stage2_profile.metrics import row_numbers, trace_numbers
 from stage2_profile.peaks import RATE, peak_tflops
 from stage2_profile.rows import Row
 
@@ -139,17 +139,6 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
     from parsers.ntff import read_ntff
 
     trace = read_ntff(path)
-    total = None if trace.total_time_s is None else trace.total_time_s * US_PER_S
-    numbers: dict[str, Any] = {
-        f"{engine}_active_us": trace.engines[engine].active_time_s * US_PER_S
-        for engine in ("tensor", "vector", "scalar", "gpsimd", "sync")
-        if engine in trace.engines
-    }
-    numbers.update(derived(about.model_flops, about.peak_tflops, total, None, None))
-    if trace.dma is not None:
-        numbers["dma_active_us"] = trace.dma.active_time_s * US_PER_S
-        numbers["dma_packet_count"] = trace.dma.packets
-    warnings = (*_warnings(case), f"no JSON; read from the trace by our own reader, certainty: {trace.certainty}")
     return Row(
         case=case.name,
         dims=about.dims,
@@ -160,13 +149,9 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
         source="simulated" if about.simulated else "measured",
         status="profiled",
         check="unchecked",
-        total_time_us=total,
-        model_flops=about.model_flops,
-        matmul_instruction_count=trace.matmul_instruction_count,
-        **numbers,
-        executions=1,
+        **trace_numbers([trace], model_flops=about.model_flops, peak=about.peak_tflops),
         tool=f"NTFF version {trace.version}",
-        warnings=warnings,
+        warnings=(*_warnings(case), f"no JSON; read from the trace by our own reader, certainty: {trace.certainty}"),
     )
 
 

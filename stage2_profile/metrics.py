@@ -8,7 +8,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from parsers.profile_json import Summary
+    from parsers.ntff import Ntff
+    from parsers.summary import Summary
 
 US_PER_S = 1e6
 
@@ -38,6 +39,7 @@ COUNTS = {
 }
 
 
+TRACED_ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync")
 PACKETS = ("static_dma_packet_count", "software_dynamic_dma_packet_count", "hardware_dynamic_dma_packet_count")
 """The three kinds of DMA packets; the profiler leaves out a kind that did not occur."""
 
@@ -62,6 +64,31 @@ def row_numbers(summaries: Sequence[Summary], *, model_flops: int | None, peak: 
     numbers["total_time_iqr_us"] = interquartile_range(totals) * US_PER_S if len(totals) > 1 else None
     bytes_moved = numbers["hbm_read_bytes"], numbers["hbm_write_bytes"]
     return {**numbers, **derived(model_flops, peak, numbers["total_time_us"], *bytes_moved)}
+
+
+def trace_numbers(traces: Sequence[Ntff], *, model_flops: int | None, peak: float | None) -> dict[str, Any]:
+    """Columns of a row from traces that no tool has viewed: what our own NTFF reader can tell, medians as above."""
+    found = [_trace_columns(trace) for trace in traces]
+    numbers: dict[str, Any] = {"model_flops": model_flops, "executions": len(traces)}
+    for column in dict.fromkeys(name for columns in found for name in columns):
+        values = [value for columns in found if (value := columns.get(column)) is not None]
+        middle = statistics.median(values) if values else None
+        numbers[column] = round(middle) if middle is not None and column.endswith("_count") else middle
+    return {**numbers, **derived(model_flops, peak, numbers.get("total_time_us"), None, None)}
+
+
+def _trace_columns(trace: Ntff) -> dict[str, float | None]:
+    columns: dict[str, float | None] = {
+        "total_time_us": None if trace.total_time_s is None else trace.total_time_s * US_PER_S,
+        "matmul_instruction_count": trace.matmul_instruction_count,
+    }
+    for engine in TRACED_ENGINES:
+        if engine in trace.engines:
+            columns[f"{engine}_active_us"] = trace.engines[engine].active_time_s * US_PER_S
+    if trace.dma is not None:
+        columns["dma_active_us"] = trace.dma.active_time_s * US_PER_S
+        columns["dma_packet_count"] = trace.dma.packets
+    return columns
 
 
 def derived(

@@ -77,7 +77,7 @@ class Pipeline:
             best = runs.best_run(bundle.path, sha256)
             if best is None:
                 return failed_row(bundle, "no profile yet; run profile-neffs without --parse-only", "unprofiled")
-            return run_row(bundle, *best)
+            return run_row(bundle, *best, read_traces=True)
         tool = self.tools[bundle.manifest.toolchain]
         if isinstance(tool, str):
             raise ProfileError(tool)

@@ -14,9 +14,9 @@ from neffs.bundle import Bundle, Manifest
 from parsers.errors import ParseError
 from stage2_profile import runs
 from stage2_profile.check import Verdict, check_outputs
-from stage2_profile.metrics import row_numbers
+from stage2_profile.metrics import row_numbers, trace_numbers
 from stage2_profile.peaks import peak_tflops
-from stage2_profile.rows import Row, Source, Status, case_fields
+from stage2_profile.rows import Row, Status, case_fields
 
 if TYPE_CHECKING:
     from parsers.summary import Summary
@@ -35,39 +35,41 @@ def failed_row(bundle: Bundle, reason: str, status: Status = "failed") -> Row:
     )
 
 
-def run_row(bundle: Bundle, path: Path, record: runs.Run) -> Row:
-    """The row of a run: numbers from its summaries, the check from its outputs, everything else from its record."""
+def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool = False) -> Row:
+    """The row of a run: numbers from its summaries, the check from its outputs, everything else from its record.
+
+    `read_traces`: where no tool has viewed the traces, take what our own reader can tell from them.
+    """
     from parsers.profile_json import read_summary
 
-    manifest = bundle.manifest
     files = [execution.summary for execution in record.executions if execution.summary is not None]
     reason = record.reason
     try:
         summaries = [read_summary(path / file) for file in files]
+        numbers, warnings = _numbers(bundle.manifest, record, path, summaries, read_traces)
     except (ParseError, OSError) as error:
-        summaries, reason = [], f"profiles/{path.name}: {error}; profile it again with --force"
+        return _failed_run(bundle, path, record, f"profiles/{path.name}: {error}; profile it again with --force")
     if record.status == "failed" or reason is not None or (record.status == "viewed" and not summaries):
-        row = failed_row(bundle, reason or "the profile has no execution; profile it again with --force")
-        tool = f"{record.tool} {record.tool_version}"
-        return replace(row, run=path.name, tool=tool, command=reproduce(bundle, record))
-    simulated = record.kind == "sim" or any(summary.is_simulation for summary in summaries)
+        return _failed_run(
+            bundle, path, record, reason or "the profile has no execution; profile it again with --force"
+        )
     verdict = _verdict(bundle, path, record)
     first = summaries[0] if summaries else None
     return Row(
         case=bundle.name,
-        **case_fields(manifest.case),
-        source=_source(simulated),
+        **case_fields(bundle.manifest.case),
+        source="simulated" if record.kind == "sim" or (first and first.is_simulation) else "measured",
         status="profiled" if summaries else "captured",
         check=verdict.check,
         max_abs_error=verdict.max_abs_error,
-        compile_time_s=manifest.compile_time_s,
-        **_numbers(manifest, summaries),
+        compile_time_s=bundle.manifest.compile_time_s,
+        **numbers,
         run=path.name,
-        tool=f"{record.tool} {record.tool_version}",
+        tool=_tool(record),
         model=first.simulator_model if first else None,
         time_error=first.simulator_time_error if first else None,
         command=reproduce(bundle, record),
-        warnings=record.warnings,
+        warnings=(*record.warnings, *warnings),
         reason=verdict.reason,
     )
 
@@ -103,19 +105,34 @@ def reproduce(bundle: Bundle, record: runs.Run) -> str | None:
     return f"(mkdir -p {again} && cd {again} && {' && '.join(last.values())})" if last else None
 
 
-def _numbers(manifest: Manifest, summaries: Sequence[Summary]) -> dict[str, Any]:
-    case = manifest.case
-    if not summaries:
-        return {"model_flops": manifest.model_flops}
+def _numbers(
+    manifest: Manifest, record: runs.Run, path: Path, summaries: Sequence[Summary], read_traces: bool
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The numbers of a row, and what must be said about them."""
+    case, flops = manifest.case, manifest.model_flops
     peak = peak_tflops(case.target, case.dtype, case.lnc)
-    return row_numbers(summaries, model_flops=manifest.model_flops, peak=peak)
+    if summaries:
+        return row_numbers(summaries, model_flops=flops, peak=peak), ()
+    if not read_traces or record.status != "captured":
+        return {"model_flops": flops}, ()
+    from parsers.ntff import read_ntff
+
+    traces = [read_ntff(path / execution.ntff) for execution in record.executions]
+    certainty = ", ".join(dict.fromkeys(trace.certainty for trace in traces))
+    note = f"not viewed by the profiler yet; read from the trace by our own reader, certainty: {certainty}"
+    return trace_numbers(traces, model_flops=flops, peak=peak), (note,)
+
+
+def _failed_run(bundle: Bundle, path: Path, record: runs.Run, reason: str) -> Row:
+    row = failed_row(bundle, reason)
+    return replace(row, run=path.name, tool=_tool(record), command=reproduce(bundle, record))
+
+
+def _tool(record: runs.Run) -> str:
+    return f"{record.tool} {record.tool_version}"
 
 
 def _verdict(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:
     if any("--single-io" in command.argv for command in record.commands if command.step == "capture"):
         return Verdict("unchecked", None, "captured with --single-io: the outputs are invalid")
     return check_outputs(bundle, path, record.outputs)
-
-
-def _source(simulated: bool) -> Source:
-    return "simulated" if simulated else "measured"

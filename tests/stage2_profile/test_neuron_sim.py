@@ -150,3 +150,17 @@ def test_other_inputs_are_other_outputs(built, tmp_path):
     done = run("stage2_profile.cli", str(tmp_path / "store"), "--format", "json")
     assert done.returncode == 1
     assert json.loads(done.stdout)[0]["check"] == "failed"
+
+
+def test_what_was_captured_can_be_read_without_the_tool(built, tmp_path):
+    copies(built, tmp_path / "store", ["one"])
+    captured = run("stage2_profile.cli", str(tmp_path / "store"), "--capture-only", "--format", "json")
+    assert captured.returncode == 0, captured.stderr
+    assert json.loads(captured.stdout)[0]["total_time_us"] is None
+    (read,) = json.loads(run("stage2_profile.cli", str(tmp_path / "store"), "--parse-only", "--format", "json").stdout)
+    assert (read["status"], read["check"]) == ("captured", "passed")
+    assert "read from the trace by our own reader" in read["warnings"][0]
+    (viewed,) = json.loads(run("stage2_profile.cli", str(tmp_path / "store"), "--view-only", "--format", "json").stdout)
+    assert viewed["status"] == "profiled"
+    for column in ("total_time_us", "tensor_active_us", "dma_active_us"):
+        assert read[column] == pytest.approx(viewed[column], rel=0.02), column
