@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.latency import quantile
 from experiments.results import Point
 from experiments.workload import K_TILE, M_TILE, N_TILE
 
@@ -144,12 +145,13 @@ def _steps(line: Line) -> list[Step]:
 
 
 def _noise(line: Line, beyond: Sequence[float]) -> float:
-    """The spread that the measurement itself reports, or else the usual distance from the trend."""
+    """The standard deviation that the measurement itself reports, or else that of the quieter neighbours."""
     spreads = [point.spread_us for point in line.points if point.spread_us is not None]
     if len(spreads) == len(line.points):
         # p90 - p10 (and an IQR, less) of a normal distribution is 2.56 standard deviations.
         return statistics.median(spreads) / 2.56
-    return 1.4826 * statistics.median(abs(rise) for rise in beyond)
+    # A quarter of normal deviations is below 0.32 standard deviations; steps are in the other three quarters.
+    return quantile([abs(rise) for rise in beyond], 0.25) / 0.32
 
 
 def _median(points: Sequence[Point]) -> Point:

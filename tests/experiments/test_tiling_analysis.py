@@ -35,6 +35,11 @@ def test_a_rise_within_the_reported_spread_is_no_step():
     assert analyse(points(STAIRS, spread=20.0)).steps == ()
 
 
+def test_steps_are_found_where_most_points_lie_at_boundaries():
+    times = [(127, 9.07), (128, 9.08), (129, 10.12), (255, 10.35), (256, 10.36), (257, 11.4), (511, 12.93), (512, 12.94)]
+    assert [step.boundary for step in analyse(points(times)).steps] == [128, 256]
+
+
 def test_columns_have_a_boundary_every_512():
     assert analyse(points([(128, 1.0), (256, 1.0), (640, 1.0)], "N")).crossings == 1
 
