@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import click
 
+from neffs import __version__
+
 
 class Lazy(NamedTuple):
     module: str
@@ -57,7 +59,7 @@ class Table(click.Group):
 
 
 @click.command(cls=Table, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="neff-bench")
+@click.version_option(__version__, package_name="neff-bench")
 def main() -> None:
     """Know where the time goes in a kernel on AWS Trainium and Inferentia.
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-_VERSION = "0.1.0"
+from neffs import __version__
+
 _LAZY = {"nkilib-tests": "simulator.nkilib_tests"}
 _LAZY_HELP = {"nkilib-tests": "Run nki-library's own tests in their simulation mode."}
 
@@ -68,7 +69,7 @@ def _one_line(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(_VERSION, "-v", "--version", message="neuron-sim %(version)s+sim (simulated; no AWS tool)")
+@click.version_option(__version__, "-v", "--version", message="neuron-sim %(version)s+sim (simulated; no AWS tool)")
 def main() -> None:
     """Compile, capture and view kernels without the AWS SDK. Everything it writes says that it is simulated.
 

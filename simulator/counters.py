@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from neffs import __version__
 from simulator.chips import MODEL_VERSION
 from simulator.dependencies import buffer_bytes
 from simulator.fidelity import time_error
-from simulator.neff import VERSION
 from simulator.nki.memory import memory_peak
 from simulator.opcodes import OPCODES
 from simulator.program import ENGINES, Program
@@ -31,7 +31,7 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
     return {
         "is_simulation": True,
         "simulator_name": SIMULATOR_NAME,
-        "simulator_version": VERSION,
+        "simulator_version": __version__,
         "simulator_model": f"{schedule.chip.name}-{MODEL_VERSION}",
         "simulator_time_error": time_error(program),
         "simulator_fixed_overhead_time": schedule.fixed_ns * 1e-9,
@@ -60,8 +60,8 @@ def summarise(program: Program, schedule: Schedule, timeline: Timeline) -> dict[
         summary[f"{key}_percent"] = share
     summary |= {
         "instance_type": chip.instance_type,
-        "compiler_version": f"neuron-sim {VERSION}+sim",
-        "profiler_version": f"neuron-sim {VERSION}+sim",
+        "compiler_version": f"neuron-sim {__version__}+sim",
+        "profiler_version": f"neuron-sim {__version__}+sim",
         "nd_idx": 0,
         "nc_idx": sum(range(program.lnc)),
     }

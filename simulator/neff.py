@@ -18,12 +18,12 @@ from typing import Any
 
 import msgspec
 
+from neffs import __version__
 from simulator.chips import chip_for
 from simulator.dependencies import buffer_bytes
 from simulator.errors import CaptureError
 from simulator.program import Program, decode, encode
 
-VERSION = "0.1.0"
 """Version of the simulated toolchain."""
 
 PROGRAM_MEMBER = "sim/program.msgpack"
@@ -123,7 +123,7 @@ def _members(program: Program, name: str, encoded: bytes) -> list[tuple[str, byt
     if program.model_flops is not None:
         members.append(("hlo_stats.json", _json(_hlo_stats(program))))
     members.append(("info.json", _json({
-        "tool_version": f"neuron-sim {VERSION}+sim", "target": program.target, "kelp_version": "Dynamic", "name": name,
+        "tool_version": f"neuron-sim {__version__}+sim", "target": program.target, "kelp_version": "Dynamic", "name": name,
         "num_tpb": 1, "num_tpb_requested": 1, "num_tpb_per_node": [1] + [0] * 63,
     })))  # fmt: skip
     members.append(("kelf-0.json", _json({

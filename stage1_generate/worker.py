@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from neffs import __version__
 from neffs.bundle import Manifest, TensorFile, is_safe_tensor_name, sha256_file, write_manifest
 from neffs.case import Case
 from stage1_generate import kernels
@@ -27,7 +28,7 @@ from stage1_generate.errors import BuildError, GenerateError
 from stage1_generate.job import Job
 from stage1_generate.kernel import Dims, Tensor
 from stage1_generate.keys import tree_digest
-from stage1_generate.toolchain import ROOT, nkilib_version, version_of
+from stage1_generate.toolchain import ROOT, nkilib_version
 
 if TYPE_CHECKING:
     from parsers.neff import Neff, TensorInfo
@@ -56,7 +57,7 @@ def build(job: Job) -> Manifest:
         job,
         Request(
             route=implementation.route,
-            entry=implementation.entry,
+            entry=implementation.entry if isinstance(implementation.entry, str) else implementation.entry(dims),
             inputs=_renamed(inputs, parameters),
             outputs=_renamed(outputs, results),
             arguments=implementation.arguments(dims),
@@ -165,10 +166,7 @@ def _in_order(files: dict[str, TensorFile], order: dict[str, str]) -> tuple[Tens
 
 
 def _versions(job: Job) -> dict[str, str]:
-    versions = {"python": ".".join(map(str, sys.version_info[:3]))}
-    own = version_of("neff-bench")
-    if own:
-        versions["neff-bench"] = own
+    versions = {"python": ".".join(map(str, sys.version_info[:3])), "neff-bench": __version__}
     if "nkilib" in kernels.load(job.case.kernel).implementations[job.case.implementation].needs and job.nkilib:
         folder = Path(job.nkilib)
         versions["nkilib"] = nkilib_version(folder) or f"source {tree_digest(folder / 'nkilib_src')[:12]}"

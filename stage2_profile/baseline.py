@@ -6,12 +6,12 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from neffs import __version__
 from stage2_profile.errors import WrongCall
 from stage2_profile.runs import write_file
 
@@ -62,13 +62,9 @@ def save(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
 
 def environment(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the numbers depend on beside the cases. No names of hosts or users."""
-    try:
-        version = metadata.version("neff-bench")
-    except metadata.PackageNotFoundError:
-        version = "unknown"
     return {
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "neff_bench": version,
+        "neff_bench": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "tools": sorted({record["tool"] for record in records if record.get("tool")}),
