@@ -72,33 +72,26 @@ def capacity_bytes(target: str, memory: Memory) -> int:
 
 
 def _lives(core: Sequence[Instruction]) -> dict[int, tuple[int, int]]:
-    """For each buffer that the core touches: its first and last instruction, in order of the first.
-
-    Comprehensions over the whole list: they are what a compiled loop would be, and the bulk of the work.
-    """
-    touched = [
-        (operand, at)
-        for at, step in enumerate(core)
-        if step.op not in _TRANSFERS
-        for operands in (step.writes, step.reads)
-        for operand in operands.values()
-    ]
-    moved = [
-        (operand, at)
-        for at, step in enumerate(core)
-        if step.op in _TRANSFERS
-        for operands in (step.writes, step.reads)
-        for operand in operands.values()
-    ]
-    pairs = [(operand.buffer, at) for operand, at in touched]
-    indices = [
-        (part.index.buffer, at) for operand, at in touched + moved if operand.dynamic for part in operand.dynamic
-    ]
-    if indices:
-        pairs = sorted(pairs + indices, key=itemgetter(1))
-    last = dict(pairs)
-    first = dict(reversed(pairs))
-    lives = {operand.buffer: (at, at) for operand, at in moved}
+    """For each buffer that the core touches: its first and last instruction, in order of the first."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    moved: dict[int, int] = {}
+    for at, step in enumerate(core):
+        computes = step.op not in _TRANSFERS
+        for operands in (step.writes, step.reads):
+            for operand in operands.values():
+                buffer = operand.buffer
+                if not computes:
+                    moved[buffer] = at
+                else:
+                    last[buffer] = at
+                    if buffer not in first:
+                        first[buffer] = at
+                if operand.dynamic:
+                    for part in operand.dynamic:
+                        last[part.index.buffer] = at
+                        first.setdefault(part.index.buffer, at)
+    lives = {buffer: (at, at) for buffer, at in moved.items()}
     lives.update((buffer, (at, last[buffer])) for buffer, at in first.items())
     return dict(sorted(lives.items(), key=itemgetter(1)))
 

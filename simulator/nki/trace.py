@@ -64,7 +64,7 @@ def record(
     if lnc not in (1, 2) or (lnc == 2 and target not in ("trn2", "trn3")):
         raise SpecError(f"lnc {lnc} does not exist on {target}; 1 anywhere, 2 on trn2 and trn3")
     with recording(target, lnc) as now:
-        made = {given.name: _input(now, given) for given in inputs}
+        made = {given.name: input_tensor(now, given) for given in inputs}
         results: list[list[NkiTensor]] = []
         for core in range(lnc):
             now.start_core(core)
@@ -102,7 +102,8 @@ def _load(entry: str) -> Any:
     return getattr(module, function)
 
 
-def _input(now: Recorder, given: InputSpec) -> NkiTensor:
+def input_tensor(now: Recorder, given: InputSpec) -> NkiTensor:
+    """The HBM tensor that an input is, in a recording."""
     dtype = dtype_of(given.dtype)
     return whole(allocate(now, given.shape, dtype, MemoryRegion.shared_hbm, given.name, "input", None, 0))
 
