@@ -6,6 +6,7 @@ Times in these tables are whole nanoseconds since the start of the execution (ch
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,32 @@ SETUP_OPCODES = frozenset(
 )
 """What AWS's harness does not count as work (github.com/aws-neuron/nki-library, test/utils/metrics_collector.py)."""
 
-NO_SEMAPHORE = "-1"
-
 DMA_ENGINES = 16
 """For each physical core; the tables number them through."""
 
 NANOSECONDS_MAX = (1 << 63) / 1000
+
+
+class Aggregated(enum.Enum):
+    """Decoded to a shared member, where a string would take memory in each of millions of rows."""
+
+    NO = "no"
+    YES = "yes"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Aggregated:
+        return cls.YES
+
+
+class Semaphore(enum.Enum):
+    """Whether a DMA signals one: `-1` says that it does not."""
+
+    NONE = "-1"
+    SOME = "0"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Semaphore:
+        return cls.SOME
 
 
 class InstructionRow(msgspec.Struct, gc=False):
@@ -49,8 +70,8 @@ class DmaRow(msgspec.Struct, gc=False):
     transfer_size: Number = 0
     dma_engine: int = 0
     dma_queue: int = 0
-    semaphore_id: str = NO_SEMAPHORE
-    aggregated: str = "no"
+    semaphore_id: Semaphore = Semaphore.NONE
+    aggregated: Aggregated = Aggregated.NO
 
 
 def picoseconds(values: Iterable[Number], count: int) -> NDArray[Any]:
@@ -96,7 +117,7 @@ def dma_columns(rows: list[DmaRow]) -> DmaPackets:
         bytes=np.fromiter((row.transfer_size for row in rows), np.int64, count),
         begin_ps=picoseconds((row.timestamp for row in rows), count),
         duration_ps=picoseconds((row.duration for row in rows), count),
-        reported=np.fromiter((row.aggregated == "no" for row in rows), bool, count),
+        reported=np.fromiter((row.aggregated is Aggregated.NO for row in rows), bool, count),
     )
 
 
@@ -108,7 +129,7 @@ def work_span(instructions: list[InstructionRow]) -> tuple[Number, Number] | Non
 
 def dma_span(packets: list[DmaRow]) -> tuple[Number, Number] | None:
     """First begin and last end, ns, of the DMA rows that signal a semaphore."""
-    work = [row for row in packets if row.semaphore_id != NO_SEMAPHORE]
+    work = [row for row in packets if row.semaphore_id is not Semaphore.NONE]
     return (min(row.timestamp for row in work), max(row.timestamp + row.duration for row in work)) if work else None
 
 
