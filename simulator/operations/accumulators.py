@@ -23,7 +23,7 @@ def accumulate(
     `start`: the operand that load_reduce loads.
     """
     rows = values.shape[0]
-    op = alu.operator_name(o.attributes.get("reduce_op") or default_op)
+    op = o.attributes.get("reduce_op") or default_op
     registers = prepare(o, rows, command, engine, op, start)
     if command in ("reduce", "reset_reduce", "load_reduce"):
         reduced = alu.reduce("add" if op == "subtract" else op, values.reshape(rows, -1), (1,))[:, 0]

@@ -1,4 +1,4 @@
-"""The operators that vector instructions are programmed with (`op`, `op0`, `reduce_op`...).
+"""The operators that vector instructions are programmed with (`op`, `op0`, `reduce_op`...), by their bare nl names.
 
 Arithmetic operators take float32 (or, where the documentation says so, 32-bit integers); bit operators take integers
 as bit patterns. Comparisons and logic give 1 or 0. Names: AWS Neuron SDK, "Supported Math Operators for NKI ISA".
@@ -15,30 +15,6 @@ from simulator.errors import ExecutionError
 
 Binary = Callable[[Any, Any], np.ndarray]
 Unary = Callable[[np.ndarray], np.ndarray]
-
-_ALIASES = {
-    "max": "maximum",
-    "min": "minimum",
-    "mult": "multiply",
-    "mul": "multiply",
-    "sub": "subtract",
-    "pow": "power",
-    "divide": "divide",
-    "is_equal": "equal",
-    "is_gt": "greater",
-    "is_ge": "greater_equal",
-    "is_lt": "less",
-    "is_le": "less_equal",
-    "bitwise_not": "invert",
-    "bitwise_invert": "invert",
-    "logical_shift_left": "left_shift",
-    "arith_shift_left": "left_shift",
-    "bitwise_left_shift": "left_shift",
-    "logical_shift_right": "right_shift",
-    "bitwise_right_shift": "right_shift",
-    "absolute": "abs",
-    "square_root_reciprocal": "rsqrt",
-}
 
 
 def _truth(function: Callable[..., np.ndarray]) -> Binary:
@@ -116,24 +92,21 @@ _REDUCTIONS = {
     "logical_xor": np.logical_xor,
 }
 
-
-def operator_name(op: str) -> str:
-    return _ALIASES.get(op, op)
+_OF_MAGNITUDES = {"abs_max": "maximum", "abs_min": "minimum"}
 
 
 def is_unary(op: str) -> bool:
-    return operator_name(op) in _UNARY
+    return op in _UNARY
 
 
 def is_bitwise(op: str) -> bool:
     """Whether the operator works on bit patterns of integers."""
-    return operator_name(op) in _BITS or operator_name(op) == "invert"
+    return op in _BITS or op == "invert"
 
 
 def binary(op: str) -> Binary:
     """The function of a two-operand operator. Raises ExecutionError for one that is not modelled."""
-    name = operator_name(op)
-    found = _ARITHMETIC.get(name) or _BITS.get(name)
+    found = _ARITHMETIC.get(op) or _BITS.get(op)
     if found is None:
         raise ExecutionError(f"operator {op!r} is not modelled")
     return found
@@ -141,7 +114,7 @@ def binary(op: str) -> Binary:
 
 def unary(op: str) -> Unary:
     """The function of a one-operand operator. Raises ExecutionError for one that is not modelled."""
-    found = _UNARY.get(operator_name(op))
+    found = _UNARY.get(op)
     if found is None:
         raise ExecutionError(f"operator {op!r} is not modelled")
     return found
@@ -149,14 +122,13 @@ def unary(op: str) -> Unary:
 
 def reduce(op: str, values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """A reduction over axes, kept as size one. Raises ExecutionError for an operator that does not reduce."""
-    name = operator_name(op)
-    if name == "subtract":
+    if op == "subtract":
         return _reduce_subtract(values, axes)
-    if name in ("average", "avg"):
+    if op == "average":
         return np.asarray(np.mean(values, axis=axes, keepdims=True, dtype=np.float32))
-    if name in ("abs_max", "abs_min"):
-        name, values = {"abs_max": "maximum", "abs_min": "minimum"}[name], np.abs(values)
-    found = _REDUCTIONS.get(name)
+    if op in _OF_MAGNITUDES:
+        op, values = _OF_MAGNITUDES[op], np.abs(values)
+    found = _REDUCTIONS.get(op)
     if found is None:
         raise ExecutionError(f"{op!r} is not a reduction that is modelled")
     return found.reduce(values, axis=axes, keepdims=True).astype(values.dtype)

@@ -122,7 +122,7 @@ def _keeps_words(o: Operands, name: str, operators: list[str]) -> bool:
         value = o.attributes.get(operand)
         if isinstance(value, float) and not value.is_integer():
             return False
-    return not {"divide", "power"} & {alu.operator_name(op) for op in operators}
+    return not {"divide", "power"} & set(operators)
 
 
 def _all_words(o: Operands, *names: str) -> bool:

@@ -86,7 +86,7 @@ def _matrix(o: Operands, name: str) -> np.ndarray:
     mode = o.attributes.get("perf_mode") or "none"
     if mode == "none":
         return operand.reshape(operand.shape[0], -1)
-    if mode not in ("double_row", "double_row_gen3"):
+    if mode != "double_row":
         o.refuse(f"perf_mode {mode!r} is not modelled")
     if operand.ndim < 3 or operand.shape[1] != 2:
         o.refuse(f"double_row needs {name} of shape [K, 2, ...], found {list(operand.shape)}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from simulator.operations import alu
@@ -61,24 +59,12 @@ def bn_aggr(o: Operands) -> None:
 
 
 def _reduced_axes(o: Operands, values: np.ndarray) -> tuple[int, ...]:
-    """The trailing dimensions that `axis` names.
-
-    Kernels of earlier dialects count axes from the innermost one (axis=1 of a 3-D tile is its last), so where the
-    documented reading does not give dst's size, as many trailing dimensions as `axis` names are reduced.
-    """
+    """The trailing free dimensions that `axis` names."""
     given = o.attributes["axis"]
-    axes = [given] if isinstance(given, int) else list(given)
-    kept = math.prod(o.shape("dst"))
-    documented = tuple(sorted(axis % values.ndim for axis in axes)) if max(axes) < values.ndim else ()
-    trailing = tuple(range(values.ndim - len(axes), values.ndim))
-    for candidate in (documented, trailing, tuple(range(1, values.ndim))):
-        if candidate and 0 not in candidate and values.size // _size(values, candidate) == kept:
-            return candidate
-    o.refuse(f"axis {given} of data {list(values.shape)} does not leave dst {list(o.shape('dst'))}")
-
-
-def _size(values: np.ndarray, axes: tuple[int, ...]) -> int:
-    return math.prod(values.shape[axis] for axis in axes)
+    axes = tuple(sorted(axis % values.ndim for axis in ([given] if isinstance(given, int) else given)))
+    if not axes or axes[0] == 0 or axes != tuple(range(axes[0], values.ndim)):
+        o.refuse(f"axis {given} does not name the last free dimensions of data {list(values.shape)}")
+    return axes
 
 
 OPERATIONS = {

@@ -29,7 +29,7 @@ def tensor_tensor_scan(o: Operands) -> None:
 def tensor_scalar_cumulative(o: Operands) -> None:
     """register = (src[i] op0 imm0) op1 register, every register value stored."""
     values = scalar_operator(o, o.rows("src"), "op0", "imm0", "reverse0")
-    op = alu.operator_name(o.attributes["op1"])
+    op = o.attributes["op1"]
     command = o.attributes.get("reduce_cmd", "reset_reduce")
     rows = values.shape[0]
     registers = prepare(o, rows, command, "vector", op, "imm1")

@@ -66,7 +66,6 @@ def test_copy_may_change_the_free_shape(apply):
         ("divide", lambda a, b: a / b),
         ("maximum", np.maximum),
         ("minimum", np.minimum),
-        ("max", np.maximum),
         ("equal", lambda a, b: a == b),
         ("not_equal", lambda a, b: a != b),
         ("greater", lambda a, b: a > b),

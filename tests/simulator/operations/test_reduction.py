@@ -11,7 +11,7 @@ DATA = RNG.standard_normal((8, 3, 4, 5)).astype(np.float32)
 
 @pytest.mark.parametrize(
     ("op", "formula"),
-    [("add", np.sum), ("maximum", np.max), ("minimum", np.min), ("multiply", np.prod), ("max", np.max)],
+    [("add", np.sum), ("maximum", np.max), ("minimum", np.min), ("multiply", np.prod)],
 )
 @pytest.mark.parametrize(("axis", "shape"), [((3,), (8, 3, 4)), ((2, 3), (8, 3)), ((1, 2, 3), (8, 1)), (3, (8, 3, 4))])
 def test_reduces_trailing_dimensions(apply, op, formula, axis, shape):
@@ -23,12 +23,6 @@ def test_reduces_trailing_dimensions(apply, op, formula, axis, shape):
         axis=list(axis) if isinstance(axis, tuple) else axis,
     )
     np.testing.assert_allclose(out, formula(DATA, axis=axis).reshape(shape), rtol=1e-4, atol=1e-6)
-
-
-def test_axis_of_earlier_dialects_counts_from_the_innermost(apply):
-    data = DATA[:, 0]
-    out = apply("tensor_reduce", {"dst": ((8, 4, 1), "float32")}, {"data": data}, op="add", axis=[1])
-    np.testing.assert_allclose(out[..., 0], data.sum(axis=2), rtol=1e-5)
 
 
 def test_subtract_takes_the_rest_from_the_first(apply):
@@ -53,12 +47,16 @@ def test_bit_reductions_see_patterns(apply):
     np.testing.assert_array_equal(out[:, 0], np.bitwise_or.reduce(data, axis=1))
 
 
-def test_a_size_that_no_axis_gives_is_refused(apply):
-    with pytest.raises(ExecutionError, match=r"axis \[3\] of data \[8, 3, 4, 5\] does not leave dst \[8, 2\]"):
-        apply("tensor_reduce", {"dst": ((8, 2), "float32")}, {"data": DATA}, op="add", axis=[3])
+@pytest.mark.parametrize("axis", [[0], [1], [1, 3], []])
+def test_axes_that_are_not_the_last_free_dimensions_are_refused(apply, axis):
+    with pytest.raises(ExecutionError, match=r"does not name the last free dimensions of data \[8, 3, 4, 5\]"):
+        apply("tensor_reduce", {"dst": ((8, 20), "float32")}, {"data": DATA}, op="add", axis=axis)
 
 
-@pytest.mark.parametrize(("op", "formula"), [("add", np.sum), ("max", np.max), ("average", np.mean)])
+@pytest.mark.parametrize(
+    ("op", "formula"),
+    [("add", np.sum), ("maximum", np.max), ("abs_max", lambda a, axis: abs(a).max(axis)), ("average", np.mean)],
+)
 def test_reduces_over_partitions(apply, op, formula):
     data = DATA.reshape(8, 60)
     out = apply("tensor_partition_reduce", {"dst": ((1, 60), "float32")}, {"data": data}, "gpsimd", op=op)
