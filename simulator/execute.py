@@ -124,7 +124,7 @@ def _run_until_meeting(
             operation(Operands(instruction, memory, core.registers, program.target))
         except ExecutionError as error:
             raise ExecutionError(error.what, _source(program, instruction)) from None
-        except (ValueError, KeyError, IndexError, TypeError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
             what = f"{instruction.op}: operands or attributes do not fit ({type(error).__name__}: {error})"
             raise ExecutionError(what, _source(program, instruction)) from error
         if uses.shared:

@@ -50,13 +50,20 @@ def tensor_tensor(o: Operands) -> None:
 
 
 def tensor_scalar(o: Operands) -> None:
-    """(data op0 operand0) op1 operand1."""
-    o.write("dst", two_scalar_operators(o, "data"))
+    """(data op0 operand0) op1 operand1, each operand a scalar or one value a partition."""
+    operators = [op for op in (o.attributes.get("op0"), o.attributes.get("op1")) if op]
+    words = any(alu.is_bitwise(op) for op in operators)
+    if words:
+        check_integers(o, "data", "dst")
+    words = words or _keeps_words(o, operators)
+    values = o.raw("data") if words else o.float32("data")
+    values = scalar_operator(o, values, "op0", "operand0", "reverse0", words)
+    o.write("dst", scalar_operator(o, values, "op1", "operand1", "reverse1", words))
 
 
 def scalar_tensor_tensor(o: Operands) -> None:
     """(data op0 operand0) op1 operand1, operand1 a tensor."""
-    values = first_scalar_operator(o, o.float32("data"))
+    values = scalar_operator(o, o.float32("data"), "op0", "operand0", "reverse0")
     operand = o.float32("operand1").reshape(values.shape)
     function = alu.binary(o.attributes["op1"])
     o.write("dst", function(operand, values) if o.attributes.get("reverse1") else function(values, operand))
@@ -64,25 +71,6 @@ def scalar_tensor_tensor(o: Operands) -> None:
 
 def reciprocal(o: Operands) -> None:
     o.write("dst", np.float32(1) / o.float32("data"))
-
-
-def first_scalar_operator(o: Operands, values: np.ndarray) -> np.ndarray:
-    """op0 with a scalar or one value a partition, on float32."""
-    return scalar_operator(o, values, "op0", "operand0", "reverse0")
-
-
-def two_scalar_operators(o: Operands, name: str) -> np.ndarray:
-    """op0 and, when given, op1 with a scalar or one value a partition each; integers where the operators ask for them."""
-    operators = [op for op in (o.attributes.get("op0"), o.attributes.get("op1")) if op]
-    values = o.raw(name)
-    if any(alu.is_bitwise(op) for op in operators):
-        check_integers(o, name, "dst")
-        words = True
-    else:
-        words = _keeps_words(o, name, operators)
-        values = values if words else to_float32(values)
-    values = scalar_operator(o, values, "op0", "operand0", "reverse0", words)
-    return scalar_operator(o, values, "op1", "operand1", "reverse1", words)
 
 
 def scalar_operator(
@@ -112,9 +100,9 @@ def _integer_operand(o: Operands, name: str, values: np.ndarray) -> np.ndarray:
     return np.array(int(value), np.int64).astype(values.dtype)
 
 
-def _keeps_words(o: Operands, name: str, operators: list[str]) -> bool:
+def _keeps_words(o: Operands, operators: list[str]) -> bool:
     """Whether arithmetic stays in 32-bit integers: data, result and operands all are integers (address arithmetic)."""
-    if not _all_words(o, name, "dst") or any(alu.is_unary(op) for op in operators):
+    if not _all_words(o, "data", "dst") or any(alu.is_unary(op) for op in operators):
         return False
     for operand in ("operand0", "operand1"):
         if operand in o.instruction.reads and o.dtype(operand) not in _WORDS:

@@ -6,7 +6,7 @@ import numpy as np
 
 from simulator.operations import alu
 from simulator.operations.accumulators import accumulate
-from simulator.operations.elementwise import check_integers, first_scalar_operator
+from simulator.operations.elementwise import check_integers, scalar_operator
 from simulator.operations.operands import Operands
 
 
@@ -29,7 +29,7 @@ def tensor_partition_reduce(o: Operands) -> None:
 
 def tensor_scalar_reduce(o: Operands) -> None:
     """data op0 operand0, and a reduction of the results over the free dimensions."""
-    result = first_scalar_operator(o, o.float32("data"))
+    result = scalar_operator(o, o.float32("data"), "op0", "operand0", "reverse0")
     accumulate(o, result, o.attributes.get("reduce_cmd", "reset_reduce"), "vector", start="reduce_init")
     o.write("dst", result)
 
