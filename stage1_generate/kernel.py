@@ -51,7 +51,7 @@ class Implementation:
     """One way to compute a kernel.
 
     `route`: `nki` (a `@nki.jit` function), `xla` (a jax function) or `isa` (a closed kernel of neuronx-cc).
-    `entry`: `package.module:function`. `parameters`: its parameter names for the kernel's inputs, in order; None when they
+    `entry`: `package.module:function`, or a function of the dimensions that says it. `parameters`: its parameter names for the kernel's inputs, in order; None when they
     are the tensors' own names. `results`: names of the NEFF's outputs. `arguments`: further keyword arguments, what JSON
     can hold or `{"ref": "package.module:Enum.MEMBER"}`. `needs`: `nkilib` or `neuronxcc`. `path`: which of its code
     paths the kernel takes. `refuses`: why it cannot take these dimensions at this LNC, None when it can.
@@ -59,7 +59,7 @@ class Implementation:
     """
 
     route: Literal["nki", "xla", "isa"]
-    entry: str
+    entry: str | Callable[[Dims], str]
     parameters: tuple[str, ...] | None = None
     results: tuple[str, ...] | None = None
     arguments: Callable[[Dims], Mapping[str, Any]] = lambda d: {}

@@ -49,7 +49,8 @@ class Keys:
 
     def _kernel(self, implementation: Implementation) -> str:
         if "nkilib" in implementation.needs:
-            return tree_digest(self.toolchain.nkilib / "nkilib_src") if self.toolchain.nkilib else "absent"
+            ours = _files(*sorted(kernels.FOLDER.glob("*_nkilib.py")))
+            return ours + (tree_digest(self.toolchain.nkilib / "nkilib_src") if self.toolchain.nkilib else "absent")
         if implementation.route == "nki":
             return _files(*sorted(kernels.FOLDER.glob("*_nki.py")))
         if implementation.route == "xla":

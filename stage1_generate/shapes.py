@@ -135,7 +135,8 @@ class _Reader:
         target, dtype = chosen["target"], chosen["dtype"]
         if dtype.startswith("float8") and target not in FP8_TARGETS:
             raise self._error(
-                nodes.get("dtype", entry), f"dtype: found {dtype} with target {target}, allowed with {FP8_TARGETS}"
+                nodes.get("dtype", entry),
+                f"dtype: found {dtype} with target {target}, allowed with {', '.join(FP8_TARGETS)}",
             )
         lnc = chosen["lnc"] if chosen["lnc"] is not None else max(LNCS[target])
         try:

@@ -1,5 +1,5 @@
 """The kernels: `<name>.py` declares one (`KERNEL`), `<name>_nki.py`, `<name>_xla.py` and
-`<name>_torch.py` are our own implementations of it."""
+`<name>_torch.py` are our own implementations of it, `<name>_nkilib.py` calls nki-library where its kernel takes objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent
 def names() -> tuple[str, ...]:
     """Names of all declared kernels, sorted."""
     stems = (path.stem for path in FOLDER.glob("*.py"))
-    return tuple(sorted(stem for stem in stems if not stem.endswith(("_nki", "_xla", "_torch")) and not stem.startswith("_")))
+    return tuple(sorted(stem for stem in stems if not stem.endswith(("_nki", "_xla", "_torch", "_nkilib")) and not stem.startswith("_")))
 
 
 def load(name: str) -> Kernel:

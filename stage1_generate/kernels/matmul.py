@@ -1,10 +1,13 @@
 """out[M, N] = lhs[M, K] @ rhs[K, N]"""
 
-from stage1_generate.kernel import Implementation, Kernel, Tensor
+from stage1_generate.kernel import FLOATS, TOLERANCES, Implementation, Kernel, Tensor
 
 KERNEL = Kernel(
     name="matmul",
     dims=("M", "K", "N"),
+    dtypes=(*FLOATS, "float8_e4m3", "float8_e5m2"),
+    # The output has the dtype of the inputs: one step of e4m3 is 1/8 of the value, of e5m2 1/4.
+    tolerance={**TOLERANCES, "float8_e4m3": (0.13, 0.05), "float8_e5m2": (0.26, 0.1)},
     inputs=lambda d, dtype: (
         Tensor("lhs", (d.M, d.K), dtype),
         Tensor("rhs", (d.K, d.N), dtype, scale=d.K**-0.5),
