@@ -1,7 +1,7 @@
 """Run a program on numpy inputs.
 
-The instructions of a core run in program order; the two cores of a logical core take turns, and hand over only where
-they meet (`sendrecv`, `core_barrier`), so that a run is the same every time.
+The instructions of a core run in program order; the two cores of a logical core take turns, one instruction each, and
+wait for each other where they meet (`sendrecv`, `core_barrier`): a run is the same every time.
 """
 
 from __future__ import annotations
@@ -94,43 +94,44 @@ def _run(program: Program, memory: Memory, inspect: _Inspect | None = None) -> l
     uses = SharedUses(program, memory.layouts)
     races: dict[str, None] = {}
     while True:
-        for core in cores:
-            _run_until_meeting(program, core, memory, uses, inspect)
+        if any([_step(program, core, memory, uses, inspect) for core in cores]):
+            continue
         for index, writing, reading in uses.conflicts():
             races[_describe_race(program, index, writing, reading)] = None
-        waiting = [core for core in cores if core.waiting is not None]
+        waiting = [core.waiting for core in cores if core.waiting is not None]
         if not waiting:
             return list(races)
+        if inspect is not None:
+            for instruction in waiting:
+                inspect(instruction)
         _meet(program, cores, memory)
         for core in cores:
             memory.release(core.number, core.at)
             core.at += 1
 
 
-def _run_until_meeting(
-    program: Program, core: _Core, memory: Memory, uses: SharedUses, inspect: _Inspect | None
-) -> None:
-    instructions = core.instructions
-    while core.at < len(instructions):
-        instruction = instructions[core.at]
-        if inspect is not None:
-            inspect(instruction)
-        if instruction.op in _MEETINGS:
-            return
-        operation = OPERATIONS.get(instruction.op)
-        if operation is None:
-            raise ExecutionError(f"operation {instruction.op!r} is not modelled", _source(program, instruction))
-        try:
-            operation(Operands(instruction, memory, core.registers, program.target))
-        except ExecutionError as error:
-            raise ExecutionError(error.what, _source(program, instruction)) from None
-        except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
-            what = f"{instruction.op}: operands or attributes do not fit ({type(error).__name__}: {error})"
-            raise ExecutionError(what, _source(program, instruction)) from error
-        if uses.shared:
-            uses.note(core.number, instruction)
-        memory.release(core.number, core.at)
-        core.at += 1
+def _step(program: Program, core: _Core, memory: Memory, uses: SharedUses, inspect: _Inspect | None) -> bool:
+    """Run the core's next instruction; False when it has ended or stands at a meeting."""
+    instruction = core.waiting
+    if instruction is None or instruction.op in _MEETINGS:
+        return False
+    if inspect is not None:
+        inspect(instruction)
+    operation = OPERATIONS.get(instruction.op)
+    if operation is None:
+        raise ExecutionError(f"operation {instruction.op!r} is not modelled", _source(program, instruction))
+    try:
+        operation(Operands(instruction, memory, core.registers, program.target))
+    except ExecutionError as error:
+        raise ExecutionError(error.what, _source(program, instruction)) from None
+    except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
+        what = f"{instruction.op}: operands or attributes do not fit ({type(error).__name__}: {error})"
+        raise ExecutionError(what, _source(program, instruction)) from error
+    if uses.shared:
+        uses.note(core.number, instruction)
+    memory.release(core.number, core.at)
+    core.at += 1
+    return True
 
 
 def _describe_race(program: Program, index: int, writing: Instruction, reading: Instruction) -> str:

@@ -234,6 +234,18 @@ def test_a_core_waiting_for_one_that_ended_is_an_error(builder):
         exchange(builder, second=False).run()
 
 
+def test_cores_without_a_meeting_advance_together(builder):
+    b = builder(lnc=2)
+    y = b.output("y", (2, 4), "float32")
+    for core in (0, 1):
+        zeros, ones = b.sbuf((2, 4), "float32", core), b.sbuf((1, 4), "float32", core)
+        b.do("memset", {"dst": zeros}, core=core, value=0)
+        b.do("memset", {"dst": ones}, core=core, value=core + 1)
+        b.copy(y, zeros, core)
+        b.copy(Access(y.buffer, 4 * core, ((4, 1), (1, 4)), "float32"), ones, core)
+    np.testing.assert_array_equal(b.run()["y"], [[1] * 4, [2] * 4])
+
+
 def test_a_barrier_makes_the_other_cores_writes_visible(builder):
     b = builder(lnc=2)
     shared = b.buffer("hbm", (2, 4), "float32")
