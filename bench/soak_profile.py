@@ -84,6 +84,7 @@ def finish(store: Path, environ: Mapping[str, str], options: Sequence[str] = ())
     rows = json.loads((store.parent / "rows-0.json").read_bytes())
     problems = problems_of(store, locks, mark, [rows])
     problems += [f"{row['case']}: {row['reason']}" for row in rows if row["status"] == "failed"]
+    problems += [f"{path} is left" for path in store.glob("*/profiles/.*")]
     if code != 0:
         problems.append(f"exit code {code}")
     new = _runs(store) - before

@@ -91,7 +91,8 @@ def read_run(directory: Path) -> Run | None:
         return None
     files = [*run.outputs.values()]
     for execution in run.executions:
-        files += filter(None, (execution.ntff, execution.summary, execution.session, execution.detail))
+        named = (execution.ntff, execution.summary, execution.session, execution.detail)
+        files += [file for file in named if file is not None]
     return run if run.schema <= SCHEMA and all(PLAIN_NAME.fullmatch(file) for file in files) else None
 
 
