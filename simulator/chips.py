@@ -11,9 +11,6 @@ from typing import Any
 
 from simulator.errors import SimulatorError
 
-MODEL_VERSION = "1"
-"""Changes whenever a change of model or constants changes a simulated time."""
-
 
 @dataclass(frozen=True)
 class Chip:

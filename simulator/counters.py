@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from neffs import __version__
-from simulator.chips import MODEL_VERSION
 from simulator.dependencies import buffer_bytes
 from simulator.fidelity import time_error
+from simulator.model import MODEL_VERSION, fingerprint, model_name
 from simulator.nki.memory import memory_peak
 from simulator.opcodes import OPCODES
 from simulator.program import ENGINES, Program
@@ -32,7 +32,7 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
         "is_simulation": True,
         "simulator_name": SIMULATOR_NAME,
         "simulator_version": __version__,
-        "simulator_model": f"{schedule.chip.name}-{MODEL_VERSION}",
+        "simulator_model": model_name(schedule.chip.name),
         "simulator_time_error": time_error(program),
         "simulator_fixed_overhead_time": schedule.fixed_ns * 1e-9,
     }
@@ -61,7 +61,7 @@ def summarise(program: Program, schedule: Schedule, timeline: Timeline) -> dict[
     summary |= {
         "instance_type": chip.instance_type,
         "compiler_version": f"neuron-sim {__version__}+sim",
-        "profiler_version": f"neuron-sim {__version__}+sim",
+        "profiler_version": f"neuron-sim {__version__}+sim.{MODEL_VERSION}.{fingerprint()}",
         "nd_idx": 0,
         "nc_idx": sum(range(program.lnc)),
     }

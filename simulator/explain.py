@@ -6,7 +6,7 @@ whoever sent the signal, one that started when its engine came free by the instr
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -59,14 +59,14 @@ class Explanation:
 
 def explain(program: Program, schedule: Schedule) -> Explanation:
     segments = critical_path(schedule)
-    path: Counter[str] = Counter()
-    by_line: Counter[str] = Counter()
+    path: defaultdict[str, float] = defaultdict(float)
+    by_line: defaultdict[str, float] = defaultdict(float)
     for segment in segments:
         path[segment.what] += segment.end_ns - segment.start_ns
         by_line[_source(program, schedule, segment.core, segment.index)] += segment.end_ns - segment.start_ns
     busy = _busy_by_line(program, schedule)
     lines = sorted(
-        ((line, by_line[line] / 1e3, busy[line] / 1e3) for line in {*by_line, *busy}),
+        ((line, by_line[line] / 1e3, busy.get(line, 0.0) / 1e3) for line in {*by_line, *busy}),
         key=lambda r: (-r[1], -r[2], r[0]),
     )
     bound = max(path, key=lambda what: path[what]) if path else "latency"
@@ -74,8 +74,8 @@ def explain(program: Program, schedule: Schedule) -> Explanation:
         total_us=schedule.total_ns / 1e3,
         fixed_us=schedule.fixed_ns / 1e3,
         bound_by=_BOUNDS[bound],
-        path_us={what: ns / 1e3 for what, ns in path.most_common()},
-        waits_us={key: ns / 1e3 for key, ns in _waits(schedule).most_common()},
+        path_us={what: ns / 1e3 for what, ns in _longest_first(path)},
+        waits_us={key: ns / 1e3 for key, ns in _longest_first(_waits(schedule))},
         lines=lines,
         segments=tuple(reversed(segments)),
     )
@@ -163,8 +163,12 @@ def _locate(schedule: Schedule, number: int) -> tuple[int, int]:
     return core, number - schedule.first[core]
 
 
-def _waits(schedule: Schedule) -> Counter[tuple[int, str, str]]:
-    waits: Counter[tuple[int, str, str]] = Counter()
+def _longest_first(times: dict[Any, float]) -> list[tuple[Any, float]]:
+    return sorted(times.items(), key=lambda item: -item[1])
+
+
+def _waits(schedule: Schedule) -> dict[tuple[int, str, str], float]:
+    waits: defaultdict[tuple[int, str, str], float] = defaultdict(float)
     for core, timed in enumerate(schedule.cores):
         code = timed.code
         for engine, wait, blocker in zip(
@@ -178,7 +182,7 @@ def _waits(schedule: Schedule) -> Counter[tuple[int, str, str]]:
 def _who(schedule: Schedule, core: int, number: int) -> str:
     other, index = _locate(schedule, number)
     code = schedule.cores[other].code
-    name = ENGINES[int(code.engine[index])]
+    name: str = ENGINES[int(code.engine[index])]
     if code.transfer[index] >= 0:
         name = f"DMA of {name}"
     return name if other == core else f"{name} of core {other}"
@@ -189,9 +193,9 @@ def _source(program: Program, schedule: Schedule, core: int, index: int) -> str:
     return program.sources[instruction.source]
 
 
-def _busy_by_line(program: Program, schedule: Schedule) -> Counter[str]:
+def _busy_by_line(program: Program, schedule: Schedule) -> dict[str, float]:
     """Engine time of each line: what its instructions hold their engines for."""
-    busy: Counter[str] = Counter()
+    busy: defaultdict[str, float] = defaultdict(float)
     for core, timed in enumerate(schedule.cores):
         code = timed.code
         duration = (timed.end_ns - timed.start_ns).tolist()

@@ -60,18 +60,20 @@ def run_loop(
     )  # fmt: skip
     inputs = (engine, queue, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
               packet_ns, hbm_ns, first_ns, held_up, engine_start)  # fmt: skip
-    compiled = _compiled()
+    fast = compiled()
     outputs: Any
-    if compiled is not None:
+    if fast is not None:
         outputs = _outputs(n, t, chip.dma_engines, np)
-        status, warm = compiled(*inputs, constants, *outputs)
+        status, warm = fast(*inputs, constants, *outputs)
     else:
         plain: Any = [a.tolist() for a in inputs]
         lists: Any = [a.tolist() for a in _outputs(n, t, chip.dma_engines, np)]
-        status, warm = _loop(*plain, constants, *lists)
+        plain_loop: Any = _loop
+        status, warm = plain_loop(*plain, constants, *lists)
         kinds = (float, float, float, float, np.int32, np.int64, float, float, np.int8)
         outputs = tuple(np.array(values, dtype=dtype) for values, dtype in zip(lists, kinds, strict=True))
-    return Loop(status, *outputs, [(int(c), float(a), float(b)) for c, a, b in warm if c >= 0])
+    periods = [(int(core), float(start), float(end)) for core, start, end in warm if core >= 0]
+    return Loop._make((status, *outputs, periods))
 
 
 def start_ns(transfer: Transfer, chip: Chip) -> float:
@@ -97,7 +99,7 @@ def _outputs(n: int, transfers: int, width: int, np) -> tuple[Any, ...]:
 _CACHE: list[Any] = []
 
 
-def _compiled() -> Any:
+def compiled() -> Any:
     """The loop compiled by numba; None without numba."""
     if not _CACHE:
         try:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neffs import __version__
-from simulator.chips import MODEL_VERSION
 from simulator.errors import ViewError
+from simulator.model import model_name
 from simulator.neff import NeffContent
 from simulator.opcodes import OPCODES
 from simulator.timeline import CoreTimeline, Timeline
@@ -87,15 +87,11 @@ def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline) -> byt
         _field(9, schedule.chip.instance_type.encode()),
         _field(15, _message((1, neff.uuid), (2, _EPOCH_PS), (3, _EPOCH_PS + timeline.total_ps))),
         *(_field(16, section) for section in sections),
-        _field(1000, _message((1, __version__.encode()), (2, model_name(schedule).encode()),
+        _field(1000, _message((1, __version__.encode()), (2, model_name(schedule.chip.name).encode()),
                               (3, hashlib.sha256(area).digest()))),
     ))  # fmt: skip
     header = bytes([VERSION_BYTE]) + len(metadata).to_bytes(7, "little")
     return header + bytes(_HEADER_BYTES - len(header)) + metadata + bytes(area)
-
-
-def model_name(schedule: Schedule) -> str:
-    return f"{schedule.chip.name}-{MODEL_VERSION}"
 
 
 def read_head(path: str) -> TraceHead:

@@ -15,8 +15,9 @@ from typing import Any
 from simulator.chips import chip_for, what_if
 from simulator.counters import summarise
 from simulator.errors import ViewError
+from simulator.model import model_name
 from simulator.neff import NeffContent, read_neff_content
-from simulator.ntff import model_name, read_head
+from simulator.ntff import read_head
 from simulator.profile import full_profile, profile_id, summary_text
 from simulator.timeline import Timeline, timeline_of
 from simulator.timing import Schedule, schedule
@@ -50,10 +51,11 @@ def load_profile(neff_path: str, session: str | None, changes: Sequence[str] = (
             raise ViewError(
                 f"the trace belongs to another NEFF: uuid {head.uuid.hex()}, expected {neff.uuid.hex()}", session
             )
-        if head.model != model_name(timed) or (not changes and head.total_ps != timeline.total_ps):
+        model = model_name(chip.name)
+        if head.model != model or (not changes and head.total_ps != timeline.total_ps):
             raise ViewError(
                 f"captured by timing model {head.model} of neuron-sim {head.simulator_version},"
-                f" this one is {model_name(timed)}: capture again",
+                f" this one is {model}: capture again",
                 session,
             )
     return Profile(neff, timed, timeline)
