@@ -39,7 +39,7 @@ def install() -> None:
     _submodule("isa", isa)
     _submodule("language", language)
     sys.modules["nki.isa.constants"] = enums
-    isa.constants = enums  # type: ignore[attr-defined]
+    isa.constants = enums
     _submodule("dtype", _module("nki.dtype", **{name: name for name in NAMES}))
     _submodule("typing", _module("nki.typing", tensor=language.NkiTensor))
     _submodule("tensor", _module("nki.tensor", identity=constants.identity))

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from simulator.dtypes import DTYPES
 from simulator.nki.errors import SpecError
 
 
@@ -45,6 +46,9 @@ def decode_spec(data: bytes, directory: Path) -> KernelSpec:
     for given in spec.inputs:
         if not given.shape or min(given.shape) < 1:
             raise SpecError(f"input {given.name}: shape {list(given.shape)} must be positive numbers", "kernel.json")
+        if given.dtype not in DTYPES:
+            known = ", ".join(DTYPES)
+            raise SpecError(f"input {given.name}: unknown dtype {given.dtype!r}; known: {known}", "kernel.json")
     path = tuple(str((directory / entry).resolve()) for entry in spec.path)
     entry = spec.entry
     file, colon, function = entry.rpartition(":")

@@ -70,13 +70,13 @@ def record(
             now.start_core(core)
             try:
                 results.append(list(_tensors(function(**made, **arguments))))
-            except SimulatorError:
-                raise
-            except Exception as error:
+            except SimulatorError as error:
+                raise error if error.source else type(error)(error.what, _home(function)) from error
+            except (Exception, SystemExit) as error:
                 raise _kernel_error(error, function) from error
         check_meetings(now)
         share_by_use(now, results)
-        outputs = _outputs(results, output_names)
+        outputs = _outputs(results, output_names, _home(function))
         program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
     check_capacity(program)
     return program
@@ -95,8 +95,10 @@ def _load(entry: str) -> Any:
     sys.path.insert(0, str(path.parent))
     try:
         made.loader.exec_module(module)
-    except Exception as error:
-        raise SpecError(f"cannot import: {type(error).__name__}: {error}", str(path)) from error
+    except SyntaxError as error:
+        raise SpecError(f"SyntaxError: {error.msg}", f"{error.filename}:{error.lineno}") from error
+    except (Exception, SystemExit) as error:
+        raise SpecError(f"cannot import: {type(error).__name__}: {error}", _line(error) or str(path)) from error
     if not hasattr(module, function):
         raise SpecError(f"{path} has no function {function!r}", "kernel.json")
     return getattr(module, function)
@@ -121,19 +123,19 @@ def _tensors(result: Any) -> Iterable[NkiTensor]:
         raise KernelError(f"a kernel returns tensors, not {type(result).__name__}")
 
 
-def _outputs(results: list[list[NkiTensor]], names: tuple[str, ...]) -> list[Storage]:
+def _outputs(results: list[list[NkiTensor]], names: tuple[str, ...], home: str) -> list[Storage]:
     """Mark the results of core 0 as outputs. Both cores must return the same HBM tensors."""
     outputs = []
     for place, tensor in enumerate(results[0]):
         storage = tensor.storage
         if storage.memory != "hbm":
-            raise KernelError(f"result {place} is in {storage.memory}; a kernel returns HBM tensors: {tensor!r}")
+            raise KernelError(f"result {place} is in {storage.memory}; a kernel returns HBM tensors: {tensor!r}", home)
         for other in results[1:]:
             if len(other) != len(results[0]) or other[place].storage is not storage:
-                raise KernelError(f"result {place} is not the same shared HBM tensor on both cores: {tensor!r}")
+                raise KernelError(f"result {place} is not the same shared HBM tensor on both cores: {tensor!r}", home)
+        if tensor.size != storage.size or not views.is_contiguous(tensor.shape, tensor.strides):
+            raise KernelError(f"result {place} is a part of a tensor; a kernel returns whole tensors: {tensor!r}", home)
         if storage.kind == "internal":
-            if tensor.size != storage.size or not views.is_contiguous(tensor.shape, tensor.strides):
-                raise KernelError(f"result {place} is a part of a tensor; a kernel returns whole tensors: {tensor!r}")
             storage.kind = "output"
             storage.shape, storage.dtype = tensor.shape, tensor.dtype
             storage.name = names[place] if place < len(names) else f"output{place}"
@@ -170,13 +172,23 @@ def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Stor
     )
 
 
-def _kernel_error(error: Exception, function: Callable[..., Any]) -> KernelError:
+def _kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelError:
     """A kernel's own exception (an assert, a TypeError) with the innermost line that is the kernel's."""
-    source = None
-    for frame in traceback.extract_tb(error.__traceback__):
-        if not frame.filename.startswith(_OWN):
-            source = f"{frame.filename}:{frame.lineno}"
-    if source is None:
-        source = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
     what = str(error) or "failed"
-    return KernelError(what if isinstance(error, AssertionError) else f"{type(error).__name__}: {what}", source)
+    if not isinstance(error, AssertionError):
+        what = f"{type(error).__name__}: {what}"
+    return KernelError(what, _line(error) or _home(function))
+
+
+def _line(error: BaseException) -> str | None:
+    """ "file.py:33" of the innermost frame that is neither ours nor Python's import machinery."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith((_OWN, "<frozen")):
+            return f"{frame.filename}:{frame.lineno}"
+    return None
+
+
+def _home(function: Callable[..., Any]) -> str:
+    """Where a kernel is defined."""
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)

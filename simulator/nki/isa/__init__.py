@@ -61,3 +61,7 @@ from simulator.nki.isa.sync import (
 )
 from simulator.nki.recorder import NkiInstruction
 from simulator.nki.tensor import NkiTensor, VirtualRegister
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(f"nki.isa.{name} is not modelled")

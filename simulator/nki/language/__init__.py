@@ -79,3 +79,7 @@ tensor = NkiTensor
 def par_dim(size: int) -> int:
     """Marks the partition dimension in shapes of older dialects."""
     return size
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(f"nki.language.{name} is not modelled")

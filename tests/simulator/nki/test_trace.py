@@ -209,3 +209,27 @@ def halves(x):
     made = trace_source(tmp_path, source, "halves", [("x", (128, 16), "float32")], lnc=2)
     assert [core[1].writes["dst"].buffer for core in made.cores] == [made.outputs[0]] * 2
     assert made.buffers[made.outputs[0]].core is None
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("def bad(x:", r"\.py:1: SyntaxError"),
+        ("import nothing_of_this_name", r"\.py:1: cannot import: ModuleNotFoundError"),
+        ("import sys\nsys.exit(3)", r"\.py:2: cannot import: SystemExit"),
+        (
+            "import nki\n@nki.jit\ndef bad(x):\n    return nki.isa.nothing(x)",
+            r"\.py:4: .*nki\.isa\.nothing is not modelled",
+        ),
+        ("import sys\ndef bad(x):\n    sys.exit(3)", r"\.py:3: SystemExit"),
+        ("def bad(x):\n    return 3", r"\.py:1: a kernel returns tensors, not int"),
+        (
+            "import nki.language as nl\ndef bad(x):\n    return nl.ndarray((1, 1), nl.int8)",
+            r"\.py:2: result 0 is in sbuf",
+        ),
+        ("def bad(x):\n    return x[0:2]\n", r"\.py:1: result 0 is a part of a tensor"),
+    ],
+)
+def test_a_kernel_that_fails_says_where(tmp_path, text, error):
+    with pytest.raises((KernelError, SpecError), match=error):
+        trace_source(tmp_path, text, "bad", [("x", (4, 4), "float32")])
