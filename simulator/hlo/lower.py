@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from parsers.errors import ParseError
 from parsers.hlo import read_hlo
 from simulator.chips import chip_for
+from simulator.dtypes import numpy_dtype
 from simulator.errors import CompileError
 from simulator.hlo.graph import Graph, Value, build_graph
 from simulator.hlo.memory import Pool
@@ -16,8 +18,6 @@ from simulator.hlo.plan import Plan, Stage, make_plan
 from simulator.hlo.tiles import Span, StageKernel
 from simulator.nki import isa as nisa
 from simulator.nki import language as nl
-from simulator.nki.language.creation import allocate, whole
-from simulator.nki.recorder import recorder
 from simulator.nki.spec import InputSpec
 from simulator.nki.trace import record
 from simulator.program import Program
@@ -53,11 +53,12 @@ class _Kernel:
 
     def __init__(self, graph: Graph, plan: Plan, sbuf_bytes: int) -> None:
         self.graph, self.plan, self.sbuf_bytes = graph, plan, sbuf_bytes
-        self.constants: dict[Value, Any] = {}
 
     def run(self, **inputs: Any) -> tuple[Any, ...]:
         hbm: dict[Value, Any] = {value: inputs[f"input{n}"] for n, value in enumerate(self.graph.parameters)}
-        hbm |= self._constants()
+        for value in self.plan.constants:
+            elements = np.frombuffer(value.data, numpy_dtype(value.dtype))
+            hbm[value] = nl.shared_constant(elements.reshape(value.shape or (1,)))
         core, cores = nl.program_id(0), nl.num_programs(0)
         pool = Pool(self.sbuf_bytes)
         for number, stage in enumerate(self.plan.stages):
@@ -69,18 +70,6 @@ class _Kernel:
             if cores > 1 and number + 1 < len(self.plan.stages):
                 nisa.core_barrier(data=hbm[base], cores=(0, 1))
         return tuple(hbm[value] for value in self.plan.results)
-
-    def _constants(self) -> dict[Value, Any]:
-        """The graph's constants as tensors in HBM, which both cores share."""
-        now = recorder()
-        for value in self.plan.constants:
-            if value not in self.constants:
-                name = f"constant{len(self.constants)}"
-                shape = value.shape or (1,)
-                storage = allocate(now, shape, value.dtype, nl.shared_hbm, name, "constant", None, 0)
-                storage.data = value.data
-                self.constants[value] = whole(storage)
-        return self.constants
 
 
 def _share(stage: Stage, core: int, cores: int) -> tuple[Span, Span]:
