@@ -18,7 +18,13 @@ FOLDER = Path(__file__).parent
 def names() -> tuple[str, ...]:
     """Names of all declared kernels, sorted."""
     stems = (path.stem for path in FOLDER.glob("*.py"))
-    return tuple(sorted(stem for stem in stems if not stem.endswith(("_nki", "_xla", "_torch", "_nkilib")) and not stem.startswith("_")))
+    return tuple(
+        sorted(
+            stem
+            for stem in stems
+            if not stem.endswith(("_nki", "_xla", "_torch", "_nkilib")) and not stem.startswith("_")
+        )
+    )
 
 
 def load(name: str) -> Kernel:
