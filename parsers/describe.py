@@ -108,6 +108,7 @@ def describe_ntff(trace: Ntff) -> dict[str, Any]:
         "engines": {name: dataclasses.asdict(engine) for name, engine in trace.engines.items()},
         "dma": None if trace.dma is None else dataclasses.asdict(trace.dma),
         "memory": [dataclasses.asdict(use) for use in trace.memory],
+        "full_buffers": list(trace.full_buffers),
         "undecoded": dict(trace.undecoded),
     }
 

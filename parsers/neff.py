@@ -167,11 +167,11 @@ class _DmaQueue(msgspec.Struct):
 class _Definition(msgspec.Struct):
     var: dict[str, _Variable] = {}
     dma_queue: dict[str, _DmaQueue] = {}
-    pe_instr: str | None = None
-    act_instr: str | None = None
-    pool_instr: str | None = None
-    dve_instr: str | None = None
-    sp_instr: str | None = None
+    pe_instr: str | list[str] | None = None
+    act_instr: str | list[str] | None = None
+    pool_instr: str | list[str] | None = None
+    dve_instr: str | list[str] | None = None
+    sp_instr: str | list[str] | None = None
 
 
 class _HloStats(msgspec.Struct):
@@ -333,7 +333,8 @@ def _tensors(
         inputs = tuple(tensor(graph.nodes[node].name, graph.node_row_ptr[node]) for node in graph.arg_nodes)
         outputs: dict[str, TensorInfo] = {}
         for node, index, _ in graph.heads:
-            label = graph.nodes[node].output_names[index]
+            source = graph.nodes[node]
+            label = source.output_names[index] if source.output_names else source.name
             outputs.setdefault(label, tensor(label, graph.node_row_ptr[node] + index))
     except (IndexError, ValueError):
         raise ParseError(name, None, "member neff.json: an index points outside of its table") from None
@@ -344,12 +345,16 @@ def _engines(definitions: list[tuple[str, _Definition]], sizes: Mapping[str, int
     """Engines whose streams are all there and made of whole slots; another encoding is left out, not divided."""
     engines = {}
     for engine, field in ENGINE_FIELDS.items():
-        streams = [(path, getattr(definition, field)) for path, definition in definitions]
-        counts = [sizes.get(f"{path.rpartition('/')[0]}/{stream}") for path, stream in streams if stream]
+        streams = [(path, _listed(getattr(definition, field))) for path, definition in definitions]
+        counts = [sizes.get(f"{path.rpartition('/')[0]}/{stream}") for path, names in streams for stream in names]
         known = [count for count in counts if count is not None and count % INSTRUCTION_BYTES == 0]
         if known and len(known) == len(counts):
             engines[engine] = EngineProgram(sum(known) // INSTRUCTION_BYTES)
     return engines
+
+
+def _listed(names: str | list[str] | None) -> list[str]:
+    return [names] if isinstance(names, str) else names or []
 
 
 def _queues(definitions: list[tuple[str, _Definition]]) -> tuple[Queue, ...]:

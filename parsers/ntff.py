@@ -19,6 +19,7 @@ Metadata, by field number (v4/5 and v6 differ where it says so)
         4[]: instruction stream {1: engine index, 2: device address, v4/5: 3 = bytes, v6: 7 = offset, 8 = length in the data area},
         6[]: v4/5 section {1: kind, 3: unit, 4: index, 5: offset, 6: length},  7[]: DMA queue {1: DMA engine, 2: queue, 4: name},
         11[]: memory use {2: bytes, 3: name},  14: execution time, ps}
+    13[]  buffers on the device {1: unit, 2: kind, 3: bytes}
     15 {1: uuid, 2: start, 3: end of the execution, ps} (v6)
     16[]  v6 section, as 4.4.1.6, and 7 = physical core index
     17 holds an EC2 instance id; it is private and not read
@@ -42,6 +43,7 @@ each core with all five streams, one section 16 for each core and kind that has 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -64,6 +66,10 @@ ENGINES = ("tensor", "scalar", "gpsimd", "vector", "sync")
 
 CORE_CLOCK_MHZ = {"inf2": 1400, "trn1": 1400, "trn2": 1200, "trn3": 1200}
 """Base clock of `neuroncore_cycle_count`, by the family in the instance type (AWS profile JSON, metadata.pe_clock_others)."""
+
+SECTION_KINDS = {0: "instruction", 1: "semaphore", 4: "DMA", 5: "throttle"}
+
+INSTANCE_ID = re.compile(r"(?<![0-9a-z])i-(?:[0-9a-f]{17}|[0-9a-f]{8})(?![0-9a-f])")
 
 CORE_MAX = 255
 EXECUTION_PS_MAX = 1 << 62
@@ -157,6 +163,7 @@ class Ntff:
 
     `uuid`: 32 hex digits of the NEFF's; fewer (an even number, possibly none) where the file holds it cut at a zero byte.
     `neuroncore_cycle_count`: base-clock cycles of the execution; None for an instance type of unknown clock.
+    `full_buffers`: kinds of records that filled the device's buffer, so that later ones are lost and figures are lower bounds.
     `undecoded`: records that were met and not understood, counted under a name for each kind.
     """
 
@@ -183,6 +190,7 @@ class Ntff:
     semaphores: Semaphores
     dma_packets: DmaPackets
     throttle_ps: NDArray[np.int64]
+    full_buffers: tuple[str, ...]
     undecoded: Mapping[str, int]
 
     @property
@@ -226,6 +234,8 @@ class Container:
     memory: tuple[MemoryUse, ...]
     window: tuple[int, int] | None
     total_time_ps: int | None
+    full_buffers: tuple[str, ...]
+    undecoded: Mapping[str, int]
 
     @property
     def family(self) -> str | None:
@@ -283,7 +293,7 @@ def _container(name: str, version: int, view: memoryview, data_start: int, root:
         len(run.code) for run in streams
     ) > len(view):
         raise ParseError(name, DATA_START, "sections or streams overlap: the metadata is damaged")
-    window = _window(name, root)
+    window, executions = _window(name, root), len(root.messages(15))
     if window is None and (version >= 6):
         raise ParseError(name, DATA_START, f"version {version} without an execution window (metadata field 15)")
     return Container(
@@ -298,6 +308,8 @@ def _container(name: str, version: int, view: memoryview, data_start: int, root:
         memory=tuple(memory),
         window=window,
         total_time_ps=window[1] - window[0] if window else (max(times) if times else None),
+        full_buffers=_full_buffers(root, sections),
+        undecoded={"executions before the last one": executions - 1} if executions > 1 else {},
     )
 
 
@@ -342,6 +354,13 @@ def _window(name: str, root: Message) -> tuple[int, int] | None:
     return start, end
 
 
+def _full_buffers(root: Message, sections: list[Section]) -> tuple[str, ...]:
+    """Kinds whose records take all that the runtime set aside for them."""
+    capacity = {(buffer.integer(1), buffer.integer(2)): buffer.integer(3) for buffer in root.messages(13)}
+    full = {run.kind for run in sections if 0 < capacity.get((run.unit, run.kind), 0) <= len(run.records)}
+    return tuple(SECTION_KINDS.get(kind, f"kind {kind}") for kind in sorted(full))
+
+
 def _uuid(root: Message) -> bytes:
     """Field 15 holds the 16 bytes; field 2 may end at a zero byte among them or carry stray bytes behind them."""
     for span in root.messages(15):
@@ -366,7 +385,9 @@ def same_program(trace_uuid: str, neff_uuid: str) -> bool | None:
 
 
 def _texts(root: Message) -> dict[str, str | None]:
-    texts = {"neff_name": root.text(1), "instance_type": root.text(9)}
+    name = root.text(1)
+    # The runtime's inspect mode names directories after the EC2 instance, and a NEFF's path may lead through one.
+    texts = {"neff_name": name and INSTANCE_ID.sub("i-...", name), "instance_type": root.text(9)}
     for key, number in (("runtime_version", 8), ("driver_version", 11), ("collectives_version", 12)):
         parts = root.messages(number)
         texts[key] = ".".join(str(parts[-1].integer(field)) for field in (1, 2, 3)) if parts else None

@@ -77,19 +77,23 @@ class Columns(NamedTuple):
         return Columns(*(column[chosen] for column in self))
 
 
-def _columns(path: str, section: Section, start: int) -> Columns:
-    """The section's records. Every one has the top bit of its tag set and lies within 53 days of `start`."""
-    records = np.frombuffer(section.records, RECORD)
-    parts = []
-    for at in range(0, len(records), CHECKED_AT_ONCE):
-        part = records[at : at + CHECKED_AT_ONCE]
-        ticks = (part["ticks"] - np.uint64(start)).view(np.int64)
-        wrong = (part["word"] < 0x8000_0000) | (ticks > TICKS_MAX) | (ticks < (-TICKS_MAX if start else 0))
-        if wrong.any():
-            offset = section.offset + (at + int(wrong.argmax())) * RECORD.itemsize
-            raise ParseError(path, offset, f"no trace record of kind {section.kind}: bad tag or timestamp")
-        parts.append(Columns(part["word"].copy(), part["detail"].copy(), ticks))
-    return parts[0] if len(parts) == 1 else Columns(*(np.concatenate(column) for column in zip(*parts)))
+def check_records(container: Container) -> None:
+    """Raises ParseError for the first record that no trace holds: a tag without its top bit, a time 53 days from the execution.
+
+    Looks through the file once and keeps nothing, so that damage is found before memory is spent on what is sound.
+    """
+    start = container.window[0] if container.window else 0
+    for section in filter(is_decoded, container.sections):
+        records = np.frombuffer(section.records, RECORD)
+        for at in range(0, len(records), CHECKED_AT_ONCE):
+            part = records[at : at + CHECKED_AT_ONCE]
+            ticks = (part["ticks"] - np.uint64(start)).view(np.int64)
+            wrong = (part["word"] < 0x8000_0000) | (ticks > TICKS_MAX) | (ticks < (-TICKS_MAX if start else 0))
+            if wrong.any():
+                offset = section.offset + (at + int(wrong.argmax())) * RECORD.itemsize
+                raise ParseError(
+                    container.path, offset, f"no trace record of kind {section.kind}: bad tag or timestamp"
+                )
 
 
 def is_decoded(section: Section) -> bool:
@@ -98,11 +102,13 @@ def is_decoded(section: Section) -> bool:
 
 
 def sections_of(container: Container, kind: int) -> Iterator[tuple[int, Columns]]:
-    """Physical core and records of each section of a kind, one at a time. Raises ParseError for records that no trace holds."""
+    """Physical core and records of each section of a kind, one at a time."""
     start = container.window[0] if container.window else 0
     for section in container.sections:
         if section.kind == kind and is_decoded(section):
-            yield section.core, _columns(container.path, section, start)
+            records = np.frombuffer(section.records, RECORD)
+            ticks = (records["ticks"] - np.uint64(start)).view(np.int64)
+            yield section.core, Columns(records["word"].copy(), records["detail"].copy(), ticks)
 
 
 @dataclass(frozen=True, eq=False)

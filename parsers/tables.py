@@ -164,6 +164,10 @@ def _trace(one: dict[str, Any]) -> list[Table]:
             ("NEFF uuid", one["uuid"]),
             ("its NEFF", f"{program['path']} {verdicts[program['same_program']]}" if program else None),
             ("runtime", one["runtime_version"]),
+            (
+                "records lost",
+                f"the device's buffers were full: {', '.join(one['full_buffers'])}" if one["full_buffers"] else None,
+            ),
             ("not decoded", ", ".join(f"{count} {name}" for name, count in one["undecoded"].items())),
         ],
     )

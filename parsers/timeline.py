@@ -32,6 +32,7 @@ from parsers.rows import (
     RawDma,
     RawInstructions,
     RawSemaphores,
+    check_records,
     decode_dma,
     decode_instructions,
     decode_semaphores,
@@ -44,7 +45,8 @@ from parsers.rows import (
 
 def assemble(container: Container) -> Ntff:
     """Decodes every section. Raises ParseError for records that no trace holds."""
-    undecoded: Counter[str] = Counter()
+    check_records(container)
+    undecoded: Counter[str] = Counter(container.undecoded)
     for section in container.sections:
         if not is_decoded(section):
             undecoded[f"records of kind {section.kind}, unit {section.unit}"] += len(section.records) // RECORD.itemsize
@@ -105,6 +107,7 @@ def _report(
             ],
             np.int64,
         ),
+        full_buffers=container.full_buffers,
         undecoded=dict(undecoded),
     )
 

@@ -171,7 +171,7 @@ def ntff_of(
         data += joined
     core = message((1, "sg00"), (3, 4), *streams, (11, message((2, 4096), (3, "io"))))
     metadata = message(
-        (1, "file.neff"),
+        (1, "/out/i-0123456789abcdef0_pid_7/file.neff"),
         (2, uuid),
         (3, 10001),
         (4, message((4, message((1, core))))),

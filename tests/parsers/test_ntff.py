@@ -117,7 +117,7 @@ def test_a_clock_older_than_a_hundred_days_does_not_wrap(files, write, monkeypat
 def test_the_instance_id_is_nowhere_in_the_result(files, write):
     trace = read_ntff(write("a.ntff", files.ntff_of()))
     assert b"i-0123456789abcdef0" in files.ntff_of()
-    assert "i-0123456789" not in repr(trace)
+    assert "i-0123456789" not in repr(trace) and trace.neff_name == "/out/i-..._pid_7/file.neff"
 
 
 @pytest.mark.parametrize("version", [0, 1, 3, 7, 115, 129, 255])
@@ -223,3 +223,13 @@ class TestUnsynchronised:
         trace = self.trace(files, write)
         assert trace.engines == {} and trace.dma is None and trace.matmul_instruction_count is None
         assert trace.undecoded["instructions on a clock that was not found"] == 71
+
+
+def test_a_full_buffer_is_named(files, write):
+    rows_of_one = list(files.instruction(0, 0, 1, 2))
+    data = files.ntff_of(rows_of_one)
+    metadata_bytes = int.from_bytes(data[1:8], "little")
+    for capacity, full in ((32, ("instruction",)), (33, ())):
+        metadata = data[128 : 128 + metadata_bytes] + files.message((13, files.message((3, capacity))))
+        whole = data[:1] + len(metadata).to_bytes(7, "little") + bytes(120) + metadata + data[128 + metadata_bytes :]
+        assert read_ntff(write("a.ntff", whole)).full_buffers == full
