@@ -1,8 +1,8 @@
 """Experiments on the host and on built kernels: latency, tiling, buckets, linear projections.
 
-    from experiments import MatmulConfig, NPUMatmulProfiler
-    profiler = NPUMatmulProfiler(use_neuron=True)
-    result = profiler.profile_single_matmul(MatmulConfig(M=1024, K=4096, N=4096), warmup=5, iterations=20)
+from experiments import MatmulConfig, NPUMatmulProfiler
+profiler = NPUMatmulProfiler(use_neuron=True)
+result = profiler.profile_single_matmul(MatmulConfig(M=1024, K=4096, N=4096), warmup=5, iterations=20)
 """
 
 from __future__ import annotations

@@ -102,24 +102,28 @@ def read_instructions(bundle: Path, row: dict[str, Any]) -> Instructions | None:
     run = bundle / "profiles" / str(row.get("run"))
     traces, neffs = sorted(run.glob("*.ntff")), sorted(bundle.glob("*.neff"))
     if not traces or not neffs:
-        return None
+        return _not_counted(bundle, "its trace is not there")
     try:
         tool = find_simulator(os.environ) if row["source"] == "simulated" else find_neuron_tool(os.environ)
-    except ProfileError:
-        return None
+    except ProfileError as error:
+        return _not_counted(bundle, str(error))
     out = run / "instructions.json"
     words = ["view", "-n", str(neffs[0]), "-s", str(traces[0]), "--output-format=json", f"--output-file={out}"]
     environment = tool_environment(os.environ, run)
-    done = subprocess.run([*tool.argv, *words], env=environment, capture_output=True, check=False)
+    done = subprocess.run([*tool.argv, *words], env=environment, capture_output=True, text=True, check=False)
     try:
         if done.returncode:
-            return None
+            return _not_counted(bundle, f"{tool.name} view: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
         profile = msgspec.json.decode(out.read_bytes(), type=_Profile)
-    except (OSError, msgspec.MsgspecError):
-        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        return _not_counted(bundle, f"{tool.name} view: {error}")
     finally:
         out.unlink(missing_ok=True)
     return count_instructions([i for i in profile.instruction if i.opcode == "MATMUL"])
+
+
+def _not_counted(bundle: Path, why: str) -> None:
+    print(f"notice: {bundle.name}: instructions not counted: {why}", file=sys.stderr)
 
 
 def count_instructions(matmuls: Sequence[_Instruction]) -> Instructions:

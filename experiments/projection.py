@@ -151,7 +151,7 @@ def _row(
     device_us = row["total_time_us"]
     tiles = build.config.tiles
     total_tiles = tiles[0] * tiles[1] * tiles[2]
-    summary = _peaks(bundle, row)
+    sbuf_peak_bytes, psum_peak_bytes = _peaks(bundle, row)
     return ReportRow(
         test_case=projection.name,
         M=build.M,
@@ -183,22 +183,23 @@ def _row(
         accumulate_us=counts.get("accumulate_us"),
         transpose_count=counts.get("transpose_count"),
         transpose_us=counts.get("transpose_us"),
-        sbuf_peak_bytes=summary.get("simulator_sbuf_peak_bytes"),
-        psum_peak_bytes=summary.get("simulator_psum_peak_bytes"),
+        sbuf_peak_bytes=sbuf_peak_bytes,
+        psum_peak_bytes=psum_peak_bytes,
         hbm_read_bytes=row["hbm_read_bytes"],
         hbm_write_bytes=row["hbm_write_bytes"],
         reason=row["reason"],
     )
 
 
-def _peaks(bundle: Path, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Summary keys beyond those of a row; empty where there is no summary."""
+def _peaks(bundle: Path, row: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """SBUF and PSUM of one partition, in bytes; None where the profile does not say."""
     from parsers.errors import ParseError
     from parsers.profile_json import read_summary
 
     for path in sorted((bundle / "profiles" / str(row.get("run"))).glob("summary-*.json")):
         try:
-            return read_summary(path).unknown
+            summary = read_summary(path)
         except ParseError:
             continue
-    return {}
+        return summary.simulator_sbuf_peak_bytes, summary.simulator_psum_peak_bytes
+    return None, None

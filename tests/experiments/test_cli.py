@@ -130,3 +130,4 @@ def test_a_projection_is_built_profiled_and_timed(tmp_path):
     assert row["matmul_count"] == 2 and row["total_tiles"] == 2
     assert row["speedup"] == pytest.approx(1e3 * row["host_ms"] / row["device_us"])
     assert 0 <= row["relative_error"] < 0.02
+    assert row["sbuf_peak_bytes"] > 0 and row["psum_peak_bytes"] > 0 and row["accumulate_count"] == 1

@@ -36,7 +36,16 @@ def test_a_rise_within_the_reported_spread_is_no_step():
 
 
 def test_steps_are_found_where_most_points_lie_at_boundaries():
-    times = [(127, 9.07), (128, 9.08), (129, 10.12), (255, 10.35), (256, 10.36), (257, 11.4), (511, 12.93), (512, 12.94)]
+    times = [
+        (127, 9.07),
+        (128, 9.08),
+        (129, 10.12),
+        (255, 10.35),
+        (256, 10.36),
+        (257, 11.4),
+        (511, 12.93),
+        (512, 12.94),
+    ]
     assert [step.boundary for step in analyse(points(times)).steps] == [128, 256]
 
 
