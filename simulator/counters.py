@@ -33,7 +33,7 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
         "simulator_name": SIMULATOR_NAME,
         "simulator_version": __version__,
         "simulator_model": model_name(schedule.chip.name),
-        "simulator_time_error": time_error(program),
+        "simulator_time_error": time_error(program, schedule),
         "simulator_fixed_overhead_time": schedule.fixed_ns * 1e-9,
     }
 

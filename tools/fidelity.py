@@ -35,7 +35,10 @@ def main(arguments: list[str]) -> int:
     if not found:
         print(f"no measurements at {options.data}: give --data DIR with measured.json and real/", file=sys.stderr)
     if found:
-        show("replay of real instruction lists (trn2, attention)", replay_rows(options.data / "real"))
+        show(
+            "replay of real instruction lists (trn2, attention)", replay_rows(options.data / "real" / "trn2_attention")
+        )
+        show("replay of real instruction lists (inf2, matmul)", replay_rows(options.data / "real" / "inf2_matmul"))
     if options.nkilib is None:
         print("predict: give --nkilib PATH (a checkout of nki-library at 0759719) for its mlp", file=sys.stderr)
     elif not options.nkilib.exists():
@@ -82,11 +85,11 @@ def show(title: str, rows: Iterable[Row], exact: bool = False) -> None:
             )
 
 
-def replay_rows(real: Path) -> Iterator[Row]:
+def replay_rows(folder: Path) -> Iterator[Row]:
     from tools.replay import replay
     from tools.rows import Row
 
-    for path in sorted((real / "trn2_attention").glob("*/ntff.json")):
+    for path in sorted(folder.glob("*/ntff.json")):
         profile = json.loads(path.read_bytes())
         yield from (Row(path.parent.name, column, model, measured) for column, model, measured in replay(profile))
 
