@@ -94,7 +94,17 @@ def build_and_profile(builds: Sequence[Build], store: Path, toolchain: str) -> d
 
 
 def read_instructions(bundle: Path, row: dict[str, Any]) -> Instructions | None:
-    """Matmuls, accumulation and transposes of a profiled bundle; None when its trace cannot be viewed."""
+    """Matmuls, accumulation and transposes of a profiled bundle; None, with a notice, when its trace cannot be viewed."""
+    try:
+        profile = _view(bundle, row)
+    except ExperimentError as error:
+        print(f"notice: {bundle.name}: instructions not counted: {error}", file=sys.stderr)
+        return None
+    return count_instructions([i for i in profile.instruction if i.opcode == "MATMUL"])
+
+
+def _view(bundle: Path, row: dict[str, Any]) -> _Profile:
+    """The full profile of a bundle's newest run. Raises `ExperimentError`."""
     from stage2_profile.environment import tool_environment
     from stage2_profile.errors import ProfileError
     from stage2_profile.tools import find_neuron_tool, find_simulator
@@ -102,28 +112,23 @@ def read_instructions(bundle: Path, row: dict[str, Any]) -> Instructions | None:
     run = bundle / "profiles" / str(row.get("run"))
     traces, neffs = sorted(run.glob("*.ntff")), sorted(bundle.glob("*.neff"))
     if not traces or not neffs:
-        return _not_counted(bundle, "its trace is not there")
+        raise ExperimentError("its trace is not there")
     try:
         tool = find_simulator(os.environ) if row["source"] == "simulated" else find_neuron_tool(os.environ)
     except ProfileError as error:
-        return _not_counted(bundle, str(error))
+        raise ExperimentError(str(error)) from None
     out = run / "instructions.json"
     words = ["view", "-n", str(neffs[0]), "-s", str(traces[0]), "--output-format=json", f"--output-file={out}"]
     environment = tool_environment(os.environ, run)
     done = subprocess.run([*tool.argv, *words], env=environment, capture_output=True, text=True, check=False)
     try:
         if done.returncode:
-            return _not_counted(bundle, f"{tool.name} view: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
-        profile = msgspec.json.decode(out.read_bytes(), type=_Profile)
+            raise ExperimentError(f"{tool.name} view: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
+        return msgspec.json.decode(out.read_bytes(), type=_Profile)
     except (OSError, msgspec.MsgspecError) as error:
-        return _not_counted(bundle, f"{tool.name} view: {error}")
+        raise ExperimentError(f"{tool.name} view: {error}") from None
     finally:
         out.unlink(missing_ok=True)
-    return count_instructions([i for i in profile.instruction if i.opcode == "MATMUL"])
-
-
-def _not_counted(bundle: Path, why: str) -> None:
-    print(f"notice: {bundle.name}: instructions not counted: {why}", file=sys.stderr)
 
 
 def count_instructions(matmuls: Sequence[_Instruction]) -> Instructions:
