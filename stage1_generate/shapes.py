@@ -12,6 +12,7 @@ so that `1:20:5` stays text (YAML 1.1 reads it as a number in base 60).
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -35,6 +36,9 @@ MAX_DEPTH = 32
 FP8_TARGETS = ("trn2", "trn3")
 """Targets whose engines take the float8 types of the kernels here (AWS Neuron documentation, nki/api/nki.language,
 supported data types; earlier chips know a configurable FP8 that NKI does not name)."""
+
+_GENERATIONS = {"gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
+"""Other names of NEURON_PLATFORM_TARGET_OVERRIDE (AWS Neuron documentation, nki/api/nki)."""
 
 _COMMON = ("kernel", "implementation", "dtype", "target", "lnc", "seed", "flags")
 _DEFAULTS = _COMMON[1:]
@@ -118,7 +122,9 @@ class _Reader:
         axes: dict[str, list[Any]] = {dim: self._dim(kernel, dim, nodes.get(dim)) for dim in kernel.dims}
         axes["implementation"] = self._words(nodes, entry, "implementation", tuple(kernel.implementations), None)
         axes["dtype"] = self._words(nodes, entry, "dtype", kernel.dtypes, "bfloat16")
-        axes["target"] = self._overridden("target") or self._words(nodes, entry, "target", tuple(LNCS), "trn2")
+        axes["target"] = self._overridden("target") or self._words(
+            nodes, entry, "target", tuple(LNCS), _default_target()
+        )
         axes["lnc"] = self._overridden("lnc") or self._numbers(nodes.get("lnc"), "lnc", default=None)
         axes["seed"] = self._numbers(nodes.get("seed"), "seed", default=DEFAULT_SEED, lowest=0)
         flags = self._flags(nodes.get("flags"))
@@ -274,6 +280,13 @@ class _Reader:
 
     def _error(self, node: yaml.Node, what: str) -> ShapesError:
         return ShapesError(self.file, node.start_mark.line + 1, what)
+
+
+def _default_target() -> str:
+    """Where neither file nor command line names the chip: what NKI itself would take from the environment, else trn2."""
+    named = os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE", "").lower()
+    target = _GENERATIONS.get(named, named)
+    return target if target in LNCS else "trn2"
 
 
 def _is(node: Any, kind: str) -> bool:

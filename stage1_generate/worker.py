@@ -9,6 +9,7 @@ the worker ends itself with everything that it started. The result is `case.json
 from __future__ import annotations
 
 import errno
+import shutil
 import sys
 import traceback
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neffs import __version__
-from neffs.bundle import Manifest, TensorFile, is_safe_tensor_name, sha256_file, write_manifest
+from neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, sha256_file, write_manifest
 from neffs.case import Case
 from stage1_generate import kernels
 from stage1_generate.command import end_with_builder
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from parsers.neff import Neff, TensorInfo
 
 
+_KEPT = (LOG, "command.txt", "model", "log-neuron-cc.txt")
 DISK_FULL = 28
 """Exit code; the errno of the same meaning."""
 
@@ -68,6 +70,8 @@ def build(job: Job) -> Manifest:
             verbose=job.options.verbose,
         ),
     )
+    if not job.options.verbose:
+        _prune(compiled.neff)
     neff = _read_neff(Path(compiled.neff))
     in_files = _match("input", _renamed(inputs, parameters), neff.inputs)
     out_files = _match("output", _renamed(outputs, results), neff.outputs)
@@ -126,6 +130,17 @@ def _compile(job: Job, request: Request) -> Compiled:
     module = import_module("stage1_generate.sim" if job.toolchain == "sim" else "stage1_generate.neuron.compile")
     compiled: Compiled = module.compile(request)
     return compiled
+
+
+def _prune(neff: str) -> None:
+    """Compilers leave intermediate files, often larger than all the rest; a bundle holds what somebody will read."""
+    for path in Path().iterdir():
+        if path.name in {neff, *_KEPT}:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
 
 
 def _read_neff(path: Path) -> Neff:

@@ -6,7 +6,6 @@ No device is touched: the target is named, not looked for.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from importlib import import_module
@@ -72,8 +71,6 @@ def _compile_nki(request: Request) -> Compiled:
     time_s = time.perf_counter() - start
     if not neff.is_file():
         raise BuildError(f"{name} ended without an error but wrote no {NKI_NEFF}")
-    if not request.verbose:
-        shutil.rmtree(interfaces.ARTIFACTS, ignore_errors=True)
     return Compiled(NKI_NEFF, name, time_s, versions=versions())
 
 

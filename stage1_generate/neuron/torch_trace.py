@@ -76,6 +76,4 @@ def _trace(function: Callable[..., Any], request: Request) -> Compiled:
         if (_WORK / name).exists():
             shutil.move(_WORK / name, name)
     command = Path("command.txt").read_text().split() if Path("command.txt").is_file() else []
-    if not request.verbose:
-        shutil.rmtree(_WORK, ignore_errors=True)
     return Compiled(hlo.NEFF, "torch_neuronx.trace", time_s, tuple(command), versions())

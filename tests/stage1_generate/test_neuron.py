@@ -98,6 +98,8 @@ def test_outputs_are_named_as_in_the_neff(sdk):
 def test_intermediate_files_stay_only_when_asked_for(sdk):
     _, bundle, _ = sdk("nki_0_3")
     assert not (bundle.path / "artifacts").exists()
+    _, bundle, _ = sdk("nki_0_3", arguments=["--verbose", "--force"])
+    assert (bundle.path / "artifacts").exists()
 
 
 def test_an_sdk_without_a_known_interface_says_which_were_tried(sdk):

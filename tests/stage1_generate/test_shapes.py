@@ -53,6 +53,14 @@ def test_without_an_lnc_the_largest_of_the_target_is_taken(shapes):
     assert [case.lnc for case in shapes(f"cases: [{MATMUL[:-1]}, target: [trn1, trn2]}}]")] == [1, 2]
 
 
+def test_without_a_target_the_one_of_nki_s_environment_is_taken(shapes, monkeypatch):
+    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "gen4")
+    assert [case.target for case in shapes(f"cases: [{MATMUL}]")] == ["trn3"]
+    assert [case.target for case in shapes(f"cases: [{MATMUL[:-1]}, target: trn1}}]")] == ["trn1"]
+    monkeypatch.delenv("NEURON_PLATFORM_TARGET_OVERRIDE")
+    assert [case.target for case in shapes(f"cases: [{MATMUL}]")] == ["trn2"]
+
+
 def test_the_same_case_twice_is_one_case(shapes):
     assert len(shapes(f"cases:\n  - {MATMUL}\n  - {MATMUL}\n")) == 1
 
