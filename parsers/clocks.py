@@ -34,8 +34,8 @@ TRN2_MARKER_PS = 4167
 INF2_SCALE = np.array([1 - 27.3e-6, 1 - 27.3e-6, 1 - 27.3e-6, 1 - 28.4e-6, 1 - 27.3e-6])
 INF2_CONSTANT_PS = np.array([0, 10_800, 12_100, 1_600, 15_000])
 INF2_SEMAPHORE_PS = -34_300
-INF2_DMA_PS = -248_000
-"""A DMA's semaphore update is seen about this long after its write done; 55 ns either way."""
+INF2_DMA_PS = -178_000
+"""A DMA's semaphore update is seen about this long after its write done; 60 ns either way."""
 INF2_DMA_SCALE = 1 - 28.07e-6
 INF2_DMA_ENGINE_PS = np.array(
     [-5050, -1400, 2050, -10900, -7350, -3850, -1400, 2050, 5600, -2650, 900, 4450, 11500, 7950, 900, -2600]
@@ -48,6 +48,8 @@ DMA_TICK_PS = (20_000, 17)
 VOTERS = 1000
 VOTE_WINDOW_PS = 3_000
 DMA_VOTE_WINDOW_PS = 20_000
+VOTES_MIN = 3
+CANDIDATES = 200
 VOTE_SHARE = 0.6
 """An offset counts when this share of an engine's EVENT_SEMAPHOREs agrees on it within the window."""
 
@@ -159,13 +161,25 @@ def _vote(
 
 
 def _offset(from_ticks: Any, to_ticks: Any, window_ps: int) -> int | None:
-    """What to add to the first clock to get the second: the difference on which most pairs agree, None when few do."""
+    """What to add to the first clock to get the second: the difference on which most events agree, None when few do.
+
+    Handshakes repeat, so a wrong difference can gather many pairs; what counts is how many of the first clock's events have a partner, and
+    among equals how closely they agree.
+    """
     from_ticks, to_ticks = np.sort(from_ticks)[:VOTERS], np.sort(to_ticks)[:VOTERS]
-    if not len(from_ticks) or not len(to_ticks):
+    if len(from_ticks) < VOTES_MIN or len(to_ticks) < VOTES_MIN:
         return None
-    differences = np.sort((to_ticks[None, :] - from_ticks[:, None]).ravel())
-    votes = np.searchsorted(differences, differences + window_ps, side="right") - np.arange(len(differences))
-    best = int(votes.argmax())
-    if votes[best] < VOTE_SHARE * len(from_ticks) or votes[best] < 3:
+    differences = (to_ticks[None, :] - from_ticks[:, None]).ravel()
+    order = np.argsort(differences)
+    differences, voter = differences[order], order // len(to_ticks)
+    first = np.arange(len(differences))
+    last = np.searchsorted(differences, differences + window_ps, side="right")
+    candidates = np.argsort(first - last, kind="stable")[:CANDIDATES]
+
+    def merit(at: int) -> tuple[int, int]:
+        return len(np.unique(voter[at : last[at]])), int(differences[at] - differences[last[at] - 1])
+
+    best = max(candidates.tolist(), key=merit)
+    if merit(best)[0] < max(VOTES_MIN, VOTE_SHARE * len(from_ticks)):
         return None
-    return int(np.median(differences[best : best + votes[best]]))
+    return int(np.median(differences[best : last[best]]))
