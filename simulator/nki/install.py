@@ -46,7 +46,31 @@ def install() -> None:
     _submodule("compiler", _module("nki.compiler"))
     _submodule("builtin", _module("nki.builtin"))
     _submodule("collectives", collectives)
+    _install_beta()
     builtins.math = math  # type: ignore[attr-defined]
+
+
+def _install_beta() -> None:
+    """`neuronxcc.nki`, unless the compiler's own package is there."""
+    if "neuronxcc" in sys.modules or find_spec("neuronxcc") is not None:
+        return
+    from simulator.nki.beta import isa, jit, language
+
+    package = _module("neuronxcc")
+    package.__path__ = []
+    beta = _module("neuronxcc.nki", jit=jit.jit, isa=isa, language=language)
+    beta.__path__ = []
+    package.nki = beta  # type: ignore[attr-defined]
+    sys.modules["neuronxcc.nki.isa"] = isa
+    sys.modules["neuronxcc.nki.language"] = language
+    beta.typing = _module("neuronxcc.nki.typing", tensor=Annotation())  # type: ignore[attr-defined]
+
+
+class Annotation:
+    """`nt.tensor[shape]`: says something to the reader, nothing to the recorder."""
+
+    def __getitem__(self, shape: object) -> object:
+        return object
 
 
 def _module(name: str, **members: object) -> ModuleType:

@@ -1,0 +1,149 @@
+"""The old dialect: kernels in the manner of nki-samples' tutorials, against numpy."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from simulator.nki.beta import isa as nisa
+from simulator.nki.beta import language as nl
+from simulator.nki.beta.jit import jit
+from simulator.nki.errors import KernelError, NkiValidationError, NotModelledError
+from simulator.nki.simulate import simulate
+
+RANDOM = np.random.default_rng(3)
+A = RANDOM.standard_normal((256, 1024)).astype(np.float32)
+B = RANDOM.standard_normal((256, 1024)).astype(np.float32)
+
+
+@jit
+def add_programs(a, b):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    rows = nl.program_id(0) * 128 + nl.arange(128)[:, None]
+    columns = nl.program_id(1) * 512 + nl.arange(512)[None, :]
+    nl.store(out[rows, columns], value=nl.load(a[rows, columns]) + nl.load(b[rows, columns]))
+    return out
+
+
+def test_a_grid_runs_its_programs_one_after_the_other():
+    assert np.array_equal(simulate(lambda a, b: add_programs[2, 2](a, b))(A, B), A + B)
+
+
+def test_a_grid_over_two_cores_spreads_its_programs():
+    def launch(a, b):
+        return add_programs[nl.spmd_dim(1, nl.nc(2)), 2](a, b)
+
+    assert np.array_equal(simulate(launch)[2](A, B), A + B)
+
+
+def test_affine_indices_reorder_elements():
+    @jit
+    def transpose(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        row, i, j = nl.arange(128)[:, None, None], nl.arange(3)[None, :, None], nl.arange(4)[None, None, :]
+        turned = nl.ndarray(tile.shape, dtype=x.dtype)
+        turned[row, 3 * j + i] = nl.copy(tile[row, i * 4 + j])
+        nl.store(out, value=turned)
+        return out
+
+    x = A[:128, :12]
+    assert np.array_equal(simulate(transpose)(x), x.reshape(128, 3, 4).transpose(0, 2, 1).reshape(128, 12))
+
+
+def test_a_grid_of_indices_pools_windows():
+    @jit
+    def pool(x):
+        out = nl.ndarray((4, 3, 3), dtype=x.dtype, buffer=nl.shared_hbm)
+        i0, i1, i2, i3, i4 = nl.mgrid[0:4, 0:3, 0:2, 0:3, 0:2]
+        tile = nl.load(x)
+        nl.store(out, value=nl.sum(tile[i0, 2 * i1 + i2, 2 * i3 + i4], axis=[2, 4]) / 4)
+        return out
+
+    x = A[:4, :36].reshape(4, 6, 6).copy()
+    np.testing.assert_allclose(simulate(pool)(x), x.reshape(4, 3, 2, 3, 2).mean((2, 4)), rtol=1e-5, atol=1e-6)
+
+
+def test_instructions_return_and_blocks_accumulate():
+    @jit
+    def scan(x, scale):
+        out = nl.ndarray((2, 128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        total = nl.zeros((2, nl.par_dim(128), 64), dtype=x.dtype)
+        column = nl.load(scale)
+        for block in nl.affine_range(2):
+            tile = nl.load(x[block * 128 : (block + 1) * 128, 0:64])
+            grown = nisa.activation(op=nl.exp, data=tile, scale=column)
+            steps = nisa.tensor_tensor_scan(grown, tile, initial=0, op0=np.multiply, op1=np.add)
+            total[block, 0:128, 0:64] += nisa.tensor_tensor(steps, tile, op=nl.multiply)
+            nl.store(out[block], total[block, 0:128, 0:64])
+        return out
+
+    x, scale = A[:, :64] * 0.1, B[:128, :1] * 0.1
+    state, expected = np.zeros((2, 128)), np.zeros((2, 128, 64))
+    blocks = x.reshape(2, 128, 64).astype(np.float64)
+    for at in range(64):
+        state = np.exp(blocks[..., at] * scale[:, 0]) * state + blocks[..., at]
+        expected[..., at] = state * blocks[..., at]
+    np.testing.assert_allclose(simulate(scan)(x, scale), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_matmul_and_transpose_return_psum():
+    @jit
+    def product(a, b):
+        out = nl.ndarray((64, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        left, right = nl.load(a), nl.load(b)
+        assert nisa.nc_matmul(left, right).buffer == nl.psum
+        top = nisa.tensor_reduce(op=nl.max, data=nisa.nc_matmul(left, right), axis=1)
+        scaled = nisa.tensor_scalar(nisa.nc_matmul(left, right), op0=nl.subtract, operand0=top)
+        nl.store(out, nisa.tensor_copy(nisa.nc_transpose(scaled)))
+        return out
+
+    a, b = A[:128, :64], B[:128, :64]
+    expected = a.T @ b
+    np.testing.assert_allclose(
+        simulate(product)(a, b), (expected - expected.max(1, keepdims=True)).T, rtol=1e-4, atol=1e-4
+    )
+
+
+def test_an_index_outside_is_an_error():
+    @jit
+    def beyond(x):
+        return nl.load(x[nl.arange(128)[:, None], 8 + nl.arange(8)[None, :]])
+
+    with pytest.raises(NkiValidationError, match=r"test_beta\.py:\d+: index 8 to 15 of dimension 1 is outside"):
+        simulate(beyond)(A[:128, :12])
+
+
+def test_masks_are_not_modelled():
+    @jit
+    def masked(x):
+        return nl.load(x, mask=nl.arange(128)[:, None] < 100)
+
+    with pytest.raises(NotModelledError, match="a mask is not modelled"):
+        simulate(masked)(A[:128, :12])
+
+
+def test_an_instruction_without_a_result_is_named():
+    with pytest.raises(NotModelledError, match=r"neuronxcc\.nki\.isa\.iota"):
+        simulate(jit(lambda x: nisa.iota(x)))(A[:128, :12])
+
+
+def test_a_kernel_needs_a_launch():
+    with pytest.raises(KernelError, match="add_programs: launch it"):
+        add_programs(A, B)
+
+
+def test_the_dialect_is_importable_under_its_name(monkeypatch):
+    from simulator.nki import install
+
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("nki", "neuronxcc")]:
+        monkeypatch.delitem(sys.modules, name)
+    install.install()
+    import neuronxcc.nki as beta
+    from neuronxcc.nki.typing import tensor
+
+    assert beta.language is nl
+    assert beta.jit is jit
+    assert tensor[128, 512]
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("nki", "neuronxcc")]:
+        monkeypatch.delitem(sys.modules, name)
