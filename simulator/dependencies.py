@@ -99,12 +99,18 @@ def _outside(box: Box, cut: Box) -> Iterator[Box]:
         yield Box(top, bottom, cut.c1, c1)
 
 
-class _Live(NamedTuple):
-    """A rectangle, who wrote it last (-1: nobody), and who has read what of it since."""
+_Touch = tuple[Box, int]
+"""A rectangle and the instruction that wrote or read it."""
 
-    box: Box
-    writer: int
-    readers: list[tuple[int, Box]]
+
+class _Cell:
+    """What is live in one cell: the last writer of each part, and who has read which part since."""
+
+    __slots__ = ("written", "read")
+
+    def __init__(self) -> None:
+        self.written: list[_Touch] = []
+        self.read: list[_Touch] = []
 
 
 class _Grid:
@@ -117,7 +123,7 @@ class _Grid:
         widths = [b.c1 - b.c0 for b in boxes]
         self.rows = max(min(heights), -(-max(heights) // 8), 1)
         self.cols = max(min(widths), -(-max(widths) // 8), 1)
-        self.cells: dict[tuple[int, int], list[_Live]] = {}
+        self.cells: dict[tuple[int, int], _Cell] = {}
 
     def _keys(self, box: Box) -> list[tuple[int, int]]:
         rows = range(box.r0 // self.rows, (box.r1 - 1) // self.rows + 1)
@@ -126,33 +132,30 @@ class _Grid:
 
     def read(self, box: Box, reader: int, operand: str, edges: set[Edge]) -> None:
         for key in self._keys(box):
-            live = self.cells.setdefault(key, [])
-            found = False
-            for entry in live:
-                if _overlap(entry.box, box):
-                    found = True
-                    if entry.writer >= 0:
-                        edges.add(Edge(entry.writer, "raw", operand))
-                    entry.readers.append((reader, box))
-            if not found:
-                live.append(_Live(box, -1, [(reader, box)]))
+            cell = self.cells.get(key)
+            if cell is None:
+                cell = self.cells[key] = _Cell()
+            for written, writer in cell.written:
+                if _overlap(written, box):
+                    edges.add(Edge(writer, "raw", operand))
+            cell.read.append((box, reader))
 
     def write(self, box: Box, writer: int, operand: str, edges: set[Edge]) -> None:
         for key in self._keys(box):
-            kept = [_Live(box, writer, [])]
-            for entry in self.cells.get(key, ()):
-                if not _overlap(entry.box, box):
-                    kept.append(entry)
-                    continue
-                if entry.writer not in (-1, writer):
-                    edges.add(Edge(entry.writer, "waw", operand))
-                edges.update(
-                    Edge(i, "war", operand) for i, read in entry.readers if i != writer and _overlap(read, box)
-                )
-                for part in _outside(entry.box, box):
-                    readers = [(i, read) for i, read in entry.readers if _overlap(read, part)]
-                    kept.append(_Live(part, entry.writer, readers))
-            self.cells[key] = kept
+            cell = self.cells.get(key)
+            if cell is None:
+                cell = self.cells[key] = _Cell()
+            for kind, touches in (("waw", cell.written), ("war", cell.read)):
+                kept: list[_Touch] = []
+                for touch in touches:
+                    if not _overlap(touch[0], box):
+                        kept.append(touch)
+                        continue
+                    if touch[1] != writer:
+                        edges.add(Edge(touch[1], kind, operand))
+                    kept += [(part, touch[1]) for part in _outside(touch[0], box)]
+                touches[:] = kept
+            cell.written.append((box, writer))
 
 
 def _place(access: Access, buffers: Sequence[Buffer]) -> tuple[int, Box]:

@@ -1,3 +1,6 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
 from simulator.dependencies import Box, box_of, find_edges
 from simulator.program import Access, Buffer, Instruction, Program
 from tests.simulator.programs import matmul, whole
@@ -70,3 +73,35 @@ def test_dynamic_access_is_the_whole_buffer_and_waits_for_its_index():
     load = Instruction("dma_copy", "sync", {"dst": index}, {"src": row}, {})
     assert edges_of(buffers, [memset, store, load])[2] >= {(1, "raw")}
     assert (0, "raw") in edges_of(buffers, [memset, store])[1]
+
+
+@st.composite
+def accesses(draw):
+    """A write or a read of part of one [8, 16] tile: a block, or every other column of one."""
+    row, rows = draw(st.integers(0, 7)), draw(st.integers(1, 8))
+    column, columns, step = draw(st.integers(0, 15)), draw(st.integers(1, 16)), draw(st.sampled_from((1, 2, 3)))
+    rows = min(rows, 8 - row)
+    columns = min(columns, (15 - column) // step + 1)
+    return draw(st.booleans()), Access(0, row * 16 + column, ((16, rows), (step, columns)), "float32")
+
+
+@given(st.lists(accesses(), max_size=14))
+def test_every_true_conflict_is_ordered(moves):
+    buffers = [Buffer("t", "sbuf", (8, 16), "float32", "internal")]
+    instructions = [
+        Instruction("x", "vector", {"dst": access} if write else {}, {} if write else {"src": access}, {})
+        for write, access in moves
+    ]
+    program = Program("p", "trn2", 1, tuple(buffers), (), (), (tuple(instructions),))
+    after = []
+    for edges in find_edges(program, instructions):
+        direct = {edge.before for edge in edges}
+        after.append(direct.union(*(after[i] for i in direct)) if direct else direct)
+    touched = []
+    for write, access in moves:
+        (_, rows), (step, columns) = access.pattern
+        touched.append((write, {access.offset + r * 16 + c * step for r in range(rows) for c in range(columns)}))
+    for j, (writes, cells) in enumerate(touched):
+        for i in range(j):
+            if (writes or touched[i][0]) and cells & touched[i][1]:
+                assert i in after[j]
