@@ -68,8 +68,8 @@ class Value:
     """One value of the graph; two values are the same only when they are one object.
 
     `op`: "parameter", "constant", "scalar" (one number in every element), "unary", "binary", "select", "convert",
-    "dot", "reduce", "broadcast", "reshape", "transpose" or "slice". `function`: what a unary, binary or reduce
-    applies. `name`: the HLO instruction it came from. `dimensions`: as in HLO for broadcast, transpose and reduce.
+    "dot", "reduce", "broadcast", "reshape", "transpose", "slice" or "concatenate". `function`: what a unary, binary or reduce
+    applies. `name`: the HLO instruction it came from. `dimensions`: as in HLO for broadcast, transpose, reduce, concatenate.
     """
 
     op: str
@@ -170,6 +170,8 @@ def _value(module: HloModule, i: HloInstruction, operands: list[Value]) -> Value
         return Value("reshape", i.name, dtype, shape, tuple(operands))
     if opcode in ("broadcast", "transpose", "slice", "convert"):
         return Value(opcode, i.name, dtype, shape, tuple(operands), dimensions=i.dimensions, slices=i.slices)
+    if opcode == "concatenate":
+        return Value(opcode, i.name, dtype, shape, tuple(operands), dimensions=i.dimensions)
     if opcode == "select":
         predicate, on_true, on_false = operands
         return Value("select", i.name, dtype, shape, (_spread(predicate, shape), on_true, on_false))

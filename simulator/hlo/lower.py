@@ -36,7 +36,7 @@ def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
     try:
         module = read_hlo(hlo)
     except ParseError as error:
-        raise CompileError(error.what, error.path) from None
+        raise CompileError(error.what) from None
     try:
         graph = build_graph(module)
         plan = make_plan(graph, lnc)
@@ -62,8 +62,11 @@ class _Kernel:
         core, cores = nl.program_id(0), nl.num_programs(0)
         pool = Pool(self.sbuf_bytes)
         for number, stage in enumerate(self.plan.stages):
-            base = stage.base
-            hbm[base] = nl.ndarray(base.shape or (1,), dtype=base.dtype, buffer=nl.shared_hbm, name=f"value{number}")
+            base = stage.target.base
+            if base not in hbm:
+                hbm[base] = nl.ndarray(
+                    base.shape or (1,), dtype=base.dtype, buffer=nl.shared_hbm, name=f"value{number}"
+                )
             rows, cols = _share(stage, core, cores)
             if rows[1] and cols[1]:
                 StageKernel(stage, hbm, rows, cols, pool).run()

@@ -46,11 +46,11 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Evaluates `term` and writes it, row-major, to the tensor `base`. `by_columns`: how cores share the work."""
+    """Evaluates `term` and writes it to `target`, a matrix in the tensor `target.base`. `by_columns`: how cores share it."""
 
     term: Term
-    base: Value
-    by_columns: bool
+    target: Matrix
+    by_columns: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,18 +87,47 @@ class _Planner:
     def result(self, value: Value) -> Value:
         if self._is_computed(value) and value not in self._bases:
             return self._store(value)
+        if value.op == "concatenate" and value not in self._bases:
+            self._concatenate(value)
+            return value
         # A result that is an input, a view, or given twice is a copy of its own.
         copy = replace(value, name=f"{value.name}.copy")
         rows, cols = _default_domain(value.shape)
-        self.stages.append(Stage(self._operand(value, rows, cols), copy, False))
+        self._write(self._operand(value, rows, cols), copy)
         return copy
+
+    def _write(self, term: Term, base: Value) -> None:
+        """A stage whose result is all of `base`, row-major."""
+        target = contiguous(base, base.dtype, base.shape).matrix(term.rows, term.cols)
+        if target is None:
+            raise CompileError(f"HLO {base.op} {base.name}: result layout is not modelled")
+        self.stages.append(Stage(term, target))
 
     def _store(self, value: Value) -> Value:
         if value not in self._bases:
             term = self._compute(value)
             self._bases.add(value)
-            self.stages.append(Stage(term, value, False))
+            self._write(term, value)
         return value
+
+    def _concatenate(self, value: Value) -> None:
+        """Each operand is a stage of its own that writes its slice of the result."""
+        (along,) = value.dimensions
+        self._bases.add(value)
+        start = 0
+        for operand in value.operands:
+            limits = [(0, size, 1) for size in operand.shape]
+            limits[along] = (start, start + operand.shape[along], 1)
+            start += operand.shape[along]
+            part = contiguous(value, value.dtype, value.shape).slice(tuple(limits))
+            term = self._term(operand) if self._is_computed(operand) else None
+            target = part.matrix(term.rows, term.cols) if term else None
+            if term is None or target is None:
+                rows, cols = _default_domain(operand.shape)
+                term, target = self._operand(operand, rows, cols), part.matrix(rows, cols)
+            if target is None:
+                raise CompileError(f"HLO concatenate {value.name}: result layout is not modelled")
+            self.stages.append(Stage(term, target))
 
     def _is_computed(self, value: Value) -> bool:
         if value.op == "reshape":
@@ -115,6 +144,9 @@ class _Planner:
             raise CompileError(f"HLO {value.name}: a constant as this operand is not modelled")
         if value.op in COMPUTED:
             return contiguous(self._store(value), value.dtype, value.shape)
+        if value.op == "concatenate":
+            self._concatenate(value)
+            return contiguous(value, value.dtype, value.shape)
         source = self._view(value.operands[0])
         if value.op == "transpose":
             return source.permute(value.dimensions)
@@ -130,7 +162,7 @@ class _Planner:
             rows, cols = _default_domain(value.shape)
             term = self._load(value, self._view(value), rows, cols)
             self._bases.add(value)
-            self.stages.append(Stage(term, value, False))
+            self._write(term, value)
         return contiguous(value, value.dtype, value.shape)
 
     def _term(self, value: Value) -> Term:
@@ -254,7 +286,7 @@ class _Planner:
             if last:
                 return term
             self._bases.add(partial)
-            self.stages.append(Stage(term, partial, False))
+            self._write(term, partial)
             total = self._load(partial, contiguous(partial, "float32", value.shape), term.rows, term.cols)
         raise AssertionError("unreachable: a contraction has at least one part")
 

@@ -36,7 +36,7 @@ class StageKernel:
     """Run once for each core with its share of rows and columns. `hbm`: the tensors by the value they hold."""
 
     def __init__(self, stage: Stage, hbm: dict[Value, Any], rows: Span, cols: Span, pool: Pool) -> None:
-        self.root, self.target = stage.term, hbm[stage.base]
+        self.root, self.target = stage.term, stage.target
         self.hbm, self.rows, self.cols = hbm, rows, cols
         self.pool = pool
         terms = list(inside(stage.term))
@@ -87,8 +87,11 @@ class StageKernel:
         (r, height), (c, columns) = row, block
         buffer = self.pool.sbuf((width,), self.root.dtype)
         self._fill(self.root, row, block, buffer, 0)
-        destination = self.target.ap(pattern=[[self.root.cols, height], [1, columns]], offset=r * self.root.cols + c)
-        nisa.dma_copy(dst=destination, src=buffer[:height, :columns], engine=STORE_QUEUE)
+        target, tensor = self.target, self.hbm[self.target.base]
+        for at, part, place, width, offset in target.pieces(r, height, c, columns):
+            destination = tensor.ap(pattern=[[target.row_stride, part], [target.col_stride, width]], offset=offset)
+            source = buffer[at : at + part, place : place + width]
+            nisa.dma_copy(dst=destination, src=source, engine=STORE_QUEUE)
         self.pool.release(buffer)
 
     def _fill(self, term: Term, row: Span, block: Span, buffer: Any, at: int) -> None:
