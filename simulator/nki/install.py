@@ -29,7 +29,7 @@ def install() -> None:
     """
     if sdk_present() or getattr(sys.modules.get("nki"), "__recorder__", None) == _MARK:
         return
-    from simulator.nki import collectives, constants, isa, jit, language, simulate
+    from simulator.nki import annotations, collectives, constants, isa, jit, language, simulate
     from simulator.nki.dtypes import NAMES
     from simulator.nki.isa import enums
 
@@ -41,7 +41,7 @@ def install() -> None:
     sys.modules["nki.isa.constants"] = enums
     isa.constants = enums
     _submodule("dtype", _module("nki.dtype", **{name: name for name in NAMES}))
-    _submodule("typing", _module("nki.typing", tensor=language.NkiTensor))
+    _submodule("typing", annotations)
     _submodule("tensor", _module("nki.tensor", identity=constants.identity))
     _submodule("compiler", _module("nki.compiler"))
     _submodule("builtin", _module("nki.builtin"))
@@ -54,6 +54,7 @@ def _install_beta() -> None:
     """`neuronxcc.nki`, unless the compiler's own package is there."""
     if "neuronxcc" in sys.modules or find_spec("neuronxcc") is not None:
         return
+    from simulator.nki import annotations
     from simulator.nki.beta import isa, jit, language
 
     package = _module("neuronxcc")
@@ -63,14 +64,8 @@ def _install_beta() -> None:
     package.nki = beta  # type: ignore[attr-defined]
     sys.modules["neuronxcc.nki.isa"] = isa
     sys.modules["neuronxcc.nki.language"] = language
-    beta.typing = _module("neuronxcc.nki.typing", tensor=Annotation())  # type: ignore[attr-defined]
-
-
-class Annotation:
-    """`nt.tensor[shape]`: says something to the reader, nothing to the recorder."""
-
-    def __getitem__(self, shape: object) -> object:
-        return object
+    beta.typing = annotations  # type: ignore[attr-defined]
+    sys.modules["neuronxcc.nki.typing"] = annotations
 
 
 def _module(name: str, **members: object) -> ModuleType:
