@@ -79,3 +79,11 @@ def test_a_flipped_bit_in_gzip_is_found(files, write):
     with pytest.raises(ParseError) as caught:
         read_neff(path)
     assert caught.value.offset is not None
+
+
+def test_a_flipped_bit_in_a_plain_archive_header_is_found(files, write):
+    data = bytearray(files.tar_of(files.neff_members()))
+    data[3] ^= 1
+    with pytest.raises(ParseError, match="bad checksum") as caught:
+        read_neff(write("a.neff", files.neff_header(len(data)) + bytes(data)))
+    assert caught.value.offset == 0

@@ -187,3 +187,17 @@ def test_not_a_file(tmp_path):
     for path, what in ((tmp_path, "Summary.parquet"), (tmp_path / "absent.json", "No such file")):
         with pytest.raises(ParseError, match=what):
             read_summary(path)
+
+
+@pytest.mark.parametrize(
+    "shape", ['{"total_time": 1, "x": "%s"}', '{"summary": [{"x": "%s"}]}', '[{"total_time": 1, "x": "%s"}]']
+)
+def test_a_summary_of_many_megabytes_is_refused(shape):
+    with pytest.raises(ParseError, match="more than 8388608"):
+        read_summary((shape % ("x" * (9 << 20))).encode())
+
+
+def test_the_offset_of_a_table_is_where_it_lies_in_the_file(write):
+    with pytest.raises(ParseError) as caught:
+        read_summary(write("p.json", b'{"metadata": [{}], "summary": [7]}'))
+    assert caught.value.offset == 30
