@@ -6,6 +6,7 @@ github aws-neuron/nki-library test/utils/profiler_utils.py.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import tempfile
@@ -182,16 +183,18 @@ def _save_outputs(outputs: Mapping[str, np.ndarray], request: CaptureRequest, co
 
     saved = [request.save_nth_output] if request.save_nth_output else list(range(1, count + 1))
     for execution in saved:
+        suffix = "" if execution == 1 else f".{execution}"
         for name, value in outputs.items():
-            if request.save_output_npy and value.dtype.kind == "V" or value.dtype.name.startswith(("bfloat", "float8")):
-                if request.save_output_npy:
+            file = os.path.basename(name) + suffix
+            if request.save_output_npy:
+                if value.dtype.kind == "V" or not value.dtype.isbuiltin:
                     raise CaptureError(
                         f"failed to save output {name} to file: unsupported type for npy output: {value.dtype.name}"
                     )
-            suffix = "" if execution == 1 else f".{execution}"
-            file = f"{os.path.basename(name)}{suffix}" + (".npy" if request.save_output_npy else "")
-            if request.save_output_npy:
-                np.save(file, value)
+                file += ".npy"
+                buffer = io.BytesIO()
+                np.save(buffer, value)
+                _write_whole(file, buffer.getvalue())
             else:
                 _write_whole(file, value.tobytes())
             print(f'saved output "{name}" as "{file}"')

@@ -149,10 +149,11 @@ def _definition(program: Program) -> dict[str, Any]:
     variables: dict[str, Any] = {"SB": {"type": "state-buffer", "var_id": 0}}
     for kind, indices in (("input", program.inputs), ("output", program.outputs)):
         for index in indices:
+            # An input that the kernel returns keeps its entry as an input.
             buffer = program.buffers[index]
-            variables[buffer.name] = {
-                "ops": [], "size": buffer_bytes(buffer), "type": kind, "var_id": len(variables)
-            }  # fmt: skip
+            variables.setdefault(
+                buffer.name, {"ops": [], "size": buffer_bytes(buffer), "type": kind, "var_id": len(variables)}
+            )
     for buffer in program.buffers:
         if buffer.kind == "constant":
             variables[buffer.name] = {"ops": [], "size": buffer_bytes(buffer), "type": "file", "var_id": len(variables)}

@@ -175,3 +175,72 @@ def test_dge_overflow_needs_notifications_and_single_io_cures_memory(folder):
         **faulty(folder, "dge_overflow"),
     )
     assert failed.returncode == 1 and "1204" in failed.stderr
+
+
+def test_outputs_as_npy(tmp_path):
+    write_neff(matmul(dtype="float32"), str(tmp_path / "file.neff"))
+    write_neff(matmul(), str(tmp_path / "half.neff"))
+    done = run("capture", "-n", "file.neff", "--save-output-npy", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "out.npy").shape == (128, 512)
+    refused = run("capture", "-n", "half.neff", "--save-output-npy", cwd=tmp_path)
+    assert refused.returncode == 1 and "unsupported type for npy output: bfloat16" in refused.stderr
+
+
+def test_only_the_asked_output_is_saved(folder):
+    done = run("capture", "-n", "file.neff", "--num-exec", "3", "--save-output", "--save-nth-output", "3", cwd=folder)
+    assert done.stdout == 'saved output "out" as "out.3"\n'
+    assert not (folder / "out").exists()
+
+
+def test_explain_prints_text_and_json(folder):
+    text = run("explain", "file.neff", "--what-if", "hbm_bandwidth=2x", cwd=folder)
+    assert text.returncode == 0 and "bound by" in text.stdout and "hbm_bandwidth=2x" in text.stdout
+    record = json.loads(run("explain", "file.neff", "--format", "json", cwd=folder).stdout)
+    assert record["total_time_us"] > record["fixed_overhead_us"] > 0
+    wrong = run("explain", "file.neff", "--what-if", "luck=2x", cwd=folder)
+    assert wrong.returncode == 1 and "unknown constant 'luck'" in wrong.stderr
+
+
+def test_parquet_has_a_table_for_each_kind(folder):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    run("capture", "-n", "file.neff", "-s", "p.ntff", cwd=folder)
+    done = run(
+        "view", "-n", "file.neff", "-s", "p.ntff", "--output-format", "parquet", "--output-file", "tables", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    [summary] = parquet.read_table(folder / "tables" / "Summary.parquet").to_pylist()
+    assert summary["is_simulation"] is True
+    assert "start_ts" in parquet.read_table(folder / "tables" / "Instruction.parquet").column_names
+
+
+@pytest.mark.parametrize(
+    ("command", "fault", "status", "says"),
+    [
+        ("view", "crash", -9, ""),
+        ("view", "ntff_version", 1, "NTFF version 7 is not supported"),
+        ("view", "garbage", 0, ""),
+        ("show-session", "error", 1, "NRT_FAILURE"),
+    ],
+)
+def test_faults_of_other_commands(folder, command, fault, status, says):
+    run("capture", "-n", "file.neff", "-s", "p.ntff", cwd=folder)
+    arguments = ("view", "-n", "file.neff", "-s", "p.ntff", "--output-format", "summary-json")
+    if command == "show-session":
+        arguments = ("show-session", "-s", "p.ntff", "-j")
+    done = run(*arguments, cwd=folder, NEURON_SIM_FAULTS=json.dumps([{"command": command, "fault": fault}]))
+    assert done.returncode == status and says in done.stderr
+    if fault == "garbage":
+        with pytest.raises(ValueError):
+            json.loads(done.stdout)
+
+
+def test_a_hang_ends_when_its_seconds_are_over(folder):
+    plan = json.dumps([{"command": "capture", "match": "*/file.neff", "fault": "hang", "seconds": 0.01}])
+    assert run("capture", "-n", "file.neff", "-s", "p.ntff", cwd=folder, NEURON_SIM_FAULTS=plan).returncode == 0
+
+
+def test_a_bad_plan_is_one_line(folder):
+    for plan in ("{", "nowhere.json", '[{"fault": "rain"}]'):
+        done = run("capture", "-n", "file.neff", cwd=folder, NEURON_SIM_FAULTS=plan)
+        assert done.returncode == 1 and "NEURON_SIM_FAULTS" in done.stderr and "Traceback" not in done.stderr
