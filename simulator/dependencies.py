@@ -61,15 +61,21 @@ def row_bytes(buffer: Buffer) -> int:
 
 def box_of(access: Access, buffer: Buffer) -> Box:
     """The rectangle around a view."""
-    row = row_bytes(buffer)
+    return _box(access, row_bytes(buffer), buffer)
+
+
+def _box(access: Access, row: int, buffer: Buffer) -> Box:
     if access.dynamic:
         return Box(0, -(-buffer_bytes(buffer) // row), 0, row)
     size = item_bytes(access.dtype)
     r0, c0 = divmod(access.offset * size, row)
     r1, c1 = r0, c0
     for step, count in access.pattern:
-        span = step * size * (count - 1)
-        if step * size % row == 0:
+        if count == 1:
+            continue
+        step *= size
+        span = step * (count - 1)
+        if step % row == 0:
             r0, r1 = (r0, r1 + span // row) if span >= 0 else (r0 + span // row, r1)
         elif span >= 0:
             c1 += span
@@ -158,18 +164,32 @@ class _Grid:
             cell.written.append((box, writer))
 
 
-def _place(access: Access, buffers: Sequence[Buffer]) -> tuple[int, Box]:
-    """The storage that a view touches (a buffer's index, or -1 for SBUF and -2 for PSUM addressed by the kernel) and where."""
-    buffer = buffers[access.buffer]
-    box = box_of(access, buffer)
-    if buffer.address is None or buffer.memory == "hbm":
-        return access.buffer, box
-    return -1 if buffer.memory == "sbuf" else -2, Box(box.r0, box.r1, box.c0 + buffer.address, box.c1 + buffer.address)
+class _Places:
+    """Where views lie: the storage (a buffer's index, -1 for SBUF and -2 for PSUM that the kernel addresses) and the rectangle
+    in it."""
+
+    def __init__(self, buffers: Sequence[Buffer]) -> None:
+        self.buffers = buffers
+        self.known: dict[int, tuple[int, int, int]] = {}
+
+    def find(self, access: Access) -> tuple[int, Box]:
+        index = access.buffer
+        buffer = self.buffers[index]
+        known = self.known.get(index)
+        if known is None:
+            if buffer.address is None or buffer.memory == "hbm":
+                storage, shift = index, 0
+            else:
+                storage, shift = -1 if buffer.memory == "sbuf" else -2, buffer.address
+            known = self.known[index] = storage, row_bytes(buffer), shift
+        storage, row, shift = known
+        box = _box(access, row, buffer)
+        return storage, Box(box.r0, box.r1, box.c0 + shift, box.c1 + shift) if shift else box
 
 
 def find_edges(program: Program, instructions: Sequence[Instruction]) -> list[set[Edge]]:
     """For each instruction of one core's list: what it waits for, as indices into the same list."""
-    buffers = program.buffers
+    places = _Places(program.buffers)
     boxes: dict[int, list[Box]] = {}
     accesses: list[list[tuple[bool, int, Box, str]]] = []
     written: set[int] = set()
@@ -177,12 +197,12 @@ def find_edges(program: Program, instructions: Sequence[Instruction]) -> list[se
         row: list[tuple[bool, int, Box, str]] = []
         for write, operands in ((False, instruction.reads), (True, instruction.writes)):
             for name, access in operands.items():
-                storage, box = _place(access, buffers)
+                storage, box = places.find(access)
                 row.append((write, storage, box, name))
                 if write:
                     written.add(storage)
                 for dynamic in access.dynamic:
-                    row.append((False, *_place(dynamic.index, buffers), name))
+                    row.append((False, *places.find(dynamic.index), name))
         if instruction.op == "core_barrier":
             # What the barrier guards is settled before it and used after it.
             row += [(True, buffer, box, name) for write, buffer, box, name in row if not write]

@@ -9,7 +9,7 @@ semaphore an EVENT_SEMAPHORE of its own, as in real profiles. The fixed instruct
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simulator.chips import Chip, chip_for
 from simulator.costs import POINTERS, activation_table, columns, engine_cost
@@ -73,7 +73,15 @@ class Code:
 _UNCOUNTED = {"tensor_tensor", "memset"}
 """Real profiles count no on-chip bytes for these (sbuf_read_bytes and sbuf_write_bytes of nki-library's mlp on trn2)."""
 _INTEGERS = {"engine", "queue", "opcode", "origin", "transfer", "meeting", "wait_start", "waits"}
+_COLUMNS = tuple(f.name for f in fields(Code) if f.name not in ("transfers", "waits", "wait_start"))
+_TRANSFER = _COLUMNS.index("transfer")
 _COUNTS = {"flops", "sbuf_read", "sbuf_write", "psum_read", "psum_write", "psum_read_sbuf_write"}
+
+
+def _dtype(column: str) -> str:
+    if column == "transpose":
+        return "bool"
+    return "int64" if column in _COUNTS else "int32" if column in _INTEGERS else "float64"
 
 
 def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
@@ -89,9 +97,8 @@ class _Assembler:
         self.program = program
         self.chip = chip
         self.instructions = program.cores[core]
-        self.columns: dict[str, list] = {
-            f.name: [] for f in fields(Code) if f.name not in ("transfers", "waits", "wait_start")
-        }
+        self.rows: list[tuple] = []
+        """One tuple for each machine instruction, in the order of `_COLUMNS`."""
         self.wait_start = [0]
         self.waits: list[int] = []
         self.transfers: list[Transfer] = []
@@ -112,18 +119,9 @@ class _Assembler:
             self._lower(index, instruction, edges[index])
             self.last.append(len(self.stream) - 1)
         self._final_waits()
-        arrays: dict = {
-            name: np.array(
-                values,
-                dtype=np.int64
-                if name in _COUNTS
-                else np.int32
-                if name in _INTEGERS
-                else bool
-                if name == "transpose"
-                else float,
-            )
-            for name, values in self.columns.items()
+        columns_ = zip(*self.rows, strict=True) if self.rows else [()] * len(_COLUMNS)
+        arrays: Any = {
+            name: np.array(values, dtype=_dtype(name)) for name, values in zip(_COLUMNS, columns_, strict=True)
         }
         return Code(
             **arrays,
@@ -157,24 +155,11 @@ class _Assembler:
         self, engine, opcode, origin, waits, interval_ns, latency_ns, queue=None, pe_ns=0.0, transfer=-1, meeting=-1, flops=0,
         transpose=False, sbuf_read=0, sbuf_write=0, psum_read=0, psum_write=0, psum_read_sbuf_write=0,
     ) -> None:  # fmt: skip
-        c = self.columns
         queue = engine if queue is None else queue
-        c["engine"].append(engine)
-        c["queue"].append(queue)
-        c["opcode"].append(opcode)
-        c["origin"].append(origin)
-        c["interval_ns"].append(interval_ns)
-        c["latency_ns"].append(latency_ns)
-        c["pe_ns"].append(pe_ns)
-        c["transfer"].append(transfer)
-        c["meeting"].append(meeting)
-        c["flops"].append(flops)
-        c["transpose"].append(transpose)
-        c["sbuf_read"].append(sbuf_read)
-        c["sbuf_write"].append(sbuf_write)
-        c["psum_read"].append(psum_read)
-        c["psum_write"].append(psum_write)
-        c["psum_read_sbuf_write"].append(psum_read_sbuf_write)
+        self.rows.append((
+            engine, queue, opcode, origin, interval_ns, latency_ns, pe_ns, transfer, meeting, flops, transpose, sbuf_read,
+            sbuf_write, psum_read, psum_write, psum_read_sbuf_write,
+        ))  # fmt: skip
         self.waits += waits
         self.wait_start.append(len(self.waits))
         self.stream.append(engine if transfer < 0 else 8 * (1 + (queue == STORES)) + self.transfers[transfer].queue)
@@ -306,8 +291,8 @@ class _Assembler:
 
     def _final_waits(self) -> None:
         """A kernel ends when its last DMA on each queue has landed: the issuing engine waits for it."""
-        last = {self.stream[i]: i for i, transfer in enumerate(self.columns["transfer"]) if transfer >= 0}
+        last = {self.stream[i]: i for i, row in enumerate(self.rows) if row[_TRANSFER] >= 0}
         for machine in sorted(set(last.values()) - set(self.waits)):
-            engine = self.columns["engine"][machine]
+            engine, _, _, origin, *_ = self.rows[machine]
             ns = EVENT_SEMAPHORE_NS[engine]
-            self._append(engine, _EVENT_SEMAPHORE, self.columns["origin"][machine], [machine], ns, ns)
+            self._append(engine, _EVENT_SEMAPHORE, origin, [machine], ns, ns)
