@@ -16,7 +16,7 @@ _PERMUTATIONS = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 def dma_copy(o: Operands) -> None:
     """dst = src through float32 where dtypes differ; with dst_rmw_op, dst = dst op src."""
     update = o.attributes.get("dst_rmw_op")
-    if is_gather(o.access("src")) or is_gather(o.access("dst")):
+    if _needs_indices(o):
         return _copy_by_index(o, update)
     source = o.raw("src")
     if update:
@@ -24,15 +24,15 @@ def dma_copy(o: Operands) -> None:
         values = to_float32(source).reshape(current.shape)
         o.write("dst", alu.binary(update)(to_float32(current), values))
     else:
-        write_converted(o, "dst", source)
+        write_converted(o, source)
 
 
-def write_converted(o: Operands, name: str, source: np.ndarray) -> None:
-    """Store elements: equal dtypes bit by bit, others through float32."""
-    if o.memory.view(o.access(name)).dtype == source.dtype:
-        o.write_bits(name, source)
+def write_converted(o: Operands, source: np.ndarray) -> None:
+    """Store elements of src in dst: equal dtypes bit by bit, others through float32."""
+    if o.dtype("dst") == o.dtype("src"):
+        o.write_bits("dst", source)
     else:
-        o.write(name, to_float32(source))
+        o.write("dst", to_float32(source))
 
 
 def dma_transpose(o: Operands) -> None:
@@ -41,9 +41,9 @@ def dma_transpose(o: Operands) -> None:
     axes = o.attributes.get("axes") or _PERMUTATIONS.get(len(source.shape))
     if axes is None or sorted(axes) != list(range(len(source.shape))):
         o.refuse(f"axes {axes} do not permute src {list(source.shape)}")
-    if is_gather(source):
+    if _needs_indices(o):
         return _copy_by_index(o, None, tuple(axes))
-    write_converted(o, "dst", o.raw("src").transpose(axes))
+    write_converted(o, o.raw("src").transpose(axes))
 
 
 def dma_compute(o: Operands) -> None:
@@ -68,6 +68,13 @@ def dma_compute(o: Operands) -> None:
         total = values if total is None else alu.binary(op)(total, values)
     if total is not None:
         o.memory.scatter(target, target_at, from_float32(total, target.dtype))
+
+
+def _needs_indices(o: Operands) -> bool:
+    """Whether rows have their own addresses, or an address that turns out to be outside is to be skipped."""
+    accesses = (o.access("src"), o.access("dst"))
+    skip = o.attributes.get("oob_mode") == "skip"
+    return any(is_gather(access) or (skip and bool(access.dynamic)) for access in accesses)
 
 
 def _copy_by_index(o: Operands, update: str | None, axes: tuple[int, ...] | None = None) -> None:

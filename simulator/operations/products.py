@@ -24,9 +24,11 @@ Product = Callable[[np.ndarray, np.ndarray], Any]
 @contextlib.contextmanager
 def products() -> Iterator[Product]:
     """A function for a @ b of two float32 matrices; use it inside the context only."""
+    from threadpoolctl import threadpool_limits
+
     workers = _cpus()
-    with _one_blas_thread() as limited:
-        if workers == 1 or not limited:
+    with threadpool_limits(1, "blas"):
+        if workers == 1:
             yield np.matmul
             return
         with ThreadPoolExecutor(workers - 1) as pool:
@@ -46,18 +48,6 @@ def _split(pool: ThreadPoolExecutor, workers: int, a: np.ndarray, b: np.ndarray)
     for other in others:
         other.result()
     return out
-
-
-@contextlib.contextmanager
-def _one_blas_thread() -> Iterator[bool]:
-    """Hold BLAS to one thread; yields whether that was possible."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        yield False
-        return
-    with threadpool_limits(1, "blas"):
-        yield True
 
 
 def _cpus() -> int:

@@ -14,13 +14,13 @@ def register_alloc(o: Operands) -> None:
 
 def register_move(o: Operands) -> None:
     if "src" in o.instruction.reads:
-        write_converted(o, "dst", o.raw("src"))
+        write_converted(o, o.raw("src"))
     else:
         fill(o, "dst", o.attributes["src"])
 
 
 def register_copy(o: Operands) -> None:
-    write_converted(o, "dst", o.raw("src"))
+    write_converted(o, o.raw("src"))
 
 
 OPERATIONS = {

@@ -148,3 +148,27 @@ def test_a_negative_index_is_outside_even_where_the_offset_would_bring_it_back(b
     out = b.run(x=TABLE, i=rows)["y"]
     np.testing.assert_array_equal(out[0], TABLE[2])
     assert (out[1] == -5).all()
+
+
+@pytest.mark.parametrize("row", [-1000000, 31, 100])
+def test_a_whole_transfer_outside_can_be_skipped(builder, dynamic, row):
+    rows = np.array([[row]], np.int32)
+    b = builder()
+    y = b.output("y", TABLE.shape, "float32")
+    b.do("memset", {"dst": y}, value=-5.0)
+    target = dynamic(y, 8, b.load("i", rows), pattern=((8, 1), (1, 8)))
+    b.copy(target, b.input("x", (1, 8), "float32"), oob_mode="skip")
+    out = b.run(x=TABLE[:1], i=rows)["y"]
+    expected = np.full_like(TABLE, -5)
+    if row == 31:
+        expected[row] = TABLE[0]
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_copy_into_tfloat32_rounds(builder):
+    b = builder()
+    tile = b.sbuf((1, 2), "tfloat32")
+    b.copy(tile, b.input("x", (1, 2), "float32"))
+    b.copy(b.output("y", (1, 2), "float32"), Access(tile.buffer, 0, tile.pattern, "float32"))
+    x = np.array([[1 + 2**-10, 1 + 2**-12]], np.float32)
+    np.testing.assert_array_equal(b.run(x=x)["y"], [[1 + 2**-10, 1]])

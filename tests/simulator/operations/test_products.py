@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import threadpoolctl
 
 from simulator.operations.products import products
 
@@ -14,8 +15,6 @@ def test_products_of_any_size_agree_with_numpy(rows, depth, columns):
 
 
 def test_blas_threads_are_given_back():
-    threadpoolctl = pytest.importorskip("threadpoolctl")
-
     def threads():
         return [library["num_threads"] for library in threadpoolctl.threadpool_info()]
 
