@@ -56,11 +56,7 @@ def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
         )
     if all(pair.a.get("source") == pair.b.get("source") == "simulated" for pair in pairing.pairs) and pairing.pairs:
         errors = sorted({str(pair.b.get("time_error")) for pair in pairing.pairs if pair.b.get("time_error")})
-        lines.append(
-            "SIMULATED: counts and bytes are exact, times "
-            + ("; ".join(error.split(";")[0] for error in errors) or "are the model's")
-            + "."
-        )
+        lines.append("SIMULATED: counts and bytes are exact, times " + (" or ".join(errors) or "are the model's") + ".")
         models = {(pair.a.get("model"), pair.b.get("model")) for pair in pairing.pairs}
         lines += [
             f"The times of A and B come from different models ({one}, {other})."

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parsers.errors import ParseError
-from stage2_profile.metrics import row_numbers, trace_numbers
+from stage2_profile.metrics import row_numbers, trace_notes, trace_numbers
 from stage2_profile.peaks import RATE, peak_tflops
 from stage2_profile.rows import Row
 
@@ -146,12 +146,12 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
         dtype=about.dtype,
         target=about.target,
         lnc=about.lnc,
-        source="simulated" if about.simulated else "measured",
+        source="simulated" if about.simulated or trace.certainty == "simulated" else "measured",
         status="profiled",
         check="unchecked",
         **trace_numbers([trace], model_flops=about.model_flops, peak=about.peak_tflops),
         tool=f"NTFF version {trace.version}",
-        warnings=(*_warnings(case), f"no JSON; read from the trace by our own reader, certainty: {trace.certainty}"),
+        warnings=(*_warnings(case), *trace_notes([trace])),
     )
 
 

@@ -77,6 +77,16 @@ def trace_numbers(traces: Sequence[Ntff], *, model_flops: int | None, peak: floa
     return {**numbers, **derived(model_flops, peak, numbers.get("total_time_us"), None, None)}
 
 
+def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
+    """What must be said about numbers that our own reader took from traces."""
+    certainty = ", ".join(dict.fromkeys(trace.certainty for trace in traces))
+    notes = [f"not viewed by a profiler; read from the trace by our own reader, certainty: {certainty}"]
+    full = dict.fromkeys(kind for trace in traces for kind in trace.full_buffers)
+    if full:
+        notes.append(f"the device's buffers were full ({', '.join(full)}): the numbers are lower bounds")
+    return tuple(notes)
+
+
 def _trace_columns(trace: Ntff) -> dict[str, float | None]:
     columns: dict[str, float | None] = {
         "total_time_us": None if trace.total_time_s is None else trace.total_time_s * US_PER_S,

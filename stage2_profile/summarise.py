@@ -14,7 +14,7 @@ from neffs.bundle import Bundle, Manifest
 from parsers.errors import ParseError
 from stage2_profile import runs
 from stage2_profile.check import Verdict, check_outputs
-from stage2_profile.metrics import row_numbers, trace_numbers
+from stage2_profile.metrics import row_numbers, trace_notes, trace_numbers
 from stage2_profile.peaks import peak_tflops
 from stage2_profile.rows import Row, Status, case_fields
 
@@ -118,9 +118,7 @@ def _numbers(
     from parsers.ntff import read_ntff
 
     traces = [read_ntff(path / execution.ntff) for execution in record.executions]
-    certainty = ", ".join(dict.fromkeys(trace.certainty for trace in traces))
-    note = f"not viewed by the profiler yet; read from the trace by our own reader, certainty: {certainty}"
-    return trace_numbers(traces, model_flops=flops, peak=peak), (note,)
+    return trace_numbers(traces, model_flops=flops, peak=peak), trace_notes(traces)
 
 
 def _failed_run(bundle: Bundle, path: Path, record: runs.Run, reason: str) -> Row:

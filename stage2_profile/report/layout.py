@@ -64,9 +64,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
         text = f"SIMULATED by {name}" + (f", model {model}" if model else "")
         count = sum((row.tool, row.model, row.time_error) == tool for row in simulated)
         which = "" if count == len(rows) else f" ({count} of {len(rows)} rows)"
-        lines.append(
-            f"{text}{which}: counts and bytes are exact, times {error.split(';')[0] if error else 'carry the error of the model'}."
-        )
+        lines.append(f"{text}{which}: counts and bytes are exact, times {error or 'carry the error of the model'}.")
     measured = [row for row in rows if row.source == "measured"]
     for name in dict.fromkeys(row.tool for row in measured):
         lines.append(f"Measured with {name}.")
