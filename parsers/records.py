@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Integers = NDArray[np.int64]
+    Integers = NDArray[np.integer[Any]]
 
 POSITION_BITS = 34
 """Room for 16 Gi records in the low bits of a sorting key, and for 2^29 groups above them."""
@@ -59,7 +59,7 @@ def pair_fifo(group: Integers, ticks: Integers, is_end: NDArray[np.bool_], group
         return pairs
     odd = np.flatnonzero(careful[group])
     more_begins, more_ends = (odd[chosen] for chosen in _pair_by_time(group[odd], ticks[odd], is_end[odd]))
-    more = Pairs(group[more_begins], more_begins, more_ends, ticks[more_begins], ticks[more_ends])
+    more = Pairs(group[more_begins].astype(np.int64), more_begins, more_ends, ticks[more_begins], ticks[more_ends])
     return Pairs(*(np.concatenate(both) for both in zip(pairs, more)))
 
 
@@ -68,8 +68,9 @@ def _by_group(group: Integers, chosen: NDArray[np.bool_], groups: int) -> tuple[
     import numpy as np
 
     positions = np.flatnonzero(chosen)
-    key = group[positions]
-    counts = np.bincount(key, minlength=groups)
+    of_record = group[positions]
+    counts = np.bincount(of_record, minlength=groups)
+    key = of_record.astype(np.int64)
     key <<= POSITION_BITS
     key |= positions
     key.sort()
@@ -81,7 +82,7 @@ def _pair_by_time(group: Integers, ticks: Integers, is_end: NDArray[np.bool_]) -
     import numpy as np
 
     order = np.lexsort((is_end, ticks, group))
-    group, ended = group[order], is_end[order]
+    group, ended = group[order].astype(np.int64), is_end[order]
     first = np.ones(len(group), bool)
     first[1:] = group[1:] != group[:-1]
     starts = np.flatnonzero(first)

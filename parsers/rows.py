@@ -23,7 +23,7 @@ INSTRUCTION, SEMAPHORE, DMA, THROTTLE = 0, 1, 4, 5
 DMA_START, DMA_READ_DONE, DMA_WRITE_DONE = 1, 5, 6
 PC_MASK = (1 << 21) - 1
 WRITERS = 32
-CHECKED_AT_ONCE = 1 << 20
+CHECKED_AT_ONCE = 1 << 16
 TICKS_MAX = 1 << 62
 
 
@@ -126,7 +126,7 @@ class _Slots:
 
 def _slots(container: Container) -> _Slots:
     cores = {stream.core for stream in container.streams} | {section.core for section in container.sections}
-    first, base, length = ({core: np.zeros(WRITERS, np.int64) for core in cores} for _ in range(3))
+    first, base, length = ({core: np.zeros(WRITERS, np.int32) for core in cores} for _ in range(3))
     codes, engines, pcs, total = [], [], [], 0
     for stream in container.streams:
         code = np.frombuffer(stream.code, np.uint8).reshape(-1, 64)
@@ -154,7 +154,7 @@ def decode_instructions(container: Container, undecoded: Counter[str]) -> RawIns
         word = records.word
         tag = (word >> 24).astype(np.uint8)
         writer, kind = (tag >> 2) & (WRITERS - 1), tag & 3
-        pc = ((word & PC_MASK).astype(np.int64) - slots.base[core][writer]) & PC_MASK
+        pc = ((word & PC_MASK).view(np.int32) - slots.base[core][writer]) & PC_MASK
         decoded = pc < slots.length[core][writer]
         decoded &= kind < 2
         if not decoded.all():
@@ -214,7 +214,7 @@ def decode_dma(container: Container, undecoded: Counter[str]) -> RawDma:
         done.append((np.full(counts[DMA_WRITE_DONE], core, np.uint8), records.ticks[kind == DMA_WRITE_DONE]))
         chosen = (kind == DMA_START) | (kind == DMA_READ_DONE)
         (word, detail, ticks), kind = records.where(chosen), kind[chosen]
-        queue = (((word >> 24) & (WRITERS - 1)) << 4 | (detail >> 4) & 15).astype(np.int64)
+        queue = (((word >> 24) & (WRITERS - 1)) << 4 | (detail >> 4) & 15).view(np.int32)
         which, _, ends, begin_ticks, end_ticks = pair_fifo(queue, ticks, kind == DMA_READ_DONE, WRITERS * 16)
         columns.append(
             (

@@ -48,3 +48,13 @@ def test_union_of_intervals(intervals):
 @given(st.lists(st.integers(-(1 << 62), 1 << 62), max_size=20))
 def test_sums_do_not_overflow(values):
     assert exact_sum(np.array(values, np.int64)) == sum(values)
+
+
+def test_many_groups_of_32_bits_with_a_record_missing_in_each():
+    groups, each = 3000, 2000
+    group = np.repeat(np.arange(groups, dtype=np.int32), each)
+    is_end = np.tile(np.arange(each) % 2 == 1, groups)
+    is_end[::each] = True  # the first begin of every group is lost: its end has no partner
+    ticks = np.tile(np.arange(each, dtype=np.int64), groups)
+    pairs = pair_fifo(group, ticks, is_end, groups)
+    assert len(pairs.group) == groups * (each // 2 - 1) and (pairs.end_ticks - pairs.begin_ticks == 1).all()
