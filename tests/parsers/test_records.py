@@ -51,7 +51,7 @@ def test_sums_do_not_overflow(values):
 
 
 def test_many_groups_of_32_bits_with_a_record_missing_in_each():
-    groups, each = 3000, 2000
+    groups, each = 1500, 1200
     group = np.repeat(np.arange(groups, dtype=np.int32), each)
     is_end = np.tile(np.arange(each) % 2 == 1, groups)
     is_end[::each] = True  # the first begin of every group is lost: its end has no partner
