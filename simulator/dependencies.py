@@ -132,6 +132,9 @@ class _Grid:
         self.cells: dict[tuple[int, int], _Cell] = {}
 
     def _keys(self, box: Box) -> list[tuple[int, int]]:
+        row, col = box.r0 // self.rows, box.c0 // self.cols
+        if (box.r1 - 1) // self.rows == row and (box.c1 - 1) // self.cols == col:
+            return [(row, col)]
         rows = range(box.r0 // self.rows, (box.r1 - 1) // self.rows + 1)
         cols = range(box.c0 // self.cols, (box.c1 - 1) // self.cols + 1)
         return [(r, c) for r in rows for c in cols]
@@ -147,19 +150,26 @@ class _Grid:
             cell.read.append((box, reader))
 
     def write(self, box: Box, writer: int, operand: str, edges: set[Edge]) -> None:
+        r0, r1, c0, c1 = box
         for key in self._keys(box):
             cell = self.cells.get(key)
             if cell is None:
                 cell = self.cells[key] = _Cell()
+                cell.written.append((box, writer))
+                continue
             for kind, touches in (("waw", cell.written), ("war", cell.read)):
+                if not touches:
+                    continue
                 kept: list[_Touch] = []
                 for touch in touches:
-                    if not _overlap(touch[0], box):
+                    old, who = touch
+                    if not (old[0] < r1 and r0 < old[1] and old[2] < c1 and c0 < old[3]):
                         kept.append(touch)
                         continue
-                    if touch[1] != writer:
-                        edges.add(Edge(touch[1], kind, operand))
-                    kept += [(part, touch[1]) for part in _outside(touch[0], box)]
+                    if who != writer:
+                        edges.add(Edge(who, kind, operand))
+                    if not (r0 <= old[0] and old[1] <= r1 and c0 <= old[2] and old[3] <= c1):
+                        kept += [(part, who) for part in _outside(old, box)]
                 touches[:] = kept
             cell.written.append((box, writer))
 

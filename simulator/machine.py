@@ -8,6 +8,7 @@ semaphore an EVENT_SEMAPHORE of its own, as in real profiles. The fixed instruct
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,14 @@ def _dtype(column: str) -> str:
 def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
     """Machine code of each core. `chip`: constants to use instead of the target's own. Raises SimulatorError."""
     chip = chip or chip_for(program.target)
-    return tuple(_Assembler(program, core, chip).run() for core in range(len(program.cores)))
+    # Nothing here is cyclic, and looking for cycles among a million new tuples costs a third of the time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return tuple(_Assembler(program, core, chip).run() for core in range(len(program.cores)))
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class _Assembler:
@@ -102,6 +110,7 @@ class _Assembler:
         self.wait_start = [0]
         self.waits: list[int] = []
         self.transfers: list[Transfer] = []
+        self.shapes: dict[tuple, Transfer] = {}
         self.last: list[int] = []
         """Machine index of the last machine instruction of each program instruction."""
         self.stream: list[int] = []
@@ -200,7 +209,7 @@ class _Assembler:
     def _transfer(self, index: int, instruction: Instruction, edges: set[Edge]) -> None:
         engine, chosen = trigger_engine(instruction, self.program)
         queue = STORES if chosen and self._writes_hbm(instruction) else engine
-        transfer = transfer_of(instruction, self.program, engine)
+        transfer = self._transfer_of(instruction, engine)
         self.transfers.append(transfer)
         issue = visible = self.chip.dma_issue_ns
         if transfer.software:
@@ -213,6 +222,21 @@ class _Assembler:
         meeting = self._next_meeting() if instruction.op == "sendrecv" and self.program.lnc > 1 else -1
         self._emit(engine, OPCODES[opcode], index, self._waits(edges, engine, dma=True), issue, visible, queue,
                    transfer=len(self.transfers) - 1, meeting=meeting)  # fmt: skip
+
+    def _transfer_of(self, instruction: Instruction, engine: int) -> Transfer:
+        """`transfer_of`, once for all DMAs of the same shape."""
+        buffers = self.program.buffers
+        key = (
+            engine,
+            instruction.attributes.get("dge_mode"),
+            *[(access.pattern, access.dtype, buffers[access.buffer].memory) for access in instruction.reads.values()],
+            "to",
+            *[(access.pattern, access.dtype, buffers[access.buffer].memory) for access in instruction.writes.values()],
+        )
+        transfer = self.shapes.get(key)
+        if transfer is None:
+            transfer = self.shapes[key] = transfer_of(instruction, self.program, engine)
+        return transfer
 
     def _writes_hbm(self, instruction: Instruction) -> bool:
         return any(self.program.buffers[access.buffer].memory == "hbm" for access in instruction.writes.values())
