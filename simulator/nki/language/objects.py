@@ -14,7 +14,8 @@ class _Meta(type):
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> Any:
         cls = super().__new__(mcs, name, bases, namespace, **kwargs)
-        cls._writes_init = "__init__" in namespace  # type: ignore[attr-defined]
+        # A class that dataclass(slots=True) makes again keeps what the first one said.
+        cls._writes_init = namespace.get("_writes_init", "__init__" in namespace)  # type: ignore[attr-defined]
         return cls
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
