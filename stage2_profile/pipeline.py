@@ -51,7 +51,13 @@ class Pipeline:
     detail: bool = False
 
     def row(self, found: Entry) -> Row:
-        """The row of one entry. Never raises for what is wrong with it."""
+        """The row of one entry. Never raises: what is wrong with one entry, or with us, costs one row."""
+        try:
+            return self._row(found)
+        except Exception as error:  # the boundary of one case
+            return Row(case=found.name, status="failed", reason=f"internal error, please report it: {error!r}")
+
+    def _row(self, found: Entry) -> Row:
         if isinstance(found, BundleError):
             return Row(case=found.name, status="failed", reason=found.what)
         if not isinstance(found, Bundle):

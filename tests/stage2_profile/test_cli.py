@@ -404,3 +404,21 @@ def test_a_disk_that_is_full_costs_a_row_and_nothing_else(make_bundle, store, fa
     (row,) = json.loads(subprocess.run(again, capture_output=True, check=True).stdout)
     assert row["status"] == "profiled"
     assert not list(store.glob("*/profiles/.*"))
+
+
+def test_a_fault_of_our_own_costs_one_row(profile_neffs, make_bundle, make_case, monkeypatch):
+    import stage2_profile.summarise as summarise
+
+    make_bundle()
+    make_bundle(make_case("mlp", dims=(("b", 1),)))
+    check = summarise.check_outputs
+
+    def broken(bundle, *rest):
+        if bundle.manifest.case.kernel == "mlp":
+            raise ZeroDivisionError("oops")
+        return check(bundle, *rest)
+
+    monkeypatch.setattr(summarise, "check_outputs", broken)
+    found = {row["case"]: row for row in rows(profile_neffs("--format", "json"))}
+    assert sorted(row["status"] for row in found.values()) == ["failed", "profiled"]
+    assert "internal error, please report it: ZeroDivisionError('oops')" in str(found)
