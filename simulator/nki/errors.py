@@ -31,5 +31,9 @@ class CapacityError(NkiValidationError):
     pass
 
 
+class CapacityWarning(UserWarning):
+    """What CapacityError says, where only the numbers of a kernel are asked for: `nki.simulate` has no memory limit."""
+
+
 class NotModelledError(KernelError):
     pass

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from simulator.errors import SimulatorError
 from simulator.nki import views
 from simulator.nki.cores import check_meetings, share_by_use
 from simulator.nki.dtypes import dtype_of
-from simulator.nki.errors import KernelError, SpecError
+from simulator.nki.errors import CapacityError, CapacityWarning, KernelError, SpecError
 from simulator.nki.install import install, sdk_present
 from simulator.nki.isa.enums import GENERATIONS
 from simulator.nki.jit import body
@@ -54,10 +55,12 @@ def record(
     output_names: tuple[str, ...],
     target: str,
     lnc: int,
+    fits: bool = True,
 ) -> Program:
     """Run `function` for each core with `inputs` and `arguments` as keywords and return what it recorded.
 
-    Raises KernelError for a kernel that fails, CapacityError when its tensors do not fit into SBUF or PSUM.
+    Raises KernelError for a kernel that fails, and CapacityError when its tensors do not fit into SBUF or PSUM; without
+    `fits` the latter is a warning.
     """
     if target not in GENERATIONS:
         raise SpecError(f"unknown target {target!r}; known: {', '.join(GENERATIONS)}")
@@ -78,7 +81,12 @@ def record(
         share_by_use(now, results)
         outputs = _outputs(results, output_names, _home(function))
         program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
-    check_capacity(program)
+    try:
+        check_capacity(program)
+    except CapacityError as error:
+        if fits:
+            raise
+        warnings.warn(str(error), CapacityWarning, stacklevel=2)
     return program
 
 

@@ -1,11 +1,13 @@
 """SBUF and PSUM over time."""
 
+import numpy as np
 import pytest
 
 from simulator.nki import isa as nisa
 from simulator.nki import language as nl
-from simulator.nki.errors import CapacityError
+from simulator.nki.errors import CapacityError, CapacityWarning
 from simulator.nki.memory import memory_peak
+from simulator.nki.simulate import simulate
 from simulator.nki.spec import InputSpec
 from simulator.nki.trace import record
 
@@ -76,3 +78,9 @@ def test_places_that_the_kernel_chose_count_once():
 def test_the_allocation_that_overflows_is_named():
     with pytest.raises(CapacityError, match=r"test_memory\.py:25: SBUF of core 0 is full: .*262144 .*229376"):
         trace(tiles(5))
+
+
+def test_numbers_are_computed_even_of_a_kernel_that_does_not_fit():
+    x = np.zeros((128, 16384), np.float32)
+    with pytest.warns(CapacityWarning, match="SBUF of core 0 is full"):
+        assert np.array_equal(simulate(tiles(5))(x), x + 1)

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -42,7 +43,8 @@ def tutorial(root, file, function, *arrays, lnc=1, **arguments):
         spec.loader.exec_module(module)
     finally:
         sys.path.remove(str(path.parent))
-    return simulate(getattr(module, function))[lnc](*arrays, **arguments)
+    with mock.patch.dict(os.environ, NEURON_PLATFORM_TARGET_OVERRIDE="trn2"):
+        return simulate(getattr(module, function))[lnc](*arrays, **arguments)
 
 
 def close(result, expected):
