@@ -1,7 +1,7 @@
 # make run    the shipped shapes.yaml, from nothing to a table of engine times
 # make test   lint, types, tests
 # make bench  our speed beside its peers, as ratios
-# make fidelity  the model beside measurements on hardware (DATA=directory of measurements, NKILIB=checkout)
+# make fidelity  the model beside measurements on hardware (DATA=, GEMM=directories of measurements, NKILIB=checkout)
 
 PYTHON ?= python3
 OUT ?= build/neffs
@@ -20,7 +20,7 @@ test: .venv/test
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto
 
-bench: .venv/test
+bench: .venv/bench
 	$(BIN)/python bench/commands.py
 	$(BIN)/python bench/store.py
 	$(BIN)/python bench/parsers.py
@@ -29,7 +29,7 @@ bench: .venv/test
 	$(BIN)/python bench/executor.py
 
 fidelity: .venv/test
-	$(BIN)/python tools/fidelity.py --data $(DATA) $(if $(NKILIB),--nkilib $(NKILIB))
+	$(BIN)/python tools/fidelity.py --data $(DATA) $(if $(NKILIB),--nkilib $(NKILIB)) $(if $(GEMM),--gemm $(GEMM))
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -41,6 +41,10 @@ fidelity: .venv/test
 .venv/test: .venv/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@ .venv/run
+
+.venv/bench: .venv/test
+	$(BIN)/pip install --quiet --editable '.[fast]'
+	touch $@
 
 clean:
 	rm -rf .venv build
