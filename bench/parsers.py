@@ -37,7 +37,10 @@ print(seconds, cpu_seconds, int(peak_kb) * 1024)
 
 READERS = {
     "profile": {
-        "read_profile": ("from parsers.profile_json import read_profile", "read_profile(path)"),
+        "read_profile": (
+            "import numpy, parsers.events\nfrom parsers.profile_json import read_profile",
+            "read_profile(path)",
+        ),
         "read_summary": ("from parsers.profile_json import read_summary", "read_summary(path)"),
         "json.load": ("import json", "json.load(open(path))"),
         "orjson": ("import orjson", "orjson.loads(open(path, 'rb').read())"),
