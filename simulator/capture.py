@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -63,6 +64,7 @@ def capture(request: CaptureRequest) -> None:
     neff = read_neff_content(request.neff)
     program = neff.program
     _check_logical_cores(program)
+    core = first_core(program)
     files = _input_files(program, request.inputs)
     count, traced = executions(request.num_exec, request.nth)
     try:
@@ -73,7 +75,7 @@ def capture(request: CaptureRequest) -> None:
         print(f"execution failed, ignored: {error}", file=sys.stderr)
         outputs = {}
     if traced:
-        _write_traces(neff, request, traced, fault)
+        _write_traces(neff, request, traced, core, fault)
     if request.save_output or request.save_output_npy:
         _save_outputs(outputs, request, count)
     after_work(fault)
@@ -96,6 +98,17 @@ def _check_logical_cores(program: Program) -> None:
         raise CaptureError(
             f"Logical NC not available: NEURON_LOGICAL_NC_CONFIG={configured}, the NEFF was compiled for {program.lnc}"
         )
+
+
+def first_core(program: Program) -> int:
+    """Physical number of the first core: NEURON_RT_VISIBLE_CORES holds logical numbers. Raises CaptureError."""
+    text = os.environ.get("NEURON_RT_VISIBLE_CORES", "").strip()
+    first = re.match(r"\d+", text)
+    if text and first is None:
+        raise CaptureError(
+            f"TDRV:db_vtpb_get_mla_and_tpb                 Could not find VNC id {text}: NEURON_RT_VISIBLE_CORES takes numbers"
+        )
+    return int(first.group()) * program.lnc if first else 0
 
 
 def _input_files(program: Program, pairs: Sequence[tuple[str, str]]) -> dict[str, bytes]:
@@ -162,7 +175,9 @@ def _aliased(value: np.ndarray, files: Mapping[str, bytes]) -> np.ndarray:
     return np.frombuffer((memory * (value.nbytes // len(memory) + 1))[: value.nbytes], value.dtype).reshape(value.shape)
 
 
-def _write_traces(neff: NeffContent, request: CaptureRequest, traced: Sequence[int], fault: Fault | None) -> None:
+def _write_traces(
+    neff: NeffContent, request: CaptureRequest, traced: Sequence[int], core: int, fault: Fault | None
+) -> None:
     from simulator.ntff import write_ntff
     from simulator.timeline import timeline_of
     from simulator.timing import schedule
@@ -172,7 +187,7 @@ def _write_traces(neff: NeffContent, request: CaptureRequest, traced: Sequence[i
     for execution in traced:
         path = trace_path(request.session, execution)
         try:
-            write_ntff(neff, timed, timeline, path)
+            write_ntff(neff, timed, timeline, path, core)
         except OSError as error:
             raise CaptureError(f"cannot write the trace: {error.strerror}", path) from None
         after_trace(fault, path)

@@ -38,9 +38,12 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def summarise(program: Program, schedule: Schedule, timeline: Timeline) -> dict[str, Any]:
+def summarise(
+    program: Program, schedule: Schedule, timeline: Timeline, core_ids: Sequence[int] | None = None
+) -> dict[str, Any]:
     """The `summary` record: times in seconds, `_percent` as fractions, bytes and FLOPs as integers. The peaks of SBUF and
-    PSUM (`simulator_*_peak_bytes`, ours) are bytes of one partition, of the core that uses more."""
+    PSUM (`simulator_*_peak_bytes`, ours) are bytes of one partition, of the core that uses more. `core_ids`: the physical cores, whose sum is
+    `nc_idx` as in real summaries."""
     chip = schedule.chip
     total = timeline.total_ps * 1e-12
     summary: dict[str, Any] = {"total_time": total, "neuroncore_cycle_count": int(total * chip.base_clock_ghz * 1e9)}
@@ -63,7 +66,7 @@ def summarise(program: Program, schedule: Schedule, timeline: Timeline) -> dict[
         "compiler_version": f"neuron-sim {__version__}+sim",
         "profiler_version": f"neuron-sim {__version__}+sim.{MODEL_VERSION}.{fingerprint()}",
         "nd_idx": 0,
-        "nc_idx": sum(range(program.lnc)),
+        "nc_idx": sum(core_ids if core_ids is not None else range(program.lnc)),
     }
     for peak in memory_peak(program):
         key = f"simulator_{peak.memory}_peak_bytes"

@@ -34,12 +34,13 @@ _OPENS, _CLOSES = 2, 3
 
 @dataclass(frozen=True)
 class TraceHead:
-    """What identifies a simulated trace. By core: execution time, traced instructions, semaphore events."""
+    """What identifies a simulated trace. By core: its physical number, execution time, traced instructions, semaphore events."""
 
     uuid: bytes
     simulator_version: str
     model: str
     total_ps: int
+    core_ids: tuple[int, ...]
     core_ps: tuple[int, ...]
     core_instructions: tuple[int, ...]
     core_events: tuple[int, ...]
@@ -47,9 +48,9 @@ class TraceHead:
     bytes: int
 
 
-def write_ntff(neff: NeffContent, schedule: Schedule, timeline: Timeline, path: str) -> None:
-    """Writes the trace whole or not at all."""
-    data = ntff_bytes(neff, schedule, timeline)
+def write_ntff(neff: NeffContent, schedule: Schedule, timeline: Timeline, path: str, first_core: int = 0) -> None:
+    """Writes the trace whole or not at all. `first_core`: number of the first physical core it ran on."""
+    data = ntff_bytes(neff, schedule, timeline, first_core)
     directory = os.path.dirname(os.path.abspath(path))
     with tempfile.NamedTemporaryFile(dir=directory, prefix=".ntff-", delete=False) as file:
         try:
@@ -63,12 +64,12 @@ def write_ntff(neff: NeffContent, schedule: Schedule, timeline: Timeline, path: 
             raise
 
 
-def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline) -> bytes:
+def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline, first_core: int = 0) -> bytes:
     area = bytearray()
     sections: list[bytes] = []
     cores: list[bytes] = []
     for number, core in enumerate(timeline.cores):
-        cores.append(_core_message(core, number, area))
+        cores.append(_core_message(core, number, first_core + number, area))
         for kind, unit, records in (
             (0, 0, _instruction_records(core, schedule.chip.base_clock_ghz)),
             (1, 0, _semaphore_records(core)),
@@ -76,7 +77,7 @@ def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline) -> byt
             (5, 0, _throttle_records(core)),
         ):
             sections.append(_message(
-                (1, kind), (3, unit), (5, len(area)), (6, len(records)), (7, number)
+                (1, kind), (3, unit), (5, len(area)), (6, len(records)), (7, first_core + number)
             ))  # fmt: skip
             area += records
     metadata = b"".join((
@@ -132,6 +133,7 @@ def read_head(path: str) -> TraceHead:
         simulator_version=own[0].text(1) or "",
         model=own[0].text(2) or "",
         total_ps=window[0].integer(3) - window[0].integer(2),
+        core_ids=tuple(core.integer(3) for core in cores),
         core_ps=tuple(core.integer(14) for core in cores),
         core_instructions=tuple(s.integer(6) // 32 for s in sections if s.integer(1) == 0),
         core_events=tuple(s.integer(6) // 16 for s in sections if s.integer(1) == 1),
@@ -159,10 +161,10 @@ def _message(*fields: tuple[int, int | bytes]) -> bytes:
     return b"".join(_field(number, value) for number, value in fields)
 
 
-def _core_message(core: CoreTimeline, number: int, area: bytearray) -> bytes:
+def _core_message(core: CoreTimeline, number: int, physical: int, area: bytearray) -> bytes:
     """The core's entry; its instruction streams go to the data area."""
     rows = core.instructions
-    parts = [_field(1, f"sg{number:02d}".encode()), _field(3, number)]
+    parts = [_field(1, f"sg{number:02d}".encode()), _field(3, physical)]
     for engine in range(5):
         mine = rows.engine == engine
         opcodes, index = rows.opcode[mine], rows.index[mine]

@@ -33,11 +33,11 @@ def profile_id(neff: NeffContent) -> str:
 
 
 def full_profile(
-    neff: NeffContent, schedule: Schedule, timeline: Timeline, neff_name: str, ntff_name: str
+    neff: NeffContent, schedule: Schedule, timeline: Timeline, core_ids: Sequence[int], neff_name: str, ntff_name: str
 ) -> dict[str, Any]:
     """All tables of `view --output-format json`."""
     program = neff.program
-    summary = summarise(program, schedule, timeline)
+    summary = summarise(program, schedule, timeline, core_ids)
     tables: dict[str, Any] = {
         "summary": [summary],
         "metadata": [_metadata(program, schedule, timeline)],
@@ -48,7 +48,7 @@ def full_profile(
         }],
         "neff_header": [_neff_header(neff)],
         "neff_node": list(_neff_nodes(program)),
-        "model_info": [_model_info(program, schedule, core, c) for c, core in enumerate(timeline.cores)],
+        "model_info": [_model_info(schedule, core, c, core_ids[c]) for c, core in enumerate(timeline.cores)],
     }  # fmt: skip
     instructions: list[dict[str, Any]] = []
     dma: list[dict[str, Any]] = []
@@ -134,11 +134,11 @@ def _neff_nodes(program: Program) -> Iterator[dict[str, str]]:
             yield node(index, "WEIGHT")
 
 
-def _model_info(program: Program, schedule: Schedule, core: CoreTimeline, number: int) -> dict[str, Any]:
+def _model_info(schedule: Schedule, core: CoreTimeline, number: int, physical: int) -> dict[str, Any]:
     rows = core.instructions
     counts = {f"{name}_engine_instruction_count": int((rows.engine == e).sum()) for e, name in enumerate(ENGINES)}
     return {
-        "sg_name": f"sg{number:02d}", "nc_idx": number, "nd_idx": 0,
+        "sg_name": f"sg{number:02d}", "nc_idx": physical, "nd_idx": 0,
         "neuroncore_cycle_count": int(core.end_ps * 1e-3 * schedule.chip.base_clock_ghz),
         "event_count": len(core.semaphores.time_ps),
         "trace_count": len(rows.pc) + len(core.dma.bytes) + len(core.semaphores.time_ps),

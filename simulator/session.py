@@ -11,11 +11,10 @@ from simulator.ntff import TraceHead
 
 
 def session_json(head: TraceHead) -> dict[str, Any]:
+    rows = zip(head.core_ids, head.core_ps, head.core_instructions, head.core_events, strict=True)
     graphs = [
         {"NC": core, "CycleCount": time, "TotalInstructionTraceCount": instructions, "EventsCount": events, "ErrorCount": 0}
-        for core, (time, instructions, events) in enumerate(
-            zip(head.core_ps, head.core_instructions, head.core_events, strict=True)
-        )
+        for core, time, instructions, events in rows
     ]  # fmt: skip
     return {"Name": head.name, "IsSimulation": True, "NeffNodes": [{"NodeInfo": {"Name": head.name, "Graphs": graphs}}]}
 

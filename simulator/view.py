@@ -27,11 +27,12 @@ FORMATS = ("summary-json", "summary-text", "json", "parquet")
 
 @dataclass(frozen=True)
 class Profile:
-    """A program with its simulated times."""
+    """A program with its simulated times, and the numbers of the physical cores it ran on."""
 
     neff: NeffContent
     schedule: Schedule
     timeline: Timeline
+    core_ids: tuple[int, ...]
 
 
 def load_profile(neff_path: str, session: str | None, changes: Sequence[str] = ()) -> Profile:
@@ -45,8 +46,10 @@ def load_profile(neff_path: str, session: str | None, changes: Sequence[str] = (
         chip = what_if(chip, change)
     timed = schedule(neff.program, chip)
     timeline = timeline_of(timed)
+    core_ids = tuple(range(neff.program.lnc))
     if session is not None:
         head = read_head(session)
+        core_ids = head.core_ids
         if head.uuid != neff.uuid:
             raise ViewError(
                 f"the trace belongs to another NEFF: uuid {head.uuid.hex()}, expected {neff.uuid.hex()}", session
@@ -58,12 +61,14 @@ def load_profile(neff_path: str, session: str | None, changes: Sequence[str] = (
                 f" this one is {model}: capture again",
                 session,
             )
-    return Profile(neff, timed, timeline)
+    return Profile(neff, timed, timeline, core_ids)
 
 
 def summary_record(profile: Profile) -> dict[str, dict[str, Any]]:
     """What `summary-json` prints: the summary under the profile's id."""
-    return {profile_id(profile.neff): summarise(profile.neff.program, profile.schedule, profile.timeline)}
+    return {
+        profile_id(profile.neff): summarise(profile.neff.program, profile.schedule, profile.timeline, profile.core_ids)
+    }
 
 
 def summary_lines(profile: Profile) -> str:
@@ -74,7 +79,7 @@ def summary_lines(profile: Profile) -> str:
 def write_json(profile: Profile, neff_name: str, ntff_name: str, path: str) -> None:
     import orjson
 
-    tables = full_profile(profile.neff, profile.schedule, profile.timeline, neff_name, ntff_name)
+    tables = full_profile(profile.neff, profile.schedule, profile.timeline, profile.core_ids, neff_name, ntff_name)
     data = orjson.dumps(tables)
     directory = os.path.dirname(os.path.abspath(path))
     try:
@@ -93,7 +98,7 @@ def write_parquet(profile: Profile, neff_name: str, ntff_name: str, directory: s
         import pyarrow.parquet as pq
     except ImportError:
         raise ViewError("parquet needs pyarrow: pip install 'neff-bench[parquet]', or --output-format json") from None
-    tables = full_profile(profile.neff, profile.schedule, profile.timeline, neff_name, ntff_name)
+    tables = full_profile(profile.neff, profile.schedule, profile.timeline, profile.core_ids, neff_name, ntff_name)
     os.makedirs(directory, exist_ok=True)
     for name, rows in tables.items():
         if not rows:

@@ -244,3 +244,14 @@ def test_a_bad_plan_is_one_line(folder):
     for plan in ("{", "nowhere.json", '[{"fault": "rain"}]'):
         done = run("capture", "-n", "file.neff", cwd=folder, NEURON_SIM_FAULTS=plan)
         assert done.returncode == 1 and "NEURON_SIM_FAULTS" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_visible_cores_number_the_graphs(tmp_path):
+    write_neff(matmul(lnc=2), str(tmp_path / "file.neff"))
+    assert run("capture", "-n", "file.neff", "-s", "p.ntff", cwd=tmp_path, NEURON_RT_VISIBLE_CORES="2").returncode == 0
+    session = json.loads(run("show-session", "-s", "p.ntff", "-j", cwd=tmp_path).stdout)
+    assert [graph["NC"] for graph in session["NeffNodes"][0]["NodeInfo"]["Graphs"]] == [4, 5]
+    viewed = run("view", "-n", "file.neff", "-s", "p.ntff", "--output-format", "summary-json", cwd=tmp_path)
+    assert next(iter(json.loads(viewed.stdout).values()))["nc_idx"] == 9
+    wrong = run("capture", "-n", "file.neff", cwd=tmp_path, NEURON_RT_VISIBLE_CORES="all")
+    assert wrong.returncode == 1 and "Could not find VNC id" in wrong.stderr
