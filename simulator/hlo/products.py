@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from simulator.hlo.tiles import Span, StageKernel
 
 K_TILE = 128
+"""The contraction that one matmul takes: the partitions."""
 DMA_BYTES = 512 << 10
 """Bytes that one DMA of weights moves at least, where there are so many."""
 HALF = "bfloat16"

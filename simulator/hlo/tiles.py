@@ -10,13 +10,13 @@ from simulator.errors import CompileError
 from simulator.hlo.graph import Value
 from simulator.hlo.memory import PARTITIONS, Pool
 from simulator.hlo.plan import Stage, Term, inside
+from simulator.hlo.products import K_TILE, multiply
 from simulator.hlo.views import Matrix
 from simulator.nki import isa as nisa
 
 Span = tuple[int, int]
 """(start, size) of rows or columns."""
 
-K_TILE = 128
 MOVING = 512
 """Columns of the moving operand that one matmul takes."""
 WIDE = 1024
@@ -136,8 +136,6 @@ class StageKernel:
         return found
 
     def _evaluate(self, term: Term, row: Span, col: Span, into: Any) -> Any:
-        from simulator.hlo.products import multiply
-
         if term.kind == "dot":
             product = multiply(self, term, row, col)
             if into is None and term.dtype != "float32":
