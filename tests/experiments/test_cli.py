@@ -7,9 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.buckets_cli import buckets
-from experiments.latency_cli import latency
+from experiments.latency_cli import PRESETS, latency
 from experiments.projection_cli import linear_projection, tile
 from experiments.tiling_cli import tiling
+from stage1_generate.presets import NAMES
 
 
 def run(command, *arguments):
@@ -43,6 +44,10 @@ def test_latency_takes_presets_and_shapes_files(tmp_path):
         latency, "--shapes", shapes, "--backend", "numpy", "--iterations", 1, "--warmup", 0, "--format", "json"
     )
     assert [row["M"] for row in json.loads(result.stdout)] == [8, 16]
+
+
+def test_the_command_knows_every_preset():
+    assert PRESETS == NAMES
 
 
 @pytest.mark.parametrize(
