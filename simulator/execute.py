@@ -23,6 +23,7 @@ from simulator.program import Instruction, Program
 _MEETINGS = ("sendrecv", "core_barrier")
 _NAMED_PLACES = 3
 _PIECE = 1 << 18
+_OTHER_CAUSE = "an operation without a result, such as inf - inf, or bytes of another type stored there"
 
 
 def execute(
@@ -193,7 +194,7 @@ def _check_outputs(program: Program, inputs: Mapping[str, np.ndarray], memory: M
         suspect = _suspects(array, buffer.dtype)
         if suspect and not any(_count_nan(given) for given in inputs.values()):
             kind = "the mark of unwritten memory" if buffer.dtype in INTEGERS else "NaN, although no input is"
-            cause = _unwritten_reads(program, inputs) or "an operation without a result, such as inf - inf"
+            cause = _unwritten_reads(program, inputs) or _OTHER_CAUSE
             notes.append(f"output {buffer.name!r}: {suspect} of {array.size} elements are {kind}: {cause}")
     return notes
 

@@ -133,9 +133,8 @@ def test_nan_from_arithmetic_is_told_apart(builder):
     b.do("tensor_tensor", {"dst": tile}, {"data1": tile, "data2": tile}, op="subtract")
     b.copy(b.output("y", (4, 8), "float32"), tile)
     b.run()
-    assert b.warnings == [
-        "output 'y': 32 of 32 elements are NaN, although no input is: an operation without a result, such as inf - inf"
-    ]
+    assert len(b.warnings) == 1
+    assert "32 of 32 elements are NaN, although no input is: an operation without a result" in b.warnings[0]
 
 
 def test_a_clean_run_has_no_notes(builder):
