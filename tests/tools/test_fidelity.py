@@ -1,0 +1,45 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT.parent / "shared" / "data"
+NKILIB = os.environ.get("NKILIB_PATH")
+
+
+def test_missing_measurements_are_named(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "tools/fidelity.py", "--data", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert f"no measurements at {tmp_path}" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="no measurements beside the project")
+@pytest.mark.parametrize("name", ["baseline_attention", "baseline_bf16_s512", "fused_attention", "fused_bf16_s512"])
+def test_replay_stays_within_the_stated_error(name):
+    from tools.replay import replay
+
+    profile = json.loads((DATA / "real" / "trn2_attention" / name / "ntff.json").read_bytes())
+    for column, model, measured in replay(profile):
+        if column == "kernel span us":
+            assert -0.12 < model / measured - 1 < 0.05
+        if column == "vector active us":
+            assert abs(model / measured - 1) < 0.02
+
+
+@pytest.mark.skipif(not NKILIB, reason="NKILIB_PATH is not set")
+@pytest.mark.skipif(not DATA.exists(), reason="no measurements beside the project")
+def test_counters_of_the_measured_mlp_are_exact():
+    from tools.predictions import counter_rows
+
+    for row in counter_rows(Path(NKILIB), DATA):
+        assert row.model == pytest.approx(row.measured, rel=1e-12), row.name
