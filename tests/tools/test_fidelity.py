@@ -11,6 +11,12 @@ DATA = ROOT.parent / "shared" / "data"
 NKILIB = os.environ.get("NKILIB_PATH")
 
 
+@pytest.fixture(autouse=True)
+def tools_on_the_path(monkeypatch):
+    """tools/ is a folder of scripts, not an installed package."""
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
 def test_missing_measurements_are_named(tmp_path):
     done = subprocess.run(
         [sys.executable, "tools/fidelity.py", "--data", str(tmp_path)],
