@@ -2,8 +2,8 @@
 
 A tensor lives from the first to the last instruction, in program order, that computes with it. Transfers by DMA do not
 lengthen that: a scheduler may put a load just before the first use and a store just after the last result. Tensors
-that the kernel placed itself count once for each byte that any of them occupies; the others are added up, as if packed
-without gaps. So no schedule that keeps the order of the computation needs less, and a program above the capacity
+that the kernel placed itself count once for each byte that any of them occupies. The others are added up as if packed
+without gaps, also side by side: a tensor of 64 partitions takes half of its bytes. So no schedule that keeps the order of the computation needs less, and a program above the capacity
 cannot run as it is written.
 """
 
@@ -18,15 +18,16 @@ from operator import itemgetter
 
 from simulator.dtypes import SIZE_BYTES
 from simulator.nki.errors import CapacityError
-from simulator.nki.language.regions import PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
+from simulator.nki.language.regions import PARTITIONS, PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
 from simulator.program import Buffer, Instruction, Memory, Program
 
+_QUADRANT = 32
 _TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest use of one memory of one physical core, in bytes of a partition.
+    """The largest use of one memory of one physical core, in bytes of a partition: the area in use over 128 partitions.
 
     `instruction`: index, in the core's list, of the instruction at which it was reached; None when nothing is used.
     `buffer`: index of the tensor that was added last. `source`: the line that allocated it.
@@ -97,8 +98,14 @@ def _lives(core: Sequence[Instruction]) -> dict[int, tuple[int, int]]:
 
 
 def bytes_of_partition(buffer: Buffer) -> int:
-    """Bytes that an on-chip buffer takes in each partition."""
+    """Bytes that an on-chip buffer takes in each partition that it has."""
     return prod(buffer.shape[1:]) * SIZE_BYTES[buffer.dtype]
+
+
+def _share(buffer: Buffer) -> int:
+    """Its bytes over all 128 partitions; tensors start at partitions 0, 32, 64 and 96."""
+    quadrants = -(-buffer.shape[0] // _QUADRANT)
+    return bytes_of_partition(buffer) * quadrants * _QUADRANT // PARTITIONS
 
 
 def _peak(program: Program, core: int, memory: Memory, lives: dict[int, tuple[int, int]]) -> Peak:
@@ -115,7 +122,7 @@ def _peak(program: Program, core: int, memory: Memory, lives: dict[int, tuple[in
         while ends and ends[0][0] < first:
             gone = program.buffers[heappop(ends)[1]]
             if gone.address is None:
-                packed -= bytes_of_partition(gone)
+                packed -= _share(gone)
             else:
                 span = _span(gone)
                 placed_now[span] -= 1
@@ -124,7 +131,7 @@ def _peak(program: Program, core: int, memory: Memory, lives: dict[int, tuple[in
                     placed = _union(placed_now)
         heappush(ends, (last, index))
         if buffer.address is None:
-            packed += bytes_of_partition(buffer)
+            packed += _share(buffer)
         else:
             placed_now[_span(buffer)] += 1
             placed = _union(placed_now) if placed_now[_span(buffer)] == 1 else placed

@@ -71,6 +71,20 @@ def test_a_transfer_does_not_hold_a_tensor():
     assert memory_peak(trace(kernel))[0].used_bytes == 65536
 
 
+def test_tensors_of_few_partitions_lie_side_by_side():
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        held = [nl.ndarray((rows, 16384), nl.float32) for rows in (64, 33, 1)]
+        for tile in held:
+            nisa.memset(tile, 0)
+        for tile in held:
+            nisa.dma_copy(out[: tile.shape[0]], tile)
+            nisa.tensor_scalar(tile, tile, nl.add, 1.0)
+        return out
+
+    assert memory_peak(trace(kernel))[0].used_bytes == (64 + 64 + 32) * 65536 // 128
+
+
 def test_places_that_the_kernel_chose_count_once():
     assert memory_peak(trace(tiles(4, lambda at: (0, at % 2 * 65536))))[0].used_bytes == 2 * 65536
 
