@@ -114,7 +114,9 @@ def test_a_failed_case_is_tried_again_and_a_good_one_survives_a_failing_rebuild(
     assert generate("--shapes", shapes, "--nkilib", nkilib).returncode == 0
     done = generate("--shapes", shapes, "--nkilib", nkilib, "--force", env={"FAIL": "1"})
     assert done.returncode == 1 and "SIGABRT" in done.stderr
-    verify_bundle(Store(tmp_path / "out").find(name(1)))
+    kept = Store(tmp_path / "out").find(name(1))
+    assert kept.manifest.status == "built"
+    verify_bundle(kept)
 
 
 def test_fail_fast_ends_the_run(generate, checkout, shapes_file):

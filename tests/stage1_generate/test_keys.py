@@ -35,3 +35,12 @@ def test_the_kernel_source_belongs_to_the_key(tmp_path):
 def test_sources_of_other_implementations_do_not(tmp_path):
     nki = replace(MLP, implementation="nki")
     assert Keys(TOOLCHAIN).key(nki) == Keys(replace(TOOLCHAIN, nkilib=nkilib(tmp_path, "a = 1"))).key(nki)
+
+
+def test_compiler_flags_of_the_environment_belong_to_the_key_where_the_compiler_reads_them(monkeypatch):
+    nki = replace(MLP, implementation="nki")
+    keys = []
+    for flags in ("-O1", "-O2"):
+        monkeypatch.setenv("NEURON_CC_FLAGS", flags)
+        keys.append((Keys(TOOLCHAIN).key(nki), Keys(replace(TOOLCHAIN, name="neuron")).key(nki)))
+    assert keys[0][0] == keys[1][0] and keys[0][1] != keys[1][1]
