@@ -40,7 +40,7 @@ class StageKernel:
         self.hbm, self.rows, self.cols = hbm, rows, cols
         self.pool = pool
         terms = list(inside(stage.term))
-        self.keep = _kept(terms, stage.term)
+        self.keep = _kept(terms, stage.term, pool.sbuf_bytes // 4)
         self.unit = min((t.rows // t.batch for t in terms if t.kind == "dot" and t.batch > 1), default=stage.term.rows)
         dots = len({t.matrix for t in terms if t.kind == "dot"})
         # Two blocks of each product's weights, one in use and one being loaded, take half of SBUF at most.
@@ -288,8 +288,11 @@ def _weight_bytes(terms: list[Term]) -> int:
     return total
 
 
-def _kept(terms: list[Term], root: Term) -> list[Term]:
-    """Terms whose rows stay in SBUF: left operands of products, and what a reduction and something else both use."""
+def _kept(terms: list[Term], root: Term, longest_bytes: int) -> list[Term]:
+    """Terms whose rows stay in SBUF: left operands of products, and what a reduction and something else both use.
+
+    Rows of more than `longest_bytes` are loaded, or computed, again for each use.
+    """
     uses: dict[Term, list[str]] = {}
     for term in terms:
         for operand in term.terms:
@@ -300,7 +303,8 @@ def _kept(terms: list[Term], root: Term) -> list[Term]:
         shared = len(set(kinds)) > 1 or (len(kinds) > 1 and "reduce" in kinds)
         if term is root or term.kind in ("scalar", "column"):
             continue
-        if (across and shared) or ("dot" in kinds and term.kind != "load"):
+        fits = term.cols * SIZE_BYTES[term.dtype] <= longest_bytes
+        if (across and shared and fits) or ("dot" in kinds and term.kind != "load"):
             kept.append(term)
     return [term for term in terms if term in kept]
 
