@@ -86,7 +86,7 @@ def running(work: Path) -> list[int]:
     return found
 
 
-def soak(work: Path, builds: int, kills: int, timeout_s: float, seed: int) -> list[str]:
+def soak(work: Path, builds: int, kills: int, pause_s: float, timeout_s: float, seed: int) -> list[str]:
     """Returns what was wrong at the end, one line each."""
     library = work / "nki-library" / "src" / "nkilib_src" / "nkilib" / "core" / "mlp"
     library.mkdir(parents=True)
@@ -97,7 +97,7 @@ def soak(work: Path, builds: int, kills: int, timeout_s: float, seed: int) -> li
     chance = random.Random(seed)
     pair = [start(work, timeout_s) for _ in range(2)]
     for number in range(kills):
-        time.sleep(chance.uniform(0.2, 4.0))
+        time.sleep(chance.uniform(0.2, pause_s))
         victim = chance.randrange(2)
         pair[victim].kill()
         pair[victim].communicate()
@@ -160,12 +160,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--builds", type=int, default=200)
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--pause", type=float, default=4, help="at most so many seconds between two kills")
     parser.add_argument("--timeout", type=float, default=10, help="seconds for one case")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="soak-generate-") as directory:
-        wrong = soak(Path(directory), options.builds, options.kills, options.timeout, options.seed)
+        wrong = soak(Path(directory), options.builds, options.kills, options.pause, options.timeout, options.seed)
     for line in wrong:
         print(f"wrong: {line}")
     print(
