@@ -17,7 +17,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from simulator.counters import summarise
-from simulator.loop import compiled
+from simulator.loop import COMPILED_FROM, compiled
 from simulator.machine import assemble
 from simulator.program import Access, Buffer, Instruction, Program
 from simulator.timeline import timeline_of
@@ -72,8 +72,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=1_000_000, help="machine instructions of the last row")
     options = parser.parse_args()
-    print("inner loop:", "numba" if compiled() is not None else "plain Python (numba is not installed)")
-    schedule(tiled(2))
+    used = f"numba from {COMPILED_FROM:,} on" if compiled() is not None else "plain Python (numba is not installed)"
+    print("inner loop:", used)
+    schedule(tiled(COMPILED_FROM // (TILES_K * 5) if compiled() is not None else 2))
     print(f"{'machine instructions':>22}{'assemble/s':>14}{'schedule/s':>14}{'summary/s':>14}{'process MiB':>13}")
     size = 1000
     while size <= options.largest:

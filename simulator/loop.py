@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 DONE, DEADLOCK = 0, 1
+COMPILED_FROM = 50_000
+"""Instructions from which the compiled loop is used: below it, loading numba takes longer than plain Python does."""
 _LDWEIGHTS, _MATMUL = OPCODES["LDWEIGHTS"], OPCODES["MATMUL"]
 _MATMUL_ISSUE_NS = 2.0
 """LDWEIGHTS follows the start of the MATMUL before it by 2 ns (trn2 traces, trainium-kernel-fusion @d709ddf1)."""
@@ -60,7 +62,7 @@ def run_loop(
     )  # fmt: skip
     inputs = (engine, queue, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
               packet_ns, hbm_ns, first_ns, held_up, engine_start)  # fmt: skip
-    fast = compiled()
+    fast = compiled() if n >= COMPILED_FROM else None
     outputs: Any
     if fast is not None:
         outputs = _outputs(n, t, chip.dma_engines, np)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from simulator.chips import Chip, chip_for
@@ -38,6 +39,17 @@ class Packets:
 
 
 @dataclass(frozen=True)
+class Runs:
+    """DMA packets of one core as evenly spaced runs, transfer by transfer, DMA engine by DMA engine: arrays of length
+    transfers x `width`. Times in ns."""
+
+    width: int
+    count: np.ndarray
+    start_ns: np.ndarray
+    spacing_ns: np.ndarray
+
+
+@dataclass(frozen=True)
 class CoreSchedule:
     """One core. Arrays of length `len(code)`; times in ns from the start of the execution.
 
@@ -52,10 +64,15 @@ class CoreSchedule:
     done_ns: np.ndarray
     wait_ns: np.ndarray
     blocker: np.ndarray
-    packets: Packets
+    runs: Runs
     by_hbm: np.ndarray
     warm: tuple[tuple[float, float], ...]
     kernel_end_ns: float
+
+    @cached_property
+    def packets(self) -> Packets:
+        """Single packets; made when they are asked for, since there are many more of them than instructions."""
+        return _packets(self.code, self.runs)
 
 
 @dataclass(frozen=True)
@@ -123,7 +140,8 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads) -> Sc
     cores = []
     for c, code in enumerate(codes):
         a, b = first[c], first[c + 1]
-        packets = _packets(code, loop, transfer_first[c], chip)
+        width = chip.dma_engines
+        own = slice(int(transfer_first[c]) * width, int(transfer_first[c + 1]) * width)
         end = loop.start[a:b] + loop.duration[a:b]
         cores.append(
             CoreSchedule(
@@ -133,7 +151,7 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads) -> Sc
                 done_ns=loop.done[a:b],
                 wait_ns=loop.wait[a:b],
                 blocker=loop.blocker[a:b],
-                packets=packets,
+                runs=Runs(width, loop.run_count[own], loop.run_start[own], loop.run_spacing[own]),
                 by_hbm=loop.by_hbm[transfer_first[c] : transfer_first[c + 1]],
                 warm=tuple((s, e) for core, s, e in loop.warm if core == c),
                 kernel_end_ns=float(end.max()) if len(end) else overheads.preamble_ns,
@@ -160,14 +178,12 @@ def _partners(codes: Sequence[Code], first: np.ndarray) -> np.ndarray:
     return partners
 
 
-def _packets(code: Code, loop, transfer_first: int, chip: Chip) -> Packets:
+def _packets(code: Code, runs: Runs) -> Packets:
     """Expands the packet runs of each (transfer, DMA engine) into single packets."""
     import numpy as np
 
-    n = len(code.transfers)
-    width = chip.dma_engines
-    runs = slice(int(transfer_first) * width, (int(transfer_first) + n) * width)
-    count, start, spacing = loop.run_count[runs], loop.run_start[runs], loop.run_spacing[runs]
+    n, width = len(code.transfers), runs.width
+    count, start, spacing = runs.count, runs.start_ns, runs.spacing_ns
     total = int(count.sum())
     run_of = np.repeat(np.arange(n * width), count)
     within = np.arange(total) - np.repeat(np.cumsum(count) - count, count)

@@ -127,6 +127,7 @@ def test_compiled_loop_gives_the_same_times(monkeypatch):
     pytest.importorskip("numba")
     from simulator import loop
 
+    monkeypatch.setattr(loop, "COMPILED_FROM", 0)
     fast = schedule(matmul(tiles=30, lnc=2))
     monkeypatch.setattr(loop, "compiled", lambda: None)
     slow = schedule(matmul(tiles=30, lnc=2))
