@@ -66,7 +66,7 @@ def environment(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "neff_bench": __version__,
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.machine()}",
         "tools": sorted({record["tool"] for record in records if record.get("tool")}),
         "models": sorted({record["model"] for record in records if record.get("model")}),
         "sources": sorted({record["source"] for record in records if record.get("source")}),

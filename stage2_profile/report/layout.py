@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from stage2_profile.report.answer import NONE, Answer, Column, Grid
@@ -59,12 +60,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
         of_peak = f" MFU of a peak of {', '.join(peaks)} TFLOPS." if peaks else ""
         lines.append(f"Tensor ... DMA: percent of the total time; target: with the LNC.{of_peak}")
     simulated = [row for row in rows if row.source == "simulated"]
-    for tool in dict.fromkeys((row.tool, row.model, row.time_error) for row in simulated):
-        name, model, error = tool
-        text = f"SIMULATED by {name}" + (f", model {model}" if model else "")
-        count = sum((row.tool, row.model, row.time_error) == tool for row in simulated)
-        which = "" if count == len(rows) else f" ({count} of {len(rows)} rows)"
-        lines.append(f"{text}{which}: counts and bytes are exact, times {error or 'carry the error of the model'}.")
+    lines += _simulated(simulated, len(rows))
     measured = [row for row in rows if row.source == "measured"]
     for name in dict.fromkeys(row.tool for row in measured):
         lines.append(f"Measured with {name}.")
@@ -83,6 +79,21 @@ def notes(rows: Sequence[Row]) -> list[str]:
             state = (row.check if row.status == "profiled" else None) or row.status
             lines.append(f"{state}: {row.case}: {row.reason}")
         lines.extend(f"warning: {row.case}: {warning}" for warning in row.warnings)
+    return lines
+
+
+def _simulated(simulated: Sequence[Row], total: int) -> list[str]:
+    """One sentence for each simulator and model: how many rows, and the stated error of their times."""
+    lines = []
+    for tool, model in dict.fromkeys((row.tool, row.model) for row in simulated):
+        errors = Counter(row.time_error for row in simulated if (row.tool, row.model) == (tool, model))
+        spread = [error or "carry the error of the model" for error in errors]
+        if len(errors) > 1:
+            spread = [f"{text} in {count}" for text, count in zip(spread, errors.values())]
+        count = errors.total()
+        which = "" if count == total else f" ({count} of {total} rows)"
+        named = f"SIMULATED by {tool}" + (f", model {model}" if model else "")
+        lines.append(f"{named}{which}: counts and bytes are exact, times {'; '.join(spread)}.")
     return lines
 
 
