@@ -81,13 +81,13 @@ def record(
         share_by_use(now, results)
         outputs = _outputs(results, output_names, _home(function))
         program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
-    try:
-        check_capacity(program)
-    except CapacityError as error:
-        if fits:
-            raise
-        warnings.warn(str(error), CapacityWarning, stacklevel=2)
-    return program
+        try:
+            check_capacity(program)
+        except CapacityError as error:
+            if fits:
+                raise
+            warnings.warn(str(error), CapacityWarning, stacklevel=2)
+        return program
 
 
 def _load(entry: str) -> Any:
