@@ -111,7 +111,10 @@ GRAPHS = {
     "a scalar input": (lambda x, s: x * s, [(130, 70), ()]),
     "select": (lambda x, y: jnp.where(x > y, x, y * 2), [(130, 70), (130, 70)]),
     "clip": (lambda x: jnp.clip(x, -0.1, 0.05), [(130, 70)]),
-    "slices": (lambda x: x[2:100:3, ::2] + x[2:100:3, 1::2], [(130, 70)]),
+    "slices": (
+        lambda x: jax.lax.slice(x, (2, 0), (100, 70), (3, 2)) + jax.lax.slice(x, (2, 1), (100, 70), (3, 2)),
+        [(130, 70)],
+    ),
     "concatenation": (lambda x, y: jnp.concatenate([x, y * 2, x[:, :5]], axis=1), [(130, 70), (130, 33)]),
     "concatenation of rows": (lambda x, w: jnp.concatenate([x, x @ w], axis=0) + 1, [(130, 70), (70, 70)]),
     "rotation": (lambda x: jnp.concatenate([-x[..., 32:], x[..., :32]], -1) * x, [(2, 5, 64)]),
