@@ -67,12 +67,15 @@ def main(path: Path, pytest_args: tuple[str, ...], run_all: bool) -> None:
 
 
 def command(pytest_args: tuple[str, ...], scratch: str) -> list[str]:
-    """The pytest process: our plugin, their simulation mode, and the user's arguments."""
+    """The pytest process: our plugin, their simulation mode, and the user's arguments.
+
+    Their tests dump every tensor, tens of gigabytes in all; in our temporary directory each is removed at its end.
+    """
     arguments = list(pytest_args)
     if not any(argument.startswith("test") for argument in arguments):
         arguments.append(_DEFAULT_TESTS)
     if not any(argument.startswith("--output-directory") for argument in arguments):
-        arguments += ["--output-directory", scratch]
+        arguments += ["--output-directory", scratch, "--force-local-cleanup"]
     plugins = ["-p", "simulator.nki.nkilib_plugin", "-p", "no:cacheprovider"]
     return [sys.executable, "-m", "pytest", *plugins, "--test-mode", "simulation", *arguments]
 

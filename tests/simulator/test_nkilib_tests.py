@@ -32,6 +32,7 @@ def test_the_users_arguments_reach_pytest_in_their_order():
         "cte",
         "--output-directory",
         "/scratch",
+        "--force-local-cleanup",
     ]
 
 
