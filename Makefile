@@ -27,6 +27,7 @@ bench: .venv/bench
 	$(BIN)/python bench/recorder.py
 	$(BIN)/python bench/scheduler.py
 	$(BIN)/python bench/executor.py
+	$(BIN)/python bench/latency.py
 
 fidelity: .venv/test
 	$(BIN)/python tools/fidelity.py --data $(DATA) $(if $(NKILIB),--nkilib $(NKILIB)) $(if $(GEMM),--gemm $(GEMM))
