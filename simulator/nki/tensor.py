@@ -236,16 +236,27 @@ class NkiTensor:
         indirect_dim: int = 0,
         dtype: Any = None,
     ) -> NkiTensor:
-        """An explicit `[[step, count], ...]` pattern over the storage; `offset` adds to the view's own."""
+        """An explicit `[[step, count], ...]` pattern over the storage; `offset` adds to the view's own.
+
+        On chip, a step between partitions that is not one of the storage is taken as one of this view's own rows, as
+        nki-library@2.29 needs where it makes patterns of views (core/utils/tensor_view.py).
+        """
         kind = self.dtype if dtype is None else dtype_of(dtype)
         have, want = SIZE_BYTES[self.dtype], SIZE_BYTES[kind]
         start = self.offset
         if have != want:
             start = _scaled(start, have, want, self)
-        if offset is not None:
-            start += offset
         strides, shape = zip(*pattern)
         storage = self.storage
+        if storage.memory != "hbm" and shape[0] > 1:
+            row = storage.free * storage.itemsize // want
+            own = prod(self.shape[1:]) * have // want
+            if strides[0] % row and own and strides[0] % own == 0:
+                strides = (strides[0] // own * row, *strides[1:])
+                partitions, rest = divmod(offset or 0, own)
+                offset = partitions * row + rest
+        if offset is not None:
+            start += offset
         dynamic = self.dynamic
         if scalar_offset is not None or vector_offset is not None:
             if scalar_offset is not None and vector_offset is not None:

@@ -150,6 +150,7 @@ def test_ap_is_a_pattern_over_the_storage(now):
         ([[64, 128], [1, 65]], 0, "element 64 of the 64"),
         ([[64, 128], [1, 64]], 1, "element 64 of the 64"),
         ([[63, 128], [1, 1]], 0, "not a multiple"),
+        ([[32, 128], [1, 1]], 0, "not a multiple"),
         ([[64, 0], [1, 1]], 0, "empty"),
     ],
 )
@@ -157,6 +158,12 @@ def test_a_pattern_outside_the_tile_is_an_error_when_it_is_used(now, pattern, of
     view = nl.ndarray((128, 64), nl.float32).ap(pattern, offset=offset)
     with pytest.raises(NkiValidationError, match=text):
         access(view)
+
+
+def test_ap_of_a_narrow_view_counts_in_the_views_own_rows(now):
+    half = nl.ndarray((128, 64), nl.float32)[:, 32:64]
+    assert access(half.ap([[32, 128], [1, 32]])) == access(half)
+    assert access(half.ap([[32, 64], [1, 8]], offset=2 * 32 + 4)) == access(half[2:66, 4:12])
 
 
 def test_a_vector_offset_replaces_the_step_of_the_rows(now):
