@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from neffs import DEFAULT_STORE
+
 if TYPE_CHECKING:
     from neffs.case import Case
     from neffs.store import Store
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from stage1_generate.job import Job
     from stage1_generate.toolchain import Toolchain
 
-DEFAULT_OUT = "/tmp/mlp_benchmark_neffs"
 EPILOG = """\b
 Examples:
   generate-neffs --shapes shapes.yaml --out neffs.out
@@ -33,7 +34,7 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
 @click.option("--shapes", type=click.Path(path_type=Path), help="YAML file with the cases.")
 @click.option("--preset", help="A named list of matmul shapes instead of a file: llm, tiling, sweep, boundary, ...")
 @click.option(
-    "--out", default=DEFAULT_OUT, show_default=True, type=click.Path(path_type=Path), help="Directory of the bundles."
+    "--out", default=DEFAULT_STORE, show_default=True, type=click.Path(path_type=Path), help="Directory of the bundles."
 )
 @click.option(
     "--toolchain",

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from neffs import DEFAULT_STORE
+
 if TYPE_CHECKING:
     from stage1_generate.host import Devices, Package, Tool
 
@@ -65,7 +67,7 @@ class Report:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    default="/tmp/mlp_benchmark_neffs",
+    default=DEFAULT_STORE,
     show_default=True,
     help="Where bundles go.",
 )

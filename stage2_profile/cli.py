@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
+from neffs import DEFAULT_STORE
+
 FORMATS = ("table", "csv", "json", "md")
 SUFFIXES = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}
 
 
 @click.command(name="profile-neffs", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_STORE)
 @click.option(
     "--toolchain",
     type=click.Choice(["auto", "neuron", "sim"]),
@@ -64,7 +66,8 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}
 def profile(directory: Path, format_: str | None, output: Path | None, **options) -> None:
     """Profile the NEFFs in DIR and print where the time goes.
 
-    DIR is what generate-neffs wrote (or one bundle in it). Captures that are good are kept: a second call only does what
+    DIR is what generate-neffs wrote (or one bundle in it); by default where it
+    writes by default. Captures that are good are kept: a second call only does what
     is missing. Exit code 0: all profiled and checked; 1: something failed; 2: wrong call.
 
     DIR may also hold NEFFs, traces and profile JSONs from elsewhere; they are read as they are.
