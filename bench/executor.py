@@ -81,7 +81,9 @@ def main() -> None:
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tensor_bytes = sum(array.nbytes for array in inputs.values()) + size * size * 2
     print(f"{size}^3 bfloat16, {len(program.cores[0])} instructions, relative error {error:.1e}")
-    print(f"numpy float32 {numpy_s:.3f} s, executor {executor_s:.3f} s, ratio {executor_s / numpy_s:.2f} (goal: at most 3)")
+    print(
+        f"numpy float32 {numpy_s:.3f} s, executor {executor_s:.3f} s, ratio {executor_s / numpy_s:.2f} (goal: at most 3)"
+    )
     print(f"peak memory {peak_bytes / 2**20:.0f} MiB for {tensor_bytes / 2**20:.0f} MiB of tensors")
 
 
