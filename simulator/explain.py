@@ -88,7 +88,7 @@ def critical_path(schedule: Schedule) -> list[Segment]:
     if not len(timed.code):
         return []
     before = [_previous_on_engine(timed) for timed in schedule.cores]
-    index = int(timed.end_ns.argmax())
+    index = int(timed.end_ns.argmax(0))
     until = float(timed.end_ns[index])
     segments: list[Segment] = []
     by_signal = True

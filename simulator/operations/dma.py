@@ -57,7 +57,7 @@ def dma_compute(o: Operands) -> None:
     sizes = {at.size for at, _ in places}
     if len(sizes) > 1:
         o.refuse(f"operands have different numbers of elements: {sorted(sizes)}")
-    ok = np.logical_and.reduce([valid.ravel() for _, valid in places])
+    ok = np.all([valid.ravel() for _, valid in places], axis=0)
     if not ok.all() and o.attributes.get("oob_mode", "error") != "skip":
         o.refuse("an index reaches outside its buffer")
     target, target_at = o.access("dst"), places[-1][0].ravel()[ok]
