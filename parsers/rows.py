@@ -129,14 +129,14 @@ def _slots(container: Container) -> _Slots:
     first, base, length = ({core: np.zeros(WRITERS, np.int32) for core in cores} for _ in range(3))
     codes, engines, pcs, total = [], [], [], 0
     for stream in container.streams:
-        code = np.frombuffer(stream.code, np.uint8).reshape(-1, 64)
-        codes.append(code[:, (0, 36)])
-        engines.append(np.full(len(code), stream.engine, np.uint8))
-        pcs.append(np.arange(len(code), dtype=np.int32))
+        slots = np.frombuffer(stream.code, np.uint8).reshape(-1, 64)
+        codes.append(slots[:, (0, 36)])
+        engines.append(np.full(len(slots), stream.engine, np.uint8))
+        pcs.append(np.arange(len(slots), dtype=np.int32))
         writer = stream.engine + 1
-        first[stream.core][writer], length[stream.core][writer] = total, len(code)
+        first[stream.core][writer], length[stream.core][writer] = total, len(slots)
         base[stream.core][writer] = (stream.address >> 6) & PC_MASK
-        total += len(code)
+        total += len(slots)
     code = np.concatenate(codes) if codes else np.zeros((0, 2), np.uint8)
     return _Slots(code[:, 0], code[:, 1], join(engines, np.uint8), join(pcs, np.int32), first, base, length)
 

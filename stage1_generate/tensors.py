@@ -24,6 +24,7 @@ def draw(tensors: Sequence[Tensor], seed: int) -> dict[str, np.ndarray]:
     generator = np.random.default_rng(seed)
     arrays = {}
     for tensor in tensors:
+        values: np.ndarray
         if tensor.values == "normal":
             values = generator.standard_normal(tensor.shape, dtype=np.float32) * np.float32(tensor.scale)
         elif tensor.values == "constant":

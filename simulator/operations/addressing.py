@@ -87,7 +87,7 @@ def indices(access: Access, values: list[np.ndarray], layout: Layout) -> tuple[n
     for axis, (step, size) in enumerate(access.pattern):
         flat += (np.arange(size, dtype=np.int64) * step).reshape((-1,) + (1,) * (rank - axis - 1))
     for dynamic, table in zip(access.dynamic, values, strict=True):
-        rows = table.astype(np.int64).reshape(table.shape[0], -1).T.reshape(-1)
+        rows: np.ndarray = table.astype(np.int64).reshape(table.shape[0], -1).T.reshape(-1)
         if rows.size != 1:
             if rows.size < access.pattern[0][1]:
                 raise ExecutionError(f"{layout.name}: {rows.size} indices for {access.pattern[0][1]} rows")
