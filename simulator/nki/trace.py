@@ -176,8 +176,21 @@ def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Stor
         inputs=tuple(storage.index for storage in inputs),
         outputs=tuple(storage.index for storage in outputs),
         cores=tuple(tuple(core) for core in now.cores),
-        sources=tuple(now.source_texts),
+        sources=_portable(now.source_texts),
     )
+
+
+def _portable(sources: Iterable[str]) -> tuple[str, ...]:
+    """Lines as "package/file.py:33", below the entry of `sys.path` that holds the file: a program names no folder of the
+    machine that compiled it."""
+    folders = sorted({f"{Path(entry).resolve()}/" for entry in sys.path}, key=len, reverse=True)
+    return tuple(_below(text, folders) for text in sources)
+
+
+def _below(text: str, folders: Iterable[str]) -> str:
+    if not text.startswith("/"):
+        return text
+    return next((text[len(folder) :] for folder in folders if text.startswith(folder)), text.rpartition("/")[2])
 
 
 def _kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelError:

@@ -233,3 +233,17 @@ def halves(x):
 def test_a_kernel_that_fails_says_where(tmp_path, text, error):
     with pytest.raises((KernelError, SpecError), match=error):
         trace_source(tmp_path, text, "bad", [("x", (4, 4), "float32")])
+
+
+def test_a_program_names_no_folder_of_the_machine(tmp_path):
+    kernel = tmp_path / "away" / "kernel.py"
+    kernel.parent.mkdir()
+    kernel.write_text(
+        "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n\n\n@nki.jit\ndef copy(x):\n"
+        "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+        "    nisa.dma_copy(dst=out, src=x)\n    return out\n"
+    )
+    spec = KernelSpec(entry=f"{kernel}:copy", inputs=(InputSpec("x", (4, 4), "float32"),))
+    recorded = trace_kernel(spec, "trn2", 1)
+    assert recorded.sources[recorded.cores[0][0].source] == "kernel.py:9"
+    assert str(tmp_path) not in program.encode(recorded).decode("latin-1")
