@@ -7,6 +7,7 @@ imported when its command is called (or when its own help is asked for), never b
 from __future__ import annotations
 
 import importlib
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import click
@@ -41,21 +42,25 @@ ALIASES = {"generate-neffs": "generate", "profile-neffs": "profile"}
 
 
 class Table(click.Group):
-    """A group whose commands come from `COMMANDS`."""
+    """A group whose commands come from `COMMANDS`: those whose room is there (a copy of the project may leave one out)."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [name for name, entry in COMMANDS.items() if _is_there(entry)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = COMMANDS.get(ALIASES.get(cmd_name, cmd_name))
-        if entry is None:
+        if entry is None or not _is_there(entry):
             return None
         command: click.Command = getattr(importlib.import_module(entry.module), entry.attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(name, COMMANDS[name].help) for name in self.list_commands(ctx)])
+
+
+def _is_there(entry: Lazy) -> bool:
+    return find_spec(entry.module.partition(".")[0]) is not None
 
 
 @click.command(cls=Table, context_settings={"help_option_names": ["-h", "--help"]})

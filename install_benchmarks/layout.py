@@ -8,7 +8,7 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent.parent
 """The folder that holds this project's packages: a checkout, site-packages or another `benchmarks/`."""
 
-PACKAGES = ("neffs", "parsers", "simulator", "stage1_generate", "stage2_profile")
+PACKAGES = ("experiments", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile")
 MODULES = ("neff_bench.py",)
 TEMPLATE = Path(__file__).resolve().parent / "template"
 SUFFIXES = (".py", ".yaml", ".json", ".md", ".yml", ".txt")

@@ -14,6 +14,7 @@ ALLOWED = {
     "simulator": {"neffs", "parsers"},
     "stage1_generate": {"neffs", "parsers"},
     "stage2_profile": {"neffs", "parsers"},
+    "experiments": {"neffs", "parsers", "stage1_generate", "stage2_profile"},
     "install_benchmarks": set(),
 }
 ALLOWED_IN_TEMPLATES = {"stage1_generate", "stage2_profile"}

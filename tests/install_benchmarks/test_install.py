@@ -47,6 +47,17 @@ def test_installed_commands_run_without_installation(checkout):
     assert "--nkilib" in done.stdout
 
 
+def test_the_umbrella_lists_what_was_installed(checkout):
+    install(checkout)
+    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from neff_bench import main; main()"
+    listed = [sys.executable, "-S", "-c", program, str(checkout / "benchmarks"), "--help"]
+    environment = {"PYTHONPATH": ":".join(path for path in sys.path if path.endswith("site-packages"))}
+    done = subprocess.run(listed, cwd=checkout, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "latency" in done.stdout
+    assert "install-benchmarks" not in done.stdout
+
+
 def test_neffs_and_traces_stay_out_of_git(checkout):
     target = install(checkout)
     (target / "x.neff").touch()
