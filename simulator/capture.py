@@ -10,7 +10,6 @@ import io
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from simulator.errors import CaptureError, ExecutionError
 from simulator.faults import Fault, after_trace, after_work, before_work, planned_fault
 from simulator.neff import NeffContent, read_neff_content
 from simulator.program import Buffer, Program
+from simulator.whole import write_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -209,17 +209,14 @@ def _save_outputs(outputs: Mapping[str, np.ndarray], request: CaptureRequest, co
                 file += ".npy"
                 buffer = io.BytesIO()
                 np.save(buffer, value)
-                _write_whole(file, buffer.getvalue())
+                _save(file, buffer.getvalue())
             else:
-                _write_whole(file, value.tobytes())
+                _save(file, value.tobytes())
             print(f'saved output "{name}" as "{file}"')
 
 
-def _write_whole(path: str, data: bytes) -> None:
+def _save(path: str, data: bytes) -> None:
     try:
-        with tempfile.NamedTemporaryFile(dir=".", prefix=".out-", delete=False) as file:
-            file.write(data)
-            os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
+        write_whole(path, data)
     except OSError as error:
         raise CaptureError(f"cannot save output: {error.strerror}", path) from None

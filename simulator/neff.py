@@ -12,7 +12,6 @@ import json
 import os
 import struct
 import tarfile
-import tempfile
 import zlib
 from typing import Any
 
@@ -23,6 +22,7 @@ from simulator.chips import chip_for
 from simulator.dependencies import buffer_bytes
 from simulator.errors import CaptureError
 from simulator.program import Program, decode, encode
+from simulator.whole import write_whole
 
 """Version of the simulated toolchain."""
 
@@ -48,18 +48,7 @@ class NeffContent(msgspec.Struct, frozen=True):
 
 def write_neff(program: Program, path: str) -> None:
     """Writes the NEFF of `program`, whole or not at all."""
-    data = neff_bytes(program, os.path.basename(path))
-    directory = os.path.dirname(os.path.abspath(path))
-    with tempfile.NamedTemporaryFile(dir=directory, prefix=".neff-", delete=False) as file:
-        try:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            os.chmod(file.name, 0o644)
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+    write_whole(path, neff_bytes(program, os.path.basename(path)))
 
 
 def neff_bytes(program: Program, name: str = "file.neff") -> bytes:

@@ -7,8 +7,6 @@ Layout: found by matching users' traces with the JSON beside them (github allenk
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +18,7 @@ from simulator.opcodes import OPCODES
 from simulator.timeline import CoreTimeline, Timeline
 from simulator.timing import Schedule
 from simulator.transfers import QUEUE_NAMES
+from simulator.whole import write_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,18 +49,7 @@ class TraceHead:
 
 def write_ntff(neff: NeffContent, schedule: Schedule, timeline: Timeline, path: str, first_core: int = 0) -> None:
     """Writes the trace whole or not at all. `first_core`: number of the first physical core it ran on."""
-    data = ntff_bytes(neff, schedule, timeline, first_core)
-    directory = os.path.dirname(os.path.abspath(path))
-    with tempfile.NamedTemporaryFile(dir=directory, prefix=".ntff-", delete=False) as file:
-        try:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            os.chmod(file.name, 0o644)
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+    write_whole(path, ntff_bytes(neff, schedule, timeline, first_core))
 
 
 def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline, first_core: int = 0) -> bytes:

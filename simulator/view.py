@@ -7,7 +7,6 @@ again, and refuses a trace of another program or of another version of the timin
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from simulator.ntff import read_head
 from simulator.profile import full_profile, profile_id, summary_text
 from simulator.timeline import Timeline, timeline_of
 from simulator.timing import Schedule, schedule
+from simulator.whole import write_whole
 
 FORMATS = ("summary-json", "summary-text", "json", "parquet")
 
@@ -81,12 +81,8 @@ def write_json(profile: Profile, neff_name: str, ntff_name: str, path: str) -> N
 
     tables = full_profile(profile.neff, profile.schedule, profile.timeline, profile.core_ids, neff_name, ntff_name)
     data = orjson.dumps(tables)
-    directory = os.path.dirname(os.path.abspath(path))
     try:
-        with tempfile.NamedTemporaryFile(dir=directory, prefix=".json-", delete=False) as file:
-            file.write(data)
-            os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
+        write_whole(path, data)
     except OSError as error:
         raise ViewError(f"cannot write: {error.strerror}", path) from None
 
