@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parsers.errors import ParseError
 from stage2_profile.metrics import row_numbers, trace_notes, trace_numbers
@@ -47,16 +47,8 @@ def foreign_row(case: ForeignCase) -> Row:
             return _trace_row(case, about, case.ntff)
     except (ParseError, OSError) as error:
         return Row(case=case.name, status="failed", reason=" ".join(str(error).split()))
-    return Row(
-        case=case.name,
-        dims=about.dims,
-        shapes=about.shapes,
-        dtype=about.dtype,
-        target=about.target,
-        lnc=about.lnc,
-        status="unprofiled",
-        reason="a NEFF without a profile; nobody knows its inputs here",
-    )
+    reason = "a NEFF without a profile; nobody knows its inputs here"
+    return Row(case=case.name, **_told(about), status="unprofiled", reason=reason)
 
 
 def _about(path: Path | None) -> About:
@@ -77,6 +69,11 @@ def _about(path: Path | None) -> About:
         dims=matmul_dims(neff),
         shapes=input_shapes(neff),
     )
+
+
+def _told(about: About) -> dict[str, Any]:
+    """The part of a row that its NEFF tells."""
+    return {name: getattr(about, name) for name in ("dims", "shapes", "dtype", "target", "lnc")}
 
 
 def input_shapes(neff: Neff) -> str | None:
@@ -118,11 +115,7 @@ def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
         numbers["arithmetic_intensity"] = summary.mm_arithmetic_intensity
     return Row(
         case=case.name,
-        dims=about.dims,
-        shapes=about.shapes,
-        dtype=about.dtype,
-        target=about.target,
-        lnc=about.lnc,
+        **_told(about),
         source="simulated" if simulated else "measured",
         status="profiled",
         check="unchecked",
@@ -141,11 +134,7 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
     trace = read_ntff(path)
     return Row(
         case=case.name,
-        dims=about.dims,
-        shapes=about.shapes,
-        dtype=about.dtype,
-        target=about.target,
-        lnc=about.lnc,
+        **_told(about),
         source="simulated" if about.simulated or trace.certainty == "simulated" else "measured",
         status="profiled",
         check="unchecked",

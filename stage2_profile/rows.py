@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from neffs.case import Case
+from neffs.bundle import Manifest
 
 Status = Literal["profiled", "captured", "unprofiled", "failed"]
 Source = Literal["simulated", "measured"]
@@ -23,6 +23,7 @@ class Row:
     Times: medians over the profiled executions; `total_time_us` from start to end with idle gaps, `*_active_us` the union
     of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
     over `executions`. `shapes`: of the inputs of a case from elsewhere, whose dimensions have no names.
+    `kernel_path`: which of its code paths the kernel takes for these dimensions (`CTE`, `TKG`), where it has several.
     `fixed_overhead_us`: the part of a simulated time that any kernel has.
     `mfu_percent`: model_flops / (mfu_peak_tflops x total time); `mfu_estimated_percent` is the profiler's own figure.
     `arithmetic_intensity`: model FLOPs per HBM byte moved. `command`: a shell line that repeats the profile, from the
@@ -68,6 +69,7 @@ class Row:
     executions: int | None = None
     total_time_iqr_us: float | None = None
     shapes: str | None = None
+    kernel_path: str | None = None
     run: str | None = None
     tool: str | None = None
     model: str | None = None
@@ -84,8 +86,9 @@ class Row:
 NAMES = tuple(field.name for field in fields(Row))
 
 
-def case_fields(case: Case) -> dict[str, Any]:
+def built_fields(manifest: Manifest) -> dict[str, Any]:
     """The part of a row that says what was built."""
+    case = manifest.case
     return {
         "kernel": case.kernel,
         "implementation": case.implementation,
@@ -93,6 +96,8 @@ def case_fields(case: Case) -> dict[str, Any]:
         "dtype": case.dtype,
         "target": case.target,
         "lnc": case.lnc,
+        "kernel_path": manifest.kernel_path,
+        "compile_time_s": manifest.compile_time_s,
     }
 
 

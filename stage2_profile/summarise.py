@@ -16,7 +16,7 @@ from stage2_profile import runs
 from stage2_profile.check import Verdict, check_outputs
 from stage2_profile.metrics import row_numbers, trace_notes, trace_numbers
 from stage2_profile.peaks import peak_tflops
-from stage2_profile.rows import Row, Status, case_fields
+from stage2_profile.rows import Row, Status, built_fields
 
 if TYPE_CHECKING:
     from parsers.summary import Summary
@@ -27,10 +27,9 @@ def failed_row(bundle: Bundle, reason: str, status: Status = "failed") -> Row:
     manifest = bundle.manifest
     return Row(
         case=bundle.name,
-        **case_fields(manifest.case),
+        **built_fields(manifest),
         status=status,
         model_flops=manifest.model_flops,
-        compile_time_s=manifest.compile_time_s,
         reason=" ".join(reason.split()),
     )
 
@@ -57,12 +56,11 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool =
     first = summaries[0] if summaries else None
     return Row(
         case=bundle.name,
-        **case_fields(bundle.manifest.case),
+        **built_fields(bundle.manifest),
         source="simulated" if record.kind == "sim" or (first and first.is_simulation) else "measured",
         status="profiled" if summaries else "captured",
         check=verdict.check,
         max_abs_error=verdict.max_abs_error,
-        compile_time_s=bundle.manifest.compile_time_s,
         **numbers,
         run=path.name,
         tool=_tool(record),

@@ -35,7 +35,7 @@ def cells(row: Row) -> list[str]:
     shape = " ".join(f"{name}{size}" for name, size in row.dims) or row.shapes or ""
     target = f"{row.target}/{row.lnc}" if row.target else ""
     return [
-        f"{row.kernel} {row.implementation}" if row.kernel else row.case,
+        " ".join(filter(None, (row.kernel, row.implementation, row.kernel_path))) or row.case,
         shape,
         SHORT.get(row.dtype or "", row.dtype or ""),
         target,

@@ -60,6 +60,12 @@ def test_the_table_fits_120_columns(wide):
     assert max(len(line) for line in render([row(), row(**wide)], "table").splitlines()) <= 120
 
 
+@pytest.mark.parametrize("format", ["table", "csv", "json", "md"])
+def test_the_code_path_of_the_kernel_is_told(format):
+    assert "TKG" in render([row(kernel_path="TKG")], format)
+    assert "TKG" not in render([row()], format)
+
+
 @pytest.mark.parametrize("format", ["table", "md"])
 def test_what_is_simulated_says_so_with_model_and_error(format):
     text = " ".join(render([row()], format).split())
