@@ -27,50 +27,37 @@ def getitem(tensor: NkiTensor, key: Any) -> NkiTensor:
     if type(key) is not tuple:
         key = (key,)
     shape = tensor.shape
-    strides = tensor.strides
     if len(key) != len(shape):
         key = _full_key(tensor, key)
+    storage = tensor.storage
+    on_chip = storage.memory != "hbm"
+    if on_chip and type(key[0]) is int:
+        row = _index(tensor, key[0], shape[0])
+        key = (slice(row, row + 1), *key[1:])
     offset = tensor.offset
-    on_chip = tensor.storage.memory != "hbm"
-    new_shape = []
-    new_strides = []
     dynamic = tensor.dynamic
-    dim = 0
-    for item in key:
-        size = shape[dim]
-        stride = strides[dim]
+    sizes: list[int] = []
+    strides: list[int] = []
+    for item, size, stride in zip(key, shape, tensor.strides):
         kind = type(item)
         if kind is slice:
-            start = item.start
+            start = item.start or 0
             stop = item.stop
-            step = item.step
-            if start is None:
-                start = 0
-            elif start < 0:
-                start += size
             if stop is None:
                 stop = size
-            elif stop < 0:
-                stop += size
-            if start < 0 or stop > size or start >= stop:
-                raise invalid(f"slice {item.start}:{item.stop} of dimension {dim} is outside {tensor!r}")
-            offset += start * stride
-            if step is None or step == 1:
-                new_shape.append(stop - start)
-                new_strides.append(stride)
+            if item.step is None and 0 <= start < stop <= size:
+                sizes.append(stop - start)
+                strides.append(stride)
             else:
-                if step < 1:
-                    raise invalid(f"slice step {step} of {tensor!r} must be at least 1")
-                new_shape.append((stop - start + step - 1) // step)
-                new_strides.append(stride * step)
+                start, count, step = _slice(tensor, item, size)
+                sizes.append(count)
+                strides.append(stride * step)
+            if start:
+                offset += start * stride
         elif kind is int:
-            at = item if item >= 0 else item + size
-            if not 0 <= at < size:
-                raise invalid(f"index {item} of dimension {dim} is outside {tensor!r}")
-            offset += at * stride
-            if on_chip and dim == 0:
-                new_shape.append(1)
-                new_strides.append(stride)
+            if not 0 <= item < size:
+                item = _index(tensor, item, size)
+            offset += item * stride
         elif kind is DynamicSlice:
             start = item.start
             if type(start) is not int:
@@ -78,30 +65,43 @@ def getitem(tensor: NkiTensor, key: Any) -> NkiTensor:
                 if index is not None:
                     dynamic += (Dynamic(stride, index),)
             if start < 0 or start + item.size > size or item.size < 1:
-                raise invalid(f"ds({start}, {item.size}) of dimension {dim} is outside {tensor!r}")
+                raise invalid(f"ds({start}, {item.size}) of a dimension of {size} is outside {tensor!r}")
             offset += start * stride
-            new_shape.append(item.size)
-            new_strides.append(stride)
+            sizes.append(item.size)
+            strides.append(stride)
         elif item is Ellipsis:
-            new_shape.append(size)
-            new_strides.append(stride)
+            sizes.append(size)
+            strides.append(stride)
         else:
             index, at = _at_run_time(item)
             if index is None:
                 return tensor[tuple(at if part is item else part for part in key)]
             dynamic += (Dynamic(stride, index),)
-        dim += 1
-    if on_chip:
-        if len(new_shape) < 2 <= len(shape):
-            new_shape.append(1)
-            new_strides.append(1)
-    elif not new_shape:
-        new_shape.append(1)
-        new_strides.append(1)
-    made = tensor.__class__(tensor.storage, offset, tuple(new_shape), tuple(new_strides), tensor.dtype, dynamic)
-    if tensor._access is True:
-        made._access = True
-    return made
+    if len(sizes) < 2 and (not sizes or (on_chip and len(shape) > 1)):
+        sizes.append(1)
+        strides.append(1)
+    unchecked = tensor._access is True or None
+    return tensor.__class__(storage, offset, tuple(sizes), tuple(strides), tensor.dtype, dynamic, unchecked)
+
+
+def _index(tensor: NkiTensor, index: int, size: int) -> int:
+    """`index` counted from the start of a dimension of `size`. Raises when it is outside."""
+    if not -size <= index < size:
+        raise invalid(f"index {index} of a dimension of {size} is outside {tensor!r}")
+    return index % size
+
+
+def _slice(tensor: NkiTensor, part: slice, size: int) -> tuple[int, int, int]:
+    """Start, number of elements and step of a slice of a dimension of `size`. Raises where numpy would cut it short."""
+    start = 0 if part.start is None else part.start
+    stop = size if part.stop is None else part.stop
+    step = 1 if part.step is None else part.step
+    start, stop = (at + size if at < 0 else at for at in (start, stop))
+    if start < 0 or stop > size or start >= stop:
+        raise invalid(f"slice {part.start}:{part.stop} of a dimension of {size} is outside {tensor!r}")
+    if step < 1:
+        raise invalid(f"slice step {step} of {tensor!r} must be at least 1")
+    return start, -(-(stop - start) // step), step
 
 
 def _full_key(tensor: NkiTensor, key: tuple) -> tuple:

@@ -14,19 +14,16 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import msgspec
+
 from simulator.nki.errors import KernelError, NkiValidationError, NotModelledError
 from simulator.program import Access, Engine, Instruction, Kind, Memory
 
 _OWN = str(Path(__file__).parent)
 
 
-class Storage:
+class Storage(msgspec.Struct, eq=False, gc=False):
     """One allocation. `size`: elements; `free`: elements in one partition (on chip), else `size`."""
-
-    __slots__ = (
-        "index", "name", "memory", "region", "shape", "dtype", "itemsize", "size", "free", "kind", "core", "data",
-        "address", "source",
-    )  # fmt: skip
 
     index: int
     name: str
@@ -39,9 +36,9 @@ class Storage:
     free: int
     kind: Kind
     core: int | None
-    data: bytes
-    address: int | None
     source: int
+    data: bytes = b""
+    address: int | None = None
 
 
 class NkiInstruction:
@@ -59,12 +56,13 @@ _ISSUED = NkiInstruction()
 class Recorder:
     """`instructions`: the list of the core that is being recorded; `core`: its number.
 
-    `valid_matmuls`: shapes, dtypes and memories of matmuls that were checked; kernels repeat a few of them often.
+    `line_index`: places in code objects, by identity since hashing one walks all of it, to indices of `source_texts`;
+    `codes` keeps those objects alive. `valid_matmuls`: shapes, dtypes and memories of matmuls that were checked; kernels repeat a few of them often.
     """
 
     __slots__ = (
         "target", "lnc", "core", "cores", "instructions", "storages", "source_texts", "source_index", "line_index",
-        "fixed_source", "shared", "shared_count", "sync_count",
+        "codes", "fixed_source", "shared", "shared_count", "sync_count",
         "valid_matmuls",
     )  # fmt: skip
 
@@ -77,7 +75,8 @@ class Recorder:
         self.storages: list[Storage] = []
         self.source_texts: list[str] = [""]
         self.source_index: dict[str, int] = {"": 0}
-        self.line_index: dict[tuple[CodeType, int], int] = {}
+        self.line_index: dict[tuple[int, int], int] = {}
+        self.codes: list[CodeType] = []
         self.fixed_source = -1
         self.shared: dict[tuple, Storage] = {}
         self.shared_count: dict[tuple, int] = {}
@@ -91,11 +90,6 @@ class Recorder:
         self.shared_count.clear()
         self.sync_count.clear()
 
-    def add(self, storage: Storage) -> Storage:
-        storage.index = len(self.storages)
-        self.storages.append(storage)
-        return storage
-
     def emit(
         self,
         op: str,
@@ -108,7 +102,7 @@ class Recorder:
         source = self.fixed_source
         if source < 0:
             frame = sys._getframe(2)
-            source = self.line_index.get((frame.f_code, frame.f_lasti), -2)
+            source = self.line_index.get((id(frame.f_code), frame.f_lasti), -2)
             if source < 0:
                 source = self._locate(frame, source)
         self.instructions.append(Instruction(op, engine, writes, reads, attributes, source))
@@ -119,18 +113,19 @@ class Recorder:
         if self.fixed_source >= 0:
             return self.fixed_source
         frame = sys._getframe(2)
-        source = self.line_index.get((frame.f_code, frame.f_lasti), -2)
+        source = self.line_index.get((id(frame.f_code), frame.f_lasti), -2)
         return source if source >= 0 else self._locate(frame, source)
 
     def _locate(self, frame: FrameType, known: int) -> int:
         """`known`: -2 for a line not seen before, -1 for one of the dialect's own."""
         while True:
-            key = (frame.f_code, frame.f_lasti)
+            key = (id(frame.f_code), frame.f_lasti)
             if known == -2:
                 known = self.line_index.get(key, -2)
             if known >= 0:
                 return known
             if known == -2:
+                self.codes.append(frame.f_code)
                 if not frame.f_code.co_filename.startswith(_OWN):
                     index = self.intern(f"{frame.f_code.co_filename}:{frame.f_lineno}")
                     self.line_index[key] = index

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import msgspec
+
 from simulator.dtypes import SIZE_BYTES
 from simulator.nki import views
 from simulator.nki.dtypes import dtype_of
@@ -14,30 +16,19 @@ from simulator.nki.recorder import Storage, invalid, not_modelled
 from simulator.program import Access, Dynamic
 
 
-class NkiTensor:
+class NkiTensor(msgspec.Struct, eq=False, gc=False):
     """A view. `offset` and `strides` count elements of `dtype`; on chip, dimension 0 is the partition.
 
     An operand of an instruction is `access(tensor)`.
     """
 
-    __slots__ = ("_access", "dtype", "dynamic", "offset", "shape", "storage", "strides")
-
-    def __init__(
-        self,
-        storage: Storage,
-        offset: int,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        dtype: str,
-        dynamic: tuple[Dynamic, ...] = (),
-    ) -> None:
-        self.storage = storage
-        self.offset = offset
-        self.shape = shape
-        self.strides = strides
-        self.dtype = dtype
-        self.dynamic = dynamic
-        self._access: Access | bool | None = None  # True: an explicit pattern whose bounds are not checked yet
+    storage: Storage
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    dynamic: tuple[Dynamic, ...] = ()
+    _access: Access | bool | None = None  # True: an explicit pattern whose bounds are not checked yet
 
     @property
     def buffer(self) -> Any:
@@ -333,7 +324,7 @@ def access(tensor: NkiTensor) -> Access:
     if type(made) is not Access:
         if made is True:
             tensor.check_bounds()
-        pattern = tuple(zip(tensor.strides, tensor.shape))
+        pattern = views.pattern(tensor.strides, tensor.shape)
         made = Access(tensor.storage.index, tensor.offset, pattern, tensor.dtype, tensor.dynamic)
         tensor._access = made
     return made

@@ -16,6 +16,12 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(steps))
 
 
+@lru_cache(maxsize=65536)
+def pattern(steps: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """`(step, size)` of each dimension. Kernels repeat few of them: one tuple serves all operands."""
+    return tuple(zip(steps, shape))
+
+
 def reshape(shape: tuple[int, ...], steps: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
     """Steps of the same elements under the shape `wanted`, None where that needs a copy.
 

@@ -39,7 +39,8 @@ def activation(
     name: str | None = None,
 ) -> NkiInstruction:
     """`dst` = op(`data` * scale + bias), with an optional sum over the free dimensions into engine registers."""
-    return _activation("activation", dst, op, data, bias, scale, reduce_op, reduce_res, word(reduce_enum, reduce_cmd))
+    command = "idle" if reduce_cmd is _IDLE else word(reduce_enum, reduce_cmd)
+    return _activation("activation", dst, op, data, bias, scale, reduce_op, reduce_res, command)
 
 
 def activation_reduce(

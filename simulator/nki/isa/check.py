@@ -27,7 +27,7 @@ def free(view: NkiTensor) -> int:
 def on_chip(op: str, **operands: NkiTensor) -> None:
     for key, value in operands.items():
         if type(value) is not NkiTensor:
-            tensor(op, key, value)
+            value = tensor(op, key, value)
         if value.storage.memory == "hbm":
             raise invalid(f"{op}: {key} must be in SBUF or PSUM; {value!r} is in HBM")
 

@@ -33,27 +33,29 @@ def nc_matmul(
 ) -> NkiInstruction:
     """`dst` [M, N] in PSUM = `stationary` [K, M].T @ `moving` [K, N], both in SBUF; K, M <= 128, N <= 512."""
     now = recorder()
-    if type(dst) is not NkiTensor or type(stationary) is not NkiTensor or type(moving) is not NkiTensor:
-        for key, value in (("dst", dst), ("stationary", stationary), ("moving", moving)):
-            check.tensor("nc_matmul", key, value)
     attributes: dict[str, Any] = {}
     if perf_mode is not _NO_PERF and perf_mode is not None:
         mode = word(matmul_perf_mode, perf_mode)
         if mode != "none":
             attributes["perf_mode"] = mode
-    form = (
-        stationary.shape,
-        stationary.dtype,
-        stationary.storage.memory,
-        moving.shape,
-        moving.dtype,
-        moving.storage.memory,
-        dst.shape,
-        dst.dtype,
-        dst.storage.memory,
-        is_transpose,
-        len(attributes),
-    )
+    try:
+        form = (
+            stationary.shape,
+            stationary.dtype,
+            stationary.storage.memory,
+            moving.shape,
+            moving.dtype,
+            moving.storage.memory,
+            dst.shape,
+            dst.dtype,
+            dst.storage.memory,
+            is_transpose,
+            len(attributes),
+        )
+    except AttributeError:
+        for key, value in (("dst", dst), ("stationary", stationary), ("moving", moving)):
+            check.tensor("nc_matmul", key, value)
+        raise
     if form not in now.valid_matmuls:
         _check_matmul(now, dst, stationary, moving, "perf_mode" in attributes, is_transpose)
         now.valid_matmuls.add(form)

@@ -14,13 +14,6 @@ from simulator.nki.recorder import Recorder, Storage, invalid, recorder
 from simulator.nki.tensor import NkiTensor
 from simulator.program import Kind
 
-_MEMORY = {
-    MemoryRegion.sbuf: "sbuf",
-    MemoryRegion.psum: "psum",
-    MemoryRegion.private_hbm: "hbm",
-    MemoryRegion.shared_hbm: "hbm",
-}
-
 
 def ndarray(
     shape: Any, dtype: Any, buffer: Any = regions.sbuf, name: str | None = "", address: tuple[int, int] | None = None
@@ -58,21 +51,14 @@ def allocate(
     source: int,
 ) -> Storage:
     """Enter an allocation in the recorder's table."""
-    storage = Storage()
-    storage.name = name
-    storage.region = region
-    storage.memory = _MEMORY[region]  # type: ignore[assignment]
-    storage.shape = shape
-    storage.dtype = dtype
-    storage.itemsize = SIZE_BYTES[dtype]
-    storage.size = prod(shape)
-    storage.free = storage.size if storage.memory == "hbm" else storage.size // shape[0]
-    storage.kind = kind
-    storage.core = core
-    storage.data = b""
-    storage.address = None
-    storage.source = source
-    return now.add(storage)
+    memory = region.memory
+    size = prod(shape)
+    free = size if memory == "hbm" else size // shape[0]
+    storage = Storage(
+        len(now.storages), name, memory, region, shape, dtype, SIZE_BYTES[dtype], size, free, kind, core, source
+    )
+    now.storages.append(storage)
+    return storage
 
 
 def whole(storage: Storage) -> NkiTensor:

@@ -5,14 +5,22 @@ from __future__ import annotations
 from enum import Enum
 
 from simulator.nki.recorder import is_recording, recorder
+from simulator.program import Memory
 
 
 class MemoryRegion(Enum):
+    """`memory`: what a program calls it."""
+
+    memory: Memory
+
     sbuf = "sbuf"
     psum = "psum"
     private_hbm = "private_hbm"
     shared_hbm = "shared_hbm"
     hbm = "private_hbm"
+
+    def __init__(self, name: str) -> None:
+        self.memory = "hbm" if name.endswith("hbm") else name  # type: ignore[assignment]
 
 
 sbuf = MemoryRegion.sbuf
