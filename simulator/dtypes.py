@@ -1,7 +1,7 @@
 """The element types of programs: canonical names, numpy types, sizes, and conversion through float32.
 
-Engines compute in float32 and round once, to nearest even, when they write. bfloat16 is converted by integer shifts,
-which is several times faster than the generic cast; float8 values are read through a table of their 256 codes.
+Engines compute in float32 and round once, to nearest even, when they write. The generic casts are slow for all but
+dense bfloat16: bfloat16 is converted by integer shifts, float8 through tables of every code.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def to_float32(array: np.ndarray) -> np.ndarray:
     if dtype == np.float32:
         return array
     if dtype == ml_dtypes.bfloat16:
-        return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+        return np.left_shift(array.view(np.uint16), 16, dtype=np.uint32).view(np.float32)
     if dtype.itemsize == 1 and dtype.kind not in "iu":
-        return _float8_values(_NAMES[dtype])[array.view(np.uint8)]
+        return _table(_NAMES[dtype], "float32").take(array.view(np.uint8))
     return array.astype(np.float32)
 
 
@@ -94,6 +94,13 @@ def copy_to_float32(array: np.ndarray, out: np.ndarray) -> None:
         np.left_shift(array.view(np.uint16), 16, out=out.view(np.uint32), dtype=np.uint32)
     else:
         out[...] = to_float32(array)
+
+
+def convert(array: np.ndarray, name: str) -> np.ndarray:
+    """The values in another dtype, rounded as `from_float32` rounds."""
+    if array.dtype.itemsize == 1:
+        return _table(_NAMES[array.dtype], name).take(array.view(np.uint8))
+    return from_float32(to_float32(array), name)
 
 
 def from_float32(values: np.ndarray, name: str) -> np.ndarray:
@@ -110,14 +117,27 @@ def from_float32(values: np.ndarray, name: str) -> np.ndarray:
         return _to_tfloat32(values)
     if name in INTEGERS:
         return _to_integer(values, dtype)
+    if dtype.itemsize == 1:
+        return _to_float8(values, name)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return values.astype(dtype)
 
 
 @cache
-def _float8_values(name: str) -> np.ndarray:
-    with np.errstate(invalid="ignore"):
-        return np.arange(256, dtype=np.uint8).view(_NUMPY[name]).astype(np.float32)
+def _table(source: str, target: str) -> np.ndarray:
+    """Every code of a dtype of one or two bytes, in order, converted."""
+    dtype = _NUMPY[source]
+    with np.errstate(all="ignore"):
+        values = np.arange(256**dtype.itemsize, dtype=f"u{dtype.itemsize}").view(dtype).astype(np.float32)
+        return values.astype(_NUMPY[target]) if "float8" in target else from_float32(values, target)
+
+
+def _to_float8(values: np.ndarray, name: str) -> np.ndarray:
+    """The upper half of a float32, its last bit set when the lower half is not zero, rounds as the whole does."""
+    bits = np.ascontiguousarray(values).view(np.uint32)
+    upper = (bits >> 16).astype(np.uint16)
+    upper |= bits.astype(np.uint16) != 0
+    return _table("bfloat16", name).take(upper)
 
 
 def _round_bits(values: np.ndarray, dropped: int) -> np.ndarray:

@@ -33,8 +33,9 @@ def execute(
 
     `inputs`: arrays by input name; their size and dtype must be the buffer's (raw uint8 bytes of the same length are
     accepted too); a missing input is zero. `warnings`: receives a line for each place where one core reads shared HBM
-    that the other writes without a meeting between them, and for each output that holds values which no instruction wrote, or NaN although no input does, with the lines that read memory before it was written (found by a
-    second run, only then).
+    that the other writes without a meeting between them, and for each output that holds values which no instruction
+    wrote, or NaN although no input does, with the lines that read memory before it was written (found by a second run,
+    only then). Without it, outputs are not looked at.
     Raises ExecutionError for an input that does not fit, an operation that is not modelled, an address outside its
     buffer, cores that wait for each other for ever, and an output that nothing wrote.
     """
@@ -42,10 +43,10 @@ def execute(
     with np.errstate(all="ignore"), products() as product:
         memory = Memory(program, watched, product)
         _place_inputs(program, inputs, memory)
-        notes = _run(program, memory)
-        notes += _check_outputs(program, inputs, memory)
-    if warnings is not None:
-        warnings.extend(notes)
+        races = _run(program, memory)
+        _check_written(program, memory)
+        if warnings is not None:
+            warnings.extend(races + _doubts(program, inputs, memory))
     return {program.buffers[index].name: _result(program, index, memory) for index in program.outputs}
 
 
@@ -179,18 +180,21 @@ def _source(program: Program, instruction: Instruction) -> str | None:
     return program.sources[instruction.source] or None
 
 
-def _check_outputs(program: Program, inputs: Mapping[str, np.ndarray], memory: Memory) -> list[str]:
+def _check_written(program: Program, memory: Memory) -> None:
+    for index in program.outputs:
+        buffer = program.buffers[index]
+        if memory.written_bytes(index) == 0:
+            place = program.sources[buffer.source] or program.name
+            raise ExecutionError(f"output {buffer.name!r} is never written", place)
+
+
+def _doubts(program: Program, inputs: Mapping[str, np.ndarray], memory: Memory) -> list[str]:
     """A line for each output that is not wholly the result of instructions on the inputs."""
     notes = []
     for index in program.outputs:
-        buffer, written = program.buffers[index], memory.written(index)
-        if written is not None and not written.any():
-            place = program.sources[buffer.source] or program.name
-            raise ExecutionError(f"output {buffer.name!r} is never written", place)
-        if written is not None and not written.all():
-            count = written.size - int(np.count_nonzero(written))
-            notes.append(f"output {buffer.name!r}: {count} of {written.size} bytes are never written")
-        array = memory.array(index)
+        buffer, array, written = program.buffers[index], memory.array(index), memory.written_bytes(index)
+        if written is not None and written < array.nbytes:
+            notes.append(f"output {buffer.name!r}: {array.nbytes - written} of {array.nbytes} bytes are never written")
         suspect = _suspects(array, buffer.dtype)
         if suspect and not any(_count_nan(given) for given in inputs.values()):
             kind = "the mark of unwritten memory" if buffer.dtype in INTEGERS else "NaN, although no input is"

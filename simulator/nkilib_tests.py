@@ -42,7 +42,8 @@ _EXITS = {0: 0, 1: 1, 2: 1, 3: 1, 4: 2, 5: 1}
 @click.argument("path", type=click.Path(file_okay=False, path_type=Path))
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @click.option("--run-all", is_flag=True, help="Run the large shapes too, which nki-library skips in simulation.")
-def main(path: Path, pytest_args: tuple[str, ...], run_all: bool) -> None:
+@click.option("--seed", default=0, show_default=True, help="Of the shapes that their sweeps draw at random.")
+def main(path: Path, pytest_args: tuple[str, ...], run_all: bool, seed: int) -> None:
     """Run the tests of the nki-library checkout at PATH in simulation. Other arguments go to pytest.
 
     Paths of tests are relative to PATH; without one, all of test/integration/nkilib/core runs. What the tests leave
@@ -61,7 +62,7 @@ def main(path: Path, pytest_args: tuple[str, ...], run_all: bool) -> None:
         raise SystemExit(1) from None
     with tempfile.TemporaryDirectory(prefix="nkilib-tests-") as scratch:
         status = subprocess.run(
-            command(pytest_args, scratch), cwd=path, env=environment(path.resolve(), run_all), check=False
+            command(pytest_args, scratch), cwd=path, env=environment(path.resolve(), run_all, seed), check=False
         ).returncode
     raise SystemExit(_EXITS.get(status, 1))
 
@@ -80,11 +81,15 @@ def command(pytest_args: tuple[str, ...], scratch: str) -> list[str]:
     return [sys.executable, "-m", "pytest", *plugins, "--test-mode", "simulation", *arguments]
 
 
-def environment(path: Path, run_all: bool) -> dict[str, str]:
-    """Their packages and ours importable, no byte code in their tree, one thread for each BLAS call, quiet kernels."""
+def environment(path: Path, run_all: bool, seed: int) -> dict[str, str]:
+    """Their packages and ours importable, no byte code in their tree, one thread for each BLAS call, quiet kernels.
+
+    The seed makes a run repeatable: the names and the number of their random tests follow from it.
+    """
     ours = str(Path(__file__).resolve().parent.parent)
     paths = [ours, str(path / "src"), str(path), *filter(None, [os.environ.get("PYTHONPATH")])]
     made = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PYTHONDONTWRITEBYTECODE="1")
+    made["NKILIB_TESTS_SEED"] = str(seed)
     made.setdefault("OPENBLAS_NUM_THREADS", "1")
     made.setdefault("NKILIB_LOG_LEVEL", "ERROR")
     if run_all:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.dtypes import from_float32, to_float32
+from simulator.dtypes import convert, from_float32, to_float32
 from simulator.operations import alu
 from simulator.operations.addressing import bits, is_gather
 from simulator.operations.operands import Operands
@@ -29,10 +29,8 @@ def dma_copy(o: Operands) -> None:
 
 def write_converted(o: Operands, source: np.ndarray) -> None:
     """Store elements of src in dst: equal dtypes bit by bit, others through float32."""
-    if o.dtype("dst") == o.dtype("src"):
-        o.write_bits("dst", source)
-    else:
-        o.write("dst", to_float32(source))
+    target = o.dtype("dst")
+    o.write_bits("dst", source if target == o.dtype("src") else convert(source, target))
 
 
 def dma_transpose(o: Operands) -> None:
@@ -96,7 +94,7 @@ def _copy_by_index(o: Operands, update: str | None, axes: tuple[int, ...] | None
         current = to_float32(o.memory.flat(target)[target_at])
         elements = from_float32(alu.binary(update)(current, to_float32(elements)), target.dtype)
     elif source.dtype != target.dtype:
-        elements = from_float32(to_float32(elements), target.dtype)
+        elements = convert(elements, target.dtype)
     o.memory.scatter(target, target_at, elements)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.dtypes import INTEGERS, from_float32, numpy_dtype, to_float32
+from simulator.dtypes import INTEGERS, convert, from_float32, numpy_dtype, to_float32
 from simulator.operations import alu
 from simulator.operations.operands import Operands, column
 
@@ -35,7 +35,7 @@ def tensor_copy(o: Operands) -> None:
     if o.dtype("dst") == o.dtype("src") and not (o.engine == "scalar" and o.target in ("trn1", "inf2")):
         o.write_bits("dst", o.raw("src"))
     else:
-        o.write("dst", o.float32("src"))
+        o.write_bits("dst", convert(o.raw("src"), o.dtype("dst")))
 
 
 def tensor_tensor(o: Operands) -> None:

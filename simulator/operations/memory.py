@@ -8,7 +8,7 @@ whose halves and repetitions are NaN in float32, bfloat16, float16 and each floa
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from simulator.dtypes import SIZE_BYTES, numpy_dtype, to_float32
 from simulator.errors import ExecutionError
 from simulator.operations import addressing
 from simulator.operations.addressing import Layout, bits, is_gather
+from simulator.operations.marks import Marks, granules
 from simulator.operations.products import Product
 from simulator.program import Access, Program
 
@@ -32,7 +33,7 @@ class Memory:
     Peak memory is that of the buffers alive at one time, not of all that the program ever names.
     """
 
-    def __init__(self, program: Program, watched: Iterable[int], product: Product = np.matmul) -> None:
+    def __init__(self, program: Program, watched: Collection[int], product: Product = np.matmul) -> None:
         """`watched`: the buffers of which it is known later which bytes were written. `product`: computes a @ b."""
         self.product = product
         self.buffers = program.buffers
@@ -44,7 +45,10 @@ class Memory:
         self._last_used_at = _last_uses(program)
         self._deferred: dict[int, Callable[[], None]] = {}
         self._accumulating: dict[int, tuple[np.ndarray, set[tuple]]] = {}
-        self._written = {index: np.zeros(self.layouts[index].bytes, bool) for index in watched}
+        sizes = [layout.bytes for layout in self.layouts]
+        self._written = {
+            index: Marks(sizes[index], grain) for index, grain in granules(program, set(watched), sizes).items()
+        }
 
     @property
     def live_bytes(self) -> int:
@@ -82,8 +86,7 @@ class Memory:
     def view(self, access: Access) -> np.ndarray:
         """A strided view of the bytes that an access names. Its offset may be dynamic, but the same for every row."""
         index = access.buffer
-        offset = self._offset(access) if access.dynamic else access.offset
-        return addressing.view(access, offset, self.storage(index), self.layouts[index])
+        return addressing.view(access, self._offset(access), self.storage(index), self.layouts[index])
 
     def flat(self, access: Access) -> np.ndarray:
         """The whole buffer of an access as one row of elements of the access's dtype."""
@@ -112,19 +115,21 @@ class Memory:
         self.mark_written(access)
 
     def mark_written(self, access: Access) -> None:
-        if access.buffer in self._written:
-            self._marks(self._written[access.buffer], access).fill(_MARKED[SIZE_BYTES[access.dtype]])
+        written = self._written.get(access.buffer)
+        if written is not None:
+            written.of(access, self._offset(access)).fill(True)
 
     def scatter(self, access: Access, flat: np.ndarray, values: np.ndarray) -> None:
         """Store values at flat element indices of the access's buffer."""
         bits(self.flat(access))[flat] = bits(values).reshape(flat.shape)
         written = self._written.get(access.buffer)
         if written is not None:
-            written.reshape(-1, SIZE_BYTES[access.dtype])[flat] = True
+            written.flags[written.at(access, flat)] = True
 
-    def written(self, index: int) -> np.ndarray | None:
-        """Which bytes of a buffer were written. None for one that is not watched."""
-        return self._written.get(index)
+    def written_bytes(self, index: int) -> int | None:
+        """How many bytes of a buffer were written. None for one that is not watched."""
+        written = self._written.get(index)
+        return None if written is None else int(np.count_nonzero(written.flags)) * written.granule_bytes
 
     def reads_unwritten(self, access: Access) -> bool:
         """Whether an access names bytes of a watched buffer that nothing has written."""
@@ -132,8 +137,8 @@ class Memory:
         if written is None:
             return False
         if is_gather(access):
-            return not written.reshape(-1, SIZE_BYTES[access.dtype])[self._inside(access)].all()
-        return not bool((self._marks(written, access) == _MARKED[SIZE_BYTES[access.dtype]]).all())
+            return not written.flags[written.at(access, self._inside(access))].all()
+        return not written.of(access, self._offset(access)).all()
 
     def accumulating(self, access: Access) -> np.ndarray | bool:
         """Which elements of a product's destination an earlier product wrote; afterwards, all of them.
@@ -184,6 +189,8 @@ class Memory:
         return storage
 
     def _offset(self, access: Access) -> int:
+        if not access.dynamic:
+            return access.offset
         dynamic = sum(part.step * int(self._index_values(part.index).flat[0]) for part in access.dynamic)
         return access.offset + dynamic
 
@@ -201,9 +208,8 @@ class Memory:
     def _marks(self, mask: np.ndarray, access: Access) -> np.ndarray:
         """A view of a mask that has one byte for each byte of a buffer: all bytes of an element are read as one."""
         item = SIZE_BYTES[access.dtype]
-        offset = self._offset(access) if access.dynamic else access.offset
         strides = [step * item for step, _ in access.pattern]
-        return np.ndarray(access.shape, f"u{item}", mask, offset * item, strides)
+        return np.ndarray(access.shape, f"u{item}", mask, self._offset(access) * item, strides)
 
 
 def _last_uses(program: Program) -> dict[tuple[int, int], list[int]]:

@@ -6,10 +6,9 @@ although a run of this executor always has one. Run-time addresses are not looke
 
 from __future__ import annotations
 
-import numpy as np
-
 from simulator.dtypes import SIZE_BYTES
 from simulator.operations.addressing import Layout
+from simulator.operations.marks import Marks, granule
 from simulator.program import Access, Instruction, Program
 
 _Use = tuple[Access, Instruction]
@@ -51,19 +50,20 @@ class SharedUses:
         """A write and a read that share a byte."""
         if not reads or not _may_overlap(writes, reads):
             return None
-        mask = np.zeros(self.layouts[writes[0][0].buffer].bytes, bool)
+        size = self.layouts[writes[0][0].buffer].bytes
+        marks = Marks(size, granule(size, [access for access, _ in (*writes, *reads)]))
         for access, _ in writes:
-            _bytes_of(mask, access)[...] = True
+            marks.of(access, access.offset).fill(True)
         for read, reading in reads:
-            if _bytes_of(mask, read).any():
-                return next(i for access, i in writes if _share(mask, access, read)), reading
+            if marks.of(read, read.offset).any():
+                return next(i for access, i in writes if _share(marks, access, read)), reading
         return None
 
 
-def _share(mask: np.ndarray, first: Access, second: Access) -> bool:
-    mask[...] = False
-    _bytes_of(mask, first)[...] = True
-    return bool(_bytes_of(mask, second).any())
+def _share(marks: Marks, first: Access, second: Access) -> bool:
+    marks.flags.fill(False)
+    marks.of(first, first.offset).fill(True)
+    return bool(marks.of(second, second.offset).any())
 
 
 def _may_overlap(writes: list[_Use], reads: list[_Use]) -> bool:
@@ -81,10 +81,3 @@ def _range(uses: list[_Use]) -> tuple[int, int]:
         lows.append(low * item)
         highs.append((high + 1) * item)
     return min(lows), max(highs)
-
-
-def _bytes_of(mask: np.ndarray, access: Access) -> np.ndarray:
-    """The part of a mask of bytes that an access names."""
-    item = SIZE_BYTES[access.dtype]
-    strides = [step * item for step, _ in access.pattern] + [1]
-    return np.ndarray((*access.shape, item), bool, mask, access.offset * item, strides)

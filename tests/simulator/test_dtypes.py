@@ -6,6 +6,7 @@ from simulator.dtypes import (
     DTYPES,
     FLOATS,
     canonical,
+    convert,
     copy_to_float32,
     dtype_name,
     from_float32,
@@ -62,6 +63,30 @@ def test_bfloat16_rounds_to_nearest_even_like_the_generic_cast():
         with np.errstate(over="ignore"):
             expected = sample.astype(ml_dtypes.bfloat16)
         np.testing.assert_array_equal(from_float32(sample, "bfloat16").view(np.uint16), expected.view(np.uint16))
+
+
+@pytest.mark.parametrize("name", sorted(name for name in FLOATS if size_bytes(name) == 1))
+def test_float8_rounds_like_the_generic_cast(name):
+    rng = np.random.default_rng(0)
+    codes = numpy_dtype(name)
+    exact = np.arange(256, dtype=np.uint8).view(codes).astype(np.float32)
+    halfway = (exact[:-1] + exact[1:]) / 2
+    values = rng.integers(0, 2**32, 200_000, dtype=np.uint32).view(np.float32)
+    near = np.concatenate([np.nextafter(halfway, np.float32(bound)) for bound in (-np.inf, np.inf)])
+    for sample in (exact, halfway, near, values, values[::3], values.reshape(2, -1).T):
+        with np.errstate(over="ignore", invalid="ignore"):
+            expected = sample.astype(codes)
+        np.testing.assert_array_equal(from_float32(sample, name).view(np.uint8), expected.view(np.uint8))
+
+
+@pytest.mark.parametrize("source", sorted(name for name in DTYPES if size_bytes(name) == 1))
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "float8_e5m2", "int8", "int32"])
+def test_converting_every_code_goes_through_float32(source, name):
+    codes = np.arange(256, dtype=np.uint8).view(numpy_dtype(source)).reshape(2, 128)[:, ::2]
+    expected = from_float32(to_float32(codes), name)
+    made = convert(codes, name)
+    assert made.dtype == expected.dtype
+    np.testing.assert_array_equal(made.view(f"u{made.dtype.itemsize}"), expected.view(f"u{made.dtype.itemsize}"))
 
 
 def test_bfloat16_keeps_nan():
