@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from functools import reduce
+
 import numpy as np
 
 from simulator.dtypes import convert, from_float32, to_float32
@@ -16,7 +19,7 @@ _PERMUTATIONS = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 def dma_copy(o: Operands) -> None:
     """dst = src through float32 where dtypes differ; with dst_rmw_op, dst = dst op src."""
     update = o.attributes.get("dst_rmw_op")
-    if _needs_indices(o):
+    if _needs_indices(o, "src", "dst"):
         return _copy_by_index(o, update)
     source = o.raw("src")
     if update:
@@ -39,7 +42,7 @@ def dma_transpose(o: Operands) -> None:
     axes = o.attributes.get("axes") or _PERMUTATIONS.get(len(source.shape))
     if axes is None or sorted(axes) != list(range(len(source.shape))):
         o.refuse(f"axes {axes} do not permute src {list(source.shape)}")
-    if _needs_indices(o):
+    if _needs_indices(o, "src", "dst"):
         return _copy_by_index(o, None, tuple(axes))
     write_converted(o, o.raw("src").transpose(axes))
 
@@ -51,28 +54,37 @@ def dma_compute(o: Operands) -> None:
     scales = o.attributes.get("scales") or [1.0] * len(names)
     if len(scales) != len(names) or not names:
         o.refuse(f"{len(names)} sources with {len(scales)} scales")
-    places = [o.memory.indices(o.access(name)) for name in (*names, "dst")]
-    sizes = {at.size for at, _ in places}
+    sizes = {math.prod(o.shape(name)) for name in (*names, "dst")}
     if len(sizes) > 1:
         o.refuse(f"operands have different numbers of elements: {sorted(sizes)}")
+    if _needs_indices(o, *names, "dst"):
+        return _compute_by_index(o, op, dict(zip(names, scales, strict=True)))
+    values = [
+        o.float32(name).reshape(o.shape("dst")) * np.float32(scale) for name, scale in zip(names, scales, strict=True)
+    ]
+    o.write("dst", reduce(alu.binary(op), values))
+
+
+def _compute_by_index(o: Operands, op: str, scales: dict[str, float]) -> None:
+    """Where rows have their own addresses. With oob_mode "skip", elements with an address outside are left out."""
+    target = o.access("dst")
+    places = [o.memory.indices(access) for access in (*map(o.access, scales), target)]
     ok = np.all([valid.ravel() for _, valid in places], axis=0)
     if not ok.all() and o.attributes.get("oob_mode", "error") != "skip":
         o.refuse("an index reaches outside its buffer")
-    target, target_at = o.access("dst"), places[-1][0].ravel()[ok]
+    *sources_at, target_at = (at.ravel()[ok] for at, _ in places)
     _check_distinct(o, target, target_at)
-    total: np.ndarray | None = None
-    for name, scale, (at, _) in zip(names, scales, places[:-1], strict=True):
-        values = to_float32(o.memory.flat(o.access(name))[at.ravel()[ok]]) * np.float32(scale)
-        total = values if total is None else alu.binary(op)(total, values)
-    if total is not None:
-        o.memory.scatter(target, target_at, from_float32(total, target.dtype))
+    values = [
+        to_float32(o.memory.flat(o.access(name))[at]) * np.float32(scale)
+        for (name, scale), at in zip(scales.items(), sources_at, strict=True)
+    ]
+    o.memory.scatter(target, target_at, from_float32(reduce(alu.binary(op), values), target.dtype))
 
 
-def _needs_indices(o: Operands) -> bool:
+def _needs_indices(o: Operands, *names: str) -> bool:
     """Whether rows have their own addresses, or an address that turns out to be outside is to be skipped."""
-    accesses = (o.access("src"), o.access("dst"))
     skip = o.attributes.get("oob_mode") == "skip"
-    return any(is_gather(access) or (skip and bool(access.dynamic)) for access in accesses)
+    return any(is_gather(access) or (skip and bool(access.dynamic)) for access in map(o.access, names))
 
 
 def _copy_by_index(o: Operands, update: str | None, axes: tuple[int, ...] | None = None) -> None:
