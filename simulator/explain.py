@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.loop import start_ns
 from simulator.opcodes import OPCODES
 from simulator.program import ENGINES, Program
 from simulator.timing import CoreSchedule, Schedule
+from simulator.transfers import start_ns
 
 _BOUNDS = {
     "tensor": "PE",

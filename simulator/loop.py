@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simulator.chips import Chip
 from simulator.opcodes import OPCODES
-from simulator.transfers import SEMAPHORE_PACKET_NS, Transfer
+from simulator.transfers import SEMAPHORE_PACKET_NS, Transfer, packet_ns, start_ns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,16 +40,17 @@ class Loop(NamedTuple):
 
 
 def run_loop(
-    chip: Chip, engine, queue, order, order_start, opcode, interval, latency, pe_ns, transfer, partner, wait_start, waits,
-    transfers: list[Transfer], sharers: int, engine_start,
+    chip: Chip, engine, order, order_start, opcode, interval, latency, pe_ns, transfer, partner, wait_start, waits,
+    transfers: list[Transfer], sharers: int, engine_start, window_start: float,
 ) -> Loop:  # fmt: skip
-    """Schedules every instruction. Shapes and meaning: `simulator.timing.schedule_code`. `sharers`: cores that share HBM."""
+    """Schedules every instruction. Shapes and meaning: `simulator.timing.schedule_code`. `sharers`: cores that share HBM.
+    window_start: of the first throttle window."""
     import numpy as np
 
     n, t = len(engine), len(transfers)
     kind = np.where(opcode == _LDWEIGHTS, 1, np.where(opcode == _MATMUL, 2, 0)).astype(np.int8)
     packets = np.array([x.packets for x in transfers], dtype=np.int64)
-    packet_ns = np.array([_packet_ns(x, chip) for x in transfers])
+    spacing = np.array([packet_ns(x, chip) for x in transfers])
     hbm_ns = np.array([(x.hbm_read + x.hbm_write) * sharers / chip.hbm_bandwidth for x in transfers])
     first_ns = np.array([start_ns(x, chip) for x in transfers])
     held_up = np.array([1 if x.hbm_read and not x.static else 0 for x in transfers], dtype=np.int8)
@@ -58,10 +59,10 @@ def run_loop(
         float(chip.throttle_window_ns),
         float(chip.throttle_factor), float(chip.throttle_warm_utilization), float(chip.throttle_cold_utilization),
         _MATMUL_ISSUE_NS, SEMAPHORE_PACKET_NS, float(chip.dma_read_spread),
-        float(chip.dma_stagger_ns), chip.dma_engines,
+        float(chip.dma_stagger_ns), float(window_start), chip.dma_engines,
     )  # fmt: skip
-    inputs = (engine, queue, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
-              packet_ns, hbm_ns, first_ns, held_up, engine_start)  # fmt: skip
+    inputs = (engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
+              spacing, hbm_ns, first_ns, held_up, engine_start)  # fmt: skip
     fast = compiled() if n >= COMPILED_FROM else None
     outputs: Any
     if fast is not None:
@@ -76,18 +77,6 @@ def run_loop(
         outputs = tuple(np.array(values, dtype=dtype) for values, dtype in zip(lists, kinds, strict=True))
     periods = [(int(core), float(start), float(end)) for core, start, end in warm if core >= 0]
     return Loop._make((status, *outputs, periods))
-
-
-def start_ns(transfer: Transfer, chip: Chip) -> float:
-    """Trigger to first packet."""
-    if transfer.static:
-        return chip.static_dma_start_ns
-    return chip.software_dma_start_ns if transfer.software else chip.dma_start_ns
-
-
-def _packet_ns(transfer: Transfer, chip: Chip) -> float:
-    rows = (transfer.rows - 1) * chip.dma_row_ns
-    return chip.dma_packet_ns + transfer.packet_bytes / chip.dma_engine_bandwidth + rows
 
 
 def _outputs(n: int, transfers: int, width: int, np) -> tuple[Any, ...]:
@@ -114,8 +103,8 @@ def compiled() -> Any:
 
 
 def _loop(
-    engine, queue, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
-    packet_ns, hbm_ns, first_ns, held_up, engine_start, constants,
+    engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
+    spacing_ns, hbm_ns, first_ns, held_up, engine_start, constants,
     start, duration, done, wait, blocker, run_count, run_start, run_spacing, by_hbm,
 ):  # fmt: skip
     (
@@ -131,23 +120,24 @@ def _loop(
         semaphore_packet,
         read_spread,
         stagger,
+        first_window,
         width,
     ) = constants
-    queues = len(order_start) - 1
-    cores = len(engine_start) // 5
-    free = [engine_start[e] for e in range(5 * cores)]
-    place = [order_start[q] for q in range(queues)]
-    # When the head of each queue has all it waits for: -1 not known yet; and whether it may go (its partner is there too).
-    ready = [-1.0 for _ in range(queues)]
-    may_go = [False for _ in range(queues)]
-    cause = [-1 for _ in range(queues)]
-    missing = [-1 for _ in range(queues)]
+    engines = len(engine_start)
+    cores = engines // 5
+    free = [engine_start[e] for e in range(engines)]
+    place = [order_start[e] for e in range(engines)]
+    # When the next instruction of each engine has all it waits for, -1 not known yet; may_go: its partner is there too.
+    ready = [-1.0 for _ in range(engines)]
+    may_go = [False for _ in range(engines)]
+    cause = [-1 for _ in range(engines)]
+    missing = [-1 for _ in range(engines)]
     dma_free = [0.0 for _ in range(cores * width)]
     rotation = [0 for _ in range(cores)]
     # When each core's share of HBM is free.
     hbm_free = [0.0 for _ in range(cores)]
     array_free = [0.0 for _ in range(cores)]
-    window_start = [-1.0 for _ in range(cores)]
+    window_start = [first_window for _ in range(cores)]
     window_busy = [0.0 for _ in range(cores)]
     is_warm = [False for _ in range(cores)]
     warm_since = [0.0 for _ in range(cores)]
@@ -156,13 +146,12 @@ def _loop(
     while left > 0:
         best = -1
         best_at = 0.0
-        for q in range(queues):
-            if place[q] >= order_start[q + 1]:
+        for e in range(engines):
+            if place[e] >= order_start[e + 1]:
                 continue
-            i = order[place[q]]
-            e = engine[i]
-            if ready[q] < 0.0:
-                if missing[q] >= 0 and done[missing[q]] < 0.0:
+            i = order[place[e]]
+            if ready[e] < 0.0:
+                if missing[e] >= 0 and done[missing[e]] < 0.0:
                     continue
                 at = 0.0
                 by = -1
@@ -176,49 +165,49 @@ def _loop(
                         at = done[p]
                         by = p
                 if absent >= 0:
-                    missing[q] = absent
+                    missing[e] = absent
                     continue
-                ready[q] = at
-                cause[q] = by
-                may_go[q] = partner[i] < 0
-            if not may_go[q]:
+                ready[e] = at
+                cause[e] = by
+                may_go[e] = partner[i] < 0
+            if not may_go[e]:
                 j = partner[i]
-                r = queue[j]
+                r = engine[j]
                 if place[r] >= order_start[r + 1] or order[place[r]] != j or ready[r] < 0.0:
                     continue
-                mine = ready[q]
+                mine = ready[e]
                 if free[e] > mine:
                     mine = free[e]
                 theirs = ready[r]
-                if free[engine[j]] > theirs:
-                    theirs = free[engine[j]]
+                if free[r] > theirs:
+                    theirs = free[r]
                 if theirs > mine:
-                    ready[q] = theirs
-                    cause[q] = j
+                    ready[e] = theirs
+                    cause[e] = j
                 elif mine > theirs:
                     ready[r] = mine
                     cause[r] = i
-                may_go[q] = True
+                may_go[e] = True
                 may_go[r] = True
-            at = ready[q]
+            at = ready[e]
             if free[e] > at:
                 at = free[e]
             if kind[i] == 2 and array_free[e // 5] > at:
                 at = array_free[e // 5]
             if best < 0 or at < best_at:
-                best = q
+                best = e
                 best_at = at
         if best < 0:
             return 1, warm
-        i = order[place[best]]
-        e = engine[i]
+        e = best
+        i = order[place[e]]
         core = e // 5
         s = best_at
         start[i] = s
         wait[i] = s - free[e]
         blocker[i] = -1
-        if ready[best] >= s:
-            blocker[i] = cause[best]
+        if ready[e] >= s:
+            blocker[i] = cause[e]
         if transfer[i] >= 0:
             t = transfer[i]
             free[e] = s + interval[i]
@@ -239,7 +228,7 @@ def _loop(
                     at = dma_free[core * width + d]
                 run_count[r] = count
                 run_start[r] = at
-                spacing = packet_ns[t]
+                spacing = spacing_ns[t]
                 if held_up[t] > 0:
                     # Each DMA engine is held up by another share, from none to all of the spread, another one each time.
                     spacing *= 1.0 + read_spread * ((7 * d + 5 * t) % width) / (width - 1)
@@ -270,8 +259,6 @@ def _loop(
                 finish = hbm_end
             done[i] = finish + dma_wait
         elif kind[i] > 0:
-            if window_start[core] < 0.0:
-                window_start[core] = s
             while s >= window_start[core] + window:
                 share = window_busy[core] / window
                 if is_warm[core] and share < cold_at:
@@ -282,9 +269,6 @@ def _loop(
                     warm_since[core] = window_start[core] + window
                 window_busy[core] = 0.0
                 window_start[core] += window
-                if not is_warm[core] and s >= window_start[core] + window:
-                    # Idle for whole windows: the next burst opens its own.
-                    window_start[core] = s
             factor = slow
             if is_warm[core]:
                 factor = 1.0
@@ -303,10 +287,10 @@ def _loop(
             free[e] = s + interval[i]
             duration[i] = latency[i]
             done[i] = s + latency[i] + semaphore
-        place[best] += 1
-        ready[best] = -1.0
-        may_go[best] = False
-        missing[best] = -1
+        place[e] += 1
+        ready[e] = -1.0
+        may_go[e] = False
+        missing[e] = -1
         left -= 1
     for core in range(cores):
         if is_warm[core]:

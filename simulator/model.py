@@ -6,7 +6,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-MODEL_VERSION = "1"
+MODEL_VERSION = "2"
 """Changes with the structure of the model; the fingerprint changes with any of its code."""
 
 _SOURCES = (
@@ -14,8 +14,10 @@ _SOURCES = (
     "costs",
     "dependencies",
     "loop",
+    "lowering",
     "machine",
     "opcodes",
+    "order",
     "overheads",
     "timeline",
     "timing",

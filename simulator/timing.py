@@ -1,6 +1,6 @@
 """When each machine instruction runs: an event-driven schedule of all cores of a logical core.
 
-Engines take their instructions in order; an instruction starts when its engine is free and all it waits for has
+Engines take their instructions in the order of issue; an instruction starts when its engine is free and all it waits for has
 signalled. A DMA trigger puts its packets on its core's DMA engines, each first in, first out; two cores that move data have
 half the bandwidth of the logical core's HBM each. The PE runs at half speed until it has been busy for one throttle window.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from simulator.chips import Chip, chip_for
 from simulator.errors import SimulatorError
 from simulator.loop import DEADLOCK, run_loop
-from simulator.machine import QUEUES, Code, assemble
+from simulator.machine import Code, assemble
 from simulator.overheads import OVERHEADS, Overheads
 from simulator.program import Program
 
@@ -98,16 +98,17 @@ def schedule(program: Program, chip: Chip | None = None, codes: Sequence[Code] |
     return schedule_code(codes, chip, OVERHEADS[program.target])
 
 
-def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads) -> Schedule:
+def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads, throttle_phase_ns: float = 0.0) -> Schedule:
+    """`throttle_phase_ns`: when a throttle window begins. They run on whatever the PE does, and on hardware their phase
+    against the execution differs from run to run."""
     import numpy as np
 
     count = len(codes)
     first = np.concatenate([[0], np.cumsum([len(code) for code in codes])])
     transfer_first = np.concatenate([[0], np.cumsum([len(code.transfers) for code in codes])])
     engine = np.concatenate([code.engine + 5 * c for c, code in enumerate(codes)]).astype(np.int32)
-    queue = np.concatenate([code.queue + QUEUES * c for c, code in enumerate(codes)]).astype(np.int32)
-    order = np.argsort(queue, kind="stable").astype(np.int32)
-    order_start = np.searchsorted(queue[order], np.arange(QUEUES * count + 1)).astype(np.int32)
+    order = np.argsort(engine, kind="stable").astype(np.int32)
+    order_start = np.searchsorted(engine[order], np.arange(5 * count + 1)).astype(np.int32)
     transfer = np.concatenate([
         np.where(code.transfer >= 0, code.transfer + transfer_first[c], -1) for c, code in enumerate(codes)
     ]).astype(np.int32)  # fmt: skip
@@ -120,7 +121,6 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads) -> Sc
     loop = run_loop(
         chip,
         engine,
-        queue,
         order,
         order_start,
         np.concatenate([code.opcode for code in codes]),
@@ -134,6 +134,7 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads) -> Sc
         transfers,
         max(sum(1 for code in codes if code.transfers), 1),
         np.array([overheads.kernel_start_ns(c, e) for c in range(count) for e in range(5)]),
+        throttle_phase_ns % chip.throttle_window_ns - chip.throttle_window_ns,
     )
     if loop.status == DEADLOCK:
         raise SimulatorError("the cores wait for each other for ever: core_barrier or sendrecv calls do not pair up")

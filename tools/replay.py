@@ -36,8 +36,9 @@ def replay(profile: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
         rows = rows[next(i for i, r in enumerate(rows) if r["opcode"] == "DMA_DIRECT2D") :]
     chip, overheads = CHIPS[target], OVERHEADS[target]
     code = _code(rows, chip)
-    core = schedule_code([code], chip, overheads).cores[0]
     begin = min(r["timestamp"] for r in rows)
+    phase = overheads.preamble_ns - begin + next((r["timestamp"] for r in profile.get("ham", [])), 0)
+    core = schedule_code([code], chip, overheads, phase).cores[0]
     packets = [
         d
         for d in profile["dma"]
@@ -47,9 +48,17 @@ def replay(profile: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
         and d["aggregated"] == "no"
     ]
     end = max(max(r["timestamp"] + r["duration"] for r in rows), max(d["timestamp"] + d["duration"] for d in packets))
-    yield "kernel span us", (float(core.end_ns.max()) - float(core.start_ns.min())) / 1000, (end - begin) / 1000
+    yield "kernel span us", (float(core.end_ns.max()) - _first_trigger(core, chip)) / 1000, (end - begin) / 1000
     yield from _engines(rows, core)
     yield "dma active us", _union(core.packets.start_ns, core.packets.end_ns), _measured_union(packets)
+
+
+def _first_trigger(core: CoreSchedule, chip: Chip) -> float:
+    """When a profile shows the first instruction: it shows a software DMA when its descriptors are written."""
+    import numpy as np
+
+    software = np.array([t >= 0 and core.code.transfers[t].software for t in core.code.transfer])
+    return float((core.start_ns + np.where(software, chip.software_dma_prepare_ns, 0.0)).min())
 
 
 def _engines(rows: list[dict[str, Any]], core: CoreSchedule) -> Iterator[tuple[str, float, float]]:
@@ -116,7 +125,7 @@ def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
             interval[i] = latency[i] = float(row["duration"])
     zeros = np.zeros(n, dtype=np.int64)
     return Code(
-        engine=engine, queue=engine, opcode=np.array([OPCODES[r["opcode"]] for r in rows], dtype=np.int32),
+        engine=engine, opcode=np.array([OPCODES[r["opcode"]] for r in rows], dtype=np.int32),
         origin=np.arange(n, dtype=np.int32), interval_ns=interval, latency_ns=latency, pe_ns=pe, transfer=transfer,
         meeting=np.full(n, -1, dtype=np.int32), flops=zeros, transpose=zeros.astype(bool), sbuf_read=zeros, sbuf_write=zeros,
         psum_read=zeros, psum_write=zeros, psum_read_sbuf_write=zeros, wait_start=np.array(starts, dtype=np.int64),
@@ -147,19 +156,20 @@ def _instruction(row: dict[str, Any]) -> tuple[Instruction, Program]:
 
 
 def _transfer(operands: str, engine: int) -> Transfer:
-    size = int(re.search(r"src_elem_size=(\d+)", operands)[1])
+    size, written = (int(re.search(rf"{side}_elem_size=(\d+)", operands)[1]) for side in ("src", "dst"))
     pattern = re.search(r"src_pattern=\[[\d,]+\]\[([\d,]+)\]", operands)[1]
     count = 1
     for extent in pattern.split(","):
         count *= int(extent)
     reads_hbm = "src_table" in operands or _hbm(operands, "src")
     writes_hbm = "dst_table" in operands or _hbm(operands, "dst")
-    total = size * count
-    software = engine == 2
-    packet = max(size, min(MAX_PACKET_BYTES, total // 16)) if software else size
+    total = written * count
+    software, converts = engine == 2, written < size
+    packet = max(written, min(MAX_PACKET_BYTES, total // 16)) if software and not converts else written
     return Transfer(
-        queue=engine, packets=total // packet, packet_bytes=packet, bytes=total, hbm_read=total if reads_hbm else 0,
-        hbm_write=total if writes_hbm else 0, sbuf_read=0, sbuf_write=0, psum_read=0, psum_write=0, software=software, rows=packet // size if writes_hbm else 1,
+        queue=engine, packets=total // packet, packet_bytes=packet, bytes=total, hbm_read=size * count if reads_hbm else 0,
+        hbm_write=total if writes_hbm else 0, sbuf_read=0, sbuf_write=0, psum_read=0, psum_write=0, software=software,
+        rows=packet // written if writes_hbm else 1, converts=converts,
     )  # fmt: skip
 
 

@@ -1,0 +1,118 @@
+"""The order in which a compiler hands a program to the engines: a list schedule.
+
+"The compiler scheduler is free to reorder independent operations" (AWS docs nki.language.no_reorder,
+nki/guides/how-to-scheduling-apis.rst). What it does with that freedom is read off compiled kernels (NTFF of github
+allenkchau/trainium-kernel-fusion @d709ddf1 beside their sources): an engine takes, of what is ready, what comes first in the
+program (PE transposes of all tiles before the products of the first; copies of one loop between reductions of another), and
+the loads of a queue come in the order in which their data is first needed (v, q, k where the program loads q, k, v and
+transposes v first).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
+from simulator.chips import Chip
+from simulator.dependencies import Edge
+from simulator.lowering import Lowered
+from simulator.transfers import Transfer, packet_ns
+
+_ENGINES = 5
+
+
+def issue_order(operations: Sequence[Lowered], edges: Sequence[set[Edge]], chip: Chip, sharers: int) -> list[int]:
+    """A permutation of the operations of one core that keeps every dependency. `sharers`: cores that share HBM.
+
+    Meetings of the two cores keep their order. Times are estimates: PE at full clock, DMAs one after the other.
+    """
+    n = len(operations)
+    missing = [len(waits) for waits in edges]
+    after: list[list[int]] = [[] for _ in range(n)]
+    first_use = list(range(n))
+    for index, waits in enumerate(edges):
+        for edge in waits:
+            before = edge.before
+            if not after[before]:
+                first_use[before] = index
+            after[before].append(index)
+    follower = [-1] * n
+    for chain in _chains(operations, first_use):
+        for before, index in zip(chain, chain[1:], strict=False):
+            follower[before] = index
+            missing[index] += 1
+    transfers = {id(o.transfer): o.transfer for o in operations if o.transfer is not None}
+    moving = {key: _moving_ns(transfer, chip, sharers) for key, transfer in transfers.items()}
+    ready = [0.0] * n
+    free = [0.0] * _ENGINES
+    dma_free = 0.0
+    waiting: list[list[tuple[float, int]]] = [[] for _ in range(_ENGINES)]
+    available: list[list[int]] = [[] for _ in range(_ENGINES)]
+    for index in range(n):
+        if not missing[index]:
+            available[operations[index].engine].append(index)
+    order: list[int] = []
+    for _ in range(n):
+        engine, start = _next(available, waiting, free)
+        soon = waiting[engine]
+        while soon and soon[0][0] <= start:
+            heappush(available[engine], heappop(soon)[1])
+        index = heappop(available[engine])
+        order.append(index)
+        operation = operations[index]
+        free[engine] = start + operation.busy_ns
+        done = start + operation.result_ns
+        if operation.transfer is not None:
+            dma_free = max(dma_free, done) + moving[id(operation.transfer)]
+            done = dma_free + chip.dma_wait_ns
+        else:
+            done += chip.semaphore_ns
+        for other in after[index]:
+            if done > ready[other]:
+                ready[other] = done
+            missing[other] -= 1
+            if not missing[other]:
+                heappush(waiting[operations[other].engine], (ready[other], other))
+        other = follower[index]
+        if other >= 0:
+            missing[other] -= 1
+            if not missing[other]:
+                heappush(waiting[operations[other].engine], (max(ready[other], start), other))
+    return order
+
+
+def _chains(operations: Sequence[Lowered], first_use: Sequence[int]) -> list[list[int]]:
+    """What keeps its order among itself: the loads of each queue by first use, and the meetings of the cores."""
+    loads: list[list[int]] = [[] for _ in range(_ENGINES)]
+    meetings = []
+    for index, operation in enumerate(operations):
+        if operation.loads:
+            loads[operation.engine].append(index)
+        elif operation.meets:
+            meetings.append(index)
+    for queue in loads:
+        queue.sort(key=lambda index: (first_use[index], index))
+    return [*loads, meetings]
+
+
+def _next(
+    available: Sequence[Sequence[int]], waiting: Sequence[Sequence[tuple[float, int]]], free: Sequence[float]
+) -> tuple[int, float]:
+    """The engine that can start first, and when."""
+    chosen, soonest = -1, 0.0
+    for engine in range(_ENGINES):
+        if available[engine]:
+            start = free[engine]
+        elif waiting[engine]:
+            start = max(free[engine], waiting[engine][0][0])
+        else:
+            continue
+        if chosen < 0 or start < soonest:
+            chosen, soonest = engine, start
+    return chosen, soonest
+
+
+def _moving_ns(transfer: Transfer, chip: Chip, sharers: int) -> float:
+    """Time on all DMA engines of the core, or on its share of HBM."""
+    engines = transfer.packets * packet_ns(transfer, chip) / chip.dma_engines
+    return max(engines, (transfer.hbm_read + transfer.hbm_write) * sharers / chip.hbm_bandwidth)
