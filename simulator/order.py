@@ -3,9 +3,9 @@
 "The compiler scheduler is free to reorder independent operations" (AWS docs nki.language.no_reorder,
 nki/guides/how-to-scheduling-apis.rst). What it does with that freedom is read off compiled kernels (NTFF of github
 allenkchau/trainium-kernel-fusion @d709ddf1 beside their sources): an engine takes, of what is ready, what comes first in the
-program (PE transposes of all tiles before the products of the first; copies of one loop between reductions of another), and
-the loads of a queue come in the order in which their data is first needed (v, q, k where the program loads q, k, v and
-transposes v first).
+program (PE transposes of all tiles before the products of the first; copies of one loop between reductions of another).
+Loads come in the order in which their data is first needed (v, q, k where the program loads q, k, v and transposes v first);
+so does here whatever else waits for nothing, like a memset.
 """
 
 from __future__ import annotations
@@ -36,8 +36,13 @@ def issue_order(operations: Sequence[Lowered], edges: Sequence[set[Edge]], chip:
             if not after[before]:
                 first_use[before] = index
             after[before].append(index)
+    wanted = [first_use[index] if operations[index].loads or not edges[index] else index for index in range(n)]
+    ranked = sorted(range(n), key=wanted.__getitem__)
+    rank = [0] * n
+    for place, index in enumerate(ranked):
+        rank[index] = place
     follower = [-1] * n
-    for chain in _chains(operations, first_use):
+    for chain in _chains(operations, ranked):
         for before, index in zip(chain, chain[1:], strict=False):
             follower[before] = index
             missing[index] += 1
@@ -50,14 +55,14 @@ def issue_order(operations: Sequence[Lowered], edges: Sequence[set[Edge]], chip:
     available: list[list[int]] = [[] for _ in range(_ENGINES)]
     for index in range(n):
         if not missing[index]:
-            available[operations[index].engine].append(index)
+            heappush(available[operations[index].engine], rank[index])
     order: list[int] = []
     for _ in range(n):
         engine, start = _next(available, waiting, free)
         soon = waiting[engine]
         while soon and soon[0][0] <= start:
-            heappush(available[engine], heappop(soon)[1])
-        index = heappop(available[engine])
+            heappush(available[engine], rank[heappop(soon)[1]])
+        index = by_rank[heappop(available[engine])]
         order.append(index)
         operation = operations[index]
         free[engine] = start + operation.busy_ns
@@ -81,18 +86,13 @@ def issue_order(operations: Sequence[Lowered], edges: Sequence[set[Edge]], chip:
     return order
 
 
-def _chains(operations: Sequence[Lowered], first_use: Sequence[int]) -> list[list[int]]:
-    """What keeps its order among itself: the loads of each queue by first use, and the meetings of the cores."""
+def _chains(operations: Sequence[Lowered], ranked: Sequence[int]) -> list[list[int]]:
+    """What keeps its order among itself: the loads of each queue, and the meetings of the cores."""
     loads: list[list[int]] = [[] for _ in range(_ENGINES)]
-    meetings = []
-    for index, operation in enumerate(operations):
-        if operation.loads:
-            loads[operation.engine].append(index)
-        elif operation.meets:
-            meetings.append(index)
-    for queue in loads:
-        queue.sort(key=lambda index: (first_use[index], index))
-    return [*loads, meetings]
+    for index in ranked:
+        if operations[index].loads:
+            loads[operations[index].engine].append(index)
+    return [*loads, [index for index, operation in enumerate(operations) if operation.meets]]
 
 
 def _next(

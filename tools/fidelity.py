@@ -27,8 +27,12 @@ def main(arguments: list[str]) -> int:
         "--data", type=Path, default=Path("../shared/data"), help="measured.json and real/ [%(default)s]"
     )
     parser.add_argument("--nkilib", type=Path, help="a checkout of nki-library, for its mlp kernel and cycle baselines")
-    parser.add_argument("--gemm", type=Path, help="folder with trn3_lnc2_gemm_*.json of SemiAnalysisAI/InferenceX")
-    parser.add_argument("--baselines", type=int, default=12, help="how many of its baselines to run [%(default)s]")
+    parser.add_argument(
+        "--gemm", type=Path, help="a checkout of SemiAnalysisAI/InferenceX at e60b2ca: a GEMM and its measurements"
+    )
+    parser.add_argument(
+        "--baselines", type=int, default=12, help="how many baselines of each kind, and how many GEMMs [%(default)s]"
+    )
     options = parser.parse_args(arguments)
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     found = (options.data / "measured.json").exists()
@@ -61,7 +65,7 @@ def main(arguments: list[str]) -> int:
     if options.gemm is not None:
         from tools.gemm import gemm_rows
 
-        show("predict: GEMM (trn3, LNC 2, bfloat16)", gemm_rows(options.gemm, 12))
+        show("predict: GEMM (trn3, LNC 2, bfloat16)", gemm_rows(options.gemm, options.baselines))
     return 0 if found else 1
 
 

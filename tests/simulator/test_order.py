@@ -36,6 +36,13 @@ def test_loads_of_a_queue_come_in_the_order_of_their_first_use():
     assert order_of(load(T0, Q), load(T1, V), copy(T2, T1), copy(T3, T0)) == [1, 0, 2, 3]
 
 
+def test_what_waits_for_nothing_waits_until_it_is_needed():
+    memset = Instruction("memset", "gpsimd", {"dst": whole(T2, BUFFERS)}, {}, {"value": 0.0})
+    add = Instruction("tensor_tensor", "vector", {"dst": whole(T3, BUFFERS)},
+                      {"data1": whole(T1, BUFFERS), "data2": whole(T2, BUFFERS)}, {"op": "add"})  # fmt: skip
+    assert order_of(memset, load(T0, Q), copy(T1, T0), add)[:2] == [1, 0]
+
+
 def test_what_is_ready_overtakes_what_waits():
     order = order_of(load(T0, Q), copy(T1, T0), copy(T3, T2), copy(T4, T1))
     assert order.index(2) < order.index(1) < order.index(3)
