@@ -62,7 +62,7 @@ def issue_order(operations: Sequence[Lowered], edges: Sequence[set[Edge]], chip:
         soon = waiting[engine]
         while soon and soon[0][0] <= start:
             heappush(available[engine], rank[heappop(soon)[1]])
-        index = by_rank[heappop(available[engine])]
+        index = ranked[heappop(available[engine])]
         order.append(index)
         operation = operations[index]
         free[engine] = start + operation.busy_ns
