@@ -127,7 +127,7 @@ SOURCES: dict[str, str] = {
     "pe_latency_ns": f"{_TRN2}: MATMUL lasts columns/clock + 160 ns at full clock, + 207 at half: 107 fixed + 128 cycles; {_INF2}: 144",
     "pe_fill_cycles": "as pe_latency_ns: the depth of the array, 128 rows",
     "load_weights_ns": f"{_TRN2}: LDWEIGHTS 96-105 ns; {_INF2}: 82-84",
-    "load_weights_cycles": f"{_ARCH}: fast weight load, 4 rows a cycle: 128/4",
+    "load_weights_cycles": f"{_ARCH}: fast LoadStationary, up to 4 columns a cycle: 128/4",
     "throttle_window_ns": f"{_TRN2}: `ham` rows last multiples of 3413 ns (4096 base cycles); AWS docs say 3 us",
     "throttle_factor": "as throttle_window_ns: PE at 50 %; confirmed by MATMUL spacing 426 against 216 ns on trn2; none in"
     " the inf2 traces",

@@ -107,6 +107,14 @@ def columns(access: Access) -> int:
     return count
 
 
+def unit_stride(access: Access) -> bool:
+    """Whether neighbouring columns lie side by side in their partition."""
+    for step, size in reversed(access.pattern[1:]):
+        if size > 1:
+            return abs(step) == 1
+    return True
+
+
 def elements(access: Access) -> int:
     count = 1
     for _, size in access.pattern:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from simulator.chips import Chip
-from simulator.costs import POINTERS, columns, engine_cost
+from simulator.costs import POINTERS, columns, engine_cost, unit_stride
 from simulator.dependencies import item_bytes
 from simulator.opcodes import OPCODES
 from simulator.program import ENGINES, Access, Instruction, Program
@@ -25,6 +25,7 @@ ALL, WEIGHTS, REST = range(3)
 WEIGHT_OPERANDS = frozenset(("stationary", "stationary_scale", "data"))
 """What LDWEIGHTS reads (of a matmul, of a PE transpose)."""
 
+_FAST_ITEM_BYTES = 2
 _UNCOUNTED = {"tensor_tensor", "memset"}
 """Real profiles count no on-chip bytes for these (sbuf_read_bytes and sbuf_write_bytes of nki-library's mlp on trn2)."""
 
@@ -165,9 +166,8 @@ def _matmul(instruction: Instruction, chip: Chip) -> Lowered:
         rows *= 4
     transpose = bool(instruction.attributes.get("is_transpose", False))
     wide = "float32" in (stationary.dtype, moving.dtype)
-    return _pe(chip, rows, cols, n, instruction.writes["dst"], transpose,
+    return _pe(chip, rows, cols, n, stationary, instruction.writes["dst"], transpose,
                repeats=2 if wide and not transpose else 1, passes=2 if wide else 1,
-               weight_bytes=columns(stationary) * item_bytes(stationary.dtype),
                moving_bytes=columns(moving) * item_bytes(moving.dtype))  # fmt: skip
 
 
@@ -175,23 +175,32 @@ def _pe_transpose(instruction: Instruction, chip: Chip) -> Lowered:
     """The data is loaded as weights and an identity moves through it."""
     data = instruction.reads["data"]
     rows, cols = data.pattern[0][1], columns(data)
-    return _pe(chip, rows, cols, rows, instruction.writes["dst"], True,
+    return _pe(chip, rows, cols, rows, data, instruction.writes["dst"], True,
                repeats=1, passes=2 if data.dtype == "float32" else 1,
-               weight_bytes=cols * item_bytes(data.dtype), moving_bytes=rows * item_bytes(data.dtype))  # fmt: skip
+               moving_bytes=rows * item_bytes(data.dtype))  # fmt: skip
 
 
 def _pe(
-    chip: Chip, rows: int, cols: int, n: int, dst: Access, transpose: bool, repeats: int, passes: int,
-    weight_bytes: int, moving_bytes: int,
+    chip: Chip, rows: int, cols: int, n: int, weights: Access, dst: Access, transpose: bool,
+    repeats: int, passes: int, moving_bytes: int,
 ) -> Lowered:  # fmt: skip
-    load_ns = chip.load_weights_cycles * passes / chip.pe_clock_ghz
+    load_ns = passes * _load_cycles(chip, cols, weights) / chip.pe_clock_ghz
     stream_ns = passes * (max(min(chip.minimum_cycles, cols), n) + chip.pe_overhead_cycles) / chip.pe_clock_ghz
-    # Weights load behind the running matmul, so LDWEIGHTS holds the array for no time of its own.
-    load = Step(OPCODES["LDWEIGHTS"], WEIGHTS, 0.0, chip.load_weights_ns, load_ns, sbuf_read=weight_bytes)
+    # Weights load behind the running matmul: the array takes the longer of the two.
+    load = Step(OPCODES["LDWEIGHTS"], WEIGHTS, 0.0, chip.load_weights_ns, load_ns,
+                sbuf_read=columns(weights) * item_bytes(weights.dtype))  # fmt: skip
     stream = Step(
         OPCODES["MATMUL"], REST, 0.0, 0.0, stream_ns, 2 * rows * cols * n, transpose, sbuf_read=moving_bytes,
         psum_write=columns(dst) * item_bytes(dst.dtype),
     )  # fmt: skip
-    busy = stream_ns * repeats
+    busy = max(load_ns, stream_ns) * repeats
     result = busy + chip.pe_latency_ns + chip.pe_fill_cycles / chip.pe_clock_ghz
     return Lowered(TENSOR, (load, stream) * repeats, None, False, False, "", busy, result)
+
+
+def _load_cycles(chip: Chip, cols: int, weights: Access) -> float:
+    """Fast loading takes columns side by side, of at most two bytes: compiled kernels load float32 weights one column at a time
+    (trn2 traces), and nki-library's mlp has a layout for "unit-stride weight loading, reducing the matrix multiplication
+    initiation interval" (AWS docs nki/library/api/mlp.rst)."""
+    fast = unit_stride(weights) and item_bytes(weights.dtype) <= _FAST_ITEM_BYTES
+    return chip.load_weights_cycles if fast else cols
