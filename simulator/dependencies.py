@@ -64,6 +64,12 @@ def box_of(access: Access, buffer: Buffer) -> Box:
     return _box(access, row_bytes(buffer), buffer)
 
 
+def storage_box(buffer: Buffer) -> Box:
+    """The rectangle of a placed buffer in the memory that it lies in."""
+    start = buffer.address or 0
+    return Box(buffer.partition, buffer.partition + buffer.shape[0], start, start + row_bytes(buffer))
+
+
 def _box(access: Access, row: int, buffer: Buffer) -> Box:
     if access.dynamic:
         return Box(0, -(-buffer_bytes(buffer) // row), 0, row)
@@ -87,7 +93,7 @@ def _box(access: Access, row: int, buffer: Buffer) -> Box:
     return Box(r0, r1 + 1, c0, c1)
 
 
-def _overlap(a: Box, b: Box) -> bool:
+def overlap(a: Box, b: Box) -> bool:
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
@@ -145,7 +151,7 @@ class _Grid:
             if cell is None:
                 cell = self.cells[key] = _Cell()
             for written, writer in cell.written:
-                if _overlap(written, box):
+                if overlap(written, box):
                     edges.add(Edge(writer, "raw", operand))
             cell.read.append((box, reader))
 
@@ -180,7 +186,7 @@ class _Places:
 
     def __init__(self, buffers: Sequence[Buffer]) -> None:
         self.buffers = buffers
-        self.known: dict[int, tuple[int, int, int]] = {}
+        self.known: dict[int, tuple[int, int, int, int]] = {}
 
     def find(self, access: Access) -> tuple[int, Box]:
         index = access.buffer
@@ -188,13 +194,13 @@ class _Places:
         known = self.known.get(index)
         if known is None:
             if buffer.address is None or buffer.memory == "hbm":
-                storage, shift = index, 0
+                storage, down, right = index, 0, 0
             else:
-                storage, shift = -1 if buffer.memory == "sbuf" else -2, buffer.address
-            known = self.known[index] = storage, row_bytes(buffer), shift
-        storage, row, shift = known
+                storage, down, right = -1 if buffer.memory == "sbuf" else -2, buffer.partition, buffer.address
+            known = self.known[index] = storage, row_bytes(buffer), down, right
+        storage, row, down, right = known
         box = _box(access, row, buffer)
-        return storage, Box(box.r0, box.r1, box.c0 + shift, box.c1 + shift) if shift else box
+        return storage, Box(box.r0 + down, box.r1 + down, box.c0 + right, box.c1 + right) if down or right else box
 
 
 def find_edges(program: Program, instructions: Sequence[Instruction]) -> list[set[Edge]]:

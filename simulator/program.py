@@ -30,6 +30,7 @@ class Buffer(msgspec.Struct, frozen=True, array_like=True):
     `data`: raw little-endian bytes of a constant, else empty.
     `address`: byte offset inside each partition where the kernel placed it, None where the allocator may choose.
     `source`: index into `Program.sources` of the line that allocated it.
+    `partition`: the first partition of a buffer that the kernel placed.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Buffer(msgspec.Struct, frozen=True, array_like=True):
     data: bytes = b""
     address: int | None = None
     source: int = 0
+    partition: int = 0
 
 
 class Dynamic(msgspec.Struct, frozen=True, array_like=True, tag=False, gc=False):

@@ -23,7 +23,10 @@ _OWN = str(Path(__file__).parent)
 
 
 class Storage(msgspec.Struct, eq=False, gc=False):
-    """One allocation. `size`: elements; `free`: elements in one partition (on chip), else `size`."""
+    """One allocation. `size`: elements; `free`: elements in one partition (on chip), else `size`.
+
+    `partition` and `address`: where the kernel placed it, the latter None where the allocator may choose.
+    """
 
     index: int
     name: str
@@ -38,6 +41,7 @@ class Storage(msgspec.Struct, eq=False, gc=False):
     core: int | None
     source: int
     data: bytes = b""
+    partition: int = 0
     address: int | None = None
 
 

@@ -22,6 +22,7 @@ from simulator.nki.jit import body
 from simulator.nki.language.creation import allocate, whole
 from simulator.nki.language.regions import MemoryRegion
 from simulator.nki.memory import check_capacity
+from simulator.nki.placement import check_placement
 from simulator.nki.recorder import Recorder, Storage, recording
 from simulator.nki.spec import InputSpec, KernelSpec, lookup, resolve_arguments
 from simulator.nki.tensor import NkiTensor
@@ -81,6 +82,7 @@ def record(
         share_by_use(now, results)
         outputs = _outputs(results, output_names, _home(function))
         program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
+        check_placement(program)
         try:
             check_capacity(program)
         except CapacityError as error:
@@ -165,6 +167,7 @@ def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Stor
             storage.data,
             storage.address,
             storage.source,
+            storage.partition,
         )
         for storage in now.storages
     )

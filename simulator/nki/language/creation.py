@@ -96,8 +96,8 @@ def _check_tile(storage: Storage, address: tuple[int, int] | None) -> None:
     else:
         limit = regions.tile_size.sbuf_fmax_bytes
     if address is not None:
-        partition, storage.address = address
-        if partition + storage.shape[0] > regions.PARTITIONS:
+        storage.partition, storage.address = address
+        if storage.partition + storage.shape[0] > regions.PARTITIONS:
             raise invalid(f"address {address} puts {storage.shape[0]} partitions past partition 128")
         used += storage.address or 0
     if used > limit:

@@ -28,6 +28,7 @@ def tiles(count, address=None):
             nisa.memset(tile, 0)
             held.append(tile)
         for tile in held:
+            nisa.memset(tile, 0)
             nisa.tensor_scalar(tile, tile, nl.add, 1.0)
             nisa.dma_copy(out, tile)
         return out

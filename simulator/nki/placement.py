@@ -1,0 +1,71 @@
+"""Tensors that the kernel placed itself: none may be written over while its values are still to be read.
+
+The executor gives every tensor memory of its own, so a kernel that reuses an address too early would give right numbers
+here and wrong ones on hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simulator.dependencies import find_edges, overlap, storage_box
+from simulator.nki.errors import NkiValidationError
+from simulator.program import Access, Buffer, Instruction, Program
+
+
+def check_placement(program: Program) -> None:
+    """Raises NkiValidationError at the line that reads a placed tensor after another one was written over it."""
+    if all(buffer.address is None for buffer in program.buffers):
+        return
+    for core in program.cores:
+        if _any_rivals(program.buffers, core):
+            _check_reads(program, core)
+
+
+def _any_rivals(buffers: Sequence[Buffer], core: Sequence[Instruction]) -> bool:
+    """Whether two placed tensors share bytes and are in use, first to last instruction, at one time."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for at, step in enumerate(core):
+        for operands in (step.reads, step.writes):
+            for operand in operands.values():
+                for index in _buffers(operand):
+                    if buffers[index].address is not None:
+                        first.setdefault(index, at)
+                        last[index] = at
+    alive: list[int] = []
+    for index, start in first.items():
+        alive = [other for other in alive if last[other] > start]
+        box = storage_box(buffers[index])
+        for other in alive:
+            if buffers[other].memory == buffers[index].memory and overlap(storage_box(buffers[other]), box):
+                return True
+        alive.append(index)
+    return False
+
+
+def _check_reads(program: Program, core: Sequence[Instruction]) -> None:
+    """What an instruction reads must have been written last through the tensor that it reads."""
+    for step, edges in zip(core, find_edges(program, core)):
+        for edge in edges:
+            if edge.kind != "raw" or edge.operand not in step.reads:
+                continue
+            writer = core[edge.before]
+            read = _buffers(step.reads[edge.operand])
+            written = [operand.buffer for operand in writer.writes.values()]
+            if writer.op != "core_barrier" and not set(read) & set(written):
+                raise _error(program, step, writer, read[0], written[0])
+
+
+def _buffers(operand: Access) -> list[int]:
+    return [operand.buffer, *(part.index.buffer for part in operand.dynamic)]
+
+
+def _error(program: Program, step: Instruction, writer: Instruction, read: int, written: int) -> NkiValidationError:
+    mine, other = program.buffers[read], program.buffers[written]
+    return NkiValidationError(
+        f"{step.op} reads tensor {mine.name!r} ({program.sources[mine.source]}) after {other.name!r}"
+        f" ({program.sources[other.source]}) was written over it ({program.sources[writer.source]}): both were placed at"
+        f" bytes of {mine.memory.upper()} that overlap, from {mine.address} and from {other.address}",
+        program.sources[step.source],
+    )
