@@ -126,6 +126,8 @@ def test_engines_are_chosen_as_documented(now):
     nisa.tensor_tensor(sbuf(128, 8), sbuf(128, 8), sbuf(128, 8), nl.power)
     assert last(now).engine == "gpsimd"
     nisa.memset(sbuf(128, 8), 0)
+    assert last(now).engine == "vector"
+    nisa.memset(sbuf(128, 8), 0, engine=nisa.gpsimd_engine)
     assert last(now).engine == "gpsimd"
     nisa.memset(psum(128, 8), 0)
     assert last(now).engine == "vector"
