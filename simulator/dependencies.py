@@ -61,7 +61,7 @@ def row_bytes(buffer: Buffer) -> int:
 
 def box_of(access: Access, buffer: Buffer) -> Box:
     """The rectangle around a view."""
-    return _box(access, row_bytes(buffer), buffer)
+    return _Places([buffer]).find(Access(0, access.offset, access.pattern, access.dtype, access.dynamic))[1]
 
 
 def storage_box(buffer: Buffer) -> Box:
@@ -70,27 +70,26 @@ def storage_box(buffer: Buffer) -> Box:
     return Box(buffer.partition, buffer.partition + buffer.shape[0], start, start + row_bytes(buffer))
 
 
-def _box(access: Access, row: int, buffer: Buffer) -> Box:
-    if access.dynamic:
-        return Box(0, -(-buffer_bytes(buffer) // row), 0, row)
-    size = item_bytes(access.dtype)
-    r0, c0 = divmod(access.offset * size, row)
-    r1, c1 = r0, c0
-    for step, count in access.pattern:
-        if count == 1:
-            continue
-        step *= size
-        span = step * (count - 1)
-        if step % row == 0:
-            r0, r1 = (r0, r1 + span // row) if span >= 0 else (r0 + span // row, r1)
-        elif span >= 0:
-            c1 += span
+class _Extent(NamedTuple):
+    """The rectangle around a view, from its first element: rows [up, down], bytes [left, right). size: bytes of an element."""
+
+    size: int
+    up: int
+    down: int
+    left: int
+    right: int
+
+
+def _extent(pattern: Sequence[tuple[int, int]], size: int, row: int) -> _Extent:
+    up = down = left = 0
+    right = size
+    for step, count in pattern:
+        span = step * size * (count - 1)
+        if step * size % row == 0:
+            up, down = up + min(span // row, 0), down + max(span // row, 0)
         else:
-            c0 += span
-    c1 += size
-    if c0 < 0 or c1 > row:
-        return Box(r0 + c0 // row, r1 + (c1 - 1) // row + 1, 0, row)
-    return Box(r0, r1 + 1, c0, c1)
+            left, right = left + min(span, 0), right + max(span, 0)
+    return _Extent(size, up, down, left, right)
 
 
 def overlap(a: Box, b: Box) -> bool:
@@ -130,39 +129,35 @@ class _Grid:
 
     __slots__ = ("cells", "rows", "cols")
 
-    def __init__(self, boxes: Sequence[Box]) -> None:
-        heights = [b.r1 - b.r0 for b in boxes]
-        widths = [b.c1 - b.c0 for b in boxes]
+    def __init__(self, sizes: set[tuple[int, int]]) -> None:
+        """`sizes`: (rows, bytes) of the accesses."""
+        heights, widths = [height for height, _ in sizes], [width for _, width in sizes]
         self.rows = max(min(heights), -(-max(heights) // 8), 1)
         self.cols = max(min(widths), -(-max(widths) // 8), 1)
         self.cells: dict[tuple[int, int], _Cell] = {}
 
-    def _keys(self, box: Box) -> list[tuple[int, int]]:
-        row, col = box.r0 // self.rows, box.c0 // self.cols
-        if (box.r1 - 1) // self.rows == row and (box.c1 - 1) // self.cols == col:
-            return [(row, col)]
-        rows = range(box.r0 // self.rows, (box.r1 - 1) // self.rows + 1)
-        cols = range(box.c0 // self.cols, (box.c1 - 1) // self.cols + 1)
-        return [(r, c) for r in rows for c in cols]
+    def _cells(self, box: Box) -> list[_Cell]:
+        r0, r1, c0, c1 = box
+        row, row_end, col, col_end = r0 // self.rows, (r1 - 1) // self.rows, c0 // self.cols, (c1 - 1) // self.cols
+        if row == row_end and col == col_end:
+            cell = self.cells.get((row, col))
+            if cell is None:
+                cell = self.cells[row, col] = _Cell()
+            return [cell]
+        keys = [(r, c) for r in range(row, row_end + 1) for c in range(col, col_end + 1)]
+        return [self.cells.setdefault(key, _Cell()) for key in keys]
 
     def read(self, box: Box, reader: int, operand: str, edges: set[Edge]) -> None:
-        for key in self._keys(box):
-            cell = self.cells.get(key)
-            if cell is None:
-                cell = self.cells[key] = _Cell()
-            for written, writer in cell.written:
-                if overlap(written, box):
-                    edges.add(Edge(writer, "raw", operand))
+        r0, r1, c0, c1 = box
+        for cell in self._cells(box):
+            for old, writer in cell.written:
+                if old[0] < r1 and r0 < old[1] and old[2] < c1 and c0 < old[3] and writer != reader:
+                    edges.add(_edge(Edge, (writer, "raw", operand)))
             cell.read.append((box, reader))
 
     def write(self, box: Box, writer: int, operand: str, edges: set[Edge]) -> None:
         r0, r1, c0, c1 = box
-        for key in self._keys(box):
-            cell = self.cells.get(key)
-            if cell is None:
-                cell = self.cells[key] = _Cell()
-                cell.written.append((box, writer))
-                continue
+        for cell in self._cells(box):
             for kind, touches in (("waw", cell.written), ("war", cell.read)):
                 if not touches:
                     continue
@@ -173,11 +168,15 @@ class _Grid:
                         kept.append(touch)
                         continue
                     if who != writer:
-                        edges.add(Edge(who, kind, operand))
+                        edges.add(_edge(Edge, (who, kind, operand)))
                     if not (r0 <= old[0] and old[1] <= r1 and c0 <= old[2] and old[3] <= c1):
                         kept += [(part, who) for part in _outside(old, box)]
                 touches[:] = kept
             cell.written.append((box, writer))
+
+
+_box, _edge = tuple.__new__, tuple.__new__
+"""`Box(...)` and `Edge(...)` without the call of a Python function: there are several for each instruction."""
 
 
 class _Places:
@@ -187,56 +186,71 @@ class _Places:
     def __init__(self, buffers: Sequence[Buffer]) -> None:
         self.buffers = buffers
         self.known: dict[int, tuple[int, int, int, int]] = {}
+        self.extents: dict[tuple, _Extent] = {}
 
     def find(self, access: Access) -> tuple[int, Box]:
-        index = access.buffer
-        buffer = self.buffers[index]
-        known = self.known.get(index)
+        known = self.known.get(access.buffer)
         if known is None:
-            if buffer.address is None or buffer.memory == "hbm":
-                storage, down, right = index, 0, 0
-            else:
-                storage, down, right = -1 if buffer.memory == "sbuf" else -2, buffer.partition, buffer.address
-            known = self.known[index] = storage, row_bytes(buffer), down, right
+            known = self.known[access.buffer] = self._place(access.buffer)
         storage, row, down, right = known
-        box = _box(access, row, buffer)
-        return storage, Box(box.r0 + down, box.r1 + down, box.c0 + right, box.c1 + right) if down or right else box
+        if access.dynamic:
+            rows = -(-buffer_bytes(self.buffers[access.buffer]) // row)
+            return storage, _box(Box, (down, rows + down, right, row + right))
+        key = (access.pattern, access.dtype, row)
+        extent = self.extents.get(key)
+        if extent is None:
+            extent = self.extents[key] = _extent(access.pattern, item_bytes(access.dtype), row)
+        size, e_up, e_down, e_left, e_right = extent
+        r0, c0 = divmod(access.offset * size, row)
+        left, end = c0 + e_left, c0 + e_right
+        if left < 0 or end > row:
+            # It runs over the ends of rows.
+            top, bottom = r0 + e_up + left // row, r0 + e_down + (end - 1) // row + 1
+            return storage, _box(Box, (top + down, bottom + down, right, row + right))
+        return storage, _box(Box, (r0 + e_up + down, r0 + e_down + 1 + down, left + right, end + right))
+
+    def _place(self, index: int) -> tuple[int, int, int, int]:
+        buffer = self.buffers[index]
+        if buffer.address is None or buffer.memory == "hbm":
+            return index, row_bytes(buffer), 0, 0
+        return -1 if buffer.memory == "sbuf" else -2, row_bytes(buffer), buffer.partition, buffer.address
 
 
 def find_edges(program: Program, instructions: Sequence[Instruction]) -> list[set[Edge]]:
     """For each instruction of one core's list: what it waits for, as indices into the same list."""
-    places = _Places(program.buffers)
-    boxes: dict[int, list[Box]] = {}
+    find = _Places(program.buffers).find
+    sizes: dict[int, set[tuple[int, int]]] = {}
     accesses: list[list[tuple[bool, int, Box, str]]] = []
     written: set[int] = set()
     for instruction in instructions:
         row: list[tuple[bool, int, Box, str]] = []
         for write, operands in ((False, instruction.reads), (True, instruction.writes)):
             for name, access in operands.items():
-                storage, box = places.find(access)
+                storage, box = find(access)
                 row.append((write, storage, box, name))
                 if write:
                     written.add(storage)
                 for dynamic in access.dynamic:
-                    row.append((False, *places.find(dynamic.index), name))
+                    row.append((False, *find(dynamic.index), name))
         if instruction.op == "core_barrier":
             # What the barrier guards is settled before it and used after it.
-            row += [(True, buffer, box, name) for write, buffer, box, name in row if not write]
-            written.update(buffer for _, buffer, _, _ in row)
+            row += [(True, storage, box, name) for write, storage, box, name in row if not write]
+            written.update(storage for _, storage, _, _ in row)
         accesses.append(row)
-        for _, buffer, box, _ in row:
-            boxes.setdefault(buffer, []).append(box)
-    grids = {buffer: _Grid(boxes[buffer]) for buffer in written}
+        for _, storage, (r0, r1, c0, c1), _ in row:
+            size = (r1 - r0, c1 - c0)
+            known = sizes.get(storage)
+            if known is None:
+                sizes[storage] = {size}
+            else:
+                known.add(size)
+    grids = {storage: _Grid(sizes[storage]) for storage in written}
     found: list[set[Edge]] = []
     for index, row in enumerate(accesses):
         edges: set[Edge] = set()
-        for write, buffer, box, operand in row:
-            grid = grids.get(buffer)
-            if grid is None:
-                continue
-            if write:
-                grid.write(box, index, operand, edges)
-            else:
-                grid.read(box, index, operand, edges)
-        found.append({edge for edge in edges if edge.before != index})
+        for write, storage, box, operand in row:
+            grid = grids.get(storage)
+            if grid is not None:
+                (grid.write if write else grid.read)(box, index, operand, edges)
+        found.append(edges)
     return found
