@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulator.dependencies import find_edges, overlap, storage_box
+from simulator.dependencies import Box, find_edges, overlap, storage_box
 from simulator.nki.errors import NkiValidationError
 from simulator.program import Access, Buffer, Instruction, Program
 
@@ -24,23 +24,23 @@ def check_placement(program: Program) -> None:
 
 def _any_rivals(buffers: Sequence[Buffer], core: Sequence[Instruction]) -> bool:
     """Whether two placed tensors share bytes and are in use, first to last instruction, at one time."""
+    placed = {index: storage_box(buffer) for index, buffer in enumerate(buffers) if buffer.address is not None}
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for at, step in enumerate(core):
         for operands in (step.reads, step.writes):
             for operand in operands.values():
-                for index in _buffers(operand):
-                    if buffers[index].address is not None:
+                for index in _buffers(operand) if operand.dynamic else (operand.buffer,):
+                    if index in placed:
                         first.setdefault(index, at)
                         last[index] = at
-    alive: list[int] = []
+    alive: dict[str, list[tuple[int, Box]]] = {"sbuf": [], "psum": []}
     for index, start in first.items():
-        alive = [other for other in alive if last[other] > start]
-        box = storage_box(buffers[index])
-        for other in alive:
-            if buffers[other].memory == buffers[index].memory and overlap(storage_box(buffers[other]), box):
-                return True
-        alive.append(index)
+        memory, box = buffers[index].memory, placed[index]
+        alive[memory] = [(end, other) for end, other in alive[memory] if end > start]
+        if any(overlap(other, box) for _, other in alive[memory]):
+            return True
+        alive[memory].append((last[index], box))
     return False
 
 
