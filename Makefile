@@ -1,7 +1,7 @@
 # make run    the shipped shapes.yaml, from nothing to a table of engine times
 # make test   lint, types, tests
 # make bench  our speed beside its peers, as ratios
-# make fidelity  the model beside measurements on hardware (DATA=, GEMM=directories of measurements, NKILIB=checkout)
+# make fidelity  the model beside measurements on hardware (DATA=measurements, NKILIB= GEMM= checkouts)
 
 PYTHON ?= python3
 OUT ?= build/neffs

@@ -9,6 +9,9 @@ from simulator.timing import Schedule
 _PE_BOUND = 0.75
 """Share of the kernel's time with the PE busy from which a program is of the GEMM class."""
 
+_LONG_NS = 500e3
+"""Total from which LNC 2 kernels are a class of their own."""
+
 
 def time_error(program: Program, schedule: Schedule) -> str:
     """One line for every simulated profile: total time against hardware."""
@@ -16,13 +19,15 @@ def time_error(program: Program, schedule: Schedule) -> str:
     if target == "trn1":
         return "not measured on trn1: constants of inf2"
     if target == "inf2":
-        return "14 to 29 % too short (4 matmuls of one tile, inf2); larger kernels not measured"
+        return "-21 to -2 % (4 matmuls of one tile, inf2); larger kernels not measured"
     note = "; overheads of trn3 are those of trn2" if target == "trn3" else ""
     if _pe_share(schedule) >= _PE_BOUND:
-        return f"-6 to +8 % (12 GEMMs, trn3, LNC 2){note}"
+        return f"within 8 % (38 GEMMs, trn3, LNC 2){note}"
     if program.lnc == 1:
-        return f"-16 to +9 % (10 MLPs of nki-library, trn2, LNC 1){note}"
-    return f"-43 to +20 %, median -5 % (27 MLPs of nki-library, trn2, LNC 2; short kernels are the worst){note}"
+        return f"within 15 % (24 MLPs of nki-library, trn2, LNC 1){note}"
+    if schedule.total_ns >= _LONG_NS:
+        return f"-20 to +5 %, median -9 % (17 MLPs of nki-library, trn2, LNC 2){note}"
+    return f"-36 to +17 %, median -3 % (53 short MLPs of nki-library, trn2, LNC 2){note}"
 
 
 def _pe_share(schedule: Schedule) -> float:

@@ -30,9 +30,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--gemm", type=Path, help="a checkout of SemiAnalysisAI/InferenceX at e60b2ca: a GEMM and its measurements"
     )
-    parser.add_argument(
-        "--baselines", type=int, default=12, help="how many baselines of each kind, and how many GEMMs [%(default)s]"
-    )
+    parser.add_argument("--rows", type=int, help="run only so many baselines of each kind and GEMMs [all of them]")
     options = parser.parse_args(arguments)
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     found = (options.data / "measured.json").exists()
@@ -60,12 +58,12 @@ def main(arguments: list[str]) -> int:
             )
         show(
             "predict: recorded baselines of nki-library's mlp tests",
-            predictions.baseline_rows(options.nkilib, options.baselines),
+            predictions.baseline_rows(options.nkilib, options.rows),
         )
     if options.gemm is not None:
         from tools.gemm import gemm_rows
 
-        show("predict: GEMM (trn3, LNC 2, bfloat16)", gemm_rows(options.gemm, options.baselines))
+        show("predict: GEMM (trn3, LNC 2, bfloat16)", gemm_rows(options.gemm, options.rows))
     return 0 if found else 1
 
 

@@ -19,12 +19,9 @@ from simulator.nki.spec import InputSpec
 from simulator.nki.trace import record
 from simulator.timeline import timeline_of
 from simulator.timing import schedule
-from tools.rows import Row
+from tools.rows import Row, spread
 
 _KERNEL = "_matmul_lnc2"
-_LARGEST = 8e10
-"""M x K x N of the largest shape that is run: larger ones take half a minute each."""
-
 _COLUMNS = (
     ("gemm total us", "total_time", 1e6),
     ("gemm tensor active us", "tensor_engine_active_time", 1e6),
@@ -35,13 +32,11 @@ _COLUMNS = (
 )
 
 
-def gemm_rows(directory: Path, limit: int) -> Iterator[Row]:
+def gemm_rows(directory: Path, limit: int | None) -> Iterator[Row]:
     """`directory`: a checkout, or a folder with nkilib.py and the measurements; `limit` shapes, spread over the sizes."""
     kernel = _kernel(directory)
     shapes = sorted(_measured(directory).items(), key=lambda item: item[0][0] * item[0][1] * item[0][2])
-    shapes = [(shape, row) for shape, row in shapes if shape[0] * shape[1] * shape[2] < _LARGEST]
-    step = max(len(shapes) / limit, 1.0)
-    for (m, k, n), measured in (shapes[int(i * step)] for i in range(min(limit, len(shapes)))):
+    for (m, k, n), measured in spread(shapes, limit):
         inputs = (InputSpec("lhsT", (k, m), "bfloat16"), InputSpec("rhs", (k, n), "bfloat16"))
         program = record(kernel, "gemm", inputs, {}, ("out",), "trn3", 2)
         timed = schedule(program)

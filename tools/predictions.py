@@ -16,7 +16,7 @@ from simulator.nki.spec import InputSpec, KernelSpec
 from simulator.nki.trace import trace_kernel
 from simulator.timeline import timeline_of
 from simulator.timing import schedule
-from tools.rows import Row
+from tools.rows import Row, spread
 
 _TYPES = "nkilib_src.nkilib.core.utils.common_types"
 _COLUMNS = (
@@ -37,8 +37,7 @@ _COUNTERS = (
     "sbuf_write_bytes",
     "inputs_outputs_weights_size_bytes",
 )
-_LARGEST = 1024 * 16384 * 832
-"""b x s x h x i of the largest case that is run: larger ones take minutes to record."""
+LONG_US = 500.0
 _BY_HAND = (0, 2211)
 """Ends of figures, in picoseconds, that were set by hand: whole microseconds, and 238, 258, 638 and 6638 us and 2211 ps."""
 _ROW = re.compile(r"^\s*\[([^\[\]#]*NormType\.[^\[\]#]*)\]", re.MULTILINE)
@@ -69,7 +68,7 @@ def counter_rows(nkilib: Path, data: Path) -> Iterator[Row]:
     yield Row("mfu_max_achievable (%)", "", round(100 * best, 2), 100 * row["mfu_max_achievable_estimated"])
 
 
-def baseline_rows(nkilib: Path, limit: int) -> Iterator[Row]:
+def baseline_rows(nkilib: Path, limit: int | None) -> Iterator[Row]:
     """`tpbSgCyclesSum` of the mlp tests (picoseconds), spread over the sizes. Each figure once, at the first case that has it:
     a measurement in picoseconds does not occur twice, so the others are copies."""
     from simulator.errors import SimulatorError
@@ -77,21 +76,16 @@ def baseline_rows(nkilib: Path, limit: int) -> Iterator[Row]:
     tests = nkilib / "test" / "integration" / "nkilib" / "core" / "mlp"
     cases = [*_cases(tests / "test_mlp_cte.py", tkg=False), *_cases(tests / "test_mlp_tkg.py", tkg=True)]
     for mode in ("cte", "tkg"):
-        ordered = sorted((c for c in cases if c["mode"] == mode and c["work"] < _LARGEST), key=lambda c: c["work"])
-        step = max(len(ordered) / limit, 1.0)
-        chosen = [ordered[int(n * step)] for n in range(min(limit, len(ordered)))]
-        for case in chosen:
+        ordered = sorted((c for c in cases if c["mode"] == mode), key=lambda c: c["work"])
+        for case in spread(ordered, limit):
             try:
                 summary = _summary(nkilib, case["lnc"], case["inputs"], case["arguments"])
             except SimulatorError as error:
                 yield Row(f"{case['name']}: {error}"[:100], "failed", 0.0, None)
                 continue
-            yield Row(
-                case["name"],
-                f"{mode} LNC {case['lnc']} total us",
-                summary["total_time"] * 1e6,
-                case["picoseconds"] * 1e-6,
-            )
+            measured = case["picoseconds"] * 1e-6
+            length = "long" if measured >= LONG_US else "short"
+            yield Row(case["name"], f"{mode} LNC {case['lnc']} {length} us", summary["total_time"] * 1e6, measured)
 
 
 _LABELS = ("add", "store", "skip_gate", "gb", "ub", "db", "nb", "row_gu", "row_down", "layout")

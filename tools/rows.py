@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 
 class Row(NamedTuple):
@@ -16,3 +17,13 @@ class Row(NamedTuple):
     @property
     def error(self) -> float | None:
         return self.model / self.measured - 1 if self.measured else None
+
+
+Case = TypeVar("Case")
+
+
+def spread(cases: Sequence[Case], limit: int | None) -> list[Case]:
+    """`limit` cases, evenly spread over all; all of them without a limit."""
+    if limit is None or limit >= len(cases):
+        return list(cases)
+    return [cases[int(n * len(cases) / limit)] for n in range(limit)]
