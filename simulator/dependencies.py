@@ -3,13 +3,14 @@
 Read after write, write after read and write after write, found by regions of buffers: every access is reduced to a
 rectangle (partition rows x bytes in the partition on chip, rows x bytes of the last dimension in HBM), and each buffer
 keeps its live accesses in a grid of cells, so that the cost of an access does not grow with the length of the program.
-A strided view counts as the rectangle around it. Buffers that the kernel placed at addresses are views of one memory, so
-that reuse of an address is a dependency too.
+A strided view counts as the rectangle around it. Buffers with an address are views of one memory, so that reuse of an
+address is a dependency too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from simulator.dtypes import SIZE_BYTES
@@ -61,7 +62,7 @@ def row_bytes(buffer: Buffer) -> int:
 
 def box_of(access: Access, buffer: Buffer) -> Box:
     """The rectangle around a view."""
-    return _Places([buffer]).find(Access(0, access.offset, access.pattern, access.dtype, access.dynamic))[1]
+    return _Places([buffer], {}).find(Access(0, access.offset, access.pattern, access.dtype, access.dynamic))[1]
 
 
 def storage_box(buffer: Buffer) -> Box:
@@ -180,11 +181,12 @@ _box, _edge = tuple.__new__, tuple.__new__
 
 
 class _Places:
-    """Where views lie: the storage (a buffer's index, -1 for SBUF and -2 for PSUM that the kernel addresses) and the rectangle
+    """Where views lie: the storage (a buffer's index; -1 for SBUF and -2 for PSUM where it has an address) and the rectangle
     in it."""
 
-    def __init__(self, buffers: Sequence[Buffer]) -> None:
+    def __init__(self, buffers: Sequence[Buffer], addresses: Mapping[int, int]) -> None:
         self.buffers = buffers
+        self.addresses = addresses
         self.known: dict[int, tuple[int, int, int, int]] = {}
         self.extents: dict[tuple, _Extent] = {}
 
@@ -211,14 +213,20 @@ class _Places:
 
     def _place(self, index: int) -> tuple[int, int, int, int]:
         buffer = self.buffers[index]
-        if buffer.address is None or buffer.memory == "hbm":
+        address = self.addresses.get(index) if buffer.address is None else buffer.address
+        if address is None or buffer.memory == "hbm":
             return index, row_bytes(buffer), 0, 0
-        return -1 if buffer.memory == "sbuf" else -2, row_bytes(buffer), buffer.partition, buffer.address
+        return -1 if buffer.memory == "sbuf" else -2, row_bytes(buffer), buffer.partition, address
 
 
-def find_edges(program: Program, instructions: Sequence[Instruction]) -> list[set[Edge]]:
-    """For each instruction of one core's list: what it waits for, as indices into the same list."""
-    find = _Places(program.buffers).find
+def find_edges(
+    program: Program, instructions: Sequence[Instruction], addresses: Mapping[int, int] = MappingProxyType({})
+) -> list[set[Edge]]:
+    """For each instruction of one core's list: what it waits for, as indices into the same list.
+
+    `addresses`: where on-chip buffers lie that the kernel did not place, of those that reuse memory.
+    """
+    find = _Places(program.buffers, addresses).find
     sizes: dict[int, set[tuple[int, int]]] = {}
     accesses: list[list[tuple[bool, int, Box, str]]] = []
     written: set[int] = set()

@@ -11,6 +11,7 @@ import gc
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from simulator.allocation import allocate
 from simulator.chips import Chip, chip_for
 from simulator.costs import activation_table
 from simulator.dependencies import Edge, find_edges
@@ -115,7 +116,8 @@ class _Assembler:
 
         lower = lowering(self.program, self.chip)
         operations = [lower(instruction) for instruction in self.instructions]
-        edges = find_edges(self.program, self.instructions)
+        addresses = allocate(self.program.buffers, self.instructions, self.chip)
+        edges = find_edges(self.program, self.instructions, addresses)
         for index in issue_order(operations, edges, self.chip, len(self.program.cores)):
             self._place(index, operations[index], edges[index])
             self.last[index] = len(self.stream) - 1

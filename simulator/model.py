@@ -10,6 +10,7 @@ MODEL_VERSION = "2"
 """Changes with the structure of the model; the fingerprint changes with any of its code."""
 
 _SOURCES = (
+    "allocation",
     "chips",
     "costs",
     "dependencies",
