@@ -32,8 +32,9 @@ class Marks:
         return np.ndarray(shape, bool, self.flags, offset * SIZE_BYTES[access.dtype] // grain, strides)
 
     def at(self, access: Access, flat: np.ndarray) -> np.ndarray:
-        """The places among the flags of flat element indices."""
-        return flat * SIZE_BYTES[access.dtype] // self.granule_bytes
+        """The places among the flags of each byte of elements at flat indices."""
+        item = SIZE_BYTES[access.dtype]
+        return (flat[..., None] * item + np.arange(item)) // self.granule_bytes
 
 
 def granule(size_bytes: int, accesses: Iterable[Access]) -> int:

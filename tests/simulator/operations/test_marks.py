@@ -1,7 +1,7 @@
 """Flags of granules against one flag for each byte."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simulator.dtypes import SIZE_BYTES
@@ -37,6 +37,7 @@ def taken(access):
     return np.unique(flat(access)[:, None] * item + np.arange(item))
 
 
+@example([Access(0, 0, ((1, 1),), "uint8"), Access(0, 0, ((1, 1),), "float32")])
 @given(st.lists(accesses(), min_size=2, max_size=5))
 def test_granules_tell_what_bytes_tell(some):
     *written, asked = some
