@@ -9,6 +9,9 @@ from simulator.timing import Schedule
 _PE_BOUND = 0.75
 """Share of the kernel's time with the PE busy from which a program is of the GEMM class."""
 
+_SHORTEST_GEMM_NS = 75e3
+"""Total from which GEMMs were measured."""
+
 _LONG_NS = 500e3
 """Total from which LNC 2 kernels are a class of their own."""
 
@@ -21,7 +24,7 @@ def time_error(program: Program, schedule: Schedule) -> str:
     if target == "inf2":
         return "-21 to -2 % (4 matmuls of one tile, inf2); larger kernels not measured"
     note = "; overheads of trn3 are those of trn2" if target == "trn3" else ""
-    if _pe_share(schedule) >= _PE_BOUND:
+    if schedule.total_ns >= _SHORTEST_GEMM_NS and _pe_share(schedule) >= _PE_BOUND:
         return f"within 8 % (38 GEMMs, trn3, LNC 2){note}"
     if program.lnc == 1:
         return f"within 15 % (24 MLPs of nki-library, trn2, LNC 1){note}"
