@@ -260,7 +260,7 @@ def chip_for(target: str) -> Chip:
         raise SimulatorError(f"unknown target {target!r}: expected one of {', '.join(CHIPS)}") from None
 
 
-_NO_EFFECT = ("_reported", "_bytes", "max_lnc", "pe_rows", "pe_cols", "base_clock_ghz")
+_NO_EFFECT = ("_reported", "_bank_bytes", "max_lnc", "pe_rows", "pe_cols", "base_clock_ghz")
 """Ends of the names of constants that the schedule does not use."""
 
 _LOWEST = {
@@ -293,7 +293,8 @@ def what_if(chip: Chip, change: str) -> Chip:
         value = old * float(text[:-1]) if text.endswith("x") else float(text)
     except ValueError:
         raise SimulatorError(f"--what-if {change}: expected {name}=NUMBER or {name}=FACTORx") from None
-    lowest = _LOWEST.get(name, 0.0)
+    # A program that no longer fits would be told the wrong story: what finds no memory waits for none.
+    lowest = old if name.endswith("_partition_bytes") else _LOWEST.get(name, 0.0)
     if not lowest <= value < float("inf"):
         raise SimulatorError(f"--what-if {change}: the value must be at least {lowest:g}")
     changed: Any = {name: round(value) if isinstance(old, int) else value}

@@ -5,8 +5,9 @@ import pytest
 from simulator.chips import CHIPS, SOURCES, Chip, constant_lines, what_if
 from simulator.errors import SimulatorError
 from simulator.explain import critical_path, explain, explanation_json, explanation_text
+from simulator.program import Buffer, Instruction, Program
 from simulator.timing import schedule
-from tests.simulator.programs import matmul
+from tests.simulator.programs import matmul, whole
 
 
 @pytest.fixture(scope="module", params=[1, 2])
@@ -43,6 +44,25 @@ def test_what_bounds_follows_the_constants():
         assert explain(program, schedule(program, what_if(CHIPS["trn2"], change))).bound_by == bound
 
 
+def test_more_memory_lets_the_next_load_overlap():
+    columns = 150 * 1024
+    buffers = [
+        Buffer("in", "hbm", (128, columns), "uint8", "input"),
+        Buffer("sum", "sbuf", (128, 8), "uint8", "internal"),
+    ]
+    steps = []
+    for _ in range(4):
+        buffers.append(Buffer("tile", "sbuf", (128, columns), "uint8", "internal"))
+        tile = whole(len(buffers) - 1, buffers)
+        steps += [
+            Instruction("dma_copy", "sync", {"dst": tile}, {"src": whole(0, buffers)}, {}),
+            Instruction("tensor_reduce", "vector", {"dst": whole(1, buffers)}, {"data": tile}, {"op": "max"}),
+        ]
+    program = Program("sums", "trn2", 1, tuple(buffers), (0,), (), (tuple(steps),))
+    small, large = (schedule(program, what_if(CHIPS["trn2"], f"sbuf_partition_bytes={n}x")).total_ns for n in (1, 2))
+    assert large < 0.8 * small
+
+
 def test_waits_name_whom_an_engine_waited_for(explained):
     waits = explained[2].waits_us
     assert waits[0, "tensor", "DMA of gpsimd"] > 0
@@ -57,7 +77,16 @@ def test_text_and_json_say_simulated(explained):
 
 
 @pytest.mark.parametrize(
-    "change", ["speed=2x", "hbm_bandwidth", "hbm_bandwidth=fast", "hbm_bandwidth=0", "dma_issue_ns=-1", "name=3"]
+    "change",
+    [
+        "speed=2x",
+        "hbm_bandwidth",
+        "hbm_bandwidth=fast",
+        "hbm_bandwidth=0",
+        "dma_issue_ns=-1",
+        "name=3",
+        "psum_partition_bytes=0.5x",
+    ],
 )
 def test_a_bad_change_is_one_line(change):
     with pytest.raises(SimulatorError, match="--what-if") as raised:
