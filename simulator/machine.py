@@ -8,7 +8,7 @@ profiles. The fixed instructions around a kernel are in `simulator.overheads`.
 from __future__ import annotations
 
 import gc
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simulator.allocation import allocate
@@ -65,16 +65,10 @@ class Code:
         return len(self.engine)
 
 
-_INTEGERS = {"engine", "opcode", "origin", "transfer", "meeting", "wait_start", "waits"}
-_COLUMNS = tuple(f.name for f in fields(Code) if f.name not in ("transfers", "waits", "wait_start"))
-_TRANSFER = _COLUMNS.index("transfer")
-_COUNTS = {"flops", "sbuf_read", "sbuf_write", "psum_read", "psum_write", "psum_read_sbuf_write"}
-
-
-def _dtype(column: str) -> str:
-    if column == "transpose":
-        return "bool"
-    return "int64" if column in _COUNTS else "int32" if column in _INTEGERS else "float64"
+_DTYPES = {"engine": "int32", "opcode": "int32", "interval_ns": "float64", "latency_ns": "float64", "pe_ns": "float64",
+           "transpose": "bool"}  # fmt: skip
+"""Of the columns that follow from a step and its engine; the others count, in int64."""
+_STEP_COLUMNS = tuple(name for name in Step._fields if name != "waits")
 
 
 def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
@@ -97,107 +91,121 @@ class _Assembler:
         self.program = program
         self.chip = chip
         self.instructions = program.cores[core]
-        self.rows: list[tuple] = []
-        """One tuple for each machine instruction, in the order of `_COLUMNS`."""
+        self.kinds: dict[tuple[int, Step], int] = {}
+        """Each different (engine, step) and its number."""
+        self.kinds_of: dict[int, tuple[tuple[int, int], ...]] = {}
+        """By `id` of a `Lowered`: the kind of each of its steps, and what it waits for."""
+        self.kind: list[int] = []
+        self.origin: list[int] = []
+        self.transfer: list[int] = []
+        self.meeting: list[int] = []
+        self.stream: list[int] = []
+        """What completes in order, for each machine instruction: its engine, or 8 + the DMA queue."""
         self.wait_start = [0]
         self.waits: list[int] = []
         self.transfers: list[Transfer] = []
         self.last = [-1] * len(self.instructions)
         """Machine index of the last machine instruction of each program instruction."""
-        self.stream: list[int] = []
-        """What completes in order, for each machine instruction: its engine, or 8 + the DMA queue."""
-        self.seen: dict[tuple[int, int], int] = {}
-        """The last instruction of a stream that an engine has waited for."""
+        self.seen: list[dict[int, int]] = [{} for _ in range(5)]
+        """By engine: the last instruction of each stream that it has waited for."""
         self.table: str | None = None
         self.meetings = 0
 
     def run(self) -> Code:
-        import numpy as np
-
         lower = lowering(self.program, self.chip)
         operations = [lower(instruction) for instruction in self.instructions]
         addresses = allocate(self.program.buffers, self.instructions, self.chip)
         edges = find_edges(self.program, self.instructions, addresses)
         for index in issue_order(operations, edges, self.chip, len(self.program.cores)):
             self._place(index, operations[index], edges[index])
-            self.last[index] = len(self.stream) - 1
         self._final_waits()
-        columns_ = zip(*self.rows, strict=True) if self.rows else [()] * len(_COLUMNS)
-        arrays: Any = {
-            name: np.array(values, dtype=_dtype(name)) for name, values in zip(_COLUMNS, columns_, strict=True)
+        return self._code()
+
+    def _code(self) -> Code:
+        import numpy as np
+
+        kind = np.array(self.kind, dtype=np.int32)
+        different = [(engine, *(getattr(step, name) for name in _STEP_COLUMNS)) for engine, step in self.kinds]
+        values = zip(*different, strict=True) if different else [()] * (1 + len(_STEP_COLUMNS))
+        columns: Any = {
+            name: np.array(column, dtype=_DTYPES.get(name, "int64"))[kind]
+            for name, column in zip(("engine", *_STEP_COLUMNS), values, strict=True)
         }
         return Code(
-            **arrays,
+            **columns,
+            origin=np.array(self.origin, dtype=np.int32),
+            transfer=np.array(self.transfer, dtype=np.int32),
+            meeting=np.array(self.meeting, dtype=np.int32),
             wait_start=np.array(self.wait_start, dtype=np.int64),
             waits=np.array(self.waits, dtype=np.int32),
             transfers=tuple(self.transfers),
         )
 
     def _place(self, index: int, operation: Lowered, edges: set[Edge]) -> None:
-        engine, steps, transfer, _, meets, function, _, _ = operation
+        engine, transfer = operation.engine, operation.transfer
+        kinds = self.kinds_of.get(id(operation))
+        if kinds is None:
+            kinds = tuple((self._kind(engine, step), step.waits) for step in operation.steps)
+            self.kinds_of[id(operation)] = kinds
         number = meeting = -1
         if transfer is not None:
             number = len(self.transfers)
             self.transfers.append(transfer)
-        if meets:
+        if operation.meets:
             meeting = self.meetings
             self.meetings += 1
-        if function:
-            self._load_table(index, function)
-        for step in steps:
-            waits = self._unseen(self._waits(edges, step.waits, engine, transfer is not None), engine) if edges else []
-            if len(waits) > 1:
-                for before in waits[:-1]:
-                    self._wait(engine, index, before)
-            self._append(engine, step, index, waits[-1:], number, meeting)
+        if operation.function:
+            self._load_table(index, operation.function)
+        for kind, which in kinds:
+            waits = self._waits(edges, which, engine, transfer is not None) if edges else []
+            for before in waits[:-1]:
+                self._append(engine, self._kind(engine, _EVENT_SEMAPHORE[engine]), index, [before])
+            self._append(engine, kind, index, waits[-1:], number, meeting)
+        self.last[index] = len(self.kind) - 1
+
+    def _kind(self, engine: int, step: Step) -> int:
+        return self.kinds.setdefault((engine, step), len(self.kinds))
 
     def _load_table(self, index: int, function: str) -> None:
         table = activation_table(function, self.table)
         if table is not None:
             load = self.chip.activation_table_load_ns
-            self._append(SCALAR, Step(OPCODES["ACT_TABLE_LOAD"], ALL, load, load), index, [])
+            self._append(SCALAR, self._kind(SCALAR, Step(OPCODES["ACT_TABLE_LOAD"], ALL, load, load)), index, [])
             self.table = table
 
-    def _wait(self, engine: int, origin: int, before: int) -> None:
-        self._append(engine, _EVENT_SEMAPHORE[engine], origin, [before])
-
     def _append(
-        self, engine: int, step: Step, origin: int, waits: list[int], transfer: int = -1, meeting: int = -1
+        self, engine: int, kind: int, origin: int, waits: list[int], transfer: int = -1, meeting: int = -1
     ) -> None:
-        opcode, _, interval, latency, pe, *counts = step
-        self.rows.append((engine, opcode, origin, interval, latency, pe, transfer, meeting, *counts))
-        self.waits += waits
-        self.wait_start.append(len(self.waits))
+        self.kind.append(kind)
+        self.origin.append(origin)
+        self.transfer.append(transfer)
+        self.meeting.append(meeting)
         self.stream.append(engine if transfer < 0 else 8 + engine)
+        if waits:
+            self.waits += waits
+        self.wait_start.append(len(self.waits))
 
     def _waits(self, edges: set[Edge], which: int, engine: int, dma: bool) -> list[int]:
         """The last instruction to wait for in each stream, in order. An engine never waits for its own earlier reads
-        and writes; PE accumulates in PSUM without waiting for itself."""
+        and writes, nor for what it has waited for before: streams complete in order, and so does the engine. PE accumulates in
+        PSUM without waiting for itself."""
         latest: dict[int, int] = {}
+        seen, last, streams = self.seen[engine], self.last, self.stream
         for before, kind, operand in edges:
             if which and (operand in WEIGHT_OPERANDS) != (which == WEIGHTS):
                 continue
-            machine = self.last[before]
-            stream = self.stream[machine]
+            machine = last[before]
+            stream = streams[machine]
             if stream == engine and not dma and (kind != "raw" or engine == TENSOR):
                 continue
-            if machine > latest.get(stream, -1):
+            if machine > latest.get(stream, -1) and machine > seen.get(stream, -1):
                 latest[stream] = machine
-        return sorted(latest.values())
-
-    def _unseen(self, waits: list[int], engine: int) -> list[int]:
-        """Without what the engine has waited for before: streams complete in order, and so does the engine."""
-        left = []
-        for before in waits:
-            key = (engine, self.stream[before])
-            if before > self.seen.get(key, -1):
-                self.seen[key] = before
-                left.append(before)
-        return left
+        seen.update(latest)
+        return sorted(latest.values()) if len(latest) > 1 else list(latest.values())
 
     def _final_waits(self) -> None:
         """A kernel ends when its last DMA on each queue has landed: the issuing engine waits for it."""
-        last = {self.stream[i]: i for i, row in enumerate(self.rows) if row[_TRANSFER] >= 0}
+        last = {self.stream[i]: i for i, transfer in enumerate(self.transfer) if transfer >= 0}
         for machine in sorted(set(last.values()) - set(self.waits)):
-            engine, _, origin, *_ = self.rows[machine]
-            self._wait(engine, origin, machine)
+            engine = self.stream[machine] - 8
+            self._append(engine, self._kind(engine, _EVENT_SEMAPHORE[engine]), self.origin[machine], [machine])

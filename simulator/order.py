@@ -58,11 +58,19 @@ def issue_order(operations: Sequence[Lowered], edges: Sequence[set[Edge]], chip:
             heappush(available[operations[index].engine], rank[index])
     order: list[int] = []
     for _ in range(n):
-        engine, start = _next(available, waiting, free)
-        soon = waiting[engine]
+        engine, start = -1, 0.0
+        for other, (here, soon) in enumerate(zip(available, waiting, strict=True)):
+            at = free[other]
+            if not here:
+                if not soon:
+                    continue
+                at = max(at, soon[0][0])
+            if engine < 0 or at < start:
+                engine, start = other, at
+        here, soon = available[engine], waiting[engine]
         while soon and soon[0][0] <= start:
-            heappush(available[engine], rank[heappop(soon)[1]])
-        index = ranked[heappop(available[engine])]
+            heappush(here, rank[heappop(soon)[1]])
+        index = ranked[heappop(here)]
         order.append(index)
         operation = operations[index]
         free[engine] = start + operation.busy_ns
@@ -93,23 +101,6 @@ def _chains(operations: Sequence[Lowered], ranked: Sequence[int]) -> list[list[i
         if operations[index].loads:
             loads[operations[index].engine].append(index)
     return [*loads, [index for index, operation in enumerate(operations) if operation.meets]]
-
-
-def _next(
-    available: Sequence[Sequence[int]], waiting: Sequence[Sequence[tuple[float, int]]], free: Sequence[float]
-) -> tuple[int, float]:
-    """The engine that can start first, and when."""
-    chosen, soonest = -1, 0.0
-    for engine in range(_ENGINES):
-        if available[engine]:
-            start = free[engine]
-        elif waiting[engine]:
-            start = max(free[engine], waiting[engine][0][0])
-        else:
-            continue
-        if chosen < 0 or start < soonest:
-            chosen, soonest = engine, start
-    return chosen, soonest
 
 
 def _moving_ns(transfer: Transfer, chip: Chip, sharers: int) -> float:
