@@ -7,7 +7,7 @@ whose halves and repetitions are NaN in float32, bfloat16, float16 and each floa
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
 
 import numpy as np
@@ -28,7 +28,7 @@ _MARKED = {1: 0x01, 2: 0x0101, 4: 0x01010101}
 
 
 class Memory:
-    """Storage of every buffer, allocated when it is first touched; on-chip buffers are freed after their last access.
+    """Storage of every buffer, allocated when it is first touched; internal buffers are freed after their last access.
 
     Peak memory is that of the buffers alive at one time, not of all that the program ever names.
     """
@@ -42,7 +42,7 @@ class Memory:
         self._pool: defaultdict[int, list[np.ndarray]] = defaultdict(list)
         self._scratch: defaultdict[tuple[int, ...], list[np.ndarray]] = defaultdict(list)
         self._targets = {access.buffer for core in program.cores for i in core for access in i.writes.values()}
-        self._last_used_at = _last_uses(program)
+        self._last_used_at, self._users = _last_uses(program)
         self._deferred: dict[int, Callable[[], None]] = {}
         self._accumulating: dict[int, tuple[np.ndarray, set[tuple]]] = {}
         sizes = [layout.bytes for layout in self.layouts]
@@ -70,10 +70,13 @@ class Memory:
         return found
 
     def release(self, core: int, position: int) -> None:
-        """Free the on-chip buffers that the core's instruction at this position was the last to touch."""
+        """Free the buffers that the core's instruction at this position was the last to touch."""
         for index in self._last_used_at.get((core, position), ()):
+            self._users[index] -= 1
+            if self._users[index]:
+                continue
             storage = self._storage.pop(index, None)
-            if storage is not None:
+            if storage is not None and self.layouts[index].on_chip:
                 self._pool[storage.size].append(storage)
             self._accumulating.pop(index, None)
             self._deferred.pop(index, None)
@@ -212,19 +215,20 @@ class Memory:
         return np.ndarray(access.shape, f"u{item}", mask, self._offset(access) * item, strides)
 
 
-def _last_uses(program: Program) -> dict[tuple[int, int], list[int]]:
-    """The on-chip buffers to free after the instruction at (core, position); each belongs to one core."""
-    on_chip = [buffer.memory != "hbm" and buffer.kind == "internal" for buffer in program.buffers]
-    last: dict[int, tuple[int, int]] = {}
+def _last_uses(program: Program) -> tuple[dict[tuple[int, int], list[int]], Counter[int]]:
+    """The internal buffers that the instruction at (core, position) is the core's last to touch; how many cores do."""
+    internal = [buffer.kind == "internal" for buffer in program.buffers]
+    ended: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    users: Counter[int] = Counter()
     for core, instructions in enumerate(program.cores):
+        last: dict[int, int] = {}
         for position, instruction in enumerate(instructions):
-            place = (core, position)
             for access in (*instruction.writes.values(), *instruction.reads.values()):
-                last[access.buffer] = place
+                last[access.buffer] = position
                 for dynamic in access.dynamic:
-                    last[dynamic.index.buffer] = place
-    freed: dict[tuple[int, int], list[int]] = {}
-    for index, place in last.items():
-        if on_chip[index]:
-            freed.setdefault(place, []).append(index)
-    return freed
+                    last[dynamic.index.buffer] = position
+        for index, position in last.items():
+            if internal[index]:
+                ended[core, position].append(index)
+                users[index] += 1
+    return ended, users

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from simulator.errors import ExecutionError
+from simulator.operations.memory import Memory
 from simulator.program import Access, decode, encode
 
 RNG = np.random.default_rng(7)
@@ -306,8 +307,6 @@ def test_a_tiled_product_agrees_with_numpy(builder):
 
 
 def test_memory_is_freed_after_its_last_use(builder):
-    from simulator.operations.memory import Memory
-
     b = builder()
     x = b.input("x", (4, 8), "float32")
     for _ in range(3):
@@ -321,3 +320,19 @@ def test_memory_is_freed_after_its_last_use(builder):
         memory.release(0, position)
         assert memory.live_bytes <= 2 * 128
     assert memory.live_bytes == 128  # the input
+
+
+def test_memory_that_both_cores_use_is_freed_when_both_are_done(builder):
+    b = builder(lnc=2)
+    shared = b.buffer("hbm", (4, 8), "float32")
+    b.do("memset", {"dst": shared}, core=0, value=1)
+    for core in (0, 1):
+        b.copy(b.sbuf((4, 8), "float32", core), shared, core)
+    program = b.program()
+    memory = Memory(program, ())
+    memory.storage(shared.buffer)
+    memory.release(1, 0)
+    memory.release(0, 0)
+    assert memory.live_bytes == 128
+    memory.release(0, 1)
+    assert memory.live_bytes == 0
