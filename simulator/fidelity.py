@@ -25,7 +25,7 @@ def time_error(program: Program, schedule: Schedule) -> str:
         return "-21 to -2 % (4 matmuls of one tile, inf2); larger kernels not measured"
     note = "; overheads of trn3 are those of trn2" if target == "trn3" else ""
     if schedule.total_ns >= _SHORTEST_GEMM_NS and _pe_share(schedule) >= _PE_BOUND:
-        return f"within 8 % (38 GEMMs, trn3, LNC 2){note}"
+        return f"within 8 % (38 GEMMs, trn3, LNC 2: -3.4 to +3.9 %){note}"
     if program.lnc == 1:
         return f"within 15 % (24 MLPs of nki-library, trn2, LNC 1){note}"
     if schedule.total_ns >= _LONG_NS:
