@@ -19,7 +19,9 @@ import ml_dtypes
 import numpy as np
 
 from simulator.dtypes import convert, dtype_name
+from simulator.nki.errors import NkiValidationError
 from simulator.nki.install import install
+from simulator.nki.simulate import simulate
 
 _FLOAT8 = {np.dtype(getattr(ml_dtypes, name)) for name in ("float8_e4m3", "float8_e4m3fn", "float8_e5m2")}
 _ABSENT = {
@@ -55,6 +57,30 @@ def pytest_sessionstart() -> None:
         orchestrator.Orchestrator._compiled_kernel = None
 
 
+class _CpuSimulated:
+    """`nki.cpu_simulate(kernel)`: where a kernel breaks a rule, the error carries the compiler's code for that.
+
+    Their negative tests ask for it also where no assertion of their own refuses the kernel (rmsnorm_quant of 0 rows), so
+    the compiler must say it.
+    """
+
+    def __init__(self, simulated: Any) -> None:
+        self.simulated = simulated
+
+    def __getitem__(self, lnc: Any) -> _CpuSimulated:
+        return _CpuSimulated(self.simulated[lnc])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self.simulated(*args, **kwargs)
+        except NkiValidationError as error:
+            raise type(error)(f"[NCC_INKI016] Kernel validation exception: {error.what}", error.source) from error
+
+
+def _cpu_simulate(kernel: Any) -> _CpuSimulated:
+    return _CpuSimulated(simulate(kernel))
+
+
 def _module(name: str, **members: Any) -> ModuleType:
     made = ModuleType(name)
     vars(made).update(members)
@@ -66,6 +92,7 @@ def _install_simulator() -> None:
     """`nki_cpu_simulator.nki` and its submodules: the modules that `install` put under `nki`."""
     install()
     nki = sys.modules["nki"]
+    vars(nki)["cpu_simulate"] = _cpu_simulate
     package = _module("nki_cpu_simulator", nki=nki)
     package.__path__ = []
     names = ("isa", "isa.constants", "language", "typing", "compiler", "dtype", "tensor", "collectives", "builtin")

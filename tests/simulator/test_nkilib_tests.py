@@ -74,3 +74,24 @@ assert static_cast(2.5, np.float32) == 2.5
 """
     environment = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)
     subprocess.run([sys.executable, "-c", script], env=environment, check=True)
+
+
+def test_a_broken_rule_carries_the_code_of_the_compiler():
+    script = """
+import simulator.nki.nkilib_plugin
+import nki, nki.language as nl, numpy as np
+
+def kernel(x, rows):
+    assert rows is not None, "shape"
+    return nl.ndarray((rows, 8), nl.float32, buffer=nl.shared_hbm)
+
+for rows, code in ((0, True), (None, False)):
+    try:
+        nki.cpu_simulate(kernel)[2](np.zeros((1, 8), np.float32), rows)
+    except Exception as error:
+        assert ("[NCC_INKI016] Kernel validation exception: shape" in str(error)) == code, error
+    else:
+        raise SystemExit("no error")
+"""
+    environment = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)
