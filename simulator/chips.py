@@ -36,10 +36,12 @@ class Chip:
     dma_engines: int
     dma_engine_bandwidth: float
     dma_packet_ns: float
+    dma_read_stall_ns: float
     dma_read_spread: float
     dma_row_ns: float
     dma_convert_factor: float
     dma_stagger_ns: float
+    dma_read_stagger_ns: float
     dma_issue_ns: float
     dma_start_ns: float
     static_dma_issue_ns: float
@@ -105,12 +107,16 @@ SOURCES: dict[str, str] = {
     "dma_engines": "AWS docs nki/deep-dives/nki-dma-bandwidth-guide.rst",
     "dma_engine_bandwidth": f"{_TRN2}: packet spacing 4.5 ns + bytes/27; {_INF2}; trn3: docs 38.4 x 27/27.2",
     "dma_packet_ns": f"{_TRN2}: packet spacing 4.5 ns + bytes/27",
-    "dma_read_spread": f"{_TRN2}: when HBM is read through descriptors made at run time, the packets of a DMA engine take 1.0 to"
-    " 1.7 times their spacing, 1.34 in the mean of 23 reads; writes 1.0-1.08. With descriptors made at compile time: none",
+    "dma_read_stall_ns": f"{_TRN2}: where HBM is read through descriptors made at run time, the packets of a DMA engine last 55 ns +"
+    " 24 % longer than their spacing (least squares of 30 reads); each DMA engine another share, from none to twice the mean."
+    " With descriptors made at compile time: none",
+    "dma_read_spread": "as dma_read_stall_ns; AWS docs nki-dma-bandwidth-guide.rst: 23 of 27.2 B/ns in practice",
     "dma_row_ns": f"{_TRN2}: 4 KiB packets that software descriptors gather from 8 or 16 rows take 222 and 281 ns, not 156",
     "dma_convert_factor": f"{_TRN2}: 256-byte packets of a DMA from float32 to bfloat16 come 28 ns apart, of one that copies 14;"
     f" {_INF2}: 1 KiB packets from float32 to float16 79 ns, 42 without",
     "dma_stagger_ns": f"{_TRN2}: the 16 DMA engines begin a transfer one after the other within 150 ns",
+    "dma_read_stagger_ns": f"{_TRN2}: where they read HBM through descriptors made at run time, within 183-713 ns, 340 in the mean of 14"
+    " reads that found the DMA engines idle",
     "dma_issue_ns": f"{_TRN2}: DMA_DIRECT2D holds SP or ACT 541-613 ns, median 572; {_INF2}: 649",
     "dma_start_ns": f"{_TRN2}: hardware DGE, trigger to first packet 1.33-1.35 us; {_INF2}: 190-240 ns",
     "static_dma_issue_ns": f"{_INF2}: a DMA with descriptors made at compile time is started by a WRITE of 37 ns",
@@ -131,7 +137,7 @@ SOURCES: dict[str, str] = {
     "throttle_window_ns": f"{_TRN2}: `ham` rows last multiples of 3413 ns (4096 base cycles); AWS docs say 3 us",
     "throttle_factor": "as throttle_window_ns: PE at 50 %; confirmed by MATMUL spacing 426 against 216 ns on trn2; none in"
     " the inf2 traces",
-    "throttle_warm_utilization": f"{_TRN2}: a window with the PE 75 % busy did not end the throttle, one with 85 % did",
+    "throttle_warm_utilization": f"{_TRN2}: a window with the PE 74 % busy did not end the throttle, five with 95 % and more did",
     "throttle_cold_utilization": "AWS docs tools/neuron-explorer/overview-summary-page.rst: re-armed under 50 %",
     "scalar_latency_ns": f"{_TRN2}: COPY 586 ns at 512 columns = columns/clock + 158; {_INF2}: 87-157",
     "scalar_function_latency_ns": f"{_TRN2}: ACTIVATE EXP = columns/clock + 260..280; {_INF2}: 157",
@@ -167,10 +173,12 @@ _TRN2_CHIP = Chip(
     dma_engines=16,
     dma_engine_bandwidth=27.0,
     dma_packet_ns=4.5,
-    dma_read_spread=0.68,
+    dma_read_stall_ns=110.0,
+    dma_read_spread=0.47,
     dma_row_ns=9.0,
     dma_convert_factor=2.0,
     dma_stagger_ns=10.0,
+    dma_read_stagger_ns=22.7,
     dma_issue_ns=572.0,
     dma_start_ns=1340.0,
     static_dma_issue_ns=37.0,

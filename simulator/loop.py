@@ -58,8 +58,8 @@ def run_loop(
         float(chip.dma_wait_ns), float(chip.semaphore_ns), float(chip.pe_latency_ns), chip.pe_fill_cycles / chip.pe_clock_ghz,
         float(chip.throttle_window_ns),
         float(chip.throttle_factor), float(chip.throttle_warm_utilization), float(chip.throttle_cold_utilization),
-        _MATMUL_ISSUE_NS, SEMAPHORE_PACKET_NS, float(chip.dma_read_spread),
-        float(chip.dma_stagger_ns), float(window_start), chip.dma_engines,
+        _MATMUL_ISSUE_NS, SEMAPHORE_PACKET_NS, float(chip.dma_read_stall_ns), float(chip.dma_read_spread),
+        float(chip.dma_stagger_ns), float(chip.dma_read_stagger_ns), float(window_start), chip.dma_engines,
     )  # fmt: skip
     inputs = (engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
               spacing, hbm_ns, first_ns, held_up, engine_start)  # fmt: skip
@@ -118,8 +118,10 @@ def _loop(
         cold_at,
         matmul_issue,
         semaphore_packet,
+        read_stall,
         read_spread,
         stagger,
+        read_stagger,
         first_window,
         width,
     ) = constants
@@ -223,15 +225,16 @@ def _loop(
                     count += 1
                 d = (rotation[core] + k) % width
                 r = t * width + d
-                at = begin + k * stagger
+                at = begin + k * (read_stagger if held_up[t] > 0 else stagger)
                 if dma_free[core * width + d] > at:
                     at = dma_free[core * width + d]
                 run_count[r] = count
                 run_start[r] = at
                 spacing = spacing_ns[t]
-                if held_up[t] > 0:
-                    # Each DMA engine is held up by another share, from none to all of the spread, another one each time.
-                    spacing *= 1.0 + read_spread * ((7 * d + 5 * t) % width) / (width - 1)
+                if held_up[t] > 0 and count > 0:
+                    # Each DMA engine is held up by another share, from none to all of it, another one each time.
+                    share = ((7 * d + 5 * t) % width) / (width - 1)
+                    spacing += share * (read_spread * spacing + read_stall / count)
                 run_spacing[r] = spacing
                 end = at + count * spacing
                 dma_free[core * width + d] = end + semaphore_packet

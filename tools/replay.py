@@ -37,7 +37,8 @@ def replay(profile: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
     chip, overheads = CHIPS[target], OVERHEADS[target]
     code = _code(rows, chip)
     begin = min(r["timestamp"] for r in rows)
-    phase = overheads.preamble_ns - begin + next((r["timestamp"] for r in profile.get("ham", [])), 0)
+    start = overheads.kernel_start_ns(0, _SUBGROUPS[rows[0]["subgroup"]])
+    phase = start - begin + next((r["timestamp"] for r in profile.get("ham", [])), 0)
     core = schedule_code([code], chip, overheads, phase).cores[0]
     packets = [
         d

@@ -76,6 +76,18 @@ def test_all_bytes_of_a_transfer_are_in_its_packets():
         assert core.packets.bytes[core.packets.transfer == number].sum() == transfer.bytes
 
 
+def test_dma_engines_begin_a_read_further_apart_than_a_write_and_stall_in_it():
+    chip = CHIPS["trn2"]
+    core = schedule(matmul()).cores[0]
+    read, store = (core.packets.transfer == 0), (core.packets.transfer == 2)
+    began = [np.sort(core.packets.start_ns[mine])[:16] for mine in (read, store)]
+    assert np.ptp(began[0]) == pytest.approx(15 * chip.dma_read_stagger_ns, abs=1)
+    assert np.ptp(began[1]) == pytest.approx(15 * chip.dma_stagger_ns, abs=1)
+    lasted = core.packets.end_ns - core.packets.start_ns
+    assert lasted[read].max() > 1.3 * lasted[read].min()
+    assert lasted[store].max() == pytest.approx(lasted[store].min())
+
+
 def burst():
     program = matmul()
     load, other, mm = program.cores[0][:3]
