@@ -2,14 +2,15 @@
 
 Read after write, write after read and write after write, found by regions of buffers: every access is reduced to a
 rectangle (partition rows x bytes in the partition on chip, rows x bytes of the last dimension in HBM), and each buffer
-keeps its live accesses in a grid of cells, so that the cost of an access does not grow with the length of the program.
+keeps its live accesses in a grid of cells, so that the cost of an access does not grow with the length of the program;
+a rectangle that overlaps no other but itself has one writer and its readers, and needs no grid.
 A strided view counts as the rectangle around it. Buffers with an address are views of one memory, so that reuse of an
 address is a dependency too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -114,6 +115,9 @@ def _outside(box: Box, cut: Box) -> Iterator[Box]:
 _Touch = tuple[Box, int]
 """A rectangle and the instruction that wrote or read it."""
 
+_Use = tuple[bool, int, str]
+"""Whether it writes, the number of its region, and the operand's name."""
+
 
 class _Cell:
     """What is live in one cell: the last writer of each part, and who has read which part since."""
@@ -147,6 +151,14 @@ class _Grid:
             return [cell]
         keys = [(r, c) for r in range(row, row_end + 1) for c in range(col, col_end + 1)]
         return [self.cells.setdefault(key, _Cell()) for key in keys]
+
+    def place(self, box: Box, number: int) -> set[int]:
+        """Puts it in its cells; those there that it overlaps."""
+        found: set[int] = set()
+        for cell in self._cells(box):
+            found.update(other for old, other in cell.read if overlap(old, box))
+            cell.read.append((box, number))
+        return found
 
     def read(self, box: Box, reader: int, operand: str, edges: set[Edge]) -> None:
         r0, r1, c0, c1 = box
@@ -189,6 +201,25 @@ class _Places:
         self.addresses = addresses
         self.known: dict[int, tuple[int, int, int, int]] = {}
         self.extents: dict[tuple, _Extent] = {}
+        self.numbers: dict[tuple, int] = {}
+        self.regions: list[tuple[int, Box]] = []
+        """Each different (storage, rectangle); `numbers` finds them by view and by themselves."""
+
+    def number(self, access: Access) -> int:
+        """The region that a view lies in."""
+        if access.dynamic:
+            return self._number(self.find(access))
+        view = (access.buffer, access.offset, access.pattern, access.dtype)
+        number = self.numbers.get(view)
+        if number is None:
+            number = self.numbers[view] = self._number(self.find(access))
+        return number
+
+    def _number(self, region: tuple[int, Box]) -> int:
+        number = self.numbers.setdefault(region, len(self.regions))
+        if number == len(self.regions):
+            self.regions.append(region)
+        return number
 
     def find(self, access: Access) -> tuple[int, Box]:
         known = self.known.get(access.buffer)
@@ -226,39 +257,63 @@ def find_edges(
 
     `addresses`: where on-chip buffers lie that the kernel did not place, of those that reuse memory.
     """
-    find = _Places(program.buffers, addresses).find
-    sizes: dict[int, set[tuple[int, int]]] = {}
-    accesses: list[list[tuple[bool, int, Box, str]]] = []
-    written: set[int] = set()
-    for instruction in instructions:
-        row: list[tuple[bool, int, Box, str]] = []
-        for write, operands in ((False, instruction.reads), (True, instruction.writes)):
-            for name, access in operands.items():
-                storage, box = find(access)
-                row.append((write, storage, box, name))
-                if write:
-                    written.add(storage)
-                for dynamic in access.dynamic:
-                    row.append((False, *find(dynamic.index), name))
-        if instruction.op == "core_barrier":
-            # What the barrier guards is settled before it and used after it.
-            row += [(True, storage, box, name) for write, storage, box, name in row if not write]
-            written.update(storage for _, storage, _, _ in row)
-        accesses.append(row)
-        for _, storage, (r0, r1, c0, c1), _ in row:
-            size = (r1 - r0, c1 - c0)
-            known = sizes.get(storage)
-            if known is None:
-                sizes[storage] = {size}
-            else:
-                known.add(size)
-    grids = {storage: _Grid(sizes[storage]) for storage in written}
+    places = _Places(program.buffers, addresses)
+    accesses = [_accesses(instruction, places.number) for instruction in instructions]
+    written = {number for row in accesses for write, number, _ in row if write}
+    shared = _shared(places.regions, written)
+    writer = [-1] * len(places.regions)
+    readers: list[list[int]] = [[] for _ in places.regions]
     found: list[set[Edge]] = []
     for index, row in enumerate(accesses):
         edges: set[Edge] = set()
-        for write, storage, box, operand in row:
-            grid = grids.get(storage)
+        for write, number, operand in row:
+            grid = shared[number]
             if grid is not None:
-                (grid.write if write else grid.read)(box, index, operand, edges)
+                (grid.write if write else grid.read)(places.regions[number][1], index, operand, edges)
+                continue
+            before = writer[number]
+            if before >= 0 and before != index:
+                edges.add(_edge(Edge, (before, "waw" if write else "raw", operand)))
+            if not write:
+                readers[number].append(index)
+                continue
+            writer[number] = index
+            if readers[number]:
+                for before in readers[number]:
+                    if before != index:
+                        edges.add(_edge(Edge, (before, "war", operand)))
+                readers[number] = []
         found.append(edges)
     return found
+
+
+def _accesses(instruction: Instruction, number: Callable[[Access], int]) -> list[_Use]:
+    row: list[_Use] = []
+    for write, operands in ((False, instruction.reads), (True, instruction.writes)):
+        for name, access in operands.items():
+            row.append((write, number(access), name))
+            for dynamic in access.dynamic:
+                row.append((False, number(dynamic.index), name))
+    if instruction.op == "core_barrier":
+        # What the barrier guards is settled before it and used after it.
+        row += [(True, region, name) for write, region, name in row if not write]
+    return row
+
+
+def _shared(regions: Sequence[tuple[int, Box]], written: set[int]) -> list[_Grid | None]:
+    """For each region the grid of its storage if it overlaps another region of it, else None: such a region has one writer
+    and its readers. Storages that nobody writes have no use for a grid."""
+    storages: dict[int, list[int]] = {}
+    for number, (storage, _) in enumerate(regions):
+        storages.setdefault(storage, []).append(number)
+    shared: list[_Grid | None] = [None] * len(regions)
+    for numbers in storages.values():
+        if len(numbers) == 1 or not any(number in written for number in numbers):
+            continue
+        boxes = [regions[number][1] for number in numbers]
+        grid = _Grid({(r1 - r0, c1 - c0) for r0, r1, c0, c1 in boxes})
+        for number in numbers:
+            for other in grid.place(regions[number][1], number):
+                shared[number] = shared[other] = grid
+        grid.cells.clear()
+    return shared
