@@ -2,6 +2,7 @@ import msgspec
 import pytest
 
 from simulator.fidelity import time_error
+from simulator.program import Instruction
 from simulator.timing import schedule
 from tests.simulator.programs import matmul
 
@@ -20,6 +21,8 @@ def test_a_program_that_keeps_the_pe_busy_is_of_the_gemm_class():
     load, other, product = program.cores[0][:3]
     busy = msgspec.structs.replace(program, cores=((load, other, *[product] * 400),))
     assert "GEMM" in stated(busy)
+    activation = Instruction("activation", "scalar", product.writes, {"data": product.writes["dst"]}, {"op": "silu"})
+    assert "MLP" in stated(msgspec.structs.replace(busy, cores=((*busy.cores[0], activation),)))
 
 
 def test_what_was_not_measured_says_so():
