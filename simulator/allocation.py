@@ -18,13 +18,13 @@ from simulator.program import Buffer, Instruction
 
 def allocate(buffers: Sequence[Buffer], instructions: Sequence[Instruction], chip: Chip) -> dict[int, int]:
     """Byte address in each partition, by buffer, of what one core uses and the kernel did not place."""
-    lives = _lives(buffers, instructions)
+    living = lives(buffers, instructions)
     addresses: dict[int, int] = {}
     for memory, size, bank in (
         ("sbuf", chip.sbuf_partition_bytes, chip.sbuf_partition_bytes),
         ("psum", chip.psum_partition_bytes, chip.psum_bank_bytes),
     ):
-        mine = [life for life in lives if buffers[life[1]].memory == memory]
+        mine = [life for life in living if buffers[life[1]].memory == memory]
         placed = [buffers[index] for _, index, _ in mine if buffers[index].address is not None]
         ring = _Ring(size, bank, placed)
         ends: list[tuple[int, int]] = []
@@ -40,7 +40,7 @@ def allocate(buffers: Sequence[Buffer], instructions: Sequence[Instruction], chi
     return addresses
 
 
-def _lives(buffers: Sequence[Buffer], instructions: Iterable[Instruction]) -> list[tuple[int, int, int]]:
+def lives(buffers: Sequence[Buffer], instructions: Iterable[Instruction]) -> list[tuple[int, int, int]]:
     """First instruction, buffer, last instruction: of each on-chip buffer, in order of the first."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}

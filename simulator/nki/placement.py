@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from simulator.allocation import lives
 from simulator.dependencies import Box, find_edges, overlap, storage_box
 from simulator.nki.errors import NkiValidationError
 from simulator.program import Access, Buffer, Instruction, Program
@@ -24,23 +25,16 @@ def check_placement(program: Program) -> None:
 
 def _any_rivals(buffers: Sequence[Buffer], core: Sequence[Instruction]) -> bool:
     """Whether two placed tensors share bytes and are in use, first to last instruction, at one time."""
-    placed = {index: storage_box(buffer) for index, buffer in enumerate(buffers) if buffer.address is not None}
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for at, step in enumerate(core):
-        for operands in (step.reads, step.writes):
-            for operand in operands.values():
-                for index in _buffers(operand) if operand.dynamic else (operand.buffer,):
-                    if index in placed:
-                        first.setdefault(index, at)
-                        last[index] = at
     alive: dict[str, list[tuple[int, Box]]] = {"sbuf": [], "psum": []}
-    for index, start in first.items():
-        memory, box = buffers[index].memory, placed[index]
-        alive[memory] = [(end, other) for end, other in alive[memory] if end > start]
-        if any(overlap(other, box) for _, other in alive[memory]):
+    for first, index, last in lives(buffers, core):
+        buffer = buffers[index]
+        if buffer.address is None:
+            continue
+        box = storage_box(buffer)
+        alive[buffer.memory] = [(end, other) for end, other in alive[buffer.memory] if end > first]
+        if any(overlap(other, box) for _, other in alive[buffer.memory]):
             return True
-        alive[memory].append((last[index], box))
+        alive[buffer.memory].append((last, box))
     return False
 
 
