@@ -72,11 +72,11 @@ def test_functions_of_positive_numbers(apply, op):
     np.testing.assert_allclose(out, each(POSITIVE[op], data), rtol=5e-6, atol=1e-6)
 
 
-def test_sine_inside_its_range_and_nan_outside(apply):
-    data = np.array([[-3.0, 0.5, 3.1, 3.2, 9.0]], np.float32)
-    out = apply("activation", {"dst": ((1, 5), "float32")}, {"data": data}, "scalar", op="sin")
-    np.testing.assert_allclose(out[0, :3], each(math.sin, data[0, :3]), rtol=1e-5)
-    assert np.isnan(out[0, 3:]).all()
+def test_sine_continues_as_a_cubic_outside_its_range(apply):
+    data = np.array([[-3.0, 0.5, 3.1, 3.15, -3.2, 9.0, -9.0]], np.float32)
+    out = apply("activation", {"dst": ((1, 7), "float32")}, {"data": data}, "scalar", op="sin")
+    np.testing.assert_allclose(out[0, :5], each(math.sin, data[0, :5]), rtol=1e-4)
+    np.testing.assert_allclose(out[0, 5:], [27.65, -27.65], atol=0.005)
 
 
 def test_a_function_that_is_not_modelled_is_named(apply):
