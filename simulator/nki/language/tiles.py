@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import pi, prod
 from typing import Any
 
 from simulator.nki import isa
@@ -45,11 +45,25 @@ def _unary(name: str, x: Any, dtype: Any) -> NkiTensor:
         isa.reciprocal(made, x)
     elif name == "copy":
         isa.tensor_copy(made, x)
+    elif name in ("sin", "cos"):
+        isa.activation(made, "sin", _within_pi(x, pi / 2 if name == "cos" else 0.0))
     elif name in operators.ACTIVATIONS:
         isa.activation(made, name, x)
     else:
         raise not_modelled(f"nl.{name} as a function on tiles")
     return made
+
+
+def _within_pi(x: NkiTensor, shift: float) -> NkiTensor:
+    """`x` + `shift` less whole turns, in float32: `nl.sin` reduces its argument (AWS docs, nki/api/nki.api.shared.rst);
+    with which instructions is not documented."""
+    turns, whole = ndarray(x.shape, "float32"), ndarray(x.shape, "int32")
+    isa.tensor_scalar(turns, x, "multiply", 0.5 / pi, op1="add", operand1=0.5 * shift / pi)
+    isa.tensor_copy(whole, turns)
+    isa.tensor_scalar(turns, whole, "multiply", -2 * pi, op1="add", operand1=shift)
+    reduced = ndarray(x.shape, "float32")
+    isa.tensor_tensor(reduced, x, turns, "add")
+    return reduced
 
 
 def _binary(name: str, x: Any, y: Any, dtype: Any) -> NkiTensor:

@@ -31,6 +31,8 @@ def run(function, *arrays):
     ("function", "expected"),
     [
         (lambda x: nl.exp(x), np.exp(X)),
+        (lambda x: nl.sin(nl.multiply(x, 4.0)), np.sin(X * 4)),
+        (lambda x: nl.cos(nl.multiply(x, 4.0)), np.cos(X * 4)),
         (lambda x: nl.negative(x), -X),
         (lambda x: nl.reciprocal(x), 1 / X),
         (lambda x: nl.copy(x, dtype=nl.float16), X.astype(np.float16)),
