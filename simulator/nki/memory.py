@@ -13,10 +13,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import prod
 from operator import itemgetter
 
-from simulator.dtypes import SIZE_BYTES
+from simulator.dependencies import row_bytes
 from simulator.nki.errors import CapacityError
 from simulator.nki.language.regions import PARTITIONS, PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
 from simulator.program import Buffer, Instruction, Memory, Program
@@ -97,15 +96,10 @@ def _lives(core: Sequence[Instruction]) -> dict[int, tuple[int, int]]:
     return dict(sorted(lives.items(), key=itemgetter(1)))
 
 
-def bytes_of_partition(buffer: Buffer) -> int:
-    """Bytes that an on-chip buffer takes in each partition that it has."""
-    return prod(buffer.shape[1:]) * SIZE_BYTES[buffer.dtype]
-
-
 def _share(buffer: Buffer) -> int:
     """Its bytes over all 128 partitions; tensors start at partitions 0, 32, 64 and 96."""
     quadrants = -(-buffer.shape[0] // _QUADRANT)
-    return bytes_of_partition(buffer) * quadrants * _QUADRANT // PARTITIONS
+    return row_bytes(buffer) * quadrants * _QUADRANT // PARTITIONS
 
 
 def _peak(program: Program, core: int, memory: Memory, lives: dict[int, tuple[int, int]]) -> Peak:
@@ -147,7 +141,7 @@ def _peak(program: Program, core: int, memory: Memory, lives: dict[int, tuple[in
 
 def _span(buffer: Buffer) -> tuple[int, int]:
     start = buffer.address or 0
-    return start, start + bytes_of_partition(buffer)
+    return start, start + row_bytes(buffer)
 
 
 def _union(spans: Iterable[tuple[int, int]]) -> int:
