@@ -15,10 +15,10 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 
-from simulator.execute import execute
-from simulator.nki.install import install
-from simulator.nki.spec import InputSpec
-from simulator.nki.trace import record
+from neff_bench.simulator.nki.install import install
+from neff_bench.simulator.nki.spec import InputSpec
+from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.operations.execute import execute
 
 install()
 

@@ -38,16 +38,21 @@ print(seconds, cpu_seconds, int(peak_kb) * 1024)
 READERS = {
     "profile": {
         "read_profile": (
-            "import numpy, parsers.events\nfrom parsers.profile_json import read_profile",
+            "import numpy, neff_bench.parsers.events\nfrom neff_bench.parsers.profile_json import read_profile",
             "read_profile(path)",
         ),
-        "read_summary": ("from parsers.profile_json import read_summary", "read_summary(path)"),
+        "read_summary": ("from neff_bench.parsers.profile_json import read_summary", "read_summary(path)"),
         "json.load": ("import json", "json.load(open(path))"),
         "orjson": ("import orjson", "orjson.loads(open(path, 'rb').read())"),
     },
-    "trace": {"read_ntff": ("import parsers.timeline\nfrom parsers.ntff import read_ntff", "read_ntff(path)")},
+    "trace": {
+        "read_ntff": (
+            "import neff_bench.parsers.timeline\nfrom neff_bench.parsers.ntff import read_ntff",
+            "read_ntff(path)",
+        )
+    },
     "neff": {
-        "read_neff": ("from parsers.neff import read_neff", "read_neff(path)"),
+        "read_neff": ("from neff_bench.parsers.neff import read_neff", "read_neff(path)"),
         "tarfile": (
             "import io, json, tarfile",
             "[json.loads(tar.extractfile(member).read()) for tar in [tarfile.open(fileobj=io.BytesIO(open(path, 'rb').read()[1024:]))]"

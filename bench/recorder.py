@@ -20,8 +20,8 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
 def kernel(blocks: int):
     """A kernel of about 20 instructions a block: 16 matmuls over sliced tiles, 2 loads, a copy and a store."""
-    from simulator.nki import isa as nisa
-    from simulator.nki import language as nl
+    from neff_bench.simulator.nki import isa as nisa
+    from neff_bench.simulator.nki import language as nl
 
     def matmuls(left, right):
         out = nl.ndarray((128, 512), left.dtype, buffer=nl.shared_hbm)
@@ -43,9 +43,9 @@ def kernel(blocks: int):
 
 def measure(instructions: int) -> None:
     """Print one row."""
-    from simulator.nki.recorder import recording
-    from simulator.nki.spec import InputSpec
-    from simulator.nki.trace import input_tensor, record
+    from neff_bench.simulator.nki.recorder import recording
+    from neff_bench.simulator.nki.spec import InputSpec
+    from neff_bench.simulator.nki.trace import input_tensor, record
 
     inputs = [InputSpec("left", (128, 16, 128), "bfloat16"), InputSpec("right", (128, 16, 512), "bfloat16")]
     function = kernel(max(1, instructions // 20))

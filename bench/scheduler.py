@@ -16,12 +16,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from simulator.counters import summarise
-from simulator.loop import COMPILED_FROM, compiled
-from simulator.machine import assemble
-from simulator.program import Access, Buffer, Instruction, Program
-from simulator.timeline import timeline_of
-from simulator.timing import schedule
+from neff_bench.simulator.compiler.assembler import assemble
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+from neff_bench.simulator.timing.counters import summarise
+from neff_bench.simulator.timing.schedule import schedule
+from neff_bench.simulator.timing.scheduler import COMPILED_FROM, compiled
+from neff_bench.simulator.timing.timeline import timeline_of
 
 TILES_K = 8
 

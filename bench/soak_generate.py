@@ -17,8 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from neffs.bundle import Bundle, verify_bundle
-from neffs.store import Store
+from neff_bench.neffs.bundle import Bundle, verify_bundle
+from neff_bench.neffs.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "NEFF_BENCH_SOAK"
@@ -66,7 +66,7 @@ def start(work: Path, timeout_s: float, **environment: str) -> subprocess.Popen[
     """One `generate-neffs` over the whole shapes file."""
     words = ["--shapes", "shapes.yaml", "--out", "store", "--nkilib", "nki-library", "--toolchain", "sim"]
     return subprocess.Popen(
-        [sys.executable, "-m", "stage1_generate.cli", *words, "--timeout", str(timeout_s)],
+        [sys.executable, "-m", "neff_bench.stage1_generate.cli", *words, "--timeout", str(timeout_s)],
         cwd=work,
         env={**os.environ, "PYTHONPATH": str(ROOT), MARK: str(work), **environment},
         stdout=subprocess.PIPE,

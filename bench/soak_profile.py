@@ -27,7 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MARK = "NEFF_BENCH_SOAK"
-PROFILE = (sys.executable, "-m", "stage2_profile.cli")
+PROFILE = (sys.executable, "-m", "neff_bench.stage2_profile.cli")
 FAULTS = (
     "busy no_device dge_overflow oom device_error arch timeout error nan crash_before crash_after hang partial empty_ntff "
     "garbage flood slow_start"
@@ -98,9 +98,9 @@ def finish(store: Path, environ: Mapping[str, str], options: Sequence[str] = ())
 def problems_of(store: Path, locks: Path, mark: str, answers: Sequence[Sequence[Mapping[str, object]]]) -> list[str]:
     """What must not be there after a soak."""
     sys.path.insert(0, str(ROOT))
-    from neffs.bundle import verify_bundle
-    from neffs.errors import BundleError
-    from neffs.store import Store
+    from neff_bench.neffs.bundle import verify_bundle
+    from neff_bench.neffs.errors import BundleError
+    from neff_bench.neffs.store import Store
 
     problems = []
     names = Store(store).names()
@@ -201,7 +201,15 @@ def main() -> int:
             "defaults: {target: trn2, lnc: [1, 2], dtype: bfloat16}\n"
             "cases:\n  - {kernel: matmul, implementation: nki, M: 64, K: 128, N: 128}\n"
         )
-        generate = [sys.executable, "-m", "stage1_generate.cli", "--shapes", str(shapes), "--out", str(store)]
+        generate = [
+            sys.executable,
+            "-m",
+            "neff_bench.stage1_generate.cli",
+            "--shapes",
+            str(shapes),
+            "--out",
+            str(store),
+        ]
         subprocess.run(
             [*generate, "--toolchain", "sim"], check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=2
         )

@@ -15,11 +15,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from neffs.bundle import read_bundle, write_manifest
-from neffs.store import Store
-from stage1_generate.keys import Keys
-from stage1_generate.shapes import read_shapes
-from stage1_generate.toolchain import choose
+from neff_bench.neffs.bundle import read_bundle, write_manifest
+from neff_bench.neffs.store import Store
+from neff_bench.stage1_generate.build.keys import Keys
+from neff_bench.stage1_generate.shapes.read import read_shapes
+from neff_bench.stage1_generate.toolchains.find import choose
 
 CASES = 1000
 RUNS = 5

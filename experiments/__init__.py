@@ -1,6 +1,6 @@
 """Experiments on the host and on built kernels: latency, tiling, buckets, linear projections.
 
-from experiments import MatmulConfig, NPUMatmulProfiler
+from neff_bench.experiments import MatmulConfig, NPUMatmulProfiler
 profiler = NPUMatmulProfiler(use_neuron=True)
 result = profiler.profile_single_matmul(MatmulConfig(M=1024, K=4096, N=4096), warmup=5, iterations=20)
 """
@@ -11,8 +11,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from experiments.latency import NPUMatmulProfiler, ProfilingResult
-    from experiments.workload import MatmulConfig, MlpConfig
+    from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
+    from neff_bench.experiments.workload import MatmulConfig, MlpConfig
 
 __all__ = ["MatmulConfig", "MlpConfig", "NPUMatmulProfiler", "ProfilingResult"]
 
@@ -22,4 +22,4 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = "workload" if name.endswith("Config") else "latency"
-    return getattr(importlib.import_module(f"experiments.{module}"), name)
+    return getattr(importlib.import_module(f"neff_bench.experiments.{module}"), name)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import Unavailable
-from experiments.workload import MlpConfig, Workload
+from neff_bench.experiments.errors import Unavailable
+from neff_bench.experiments.workload import MlpConfig, Workload
 
 DEVICE_FILES = Path("/dev")
 AUTO = ("neuron", "cuda", "torch", "jax", "numpy")

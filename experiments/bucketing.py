@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.errors import BadResults, WrongCall
+from neff_bench.experiments.errors import BadResults, WrongCall
 
 MAX_LENGTH = 10_000_000
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from experiments.bucketing import Choice
-    from experiments.tiling_analysis import Line
+    from neff_bench.experiments.bucketing import Choice
+    from neff_bench.experiments.tiling_analysis import Line
 
 HEADS = {
     "name": "choice",
@@ -57,11 +57,11 @@ def buckets(
       neff-bench buckets buckets.csv --lengths uniform:1:1024 -k 6
       neff-bench buckets buckets.csv --lengths requests.txt --format json
     """
-    from experiments.bucketing import best_buckets, evaluate, powers_of_two, read_lengths
-    from experiments.errors import ExperimentError, WrongCall
-    from experiments.output import emit
-    from experiments.results import read_results
-    from stage1_generate.presets import VLLM_SEQUENCE_BUCKETS
+    from neff_bench.experiments.bucketing import best_buckets, evaluate, powers_of_two, read_lengths
+    from neff_bench.experiments.errors import ExperimentError, WrongCall
+    from neff_bench.experiments.output import emit
+    from neff_bench.experiments.results import read_results
+    from neff_bench.stage1_generate.shapes.presets import VLLM_SEQUENCE_BUCKETS
 
     try:
         found = read_results(results, metric)
@@ -90,8 +90,8 @@ def buckets(
 
 def _line(path: Path, points: Any, dimension: str, at: str | None) -> Line:
     """The one line of points along `dimension`. Raises `BadResults` or `WrongCall`."""
-    from experiments.errors import BadResults, WrongCall
-    from experiments.tiling_analysis import find_lines
+    from neff_bench.experiments.errors import BadResults, WrongCall
+    from neff_bench.experiments.tiling_analysis import find_lines
 
     lines = [line for line in find_lines(points, shortest=1) if line.dimension == dimension]
     if at is not None:
@@ -111,7 +111,7 @@ def _line(path: Path, points: Any, dimension: str, at: str | None) -> Line:
 
 
 def _at(text: str, dimension: str) -> dict[str, int]:
-    from experiments.errors import WrongCall
+    from neff_bench.experiments.errors import WrongCall
 
     wanted = {}
     for part in text.split(","):
@@ -123,7 +123,7 @@ def _at(text: str, dimension: str) -> dict[str, int]:
 
 
 def _text(choices: list[Choice], line: Line, source: str, metric: str, format_: str | None, output: Path | None) -> str:
-    from experiments.output import chosen_format, render
+    from neff_bench.experiments.output import chosen_format, render
 
     best = choices[0].expected_us
     rows = [

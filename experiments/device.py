@@ -13,10 +13,9 @@ from typing import Any
 import msgspec
 import orjson
 
-from experiments.errors import ExperimentError
-from experiments.workload import MatmulConfig
-
-ROOT = Path(__file__).resolve().parent.parent
+from neff_bench.experiments.errors import ExperimentError
+from neff_bench.experiments.workload import MatmulConfig
+from neff_bench.installation import IMPORT_ROOT
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Build:
     @property
     def name(self) -> str:
         """The bundle's directory."""
-        from neffs.case import Case
+        from neff_bench.neffs.case import Case
 
         dims = (("M", self.M), ("K", self.K), ("N", self.N))
         return Case("matmul", self.implementation, dims, self.dtype, self.target, self.lnc).name
@@ -105,9 +104,9 @@ def read_instructions(bundle: Path, row: dict[str, Any]) -> Instructions | None:
 
 def _view(bundle: Path, row: dict[str, Any]) -> _Profile:
     """The full profile of a bundle's newest run. Raises `ExperimentError`."""
-    from stage2_profile.environment import tool_environment
-    from stage2_profile.errors import ProfileError
-    from stage2_profile.tools import find_neuron_tool, find_simulator
+    from neff_bench.stage2_profile.capture.environment import tool_environment
+    from neff_bench.stage2_profile.capture.tools import find_neuron_tool, find_simulator
+    from neff_bench.stage2_profile.errors import ProfileError
 
     run = bundle / "profiles" / str(row.get("run"))
     traces, neffs = sorted(run.glob("*.ntff")), sorted(bundle.glob("*.neff"))
@@ -152,9 +151,9 @@ def relative_error(bundle: Path, max_abs_error: float | None) -> float | None:
     """The largest error over the largest magnitude of the reference; None when either is not known."""
     import numpy as np
 
-    from neffs.bundle import read_bundle
-    from neffs.dtypes import numpy_dtype
-    from neffs.errors import NeffsError
+    from neff_bench.neffs.bundle import read_bundle
+    from neff_bench.neffs.dtypes import numpy_dtype
+    from neff_bench.neffs.errors import NeffsError
 
     try:
         outputs = read_bundle(bundle).manifest.outputs
@@ -171,7 +170,7 @@ def relative_error(bundle: Path, max_abs_error: float | None) -> float | None:
 
 def _stage(command: str, arguments: list[str]) -> None:
     """Exit code 1 is a failed case, which its row shows; 2 is a refused call. Raises `ExperimentError`."""
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(IMPORT_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     words = [sys.executable, "-m", "neff_bench", command, *arguments]
     done = subprocess.run(

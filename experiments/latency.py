@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from experiments.backends import AUTO, Backend, Prepared, best_backend, open_backend
-from experiments.errors import DeviceLost, DoesNotFit, ExperimentError, WrongCall
-from experiments.workload import MatmulConfig, MlpConfig, Workload
+from neff_bench.experiments.backends import AUTO, Backend, Prepared, best_backend, open_backend
+from neff_bench.experiments.errors import DeviceLost, DoesNotFit, ExperimentError, WrongCall
+from neff_bench.experiments.workload import MatmulConfig, MlpConfig, Workload
 
 SHORTEST_US = 50.0
 """Work that returns sooner is repeated inside one iteration, so that the clock's own cost stays below 1 %."""

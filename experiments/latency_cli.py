@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from experiments.latency import NPUMatmulProfiler, ProfilingResult
-    from experiments.workload import Workload
+    from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
+    from neff_bench.experiments.workload import Workload
 
 PRESETS = ("llm", "tiling", "sweep", "boundary", "buckets", "linear_projection")
 HEADS = {
@@ -77,13 +77,13 @@ def latency(
       neff-bench latency --preset llm --dtype bfloat16 --output results/llm.csv
       neff-bench latency 1x128x1024x512 --backend torch --threads 2
     """
-    from experiments.backends import limit_threads
-    from experiments.errors import ExperimentError, Unavailable, WrongCall
+    from neff_bench.experiments.backends import limit_threads
+    from neff_bench.experiments.errors import ExperimentError, Unavailable, WrongCall
 
     try:
         limit_threads(threads)
         workloads = _workloads(shapes, presets, file, dtype or ("float32",))
-        from experiments.latency import NPUMatmulProfiler
+        from neff_bench.experiments.latency import NPUMatmulProfiler
 
         profiler = NPUMatmulProfiler(backend=None if backend == "auto" else backend, threads=threads)
         results, failed = _time(profiler, workloads, warmup, iterations)
@@ -101,18 +101,18 @@ def _workloads(
     shapes: tuple[str, ...], presets: tuple[str, ...], file: Path | None, dtypes: tuple[str, ...]
 ) -> list[Workload]:
     """What to time, each once. Raises `WrongCall`."""
-    from experiments.errors import WrongCall
-    from experiments.workload import DTYPES, MatmulConfig, MlpConfig, parse_shape
+    from neff_bench.experiments.errors import WrongCall
+    from neff_bench.experiments.workload import DTYPES, MatmulConfig, MlpConfig, parse_shape
 
     found: list[Workload] = [parse_shape(shape, dtype) for shape in shapes for dtype in dtypes]
     if presets:
-        from stage1_generate.presets import preset
+        from neff_bench.stage1_generate.shapes.presets import preset
 
         entries = [entry for name in presets for entry in preset(name)]
         found += [MatmulConfig(entry["M"], entry["K"], entry["N"], dtype) for entry in entries for dtype in dtypes]
     if file is not None:
-        from stage1_generate.errors import GenerateError
-        from stage1_generate.shapes import read_shapes
+        from neff_bench.stage1_generate.errors import GenerateError
+        from neff_bench.stage1_generate.shapes.read import read_shapes
 
         try:
             cases = read_shapes(file)
@@ -135,8 +135,8 @@ def _time(
     profiler: NPUMatmulProfiler, workloads: list[Workload], warmup: int, iterations: int
 ) -> tuple[list[ProfilingResult], int]:
     """Results, and how many workloads have none; each of those is one line on stderr."""
-    from experiments.errors import DeviceLost, ExperimentError
-    from experiments.output import progress
+    from neff_bench.experiments.errors import DeviceLost, ExperimentError
+    from neff_bench.experiments.output import progress
 
     results: list[ProfilingResult] = []
     failed = 0
@@ -156,7 +156,7 @@ def _write(results: list[ProfilingResult], failed: int, format_: str | None, out
     """An incomplete run goes beside the file that was asked for and leaves an older one as it is."""
     from dataclasses import asdict
 
-    from experiments.output import chosen_format, emit, render
+    from neff_bench.experiments.output import chosen_format, emit, render
 
     if failed and not results:
         return

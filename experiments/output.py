@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from experiments.errors import ExperimentError
-from experiments.latency import write_text
+from neff_bench.experiments.errors import ExperimentError
+from neff_bench.experiments.latency import write_text
 
 FORMATS = ("table", "csv", "json", "md")
 SUFFIXES = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from experiments.tiling_analysis import TILES, Line
+from neff_bench.experiments.tiling_analysis import TILES, Line
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 720, 260, 70, 34, 36
 BARS = 50

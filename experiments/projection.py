@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.device import Build, build_and_profile, read_instructions, relative_error
-from experiments.errors import BadResults, ExperimentError, WrongCall
-from experiments.latency import NPUMatmulProfiler, ProfilingResult
-from experiments.workload import DTYPES, MatmulConfig
+from neff_bench.experiments.device import Build, build_and_profile, read_instructions, relative_error
+from neff_bench.experiments.errors import BadResults, ExperimentError, WrongCall
+from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
+from neff_bench.experiments.workload import DTYPES, MatmulConfig
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,8 @@ def _row(
 
 def _peaks(bundle: Path, row: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """SBUF and PSUM of one partition, in bytes; None where the profile does not say."""
-    from parsers.errors import ParseError
-    from parsers.profile_json import read_summary
+    from neff_bench.parsers.errors import ParseError
+    from neff_bench.parsers.profile_json import read_summary
 
     for path in sorted((bundle / "profiles" / str(row.get("run"))).glob("summary-*.json")):
         try:

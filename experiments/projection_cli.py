@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from experiments.projection import Projection, ReportRow
+    from neff_bench.experiments.projection import Projection, ReportRow
 
 DTYPES = ("float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
 DEFAULT_OUT = "/tmp/neff_bench_projections"
@@ -94,9 +94,9 @@ def linear_projection(
       neff-bench linear-projection --test-case k_proj --dtype float32 --dtype bfloat16 --dtype float8_e4m3
       neff-bench linear-projection --cases mine.yaml --batch 1 --batch 4 --output report.json
     """
-    from experiments.errors import WrongCall
-    from experiments.projection import Projection, read_projections
-    from stage1_generate.presets import LINEAR_PROJECTIONS
+    from neff_bench.experiments.errors import WrongCall
+    from neff_bench.experiments.projection import Projection, read_projections
+    from neff_bench.stage1_generate.shapes.presets import LINEAR_PROJECTIONS
 
     def choose() -> list[Projection]:
         known = {name: Projection(name, *sizes) for name, sizes in LINEAR_PROJECTIONS.items()}
@@ -124,9 +124,9 @@ def tile(dtype: tuple[str, ...], tile_m: int, tile_n: int, tile_k: int, **rest: 
       neff-bench tile --dtype float32 --tile-m 64 --tile-n 128 --tile-k 128
       neff-bench tile --dtype bfloat16 --dtype float32
     """
-    from experiments.errors import WrongCall
-    from experiments.projection import Projection
-    from experiments.workload import K_TILE, M_TILE, N_TILE
+    from neff_bench.experiments.errors import WrongCall
+    from neff_bench.experiments.projection import Projection
+    from neff_bench.experiments.workload import K_TILE, M_TILE, N_TILE
 
     def choose() -> list[Projection]:
         for name, size, limit in (("m", tile_m, M_TILE), ("n", tile_n, N_TILE), ("k", tile_k, K_TILE)):
@@ -153,18 +153,18 @@ def _run(
     format_: str | None,
     output: Path | None,
 ) -> None:
-    from experiments.backends import limit_threads
-    from experiments.errors import ExperimentError, Unavailable, WrongCall
+    from neff_bench.experiments.backends import limit_threads
+    from neff_bench.experiments.errors import ExperimentError, Unavailable, WrongCall
 
     try:
         projections = choose()
         limit_threads(threads)
-        from neffs.case import LNCS
+        from neff_bench.neffs.case import LNCS
 
         if lnc is not None and lnc not in LNCS[target]:
             raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, LNCS[target]))}")
-        from experiments.output import emit
-        from experiments.projection import report
+        from neff_bench.experiments.output import emit
+        from neff_bench.experiments.projection import report
 
         rows = report(
             projections,
@@ -191,7 +191,7 @@ def _run(
 def _text(rows: list[ReportRow], format_: str | None, output: Path | None) -> str:
     from dataclasses import asdict
 
-    from experiments.output import chosen_format, render
+    from neff_bench.experiments.output import chosen_format, render
 
     records = [asdict(row) for row in rows]
     chosen = chosen_format(format_, output)

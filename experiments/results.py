@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import BadResults
-from experiments.workload import MatmulConfig
+from neff_bench.experiments.errors import BadResults
+from neff_bench.experiments.workload import MatmulConfig
 
 METRICS = {"latency_ms": 1e3, "total_time_us": 1.0}
 """Column -> microseconds in one unit of it."""

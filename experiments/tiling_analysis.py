@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.latency import quantile
-from experiments.results import Point
-from experiments.workload import K_TILE, M_TILE, N_TILE
+from neff_bench.experiments.latency import quantile
+from neff_bench.experiments.results import Point
+from neff_bench.experiments.workload import K_TILE, M_TILE, N_TILE
 
 TILES = {"M": M_TILE, "K": K_TILE, "N": N_TILE}
 NOISE_FACTOR = 3.0

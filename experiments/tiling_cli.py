@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from experiments.results import Results
-    from experiments.tiling_analysis import Analysis
+    from neff_bench.experiments.results import Results
+    from neff_bench.experiments.tiling_analysis import Analysis
 
 HEADS = {
     "series": "series",
@@ -63,10 +63,10 @@ def tiling(results: Path, metric: str | None, plot: Path | None, format_: str | 
       neff-bench tiling tiling.csv --plot tiling.svg
       profile-neffs neffs --format csv --output device.csv && neff-bench tiling device.csv --plot -
     """
-    from experiments.errors import ExperimentError, WrongCall
-    from experiments.output import emit
-    from experiments.results import read_results
-    from experiments.tiling_analysis import analyse
+    from neff_bench.experiments.errors import ExperimentError, WrongCall
+    from neff_bench.experiments.output import emit
+    from neff_bench.experiments.results import read_results
+    from neff_bench.experiments.tiling_analysis import analyse
 
     try:
         if plot is not None and str(plot) != "-" and plot.suffix.lower() != ".svg":
@@ -84,8 +84,8 @@ def tiling(results: Path, metric: str | None, plot: Path | None, format_: str | 
 
 
 def _text(results: Results, analysis: Analysis, format_: str | None, output: Path | None) -> str:
-    from experiments.output import chosen_format, render
-    from experiments.tiling_analysis import tile_rows
+    from neff_bench.experiments.output import chosen_format, render
+    from neff_bench.experiments.tiling_analysis import tile_rows
 
     rows = tile_rows(results.points)
     steps: list[dict[str, Any]] = [
@@ -133,8 +133,8 @@ def _text(results: Results, analysis: Analysis, format_: str | None, output: Pat
 
 
 def _plot(results: Results, analysis: Analysis, plot: Path | None) -> None:
-    from experiments import plot as draw
-    from experiments.output import emit
+    from neff_bench.experiments import plot as draw
+    from neff_bench.experiments.output import emit
 
     if plot is None:
         return

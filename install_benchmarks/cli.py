@@ -24,9 +24,9 @@ def install_benchmarks(checkout: Path, remove: bool, link: bool, allow_dirty: bo
     python benchmarks/mlp/benchmark_mlp_step2_profile.py
     neff-bench install-benchmarks ~/nki-library --remove
     """
-    from install_benchmarks.errors import InstallError
-    from install_benchmarks.install import install
-    from install_benchmarks.install import remove as remove_installed
+    from neff_bench.install_benchmarks.errors import InstallError
+    from neff_bench.install_benchmarks.install import install
+    from neff_bench.install_benchmarks.install import remove as remove_installed
 
     try:
         if remove:

@@ -14,8 +14,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from install_benchmarks.errors import InstallError
-from install_benchmarks.layout import links, sources
+from neff_bench.install_benchmarks.errors import InstallError
+from neff_bench.install_benchmarks.layout import links, sources
 
 DIRECTORY = "benchmarks"
 LIST = ".neff-bench.json"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-HOME = Path(__file__).resolve().parent.parent
-"""The folder that holds this project's packages: a checkout, site-packages or another `benchmarks/`."""
+from neff_bench.installation import IMPORT_ROOT, PACKAGE
 
-PACKAGES = ("experiments", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile")
-MODULES = ("neff_bench.py",)
+ROOMS = ("experiments", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile")
+"""The rooms that are copied: all but this one."""
+
 TEMPLATE = Path(__file__).resolve().parent / "template"
 SUFFIXES = (".py", ".yaml", ".json", ".md", ".yml", ".txt")
 ASLEEP = {"ruff.toml.txt": "ruff.toml", "gitignore.txt": ".gitignore"}
@@ -18,24 +18,23 @@ ASLEEP = {"ruff.toml.txt": "ruff.toml", "gitignore.txt": ".gitignore"}
 
 def sources() -> Iterator[tuple[str, Path]]:
     """(name inside `benchmarks/`, file to copy) for every file, in a stable order."""
-    for package in PACKAGES:
-        for path in _files(HOME / package):
-            yield f"{package}/{path.relative_to(HOME / package).as_posix()}", path
+    for path in sorted((*PACKAGE.glob("*.py"), PACKAGE / "py.typed")):
+        yield f"{PACKAGE.name}/{path.name}", path
+    for room in ROOMS:
+        for path in _files(PACKAGE / room):
+            yield f"{PACKAGE.name}/{room}/{path.relative_to(PACKAGE / room).as_posix()}", path
     yield from _rest()
 
 
 def links() -> Iterator[tuple[str, Path]]:
-    """(name inside `benchmarks/`, what to link to): whole packages, and single files."""
-    for package in PACKAGES:
-        yield package, HOME / package
+    """(name inside `benchmarks/`, what to link to): the package, and single files."""
+    yield PACKAGE.name, PACKAGE
     yield from _rest()
 
 
 def _rest() -> Iterator[tuple[str, Path]]:
-    """The single files: the umbrella command, the shapes of known models, the template."""
-    for module in MODULES:
-        yield module, HOME / module
-    for path in _files(HOME / "shapes"):  # an installed package has none
+    """The single files: the shapes of known models, the template."""
+    for path in _files(IMPORT_ROOT / "shapes"):  # an installed package has none
         yield f"shapes/{path.name}", path
     yield from _template()
 

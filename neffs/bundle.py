@@ -19,8 +19,8 @@ from typing import Literal
 
 import orjson
 
-from neffs.case import Case
-from neffs.errors import BundleError, CaseError
+from neff_bench.neffs.case import Case
+from neff_bench.neffs.errors import BundleError, CaseError
 
 MANIFEST = "case.json"
 MANIFEST_BYTES_MAX = 16 << 20

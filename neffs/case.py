@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
-from neffs.errors import CaseError
+from neff_bench.neffs.errors import CaseError
 
 IMPLEMENTATIONS = ("nkilib", "neuronxcc", "nki", "xla", "framework")
 LNCS = {"trn1": (1,), "inf2": (1,), "trn2": (1, 2), "trn3": (1, 2)}

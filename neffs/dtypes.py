@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neffs.errors import CaseError
+from neff_bench.neffs.errors import CaseError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from neffs.bundle import Bundle, read_bundle
-from neffs.case import check_name
-from neffs.errors import BundleError, StoreError
-from neffs.exchange import aside, exchange
-from neffs.lock import locked, try_lock, unlock
+from neff_bench.neffs.bundle import Bundle, read_bundle
+from neff_bench.neffs.case import check_name
+from neff_bench.neffs.errors import BundleError, StoreError
+from neff_bench.neffs.exchange import aside, exchange
+from neff_bench.neffs.lock import locked, try_lock, unlock
 
 
 class Store:
@@ -67,7 +67,7 @@ class Store:
         return read_bundle(path) if path.exists() else None
 
     def lock(self, name: str, waiting: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
-        """Hold the case for this process; see `neffs.lock.locked`."""
+        """Hold the case for this process; see `neff_bench.neffs.lock.locked`."""
         self._make(self._locks)
         return locked(self._locks / f"{check_name(name)}.lock", waiting)
 

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from parsers.errors import ParseError
+from neff_bench.parsers.errors import ParseError
 
 BLOCK_BYTES = 512
 MEMBERS_MAX = 65_536

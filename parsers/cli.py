@@ -53,7 +53,7 @@ def inspect(paths: tuple[Path, ...], style: str) -> None:
         if several or found and "error" not in found[0]:
             click.echo(json.dumps(found if several else found[0], indent=2))
     else:
-        from parsers.tables import show
+        from neff_bench.parsers.tables import show
 
         show([one for one in found if "error" not in one], lists=several)
     sys.exit(1 if failed else 0)
@@ -61,8 +61,8 @@ def inspect(paths: tuple[Path, ...], style: str) -> None:
 
 def _look_at(paths: tuple[Path, ...]) -> Iterator[dict[str, Any]]:
     """A description of each file; `{"path": ..., "error": ...}` for one that cannot be read."""
-    from parsers.describe import describe, files_under
-    from parsers.errors import ParseError
+    from neff_bench.parsers.describe import describe, files_under
+    from neff_bench.parsers.errors import ParseError
 
     files = {path: files_under(path) for path in paths}
     named = [path for path in paths if path.suffix == ".neff"]

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parsers.opcodes import EVENT_SEMAPHORE, NOTIFY
+from neff_bench.parsers.opcodes import EVENT_SEMAPHORE, NOTIFY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from parsers.ntff import Container
-    from parsers.rows import RawDma, RawInstructions, RawSemaphores
+    from neff_bench.parsers.ntff import Container
+    from neff_bench.parsers.rows import RawDma, RawInstructions, RawSemaphores
 
 ENGINE_COUNT = 5
 OPENS_PASS = 2

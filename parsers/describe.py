@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from parsers.errors import ParseError
-from parsers.kinds import describe_json, kind_of
-from parsers.neff import Neff, TensorInfo, read_neff, read_uuid
-from parsers.ntff import Ntff, read_ntff, same_program
-from parsers.profile_json import Metadata, read_metadata, read_summary
-from parsers.summary import Summary
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.kinds import describe_json, kind_of
+from neff_bench.parsers.neff import Neff, TensorInfo, read_neff, read_uuid
+from neff_bench.parsers.ntff import Ntff, read_ntff, same_program
+from neff_bench.parsers.profile_json import Metadata, read_metadata, read_summary
+from neff_bench.parsers.summary import Summary
 
 SUFFIXES = (".neff", ".ntff", ".json")
 LEVELS_ABOVE = 2
@@ -44,14 +44,14 @@ def describe(path: Path, neffs: Iterable[Path] = ()) -> dict[str, Any] | None:
         trace = read_ntff(path)
         return {**describe_ntff(trace), "neff": program_of(trace, neffs)}
     if kind == "parquet":
-        from parsers.parquet import read_parquet
+        from neff_bench.parsers.parquet import read_parquet
 
         return describe_profile(path, *read_parquet(path))
     profile = describe_json(path)
     if profile is None:
         return None
     if profile.kind == "session":
-        from parsers.session import read_session
+        from neff_bench.parsers.session import read_session
 
         session = read_session(path)
         cores = [{**dataclasses.asdict(core), "time_s": core.time_s} for core in session.cores]
@@ -139,7 +139,7 @@ def _answer(trace: Ntff, neff: Path) -> bool | None | Literal["unreadable"]:
 
 
 def describe_profile(path: Path, summary: Summary, metadata: Metadata) -> dict[str, Any]:
-    from parsers.selfcheck import check
+    from neff_bench.parsers.selfcheck import check
 
     checks = check(summary, metadata)
     known = {key: value for key, value in dataclasses.asdict(summary).items() if value not in (None, {})}

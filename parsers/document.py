@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from parsers.errors import ParseError
-from parsers.source import forget_pages, map_source, source_name
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.source import forget_pages, map_source, source_name
 
 Row = TypeVar("Row")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parsers.ntff import ENGINES, DmaPackets, Instructions
+from neff_bench.parsers.ntff import ENGINES, DmaPackets, Instructions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

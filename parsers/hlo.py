@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from parsers.errors import ParseError
+from neff_bench.parsers.errors import ParseError
 
 _SCHEMA: dict[str, dict[str, tuple[int, str]]] = {
     "Module": {

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from parsers.errors import ParseError
-from parsers.neff import HEADER, is_neff
-from parsers.source import open_file
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.neff import HEADER, is_neff
+from neff_bench.parsers.source import open_file
 
 Kind = Literal["neff", "ntff", "json", "parquet"]
 JsonKind = Literal["summary", "profile", "session"]
@@ -53,9 +53,9 @@ class JsonProfile:
 
 def describe_json(path: str | os.PathLike[str]) -> JsonProfile | None:
     """None for JSON that is sound and no profile. Raises ParseError for damaged files."""
-    from parsers.document import Document
-    from parsers.profile_json import identity_of, summary_of
-    from parsers.session import read_session
+    from neff_bench.parsers.document import Document
+    from neff_bench.parsers.profile_json import identity_of, summary_of
+    from neff_bench.parsers.session import read_session
 
     document = Document(path)
     if document.has("NeffNodes"):

@@ -17,9 +17,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from parsers.archive import GZIP_MAGIC, Member, Stream, unpack, walk
-from parsers.errors import ParseError
-from parsers.source import map_source
+from neff_bench.parsers.archive import GZIP_MAGIC, Member, Stream, unpack, walk
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.source import map_source
 
 HEADER = struct.Struct("<5Q128sI32s16s256sI64sQI468s")
 """pkg_version header_size data_size major minor build num_tpb hash uuid name requested_tpb tpb_per_node feature_bits lnc pad."""

@@ -48,9 +48,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from parsers.errors import ParseError, UnknownVersion
-from parsers.source import map_source
-from parsers.wire import Budget, Message
+from neff_bench.parsers.errors import ParseError, UnknownVersion
+from neff_bench.parsers.source import map_source
+from neff_bench.parsers.wire import Budget, Message
 
 if TYPE_CHECKING:
     import numpy as np
@@ -246,7 +246,7 @@ class Container:
 
 def read_ntff(path: str | os.PathLike[str]) -> Ntff:
     """The whole trace. Raises ParseError; UnknownVersion for a container version that is not decoded."""
-    from parsers.timeline import assemble
+    from neff_bench.parsers.timeline import assemble
 
     return assemble(read_container(path))
 

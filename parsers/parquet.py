@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from parsers.errors import ParseError
-from parsers.profile_json import Metadata, metadata_from
-from parsers.summary import Summary, summary_from
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.profile_json import Metadata, metadata_from
+from neff_bench.parsers.summary import Summary, summary_from
 
 MOVED = {"neuroncore_idx": "nc_idx", "neuron_device_idx": "nd_idx", "explorer_version": "profiler_version"}
 """Metadata keys that neuron-profile keeps in the summary under another name."""

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
-from parsers.document import Document
-from parsers.errors import ParseError
-from parsers.ntff import DmaPackets, Instructions
-from parsers.summary import Summary, summary_from
+from neff_bench.parsers.document import Document
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.ntff import DmaPackets, Instructions
+from neff_bench.parsers.summary import Summary, summary_from
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Profile:
 def read_summary(source: str | os.PathLike[str] | bytes) -> Summary:
     """The summary of a profile of any shape, or of a Parquet directory; of the first node when there are several. Raises ParseError."""
     if not isinstance(source, bytes) and Path(source).is_dir():
-        from parsers.parquet import read_parquet
+        from neff_bench.parsers.parquet import read_parquet
 
         return read_parquet(source)[0]
     return summary_of(Document(source))
@@ -74,7 +74,7 @@ def read_metadata(source: str | os.PathLike[str] | bytes) -> tuple[Metadata, Ide
 
 def read_profile(source: str | os.PathLike[str] | bytes) -> Profile:
     """A whole-profile JSON with its events. Raises ParseError, also for one that has no `instruction` table."""
-    from parsers.events import DmaRow, InstructionRow, dma_columns, dma_span, instruction_columns, work_span
+    from neff_bench.parsers.events import DmaRow, InstructionRow, dma_columns, dma_span, instruction_columns, work_span
 
     document = Document(source)
     if not document.has("instruction"):

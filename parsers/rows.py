@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from parsers.errors import ParseError
-from parsers.ntff import ENGINES, Container, Section
-from parsers.records import pair_fifo
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.ntff import ENGINES, Container, Section
+from neff_bench.parsers.records import pair_fifo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

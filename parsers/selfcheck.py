@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from parsers.profile_json import Metadata
-from parsers.summary import Summary
+from neff_bench.parsers.profile_json import Metadata
+from neff_bench.parsers.summary import Summary
 
 RELATIVE_TOLERANCE = 1e-6
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from parsers.document import decode
-from parsers.errors import ParseError
-from parsers.source import map_source, source_name
+from neff_bench.parsers.document import decode
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.source import map_source, source_name
 
 
 @dataclass(frozen=True)

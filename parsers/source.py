@@ -7,7 +7,7 @@ import os
 import stat
 from typing import BinaryIO
 
-from parsers.errors import ParseError
+from neff_bench.parsers.errors import ParseError
 
 MEMORY = "<bytes>"
 """The name that errors give to a source that is no file."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from parsers.clocks import Clock, synchronise
-from parsers.ntff import (
+from neff_bench.parsers.clocks import Clock, synchronise
+from neff_bench.parsers.ntff import (
     CORE_CLOCK_MHZ,
     ENGINES,
     SIMULATED,
@@ -23,9 +23,9 @@ from parsers.ntff import (
     Ntff,
     Semaphores,
 )
-from parsers.opcodes import ACTIVATE, EVENT_SEMAPHORE, MATMUL, OPCODE_NAMES
-from parsers.records import exact_sum, union_length
-from parsers.rows import (
+from neff_bench.parsers.opcodes import ACTIVATE, EVENT_SEMAPHORE, MATMUL, OPCODE_NAMES
+from neff_bench.parsers.records import exact_sum, union_length
+from neff_bench.parsers.rows import (
     RECORD,
     THROTTLE,
     WRITERS,

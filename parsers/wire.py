@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parsers.errors import ParseError
+from neff_bench.parsers.errors import ParseError
 
 FIELDS_MAX = 100_000
 """For one file, nested messages included: a trace has a few thousand; more would only burn time."""

@@ -1,3 +1,3 @@
-from simulator.cli import main
+from neff_bench.simulator.commands.cli import main
 
 main(prog_name="neuron-sim")

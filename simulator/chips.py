@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from simulator.errors import SimulatorError
+from neff_bench.simulator.errors import SimulatorError
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import ml_dtypes
 import numpy as np
 
-from simulator.errors import SimulatorError
+from neff_bench.simulator.errors import SimulatorError
 
 _NUMPY = {
     "float32": np.dtype(np.float32),

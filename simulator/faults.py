@@ -27,7 +27,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.errors import SimulatorError
+from neff_bench.simulator.errors import SimulatorError
 
 VARIABLE = "NEURON_SIM_FAULTS"
 

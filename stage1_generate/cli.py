@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from neffs import DEFAULT_STORE
+from neff_bench.neffs import DEFAULT_STORE
 
 if TYPE_CHECKING:
-    from neffs.case import Case
-    from neffs.store import Store
-    from stage1_generate.build import Outcome, State
-    from stage1_generate.job import Job
-    from stage1_generate.toolchain import Toolchain
+    from neff_bench.neffs.case import Case
+    from neff_bench.neffs.store import Store
+    from neff_bench.stage1_generate.build.build import Outcome, State
+    from neff_bench.stage1_generate.build.job import Job
+    from neff_bench.stage1_generate.toolchains.find import Toolchain
 
 EPILOG = """\b
 Examples:
@@ -101,8 +101,8 @@ def generate(
 
     Cases that are already built are left alone. Nothing here touches a device.
     """
-    from neffs.errors import NeffsError
-    from stage1_generate.errors import GenerateError
+    from neff_bench.neffs.errors import NeffsError
+    from neff_bench.stage1_generate.errors import GenerateError
 
     try:
         if script is not None:
@@ -113,8 +113,8 @@ def generate(
         if only_list:
             click.echo("\n".join(case.name for case in cases))
             return
-        from neffs.store import Store
-        from stage1_generate.toolchain import choose
+        from neff_bench.neffs.store import Store
+        from neff_bench.stage1_generate.toolchains.find import choose
 
         chosen = choose(toolchain, nkilib)
         if disable_dge:
@@ -144,9 +144,9 @@ def _capture_framework(
 ) -> int:
     import os
 
-    from neffs.store import Store
-    from stage1_generate.errors import GenerateError
-    from stage1_generate.framework import Script, capture, environment
+    from neff_bench.neffs.store import Store
+    from neff_bench.stage1_generate.build.framework import Script, capture, environment
+    from neff_bench.stage1_generate.errors import GenerateError
 
     if not script.is_file():
         raise GenerateError(f"--capture-framework-neff: {script}: no such file")
@@ -165,8 +165,8 @@ def _capture_framework(
 
 
 def _read(shapes: Path | None, preset: str | None, overrides: dict[str, object]) -> list[Case]:
-    from stage1_generate.errors import GenerateError
-    from stage1_generate.shapes import read_preset, read_shapes
+    from neff_bench.stage1_generate.errors import GenerateError
+    from neff_bench.stage1_generate.shapes.read import read_preset, read_shapes
 
     if (shapes is None) == (preset is None):
         raise GenerateError("give either --shapes FILE or --preset NAME (see --help)")
@@ -176,7 +176,7 @@ def _read(shapes: Path | None, preset: str | None, overrides: dict[str, object])
 def _select(cases: list[Case], only: tuple[str, ...], skip: tuple[str, ...]) -> list[Case]:
     from fnmatch import fnmatchcase
 
-    from stage1_generate.errors import GenerateError
+    from neff_bench.stage1_generate.errors import GenerateError
 
     for glob in only:
         if not any(fnmatchcase(case.name, glob) for case in cases):
@@ -205,8 +205,8 @@ def _without_dge(cases: list[Case], toolchain: Toolchain) -> list[Case]:
 def _jobs(cases: list[Case], toolchain: Toolchain, memory_gib: float | None, verbose: bool) -> list[Job]:
     import os
 
-    from stage1_generate.job import Job, Options
-    from stage1_generate.keys import Keys
+    from neff_bench.stage1_generate.build.job import Job, Options
+    from neff_bench.stage1_generate.build.keys import Keys
 
     limit = int(memory_gib * 2**30) if memory_gib else None
     if limit is None and toolchain.name == "sim":
@@ -218,14 +218,14 @@ def _jobs(cases: list[Case], toolchain: Toolchain, memory_gib: float | None, ver
 
 
 def _states(work: list[Job], store: Store, force: bool) -> list[State]:
-    from stage1_generate.build import state
+    from neff_bench.stage1_generate.build.build import state
 
     return ["build" if force else state(store, job) for job in work]
 
 
 def _print_plan(work: list[Job], states: list[State], toolchain: Toolchain) -> None:
-    from stage1_generate import kernels
-    from stage1_generate.worker import refused
+    from neff_bench.stage1_generate import kernels
+    from neff_bench.stage1_generate.build.worker import refused
 
     for job, found in zip(work, states):
         implementation = kernels.load(job.case.kernel).implementations[job.case.implementation]
@@ -251,9 +251,9 @@ def _build(
     if not waiting:
         click.echo(f"nothing to build: all {len(work)} cases in {store.path} are up to date")
         return 0
-    from stage1_generate import kernels
-    from stage1_generate.build import build_all
-    from stage1_generate.progress import progress
+    from neff_bench.stage1_generate import kernels
+    from neff_bench.stage1_generate.build.build import build_all
+    from neff_bench.stage1_generate.progress import progress
 
     def lacks(job: Job) -> str | None:
         implementation = kernels.load(job.case.kernel).implementations[job.case.implementation]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from neffs import DEFAULT_STORE
+from neff_bench.neffs import DEFAULT_STORE
 
 if TYPE_CHECKING:
-    from stage1_generate.host import Devices, Package, Tool
+    from neff_bench.stage1_generate.host import Devices, Package, Tool
 
 LOW_DISK_BYTES = 2 << 30
 EPILOG = """\b
@@ -73,7 +73,7 @@ class Report:
 )
 def doctor(form: str, toolchain: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: Path) -> None:
     """Say what this host can build and profile, and why not the rest. Opens no device."""
-    from stage1_generate.errors import ToolchainError
+    from neff_bench.stage1_generate.errors import ToolchainError
 
     try:
         report = examine(toolchain, nkilib, out)
@@ -91,8 +91,8 @@ def doctor(form: str, toolchain: Literal["auto", "neuron", "sim"], nkilib: Path 
 
 def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: Path) -> Report:
     """Look at everything. Raises `ToolchainError` as `toolchain.choose` does."""
-    from stage1_generate import host, kernels
-    from stage1_generate.toolchain import choose
+    from neff_bench.stage1_generate import host, kernels
+    from neff_bench.stage1_generate.toolchains.find import choose
 
     chosen = choose(wanted, nkilib)
     abilities = tuple(
@@ -140,7 +140,7 @@ def _problems(abilities: tuple[Ability, ...], profile: str | None, free: int | N
 def _warnings(
     packages: tuple[Package, ...], devices: Devices, tools: tuple[Tool, ...], toolchain: str
 ) -> tuple[str, ...]:
-    from stage1_generate.host import AWS_INDEX
+    from neff_bench.stage1_generate.host import AWS_INDEX
 
     warnings = [
         f"{package.name} {package.version} is the empty placeholder from PyPI; the real one comes from {AWS_INDEX}"

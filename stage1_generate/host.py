@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stage1_generate.toolchain import module_folder, version_of
+from neff_bench.stage1_generate.toolchains.find import module_folder, version_of
 
 PACKAGES = {
     "neuronx-cc": ("neuronxcc", "starfish"),

@@ -41,7 +41,7 @@ class Tensor:
 
     @property
     def bytes(self) -> int:
-        from neffs.dtypes import size_bytes
+        from neff_bench.neffs.dtypes import size_bytes
 
         return prod(self.shape) * size_bytes(self.dtype)
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from stage1_generate.build import Outcome
+from neff_bench.stage1_generate.build.build import Outcome
 
 
 @contextmanager

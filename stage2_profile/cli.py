@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from neffs import DEFAULT_STORE
+from neff_bench.neffs import DEFAULT_STORE
 
 FORMATS = ("table", "csv", "json", "md")
 SUFFIXES = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}
@@ -81,8 +81,8 @@ def profile(directory: Path, format_: str | None, output: Path | None, **options
     profile-neffs neffs --parse-only --format md
     profile-neffs neffs --hot 5 --search kernel.py:33
     """
-    from stage2_profile.command import Options, profile_directory
-    from stage2_profile.errors import ProfileError, WrongCall
+    from neff_bench.stage2_profile.command import Options, profile_directory
+    from neff_bench.stage2_profile.errors import ProfileError, WrongCall
 
     chosen = format_ or (SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
     try:

@@ -14,25 +14,25 @@ from typing import Any, Literal
 
 import click
 
-from neffs.bundle import MANIFEST, Bundle, read_bundle
-from neffs.errors import BundleError, StoreError
-from neffs.store import Store
-from parsers.errors import ParseError
-from stage2_profile import hot_report
-from stage2_profile.capture import Settings
-from stage2_profile.cores import CorePool, first_visible, lock_directory, parse_cores
-from stage2_profile.errors import ProfileError, ToolMissing, WrongCall
-from stage2_profile.hot import Event, hot_instructions, hot_lines, parse_search, read_events
-from stage2_profile.hot_report import Hot
-from stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
-from stage2_profile.progress import progress
-from stage2_profile.report import render
-from stage2_profile.report.answer import Answer
-from stage2_profile.report.layout import answer
-from stage2_profile.rows import Row
-from stage2_profile.runs import PROFILES, read_run, write_file
-from stage2_profile.safety import check_store
-from stage2_profile.tools import Kind, Tool, find_neuron_tool, find_simulator
+from neff_bench.neffs.bundle import MANIFEST, Bundle, read_bundle
+from neff_bench.neffs.errors import BundleError, StoreError
+from neff_bench.neffs.store import Store
+from neff_bench.parsers.errors import ParseError
+from neff_bench.stage2_profile.capture.cores import CorePool, first_visible, lock_directory, parse_cores
+from neff_bench.stage2_profile.capture.device_step import Settings
+from neff_bench.stage2_profile.capture.runs import PROFILES, read_run, write_file
+from neff_bench.stage2_profile.capture.safety import check_store
+from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
+from neff_bench.stage2_profile.errors import ProfileError, ToolMissing, WrongCall
+from neff_bench.stage2_profile.metrics import hot_report
+from neff_bench.stage2_profile.metrics.hot import Event, hot_instructions, hot_lines, parse_search, read_events
+from neff_bench.stage2_profile.metrics.hot_report import Hot
+from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
+from neff_bench.stage2_profile.progress import progress
+from neff_bench.stage2_profile.report import render
+from neff_bench.stage2_profile.report.answer import Answer
+from neff_bench.stage2_profile.report.layout import answer
 
 Toolchain = Literal["auto", "neuron", "sim"]
 HOT = 10
@@ -197,7 +197,7 @@ def find_entries(directory: Path) -> list[Entry]:
         raise WrongCall(str(error)) from None
     if any((directory / name / MANIFEST).exists() for name in names) or (directory / ".store").exists():
         return sorted(store.bundles(), key=_order)
-    from stage2_profile.foreign import find_foreign
+    from neff_bench.stage2_profile.foreign.search import find_foreign
 
     return sorted(find_foreign(directory), key=_order)
 

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from neffs.bundle import Bundle, verify_bundle
-from neffs.errors import BundleError, NeffsError
-from parsers.errors import ParseError
-from stage2_profile import runs
-from stage2_profile.capture import Settings, capture
-from stage2_profile.cores import CorePool
-from stage2_profile.errors import CaptureFailed, ProfileError
-from stage2_profile.rows import Row
-from stage2_profile.safety import check_links
-from stage2_profile.summarise import failed_row, run_row, without_damage
-from stage2_profile.tools import Kind, Tool
-from stage2_profile.view import view, view_detail
+from neff_bench.neffs.bundle import Bundle, verify_bundle
+from neff_bench.neffs.errors import BundleError, NeffsError
+from neff_bench.parsers.errors import ParseError
+from neff_bench.stage2_profile.capture import runs
+from neff_bench.stage2_profile.capture.cores import CorePool
+from neff_bench.stage2_profile.capture.device_step import Settings, capture
+from neff_bench.stage2_profile.capture.safety import check_links
+from neff_bench.stage2_profile.capture.tools import Kind, Tool
+from neff_bench.stage2_profile.errors import CaptureFailed, ProfileError
+from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.stage2_profile.metrics.summarise import failed_row, run_row, without_damage
+from neff_bench.stage2_profile.view.profile_view import view, view_detail
 
 if TYPE_CHECKING:
-    from stage2_profile.foreign import ForeignCase
+    from neff_bench.stage2_profile.foreign.search import ForeignCase
 
 Entry: TypeAlias = "Bundle | BundleError | ForeignCase"
 """What is found in a directory: a bundle, what should be one and is not, or a profile from elsewhere."""
@@ -61,7 +61,7 @@ class Pipeline:
         if isinstance(found, BundleError):
             return Row(case=found.name, status="failed", reason=found.what)
         if not isinstance(found, Bundle):
-            from stage2_profile.foreign_rows import foreign_row
+            from neff_bench.stage2_profile.foreign.rows import foreign_row
 
             return foreign_row(found)
         if found.manifest.status != "built":

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from stage2_profile.rows import Row
+from neff_bench.stage2_profile.metrics.rows import Row
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = "neff_bench"
 ALLOWED = {
     "neffs": {"parsers"},
     "parsers": {"neffs"},
@@ -22,13 +23,20 @@ HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"
 
 
 def imported(path: Path) -> set[str]:
+    """Every module that a file imports, by its whole name; `from a.b import c` gives `a.b.c`."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            names.update(alias.name.partition(".")[0] for alias in node.names)
+            names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.partition(".")[0])
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
     return names
+
+
+def rooms(path: Path) -> set[str]:
+    """The rooms of this project that a file imports from."""
+    parts = [name.split(".") for name in imported(path)]
+    return {words[1] for words in parts if words[0] == PACKAGE and words[1] in ALLOWED}
 
 
 @pytest.mark.parametrize("room", ALLOWED)
@@ -36,15 +44,35 @@ def test_a_room_imports_only_what_it_may(room):
     wrong = []
     for path in (ROOT / room).rglob("*.py"):
         allowed = ALLOWED_IN_TEMPLATES if "template" in path.parts else ALLOWED[room]
-        wrong += [
-            f"{path.relative_to(ROOT)} imports {name}" for name in (imported(path) & set(ALLOWED)) - {room} - allowed
-        ]
+        wrong += [f"{path.relative_to(ROOT)} imports {name}" for name in rooms(path) - {room} - allowed]
     assert wrong == []
 
 
-@pytest.mark.parametrize("module", ["stage1_generate.cli", "stage2_profile.cli", "simulator.cli", "parsers.cli"])
+def test_no_file_imports_a_room_by_its_bare_name():
+    """The folders lie at the top level, so a bare `import parsers` works in a checkout and nowhere else."""
+    folders = [*ALLOWED, PACKAGE, "tests", "tools", "bench"]
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in paths
+        for name in imported(path)
+        if name.split(".")[0] in ALLOWED
+    ]
+    assert len(paths) > 400
+    assert wrong == []
+
+
+def test_every_room_is_linked_into_the_package():
+    for room in ALLOWED:
+        assert (ROOT / PACKAGE / room).resolve() == ROOT / room
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["cli", "stage1_generate.cli", "stage2_profile.cli", "simulator.commands.cli", "parsers.cli"],
+)
 def test_a_command_starts_without_heavy_packages(module):
-    check = f"import sys, {module}; print([name for name in {HEAVY!r} if name in sys.modules])"
+    check = f"import sys, {PACKAGE}.{module}; print([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from simulator.counters import summarise
-from simulator.nki.install import install
-from simulator.nki.spec import InputSpec
-from simulator.nki.trace import record
-from simulator.timeline import timeline_of
-from simulator.timing import schedule
+from neff_bench.simulator.nki.install import install
+from neff_bench.simulator.nki.spec import InputSpec
+from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.timing.counters import summarise
+from neff_bench.simulator.timing.schedule import schedule
+from neff_bench.simulator.timing.timeline import timeline_of
 from tools.rows import Row, spread
 
 _KERNEL = "_matmul_lnc2"

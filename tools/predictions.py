@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from simulator.counters import summarise
-from simulator.nki.spec import InputSpec, KernelSpec
-from simulator.nki.trace import trace_kernel
-from simulator.timeline import timeline_of
-from simulator.timing import schedule
+from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
+from neff_bench.simulator.nki.trace import trace_kernel
+from neff_bench.simulator.timing.counters import summarise
+from neff_bench.simulator.timing.schedule import schedule
+from neff_bench.simulator.timing.timeline import timeline_of
 from tools.rows import Row, spread
 
 _TYPES = "nkilib_src.nkilib.core.utils.common_types"
@@ -71,7 +71,7 @@ def counter_rows(nkilib: Path, data: Path) -> Iterator[Row]:
 def baseline_rows(nkilib: Path, limit: int | None) -> Iterator[Row]:
     """`tpbSgCyclesSum` of the mlp tests (picoseconds), spread over the sizes. Each figure once, at the first case that has it:
     a measurement in picoseconds does not occur twice, so the others are copies."""
-    from simulator.errors import SimulatorError
+    from neff_bench.simulator.errors import SimulatorError
 
     tests = nkilib / "test" / "integration" / "nkilib" / "core" / "mlp"
     cases = [*_cases(tests / "test_mlp_cte.py", tkg=False), *_cases(tests / "test_mlp_tkg.py", tkg=True)]

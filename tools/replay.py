@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from simulator.chips import CHIPS, Chip
-from simulator.costs import engine_cost
-from simulator.counters import union_ps
-from simulator.machine import Code
-from simulator.opcodes import OPCODES
-from simulator.overheads import OVERHEADS
-from simulator.program import Access, Buffer, Instruction, Program
-from simulator.timing import CoreSchedule, schedule_code
-from simulator.transfers import MAX_PACKET_BYTES, Transfer
+from neff_bench.simulator.chips import CHIPS, Chip
+from neff_bench.simulator.compiler.assembler import Code
+from neff_bench.simulator.compiler.transfers import MAX_PACKET_BYTES, Transfer
+from neff_bench.simulator.opcodes import OPCODES
+from neff_bench.simulator.operations.costs import engine_cost
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+from neff_bench.simulator.timing.counters import union_ps
+from neff_bench.simulator.timing.overheads import OVERHEADS
+from neff_bench.simulator.timing.schedule import CoreSchedule, schedule_code
 
 _SUBGROUPS = {"Tensor": 0, "Scalar": 1, "GpSimd": 2, "Vector": 3, "Sync": 4}
 _DTYPES = {"fp32": "float32", "bfloat16": "bfloat16", "fp16": "float16"}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from parsers.hlo import DotDimensions, HloComputation, HloInstruction, HloModule
-from simulator.dtypes import DTYPES, numpy_dtype
-from simulator.errors import CompileError
+from neff_bench.parsers.hlo import DotDimensions, HloComputation, HloInstruction, HloModule
+from neff_bench.simulator.dtypes import DTYPES, numpy_dtype
+from neff_bench.simulator.errors import CompileError
 
 _UNARY = {
     "abs": "abs",

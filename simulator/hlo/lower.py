@@ -7,20 +7,20 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from parsers.errors import ParseError
-from parsers.hlo import read_hlo
-from simulator.chips import chip_for
-from simulator.dtypes import numpy_dtype
-from simulator.errors import CompileError
-from simulator.hlo.graph import Graph, Value, build_graph
-from simulator.hlo.memory import Pool
-from simulator.hlo.plan import Plan, Stage, make_plan
-from simulator.hlo.tiles import Span, StageKernel
-from simulator.nki import isa as nisa
-from simulator.nki import language as nl
-from simulator.nki.spec import InputSpec
-from simulator.nki.trace import record
-from simulator.program import Program
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.hlo import read_hlo
+from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.dtypes import numpy_dtype
+from neff_bench.simulator.errors import CompileError
+from neff_bench.simulator.hlo.graph import Graph, Value, build_graph
+from neff_bench.simulator.hlo.memory import Pool
+from neff_bench.simulator.hlo.plan import Plan, Stage, make_plan
+from neff_bench.simulator.hlo.tiles import Span, StageKernel
+from neff_bench.simulator.nki import isa as nisa
+from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki.spec import InputSpec
+from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.program import Program
 
 RESERVED_SBUF_BYTES = 16 << 10
 """Of each partition, left to the compiler and the runtime (`nl.tile_size.total_available_sbuf_size`)."""

@@ -6,9 +6,9 @@ import math
 from collections import deque
 from typing import Any
 
-from simulator.dtypes import SIZE_BYTES
-from simulator.errors import CompileError
-from simulator.nki import language as nl
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.errors import CompileError
+from neff_bench.simulator.nki import language as nl
 
 PARTITIONS = 128
 PSUM_BANKS = 8

@@ -12,10 +12,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from simulator.dtypes import SIZE_BYTES
-from simulator.errors import CompileError
-from simulator.hlo.graph import Graph, Value
-from simulator.hlo.views import Matrix, View, contiguous
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.errors import CompileError
+from neff_bench.simulator.hlo.graph import Graph, Value
+from neff_bench.simulator.hlo.views import Matrix, View, contiguous
 
 COMPUTED = ("unary", "binary", "select", "convert", "dot", "reduce")
 MAX_CONTRACTION_BYTES = 16 << 10

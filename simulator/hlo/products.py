@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simulator.dtypes import SIZE_BYTES
-from simulator.errors import CompileError
-from simulator.hlo.plan import Term
-from simulator.hlo.views import Matrix
-from simulator.nki import isa as nisa
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.errors import CompileError
+from neff_bench.simulator.hlo.plan import Term
+from neff_bench.simulator.hlo.views import Matrix
+from neff_bench.simulator.nki import isa as nisa
 
 if TYPE_CHECKING:
-    from simulator.hlo.tiles import Span, StageKernel
+    from neff_bench.simulator.hlo.tiles import Span, StageKernel
 
 K_TILE = 128
 """The contraction that one matmul takes: the partitions."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from simulator.dtypes import SIZE_BYTES
-from simulator.errors import CompileError
-from simulator.hlo.graph import Value
-from simulator.hlo.memory import PARTITIONS, Pool
-from simulator.hlo.plan import Stage, Term, inside
-from simulator.hlo.products import K_TILE, multiply
-from simulator.hlo.views import Matrix
-from simulator.nki import isa as nisa
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.errors import CompileError
+from neff_bench.simulator.hlo.graph import Value
+from neff_bench.simulator.hlo.memory import PARTITIONS, Pool
+from neff_bench.simulator.hlo.plan import Stage, Term, inside
+from neff_bench.simulator.hlo.products import K_TILE, multiply
+from neff_bench.simulator.hlo.views import Matrix
+from neff_bench.simulator.nki import isa as nisa
 
 Span = tuple[int, int]
 """(start, size) of rows or columns."""

@@ -6,10 +6,10 @@ from math import prod
 
 import msgspec
 
-from simulator.nki.errors import KernelError, NkiValidationError
-from simulator.nki.recorder import Recorder
-from simulator.nki.tensor import NkiTensor
-from simulator.program import Access, Dynamic, Instruction
+from neff_bench.simulator.nki.errors import KernelError, NkiValidationError
+from neff_bench.simulator.nki.recorder import Recorder
+from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.program import Access, Dynamic, Instruction
 
 
 def check_meetings(now: Recorder) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.dtypes import DTYPES
-from simulator.nki.recorder import invalid, not_modelled
+from neff_bench.simulator.dtypes import DTYPES
+from neff_bench.simulator.nki.recorder import invalid, not_modelled
 
 PACKED = ("float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4", "float8_e8m0fnu")
 """MX types (NeuronCore-v4): they exist as names, no operation on them is modelled."""

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from simulator.errors import CompileError
+from neff_bench.simulator.errors import CompileError
 
 
 class SpecError(CompileError):

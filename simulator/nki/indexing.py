@@ -5,11 +5,11 @@ from __future__ import annotations
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any
 
-from simulator.nki.recorder import invalid
-from simulator.program import Access, Dynamic
+from neff_bench.simulator.nki.recorder import invalid
+from neff_bench.simulator.program import Access, Dynamic
 
 if TYPE_CHECKING:
-    from simulator.nki.tensor import NkiTensor
+    from neff_bench.simulator.nki.tensor import NkiTensor
 
 
 class DynamicSlice:
@@ -118,6 +118,6 @@ def _full_key(tensor: NkiTensor, key: tuple) -> tuple:
 
 def _at_run_time(value: Any) -> tuple[Access | None, int]:
     """What reads an index at run time, or None and the index itself."""
-    from simulator.nki.tensor import index_access, is_index
+    from neff_bench.simulator.nki.tensor import index_access, is_index
 
     return (index_access(value), 0) if is_index(value) else (None, as_int(value))

@@ -29,9 +29,9 @@ def install() -> None:
     """
     if sdk_present() or getattr(sys.modules.get("nki"), "__recorder__", None) == _MARK:
         return
-    from simulator.nki import annotations, collectives, constants, isa, jit, language, simulate
-    from simulator.nki.dtypes import NAMES
-    from simulator.nki.isa import enums
+    from neff_bench.simulator.nki import annotations, collectives, constants, isa, jit, language, simulate
+    from neff_bench.simulator.nki.dtypes import NAMES
+    from neff_bench.simulator.nki.isa import enums
 
     nki = _module("nki", jit=jit.jit, simulate=simulate.simulate, cpu_simulate=simulate.simulate)
     nki.__recorder__ = _MARK  # type: ignore[attr-defined]
@@ -54,8 +54,8 @@ def _install_beta() -> None:
     """`neuronxcc.nki`, unless the compiler's own package is there."""
     if "neuronxcc" in sys.modules or find_spec("neuronxcc") is not None:
         return
-    from simulator.nki import annotations
-    from simulator.nki.beta import isa, jit, language
+    from neff_bench.simulator.nki import annotations
+    from neff_bench.simulator.nki.beta import isa, jit, language
 
     package = _module("neuronxcc")
     package.__path__ = []

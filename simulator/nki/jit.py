@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from simulator.nki.errors import KernelError
-from simulator.nki.recorder import is_recording
+from neff_bench.simulator.nki.errors import KernelError
+from neff_bench.simulator.nki.recorder import is_recording
 
 
 class Kernel:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import itemgetter
 
-from simulator.dependencies import row_bytes
-from simulator.nki.errors import CapacityError
-from simulator.nki.language.regions import PARTITIONS, PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
-from simulator.program import Buffer, Instruction, Memory, Program
+from neff_bench.simulator.compiler.dependencies import row_bytes
+from neff_bench.simulator.nki.errors import CapacityError
+from neff_bench.simulator.nki.language.regions import PARTITIONS, PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
+from neff_bench.simulator.program import Buffer, Instruction, Memory, Program
 
 _QUADRANT = 32
 _TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})

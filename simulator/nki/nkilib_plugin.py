@@ -18,10 +18,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from simulator.dtypes import convert, dtype_name
-from simulator.nki.errors import NkiValidationError
-from simulator.nki.install import install
-from simulator.nki.simulate import simulate
+from neff_bench.simulator.dtypes import convert, dtype_name
+from neff_bench.simulator.nki.errors import NkiValidationError
+from neff_bench.simulator.nki.install import install
+from neff_bench.simulator.nki.simulate import simulate
 
 _FLOAT8 = {np.dtype(getattr(ml_dtypes, name)) for name in ("float8_e4m3", "float8_e4m3fn", "float8_e5m2")}
 _ABSENT = {

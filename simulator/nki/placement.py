@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulator.allocation import lives
-from simulator.dependencies import Box, find_edges, overlap, storage_box
-from simulator.nki.errors import NkiValidationError
-from simulator.program import Access, Buffer, Instruction, Program
+from neff_bench.simulator.compiler.allocation import lives
+from neff_bench.simulator.compiler.dependencies import Box, find_edges, overlap, storage_box
+from neff_bench.simulator.nki.errors import NkiValidationError
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 
 def check_placement(program: Program) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from simulator.nki.errors import KernelError, NkiValidationError, NotModelledError
-from simulator.program import Access, Engine, Instruction, Kind, Memory
+from neff_bench.simulator.nki.errors import KernelError, NkiValidationError, NotModelledError
+from neff_bench.simulator.program import Access, Engine, Instruction, Kind, Memory
 
 _OWN = str(Path(__file__).parent)
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from simulator.nki.jit import Kernel, body
+from neff_bench.simulator.nki.jit import Kernel, body
 
 _TARGETS = {"gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
 
@@ -30,9 +30,9 @@ class Simulated:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         import inspect
 
-        from simulator.execute import execute
-        from simulator.nki.spec import InputSpec
-        from simulator.nki.trace import record
+        from neff_bench.simulator.nki.spec import InputSpec
+        from neff_bench.simulator.nki.trace import record
+        from neff_bench.simulator.operations.execute import execute
 
         bound = inspect.signature(self.function).bind(*args, **kwargs).arguments
         arrays: dict[str, Any] = {}
@@ -109,7 +109,7 @@ def _release(value: Any, tensors: dict[str, Any]) -> Any:
 
 def _fill(result: Any, values: Any) -> Any:
     """The structure of the kernel's result with arrays in the places of tensors."""
-    from simulator.nki.tensor import NkiTensor
+    from neff_bench.simulator.nki.tensor import NkiTensor
 
     if isinstance(result, NkiTensor):
         return next(values)
@@ -121,6 +121,6 @@ def _fill(result: Any, values: Any) -> Any:
 
 
 def _dtype(array: Any) -> str:
-    from simulator.dtypes import dtype_name
+    from neff_bench.simulator.dtypes import dtype_name
 
     return "uint8" if array.dtype.kind == "b" else dtype_name(array.dtype)

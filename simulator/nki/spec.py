@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from simulator.dtypes import DTYPES
-from simulator.nki.errors import SpecError
+from neff_bench.simulator.dtypes import DTYPES
+from neff_bench.simulator.nki.errors import SpecError
 
 
 class InputSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from simulator.dtypes import SIZE_BYTES
-from simulator.nki import views
-from simulator.nki.dtypes import dtype_of
-from simulator.nki.indexing import getitem
-from simulator.nki.recorder import Storage, invalid, not_modelled
-from simulator.program import Access, Dynamic
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.nki import views
+from neff_bench.simulator.nki.dtypes import dtype_of
+from neff_bench.simulator.nki.indexing import getitem
+from neff_bench.simulator.nki.recorder import Storage, invalid, not_modelled
+from neff_bench.simulator.program import Access, Dynamic
 
 
 class NkiTensor(msgspec.Struct, eq=False, gc=False):

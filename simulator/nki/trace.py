@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import SimulatorError
-from simulator.nki import views
-from simulator.nki.cores import check_meetings, share_by_use
-from simulator.nki.dtypes import dtype_of
-from simulator.nki.errors import CapacityError, CapacityWarning, KernelError, SpecError
-from simulator.nki.install import install, sdk_present
-from simulator.nki.isa.enums import GENERATIONS
-from simulator.nki.jit import body
-from simulator.nki.language.creation import allocate, whole
-from simulator.nki.language.regions import MemoryRegion
-from simulator.nki.memory import check_capacity
-from simulator.nki.placement import check_placement
-from simulator.nki.recorder import Recorder, Storage, recording
-from simulator.nki.spec import InputSpec, KernelSpec, lookup, resolve_arguments
-from simulator.nki.tensor import NkiTensor
-from simulator.program import Buffer, Program
+from neff_bench.simulator.errors import SimulatorError
+from neff_bench.simulator.nki import views
+from neff_bench.simulator.nki.cores import check_meetings, share_by_use
+from neff_bench.simulator.nki.dtypes import dtype_of
+from neff_bench.simulator.nki.errors import CapacityError, CapacityWarning, KernelError, SpecError
+from neff_bench.simulator.nki.install import install, sdk_present
+from neff_bench.simulator.nki.isa.enums import GENERATIONS
+from neff_bench.simulator.nki.jit import body
+from neff_bench.simulator.nki.language.creation import allocate, whole
+from neff_bench.simulator.nki.language.regions import MemoryRegion
+from neff_bench.simulator.nki.memory import check_capacity
+from neff_bench.simulator.nki.placement import check_placement
+from neff_bench.simulator.nki.recorder import Recorder, Storage, recording
+from neff_bench.simulator.nki.spec import InputSpec, KernelSpec, lookup, resolve_arguments
+from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.program import Buffer, Program
 
 _OWN = str(Path(__file__).parent)
 

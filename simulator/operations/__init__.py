@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from simulator.operations import (
+from neff_bench.simulator.operations import (
     activation,
     dma,
     elementwise,
@@ -18,7 +18,7 @@ from simulator.operations import (
     select,
     sequencer,
 )
-from simulator.operations.operands import Operands
+from neff_bench.simulator.operations.operands import Operands
 
 Operation = Callable[[Operands], None]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.operations import alu
-from simulator.operations.operands import Operands
+from neff_bench.simulator.operations import alu
+from neff_bench.simulator.operations.operands import Operands
 
 _IDENTITY = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
 _COMMANDS = ("idle", "reset", "reduce", "reset_reduce", "load_reduce")

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from simulator.dtypes import SIZE_BYTES, numpy_dtype, size_bytes
-from simulator.errors import ExecutionError
-from simulator.program import Access, Buffer
+from neff_bench.simulator.dtypes import SIZE_BYTES, numpy_dtype, size_bytes
+from neff_bench.simulator.errors import ExecutionError
+from neff_bench.simulator.program import Access, Buffer
 
 
 class Layout:

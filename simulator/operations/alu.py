@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.errors import ExecutionError
+from neff_bench.simulator.errors import ExecutionError
 
 Binary = Callable[[Any, Any], np.ndarray]
 Unary = Callable[[np.ndarray], np.ndarray]

@@ -7,11 +7,11 @@ from functools import reduce
 
 import numpy as np
 
-from simulator.dtypes import convert, from_float32, to_float32
-from simulator.operations import alu
-from simulator.operations.addressing import bits, is_gather
-from simulator.operations.operands import Operands
-from simulator.program import Access
+from neff_bench.simulator.dtypes import convert, from_float32, to_float32
+from neff_bench.simulator.operations import alu
+from neff_bench.simulator.operations.addressing import bits, is_gather
+from neff_bench.simulator.operations.operands import Operands
+from neff_bench.simulator.program import Access
 
 _PERMUTATIONS = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 

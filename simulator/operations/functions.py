@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from simulator.errors import ExecutionError
+from neff_bench.simulator.errors import ExecutionError
 
 Function = Callable[[np.ndarray], np.ndarray]
 

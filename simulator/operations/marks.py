@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from simulator.dtypes import SIZE_BYTES
-from simulator.program import Access, Program
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.program import Access, Program
 
 
 class Marks:

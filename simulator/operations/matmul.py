@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.dtypes import SIZE_BYTES, copy_to_float32, from_float32, numpy_dtype, to_float32
-from simulator.operations.addressing import bits
-from simulator.operations.memory import Memory
-from simulator.operations.operands import Operands
-from simulator.program import Access
+from neff_bench.simulator.dtypes import SIZE_BYTES, copy_to_float32, from_float32, numpy_dtype, to_float32
+from neff_bench.simulator.operations.addressing import bits
+from neff_bench.simulator.operations.memory import Memory
+from neff_bench.simulator.operations.operands import Operands
+from neff_bench.simulator.program import Access
 
 _STACKED_ROWS = 1024
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from simulator.dtypes import SIZE_BYTES, numpy_dtype, to_float32
-from simulator.errors import ExecutionError
-from simulator.operations import addressing
-from simulator.operations.addressing import Layout, bits, is_gather
-from simulator.operations.marks import Marks, granules
-from simulator.operations.products import Product
-from simulator.program import Access, Program
+from neff_bench.simulator.dtypes import SIZE_BYTES, numpy_dtype, to_float32
+from neff_bench.simulator.errors import ExecutionError
+from neff_bench.simulator.operations import addressing
+from neff_bench.simulator.operations.addressing import Layout, bits, is_gather
+from neff_bench.simulator.operations.marks import Marks, granules
+from neff_bench.simulator.operations.products import Product
+from neff_bench.simulator.program import Access, Program
 
 _UNWRITTEN = 0x7FFF
 UNWRITTEN_INT32 = 0x7FFF7FFF

@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from simulator.dtypes import INTEGERS, from_float32, numpy_dtype, to_float32
-from simulator.errors import ExecutionError
-from simulator.operations.memory import Memory
-from simulator.program import Access, Instruction
+from neff_bench.simulator.dtypes import INTEGERS, from_float32, numpy_dtype, to_float32
+from neff_bench.simulator.errors import ExecutionError
+from neff_bench.simulator.operations.memory import Memory
+from neff_bench.simulator.program import Access, Instruction
 
 PARTITIONS = 128
 

@@ -6,10 +6,10 @@ although a run of this executor always has one. Run-time addresses are not looke
 
 from __future__ import annotations
 
-from simulator.dtypes import SIZE_BYTES
-from simulator.operations.addressing import Layout
-from simulator.operations.marks import Marks, granule
-from simulator.program import Access, Instruction, Program
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.operations.addressing import Layout
+from neff_bench.simulator.operations.marks import Marks, granule
+from neff_bench.simulator.program import Access, Instruction, Program
 
 _Use = tuple[Access, Instruction]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from simulator.dtypes import to_float32
-from simulator.operations.operands import Operands
+from neff_bench.simulator.dtypes import to_float32
+from neff_bench.simulator.operations.operands import Operands
 
 _FOUND_BY_ONE_INSTRUCTION = 8
 _PARTITIONS_OF_A_GPSIMD_CORE = 16

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.dtypes import to_float32
-from simulator.operations import alu
-from simulator.operations.accumulators import accumulate
-from simulator.operations.operands import Operands
+from neff_bench.simulator.dtypes import to_float32
+from neff_bench.simulator.operations import alu
+from neff_bench.simulator.operations.accumulators import accumulate
+from neff_bench.simulator.operations.operands import Operands
 
 _FLOAT32_MIN = np.finfo(np.float32).min
 

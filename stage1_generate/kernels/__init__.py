@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stage1_generate.kernel import Kernel
+    from neff_bench.stage1_generate.kernel import Kernel
 
 FOLDER = Path(__file__).parent
 

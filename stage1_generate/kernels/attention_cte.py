@@ -1,6 +1,6 @@
 """Causal attention for prefill: out = softmax(q k / sqrt(d)) v; b queries (batch x heads), kv keys, sequence s, head size d."""
 
-from stage1_generate.kernel import Implementation, Kernel, Tensor
+from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 
 
 def _reference(d, t):

@@ -1,7 +1,7 @@
 """Attention for decode: s new tokens over a cache of p positions, the last s of which are the new ones; batch b, n query
 heads on one key head of size d. Every new token attends to all p positions. Queries come scaled by 1 / sqrt(d)."""
 
-from stage1_generate.kernel import Implementation, Kernel, Tensor
+from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 
 
 def _inputs(d, dtype):
@@ -45,7 +45,7 @@ KERNEL = Kernel(
     implementations={
         "nkilib": Implementation(
             "nki",
-            "stage1_generate.kernels.attention_tkg_nkilib:attention",
+            "neff_bench.stage1_generate.kernels.attention_tkg_nkilib:attention",
             needs=("nkilib",),
             path=lambda d: "TKG",
         ),

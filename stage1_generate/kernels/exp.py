@@ -1,6 +1,6 @@
 """out[M, N] = exp(x[M, N])"""
 
-from stage1_generate.kernel import Implementation, Kernel, Tensor
+from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 
 
 def _reference(d, t):
@@ -16,5 +16,5 @@ KERNEL = Kernel(
     outputs=lambda d, dtype: (Tensor("out", (d.M, d.N), dtype),),
     reference=_reference,
     model_flops=lambda d: 0,
-    implementations={"nki": Implementation("nki", "stage1_generate.kernels.exp_nki:exp")},
+    implementations={"nki": Implementation("nki", "neff_bench.stage1_generate.kernels.exp_nki:exp")},
 )

@@ -1,6 +1,6 @@
 """out[M, N] = lhs[M, K] @ rhs[K, N]"""
 
-from stage1_generate.kernel import FLOATS, TOLERANCES, Implementation, Kernel, Tensor
+from neff_bench.stage1_generate.kernel import FLOATS, TOLERANCES, Implementation, Kernel, Tensor
 
 KERNEL = Kernel(
     name="matmul",
@@ -16,7 +16,7 @@ KERNEL = Kernel(
     reference=lambda d, t: (t["lhs"] @ t["rhs"],),
     model_flops=lambda d: 2 * d.M * d.K * d.N,
     implementations={
-        "nki": Implementation("nki", "stage1_generate.kernels.matmul_nki:matmul"),
-        "xla": Implementation("xla", "stage1_generate.kernels.matmul_xla:matmul"),
+        "nki": Implementation("nki", "neff_bench.stage1_generate.kernels.matmul_nki:matmul"),
+        "xla": Implementation("xla", "neff_bench.stage1_generate.kernels.matmul_xla:matmul"),
     },
 )

@@ -4,7 +4,7 @@ import nki
 import nki.isa as nisa
 import nki.language as nl
 
-from stage1_generate.kernels.tiles_nki import (
+from neff_bench.stage1_generate.kernels.tiles_nki import (
     MOVING,
     P,
     budget_columns,

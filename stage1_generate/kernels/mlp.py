@@ -1,6 +1,6 @@
 """Gated MLP: out = (silu(hidden @ gate_w) * (hidden @ up_w)) @ down_w, with batch b, sequence s, hidden h, intermediate i."""
 
-from stage1_generate.kernel import Implementation, Kernel, Tensor
+from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 
 TKG_TOKENS = 96  # TKG_BS_SEQLEN_THRESHOLD of aws-neuron/nki-library, core/mlp/mlp_parameters.py
 
@@ -56,8 +56,8 @@ KERNEL = Kernel(
             path=lambda d: "TKG" if d.b * d.s <= TKG_TOKENS else "CTE",
             refuses=_nkilib_refuses,
         ),
-        "nki": Implementation("nki", "stage1_generate.kernels.mlp_nki:mlp"),
-        "xla": Implementation("xla", "stage1_generate.kernels.mlp_xla:mlp"),
+        "nki": Implementation("nki", "neff_bench.stage1_generate.kernels.mlp_nki:mlp"),
+        "xla": Implementation("xla", "neff_bench.stage1_generate.kernels.mlp_xla:mlp"),
         "neuronxcc": Implementation(
             "isa",
             "neuronxcc.nki._private_kernels.mlp:mlp_isa_kernel",

@@ -4,8 +4,8 @@ import nki
 import nki.isa as nisa
 import nki.language as nl
 
-from stage1_generate.kernels.matmul_nki import nl_itemsize
-from stage1_generate.kernels.tiles_nki import (
+from neff_bench.stage1_generate.kernels.matmul_nki import nl_itemsize
+from neff_bench.stage1_generate.kernels.tiles_nki import (
     MOVING,
     P,
     budget_columns,

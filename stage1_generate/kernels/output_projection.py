@@ -4,7 +4,7 @@ nki-library has one kernel for prefill (CTE) and one for decode (TKG), with diff
 much as the second takes, a case is decode.
 """
 
-from stage1_generate.kernel import Implementation, Kernel, Tensor
+from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 
 TKG_TOKENS = 128  # aws-neuron/nki-library, output_projection_tkg: "B * S must not exceed 128"
 _CORE = "nkilib_src.nkilib.core.output_projection"

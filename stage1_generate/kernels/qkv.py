@@ -1,6 +1,6 @@
 """Fused QKV projection: out[b, s, (n + 2 kv) d] = input[b, s, h] @ weights; n query heads, kv key heads of size d each."""
 
-from stage1_generate.kernel import Implementation, Kernel, Tensor
+from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 
 CTE_TOKENS = 96  # SEQLEN_THRESHOLD_FOR_QKV_CTE of aws-neuron/nki-library, core/qkv/qkv.py
 

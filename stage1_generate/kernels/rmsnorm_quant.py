@@ -1,6 +1,6 @@
 """RMS norm and static quantisation to FP8: out = clip(x / rms(x) * gamma / scale, +-240); batch b, sequence s, hidden h."""
 
-from stage1_generate.kernel import Implementation, Kernel, Tensor
+from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 
 EPS = 1e-6
 RANGE = 240.0  # largest float8_e4m3 of the hardware (quant_data_type_range in aws-neuron/nki-library, rmsnorm_quant_constants)
@@ -31,7 +31,7 @@ KERNEL = Kernel(
     tolerance={"bfloat16": (0.13, 0.5), "float16": (0.13, 0.5)},
     implementations={
         "nkilib": Implementation(
-            "nki", "stage1_generate.kernels.rmsnorm_quant_nkilib:rmsnorm_quant", needs=("nkilib",)
+            "nki", "neff_bench.stage1_generate.kernels.rmsnorm_quant_nkilib:rmsnorm_quant", needs=("nkilib",)
         ),
     },
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 
-from stage2_profile.report.answer import Answer
+from neff_bench.stage2_profile.report.answer import Answer
 
 FORMATS = ("table", "csv", "json", "md")
 
 
 def render(answer: Answer, format: str, *, width: int = 120, color: bool = False) -> str:
     """`format`: one of FORMATS. `width` and `color` are for the table."""
-    module = importlib.import_module(f"stage2_profile.report.{format}")
+    module = importlib.import_module(f"neff_bench.stage2_profile.report.{format}")
     text: str = module.render(answer, width=width, color=color) if format == "table" else module.render(answer)
     return text

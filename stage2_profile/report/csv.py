@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from stage2_profile.report.answer import Answer
+from neff_bench.stage2_profile.report.answer import Answer
 
 
 def render(answer: Answer) -> str:

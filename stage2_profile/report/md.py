@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stage2_profile.report.answer import Answer, Grid
+from neff_bench.stage2_profile.report.answer import Answer, Grid
 
 
 def render(answer: Answer) -> str:

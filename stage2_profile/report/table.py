@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Literal
 
-from stage2_profile.report.answer import Answer, Grid
+from neff_bench.stage2_profile.report.answer import Answer, Grid
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -3,9 +3,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from experiments import backends
-from experiments.errors import Unavailable
-from experiments.workload import MatmulConfig, MlpConfig
+from neff_bench.experiments import backends
+from neff_bench.experiments.errors import Unavailable
+from neff_bench.experiments.workload import MatmulConfig, MlpConfig
 
 
 @pytest.mark.parametrize("workload", [MatmulConfig(5, 6, 7), MlpConfig(1, 5, 6, 7), MatmulConfig(5, 6, 7, "bfloat16")])

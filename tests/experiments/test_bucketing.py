@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.bucketing import best_buckets, evaluate, powers_of_two, read_lengths
-from experiments.errors import BadResults, WrongCall
+from neff_bench.experiments.bucketing import best_buckets, evaluate, powers_of_two, read_lengths
+from neff_bench.experiments.errors import BadResults, WrongCall
 
 
 @st.composite

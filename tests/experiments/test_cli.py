@@ -6,11 +6,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from experiments.buckets_cli import buckets
-from experiments.latency_cli import PRESETS, latency
-from experiments.projection_cli import linear_projection, tile
-from experiments.tiling_cli import tiling
-from stage1_generate.presets import NAMES
+from neff_bench.experiments.buckets_cli import buckets
+from neff_bench.experiments.latency_cli import PRESETS, latency
+from neff_bench.experiments.projection_cli import linear_projection, tile
+from neff_bench.experiments.tiling_cli import tiling
+from neff_bench.stage1_generate.shapes.presets import NAMES
 
 
 def run(command, *arguments):

@@ -1,7 +1,7 @@
 import pytest
 
-from experiments.device import Build, _Instruction, count_instructions
-from stage1_generate import presets
+from neff_bench.experiments.device import Build, _Instruction, count_instructions
+from neff_bench.stage1_generate.shapes import presets
 
 
 def matmul(duration, kind="REGULAR", flags=None):

@@ -3,10 +3,10 @@ import statistics
 
 import pytest
 
-from experiments import MatmulConfig, MlpConfig, NPUMatmulProfiler
-from experiments.backends import Backend, Prepared
-from experiments.errors import DeviceLost, DoesNotFit, ExperimentError, WrongCall
-from experiments.latency import quantile
+from neff_bench.experiments import MatmulConfig, MlpConfig, NPUMatmulProfiler
+from neff_bench.experiments.backends import Backend, Prepared
+from neff_bench.experiments.errors import DeviceLost, DoesNotFit, ExperimentError, WrongCall
+from neff_bench.experiments.latency import quantile
 
 DOCUMENTED = ["M", "K", "N", "latency_ms", "num_tiles_M", "num_tiles_K", "num_tiles_N", "total_tiles"]
 
@@ -41,7 +41,7 @@ def test_short_synchronous_work_is_repeated_between_two_readings_of_the_clock():
 
 def test_the_median_ignores_an_outlier_and_cv_shows_it(monkeypatch):
     ticks = iter([0, 1_000_000, 1_000_000, 2_000_000, 2_000_000, 102_000_000])
-    monkeypatch.setattr("experiments.latency.time.perf_counter_ns", lambda: next(ticks))
+    monkeypatch.setattr("neff_bench.experiments.latency.time.perf_counter_ns", lambda: next(ticks))
     result = profiler_with(lambda: None).profile_single_matmul(MatmulConfig(1, 1, 1), warmup=0, iterations=3)
     assert result.latency_ms == 1.0
     assert result.mean_ms == 34.0
@@ -101,7 +101,7 @@ def test_a_csv_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("experiments.latency.os.fsync", full)
+    monkeypatch.setattr("neff_bench.experiments.latency.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
         NPUMatmulProfiler(backend="numpy").save_results_to_csv([], path)
     assert path.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["old.csv"]

@@ -1,9 +1,9 @@
 from xml.etree import ElementTree
 
-from experiments import plot
-from experiments.results import Point
-from experiments.tiling_analysis import find_lines
-from experiments.workload import MatmulConfig
+from neff_bench.experiments import plot
+from neff_bench.experiments.results import Point
+from neff_bench.experiments.tiling_analysis import find_lines
+from neff_bench.experiments.workload import MatmulConfig
 
 LINES = find_lines([Point(MatmulConfig(m, 128, 128), float(m), None, "a < b") for m in (64, 128, 192, 256, 300)])
 

@@ -1,8 +1,8 @@
 import orjson
 import pytest
 
-from experiments.errors import BadResults
-from experiments.results import read_results
+from neff_bench.experiments.errors import BadResults
+from neff_bench.experiments.results import read_results
 
 HEADER = "M,K,N,latency_ms,backend,p10_ms,p90_ms,source\n"
 

@@ -1,8 +1,8 @@
 import pytest
 
-from experiments.results import Point
-from experiments.tiling_analysis import analyse, find_lines, tile_rows
-from experiments.workload import MatmulConfig
+from neff_bench.experiments.results import Point
+from neff_bench.experiments.tiling_analysis import analyse, find_lines, tile_rows
+from neff_bench.experiments.workload import MatmulConfig
 
 
 def points(times, dimension="M", spread=None, series=""):

@@ -1,7 +1,7 @@
 import pytest
 
-from experiments.errors import WrongCall
-from experiments.workload import MatmulConfig, MlpConfig, parse_shape
+from neff_bench.experiments.errors import WrongCall
+from neff_bench.experiments.workload import MatmulConfig, MlpConfig, parse_shape
 
 
 def test_tiles_are_those_of_one_matmul_instruction():

@@ -1,6 +1,6 @@
 """Which cases a pull request builds."""
 
-from install_benchmarks.template.ci.changed_kernels import options
+from neff_bench.install_benchmarks.template.ci.changed_kernels import options
 
 
 def test_a_kernel_chooses_its_cases():

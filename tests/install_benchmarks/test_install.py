@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from install_benchmarks.cli import install_benchmarks
-from install_benchmarks.errors import InstallError
-from install_benchmarks.install import install, remove
+from neff_bench.install_benchmarks.cli import install_benchmarks
+from neff_bench.install_benchmarks.errors import InstallError
+from neff_bench.install_benchmarks.install import install, remove
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -31,7 +31,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def test_remove_leaves_the_checkout_as_it_was(checkout):
     target = install(checkout)
-    for cache in ("neffs/__pycache__", ".ruff_cache"):
+    for cache in ("neff_bench/neffs/__pycache__", ".ruff_cache"):
         (target / cache).mkdir()
         (target / cache / "file").touch()
     remove(checkout)
@@ -49,7 +49,7 @@ def test_installed_commands_run_without_installation(checkout):
 
 def test_the_umbrella_lists_what_was_installed(checkout):
     install(checkout)
-    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from neff_bench import main; main()"
+    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from neff_bench.cli import main; main()"
     listed = [sys.executable, "-S", "-c", program, str(checkout / "benchmarks"), "--help"]
     environment = {"PYTHONPATH": ":".join(path for path in sys.path if path.endswith("site-packages"))}
     done = subprocess.run(listed, cwd=checkout, capture_output=True, text=True, env=environment)
@@ -74,12 +74,12 @@ def test_a_second_install_replaces_the_first(checkout):
 
 def test_linked_packages_are_removed_and_their_sources_are_not(checkout):
     target = install(checkout, link=True)
-    assert (target / "neffs").is_symlink()
+    assert (target / "neff_bench").is_symlink()
     remove(checkout)
     assert not target.exists()
-    from install_benchmarks.layout import HOME
+    from neff_bench.installation import PACKAGE
 
-    assert (HOME / "neffs/__init__.py").exists()
+    assert (PACKAGE / "neffs/__init__.py").exists()
 
 
 def test_a_foreign_benchmarks_directory_is_refused_and_kept(checkout):
@@ -133,8 +133,9 @@ def test_a_list_that_names_files_outside_is_refused(checkout):
 
 
 def test_the_requirements_are_those_of_the_project():
-    from install_benchmarks.layout import HOME, TEMPLATE
+    from neff_bench.install_benchmarks.layout import TEMPLATE
+    from neff_bench.installation import IMPORT_ROOT
 
-    project = (HOME / "pyproject.toml").read_text().split("dependencies = [")[1].split("]")[0]
+    project = (IMPORT_ROOT / "pyproject.toml").read_text().split("dependencies = [")[1].split("]")[0]
     wanted = [line.strip().strip('",') for line in project.strip().splitlines()]
     assert (TEMPLATE / "requirements.txt").read_text().split() == wanted

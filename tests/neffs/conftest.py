@@ -2,8 +2,8 @@ import hashlib
 
 import pytest
 
-from neffs.bundle import Manifest, TensorFile, write_manifest
-from neffs.case import Case
+from neff_bench.neffs.bundle import Manifest, TensorFile, write_manifest
+from neff_bench.neffs.case import Case
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ import shutil
 
 import pytest
 
-from neffs.bundle import MANIFEST, missing_file, read_bundle, verify_bundle
-from neffs.errors import BundleError
+from neff_bench.neffs.bundle import MANIFEST, missing_file, read_bundle, verify_bundle
+from neff_bench.neffs.errors import BundleError
 
 
 @pytest.fixture

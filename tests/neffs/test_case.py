@@ -1,7 +1,7 @@
 import pytest
 
-from neffs.case import Case, content_key
-from neffs.errors import CaseError
+from neff_bench.neffs.case import Case, content_key
+from neff_bench.neffs.errors import CaseError
 
 MLP = Case("mlp", "nkilib", (("b", 1), ("s", 128), ("h", 1024), ("i", 512)), "bfloat16", "trn2", 2)
 

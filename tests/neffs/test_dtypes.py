@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from neffs.dtypes import SIZE_BYTES, numpy_dtype, size_bytes
-from neffs.errors import CaseError
+from neff_bench.neffs.dtypes import SIZE_BYTES, numpy_dtype, size_bytes
+from neff_bench.neffs.errors import CaseError
 
 
 @pytest.mark.parametrize("dtype", SIZE_BYTES)
@@ -18,5 +18,5 @@ def test_an_unknown_dtype_is_named():
 
 
 def test_reading_bundles_does_not_load_numpy():
-    code = "import sys, neffs.store, neffs.dtypes; sys.exit('numpy' in sys.modules or 'ml_dtypes' in sys.modules)"
+    code = "import sys, neff_bench.neffs.store, neff_bench.neffs.dtypes; sys.exit('numpy' in sys.modules or 'ml_dtypes' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

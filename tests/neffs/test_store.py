@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from neffs import exchange as exchange_module
-from neffs.bundle import Bundle
-from neffs.errors import BundleError, CaseError, StoreError
-from neffs.store import Store
+from neff_bench.neffs import exchange as exchange_module
+from neff_bench.neffs.bundle import Bundle
+from neff_bench.neffs.errors import BundleError, CaseError, StoreError
+from neff_bench.neffs.store import Store
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_unsafe_names_are_refused(store, fill, name):
 
 def test_sweep_removes_what_a_killed_writer_left_and_spares_the_living(store, fill, tmp_path):
     code = (
-        "import sys, time, pathlib; from neffs.store import Store\n"
+        "import sys, time, pathlib; from neff_bench.neffs.store import Store\n"
         "def fill(path):\n    (path / 'half').write_text('x'); print('in', flush=True); time.sleep(60)\n"
         "Store(pathlib.Path(sys.argv[1])).publish('dead', fill)"
     )
@@ -120,7 +120,7 @@ def test_sweep_puts_back_a_bundle_that_was_moved_aside(store, fill, case):
 
 def test_a_lock_excludes_other_processes_and_dies_with_its_holder(store):
     code = (
-        "import sys, time, pathlib; from neffs.store import Store\n"
+        "import sys, time, pathlib; from neff_bench.neffs.store import Store\n"
         "with Store(pathlib.Path(sys.argv[1])).lock('case'):\n    print('in', flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen([sys.executable, "-c", code, str(store.path)], stdout=subprocess.PIPE)

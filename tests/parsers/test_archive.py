@@ -6,8 +6,8 @@ import zlib
 
 import pytest
 
-from parsers.errors import ParseError
-from parsers.neff import read_neff
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.neff import read_neff
 
 
 def entry(name, kind=tarfile.REGTYPE, link=""):

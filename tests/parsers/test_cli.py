@@ -7,7 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from parsers.cli import inspect
+from neff_bench.parsers.cli import inspect
 
 SUMMARY = {
     "total_time": 4e-05,
@@ -124,7 +124,5 @@ def test_the_instance_id_is_not_printed(ntff):
 
 
 def test_a_neff_is_inspected_without_numpy(neff):
-    script = (
-        f"import sys\nfrom parsers.neff import read_neff\nread_neff({str(neff)!r})\nassert 'numpy' not in sys.modules"
-    )
+    script = f"import sys\nfrom neff_bench.parsers.neff import read_neff\nread_neff({str(neff)!r})\nassert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)

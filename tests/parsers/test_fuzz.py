@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parsers.describe import describe
-from parsers.errors import ParseError
-from parsers.neff import read_neff
-from parsers.ntff import read_ntff
-from parsers.profile_json import read_profile, read_summary
-from parsers.session import read_session
+from neff_bench.parsers.describe import describe
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.neff import read_neff
+from neff_bench.parsers.ntff import read_ntff
+from neff_bench.parsers.profile_json import read_profile, read_summary
+from neff_bench.parsers.session import read_session
 
 BOUNDED = settings(
     derandomize=True, max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

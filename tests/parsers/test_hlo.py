@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from parsers.errors import ParseError
-from parsers.hlo import portable, read_hlo
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.hlo import portable, read_hlo
 
 INT_MAX = 2**31 - 1
 

@@ -10,8 +10,8 @@ import pytest
 
 SCRIPT = """
 import sys
-from parsers.describe import describe
-from parsers.errors import ParseError
+from neff_bench.parsers.describe import describe
+from neff_bench.parsers.errors import ParseError
 from pathlib import Path
 try:
     describe(Path(sys.argv[1]))

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from parsers.errors import ParseError
-from parsers.kinds import describe_json, kind_of
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.kinds import describe_json, kind_of
 
 
 def test_content_counts_more_than_the_name(files, write):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from parsers.errors import ParseError
-from parsers.neff import read_member, read_neff, read_uuid
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.neff import read_member, read_neff, read_uuid
 
 
 def test_everything_is_read(files, write):

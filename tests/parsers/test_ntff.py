@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from parsers.errors import ParseError, UnknownVersion
-from parsers.ntff import read_ntff, same_program
+from neff_bench.parsers.errors import ParseError, UnknownVersion
+from neff_bench.parsers.ntff import read_ntff, same_program
 
 
 def rows(*pairs):
@@ -217,9 +217,9 @@ class TestUnsynchronised:
         assert trace.total_time_s == 20e-6 and trace.neuroncore_cycle_count == 28_000
 
     def test_without_an_opening_notify_figures_are_missing_not_zero(self, files, write, monkeypatch):
-        import parsers.clocks
+        import neff_bench.parsers.clocks
 
-        monkeypatch.setattr(parsers.clocks, "OPENS_PASS", 99)
+        monkeypatch.setattr(neff_bench.parsers.clocks, "OPENS_PASS", 99)
         trace = self.trace(files, write)
         assert trace.engines == {} and trace.dma is None and trace.matmul_instruction_count is None
         assert trace.undecoded["instructions on a clock that was not found"] == 71

@@ -2,8 +2,8 @@
 
 import pytest
 
-from parsers.errors import ParseError
-from parsers.profile_json import read_summary
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.profile_json import read_summary
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -15,7 +15,7 @@ def table(path, **columns):
 
 
 def test_the_summary_and_what_moved_to_metadata_are_read(tmp_path):
-    from parsers.parquet import read_parquet
+    from neff_bench.parsers.parquet import read_parquet
 
     table(
         tmp_path / "Summary.parquet",

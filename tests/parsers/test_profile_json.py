@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from parsers.errors import ParseError
-from parsers.profile_json import read_metadata, read_profile, read_summary
-from parsers.summary import attribute
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.profile_json import read_metadata, read_profile, read_summary
+from neff_bench.parsers.summary import attribute
 
 SUMMARY = {
     "total_time": 3e-05,

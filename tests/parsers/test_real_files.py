@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parsers.neff import read_neff
-from parsers.ntff import read_ntff, same_program
-from parsers.profile_json import read_metadata, read_profile, read_summary
-from parsers.selfcheck import check
-from parsers.summary import attribute
+from neff_bench.parsers.neff import read_neff
+from neff_bench.parsers.ntff import read_ntff, same_program
+from neff_bench.parsers.profile_json import read_metadata, read_profile, read_summary
+from neff_bench.parsers.selfcheck import check
+from neff_bench.parsers.summary import attribute
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "real"
 NEFFS, TRACES, PROFILES = (sorted(DATA.rglob(f"*.{suffix}")) for suffix in ("neff", "ntff", "json"))

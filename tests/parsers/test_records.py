@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parsers.records import exact_sum, pair_fifo, union_length
+from neff_bench.parsers.records import exact_sum, pair_fifo, union_length
 
 BOUNDED = settings(derandomize=True, max_examples=200, deadline=None)
 

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from parsers.profile_json import Metadata
-from parsers.selfcheck import check, disagreements
-from parsers.summary import Summary
+from neff_bench.parsers.profile_json import Metadata
+from neff_bench.parsers.selfcheck import check, disagreements
+from neff_bench.parsers.summary import Summary
 
 METADATA = Metadata(2.4e9, 1.2e9, 128, 128, 716e9, 2, 6)
 TOTAL_S = 40e-6

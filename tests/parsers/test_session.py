@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from parsers.errors import ParseError
-from parsers.session import read_session
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.session import read_session
 
 
 def test_cycles_are_picoseconds_and_the_slowest_core_counts():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from parsers.errors import ParseError
-from parsers.wire import FIELDS_MAX, Budget, Message
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.wire import FIELDS_MAX, Budget, Message
 
 
 def read(data, base=0):

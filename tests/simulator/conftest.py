@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from simulator.dtypes import dtype_name
-from simulator.execute import execute
-from simulator.program import Access, Buffer, Dynamic, Instruction, Program
+from neff_bench.simulator.dtypes import dtype_name
+from neff_bench.simulator.operations.execute import execute
+from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
 
 
 def _row_major(shape):

@@ -1,6 +1,6 @@
 """Small programs built by hand, for the tests of the simulator's rooms."""
 
-from simulator.program import Access, Buffer, Instruction, Program
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 
 def whole(index: int, buffers: list[Buffer]) -> Access:

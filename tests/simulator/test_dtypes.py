@@ -2,7 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from simulator.dtypes import (
+from neff_bench.simulator.dtypes import (
     DTYPES,
     FLOATS,
     canonical,
@@ -14,7 +14,7 @@ from simulator.dtypes import (
     size_bytes,
     to_float32,
 )
-from simulator.errors import SimulatorError
+from neff_bench.simulator.errors import SimulatorError
 
 ALL_BFLOAT16 = np.arange(65536, dtype=np.uint16).view(ml_dtypes.bfloat16)
 

@@ -62,7 +62,7 @@ def generate(tmp_path, environment):
     """Run `generate-neffs` as a process of its own, in `tmp_path`, with the store `out` there."""
 
     def run(*arguments, env=None, **options):
-        command = [sys.executable, "-m", "stage1_generate.cli", "--out", "out", *map(str, arguments)]
+        command = [sys.executable, "-m", "neff_bench.stage1_generate.cli", "--out", "out", *map(str, arguments)]
         return subprocess.run(
             command,
             cwd=tmp_path,

@@ -59,7 +59,7 @@ def test_help_loads_nothing_heavy(environment):
 
     heavy = ("numpy", "ml_dtypes", "yaml", "rich", "jax", "msgspec", "orjson")
     code = (
-        "import sys\nfrom stage1_generate.cli import generate\n"
+        "import sys\nfrom neff_bench.stage1_generate.cli import generate\n"
         "try:\n    generate(['--help'])\nexcept SystemExit:\n    pass\n"
         f"sys.exit(str([name for name in {heavy} if name in sys.modules] or ''))"
     )

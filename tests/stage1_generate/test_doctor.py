@@ -2,7 +2,7 @@ import json
 
 from click.testing import CliRunner
 
-from stage1_generate.doctor import doctor
+from neff_bench.stage1_generate.doctor import doctor
 
 
 def run(*arguments):

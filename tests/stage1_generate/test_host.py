@@ -1,6 +1,6 @@
 import os
 
-from stage1_generate.host import devices, free_bytes, packages, tools
+from neff_bench.stage1_generate.host import devices, free_bytes, packages, tools
 
 
 def test_devices_driver_and_users_are_read_from_the_system(tmp_path, monkeypatch):

@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from neffs.case import IMPLEMENTATIONS, Case
-from stage1_generate import kernels
-from stage1_generate.kernel import Dims
-from stage1_generate.tensors import draw, references
+from neff_bench.neffs.case import IMPLEMENTATIONS, Case
+from neff_bench.stage1_generate import kernels
+from neff_bench.stage1_generate.build.tensors import draw, references
+from neff_bench.stage1_generate.kernel import Dims
 
 SMALL = {
     "matmul": {"M": 3, "K": 4, "N": 5},

@@ -1,5 +1,5 @@
-from stage1_generate.build import Outcome
-from stage1_generate.progress import progress
+from neff_bench.stage1_generate.build.build import Outcome
+from neff_bench.stage1_generate.progress import progress
 
 
 def test_without_a_terminal_each_case_is_one_plain_line_on_standard_error(capsys):

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neffs.bundle import Bundle, Manifest, TensorFile, read_bundle, write_manifest
-from neffs.case import Case
-from neffs.store import Store
-from stage2_profile.capture import Settings
-from stage2_profile.tools import Tool
+from neff_bench.neffs.bundle import Bundle, Manifest, TensorFile, read_bundle, write_manifest
+from neff_bench.neffs.case import Case
+from neff_bench.neffs.store import Store
+from neff_bench.stage2_profile.capture.device_step import Settings
+from neff_bench.stage2_profile.capture.tools import Tool
 
 FAKE = Path(__file__).with_name("fake_profiler.py")
 

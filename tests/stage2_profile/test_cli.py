@@ -12,7 +12,7 @@ import time
 import pytest
 from click.testing import CliRunner
 
-from stage2_profile.cli import profile
+from neff_bench.stage2_profile.cli import profile
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def test_a_file_that_cannot_be_written_is_one_line(profile_neffs, make_bundle, t
 
 def test_help_loads_nothing_heavy():
     code = (
-        "import sys, stage2_profile.cli\n"
+        "import sys, neff_bench.stage2_profile.cli\n"
         "heavy = {'numpy', 'rich', 'yaml', 'jax', 'ml_dtypes', 'msgspec', 'orjson'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)"
     )
@@ -318,7 +318,7 @@ def test_a_store_of_someone_else_in_a_shared_directory_is_refused(profile_neffs,
     make_bundle()
     store.parent.chmod(0o1777)
     monkeypatch.setattr("os.geteuid", lambda: 12345)
-    monkeypatch.setattr("stage2_profile.safety._owner", lambda path: 54321)
+    monkeypatch.setattr("neff_bench.stage2_profile.capture.safety._owner", lambda path: 54321)
     result = profile_neffs()
     assert result.exit_code == 1
     assert "belongs to another user" in result.stderr
@@ -359,7 +359,7 @@ def test_a_record_that_names_files_elsewhere_is_not_believed(profile_neffs, make
 def test_two_processes_profile_one_store_once(make_bundle, make_case, store, fake_on_path, tmp_path):
     for size in range(1, 7):
         make_bundle(make_case(dims=(("M", size),)))
-    argv = [sys.executable, "-m", "stage2_profile.cli", str(store), "--format", "json"]
+    argv = [sys.executable, "-m", "neff_bench.stage2_profile.cli", str(store), "--format", "json"]
     both = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
     answers = [json.loads(process.communicate()[0]) for process in both]
     assert [process.returncode for process in both] == [0, 0]
@@ -371,7 +371,7 @@ def test_ctrl_c_ends_the_tools_and_still_answers(make_bundle, make_case, store, 
     faults("none", "hang")
     for size in range(1, 4):
         make_bundle(make_case(dims=(("M", size),)))
-    argv = [sys.executable, "-m", "stage2_profile.cli", str(store), "--format", "json", "--jobs", "1"]
+    argv = [sys.executable, "-m", "neff_bench.stage2_profile.cli", str(store), "--format", "json", "--jobs", "1"]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while len((tmp_path / "calls").read_text() if (tmp_path / "calls").exists() else "") < 2:
         time.sleep(0.02)
@@ -393,21 +393,21 @@ def test_rows_are_in_the_order_of_their_numbers(profile_neffs, make_bundle, make
 def test_a_disk_that_is_full_costs_a_row_and_nothing_else(make_bundle, store, fake_on_path, tmp_path):
     """A limit on file sizes stands in for it: both end a write in the middle."""
     make_bundle()
-    limited = f"ulimit -f 1; exec {sys.executable} -m stage2_profile.cli {store} --format json"
+    limited = f"ulimit -f 1; exec {sys.executable} -m neff_bench.stage2_profile.cli {store} --format json"
     done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     (row,) = json.loads(done.stdout)
     assert row["status"] == "failed"
     assert "File too large" in row["reason"]
-    again = [sys.executable, "-m", "stage2_profile.cli", str(store), "--format", "json"]
+    again = [sys.executable, "-m", "neff_bench.stage2_profile.cli", str(store), "--format", "json"]
     (row,) = json.loads(subprocess.run(again, capture_output=True, check=True).stdout)
     assert row["status"] == "profiled"
     assert not list(store.glob("*/profiles/.*"))
 
 
 def test_a_fault_of_our_own_costs_one_row(profile_neffs, make_bundle, make_case, monkeypatch):
-    import stage2_profile.summarise as summarise
+    import neff_bench.stage2_profile.metrics.summarise as summarise
 
     make_bundle()
     make_bundle(make_case("mlp", dims=(("b", 1),)))

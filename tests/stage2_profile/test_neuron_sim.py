@@ -44,7 +44,15 @@ def built(tmp_path_factory) -> Path:
         "defaults: {target: trn2, lnc: 1, dtype: bfloat16}\n"
         "cases:\n  - {kernel: matmul, implementation: nki, M: 32, K: 64, N: 48}\n"
     )
-    done = run("stage1_generate.cli", "--shapes", str(shapes), "--out", str(directory / "store"), "--toolchain", "sim")
+    done = run(
+        "neff_bench.stage1_generate.cli",
+        "--shapes",
+        str(shapes),
+        "--out",
+        str(directory / "store"),
+        "--toolchain",
+        "sim",
+    )
     assert done.returncode == 0, done.stderr
     return directory / "store"
 
@@ -70,7 +78,7 @@ def bad_day(built, tmp_path_factory) -> tuple[Path, dict[str, dict]]:
     plan = {"state": str(directory / "state"), "rules": rules}
     words = ["--cores", "0-7", "--timeout", "15", "--jobs", "4", "--format", "json", "--enable-dge-notifs"]
     done = run(
-        "stage2_profile.cli",
+        "neff_bench.stage2_profile.cli",
         str(directory / "store"),
         *words,
         NEURON_SIM_FAULTS=json.dumps(plan),
@@ -109,7 +117,7 @@ def test_a_log_is_bounded_and_no_lock_is_left(bad_day):
 
 def test_the_rest_is_finished_by_a_second_call(bad_day):
     directory, before = bad_day
-    done = run("stage2_profile.cli", str(directory / "store"), "--enable-dge-notifs", "--format", "json")
+    done = run("neff_bench.stage2_profile.cli", str(directory / "store"), "--enable-dge-notifs", "--format", "json")
     assert done.returncode == 0, done.stderr
     for row in json.loads(done.stdout):
         assert row["status"] == "profiled"
@@ -120,14 +128,16 @@ def test_the_rest_is_finished_by_a_second_call(bad_day):
 def test_a_view_that_crashes_once_is_tried_again(built, tmp_path):
     copies(built, tmp_path / "store", ["one"])
     plan = {"state": str(tmp_path / "state"), "rules": [{"command": "view", "calls": [1], "fault": "crash"}]}
-    done = run("stage2_profile.cli", str(tmp_path / "store"), NEURON_SIM_FAULTS=json.dumps(plan))
+    done = run("neff_bench.stage2_profile.cli", str(tmp_path / "store"), NEURON_SIM_FAULTS=json.dumps(plan))
     assert done.returncode == 0, done.stderr
 
 
 def test_a_trace_that_the_tool_is_too_old_for_says_what_to_update(built, tmp_path):
     copies(built, tmp_path / "store", ["one"])
     plan = [{"command": "view", "fault": "ntff_version"}]
-    done = run("stage2_profile.cli", str(tmp_path / "store"), "--format", "json", NEURON_SIM_FAULTS=json.dumps(plan))
+    done = run(
+        "neff_bench.stage2_profile.cli", str(tmp_path / "store"), "--format", "json", NEURON_SIM_FAULTS=json.dumps(plan)
+    )
     assert done.returncode == 1
     assert (
         "NTFF version 7 is newer than the tool; update package aws-neuronx-tools"
@@ -147,20 +157,24 @@ def test_other_inputs_are_other_outputs(built, tmp_path):
 
     record["outputs"][0]["sha256"] = hashlib.sha256(data).hexdigest()
     manifest.write_text(json.dumps(record))
-    done = run("stage2_profile.cli", str(tmp_path / "store"), "--format", "json")
+    done = run("neff_bench.stage2_profile.cli", str(tmp_path / "store"), "--format", "json")
     assert done.returncode == 1
     assert json.loads(done.stdout)[0]["check"] == "failed"
 
 
 def test_what_was_captured_can_be_read_without_the_tool(built, tmp_path):
     copies(built, tmp_path / "store", ["one"])
-    captured = run("stage2_profile.cli", str(tmp_path / "store"), "--capture-only", "--format", "json")
+    captured = run("neff_bench.stage2_profile.cli", str(tmp_path / "store"), "--capture-only", "--format", "json")
     assert captured.returncode == 0, captured.stderr
     assert json.loads(captured.stdout)[0]["total_time_us"] is None
-    (read,) = json.loads(run("stage2_profile.cli", str(tmp_path / "store"), "--parse-only", "--format", "json").stdout)
+    (read,) = json.loads(
+        run("neff_bench.stage2_profile.cli", str(tmp_path / "store"), "--parse-only", "--format", "json").stdout
+    )
     assert (read["status"], read["check"]) == ("captured", "passed")
     assert "read from the trace by our own reader" in read["warnings"][0]
-    (viewed,) = json.loads(run("stage2_profile.cli", str(tmp_path / "store"), "--view-only", "--format", "json").stdout)
+    (viewed,) = json.loads(
+        run("neff_bench.stage2_profile.cli", str(tmp_path / "store"), "--view-only", "--format", "json").stdout
+    )
     assert viewed["status"] == "profiled"
     for column in ("total_time_us", "tensor_active_us", "dma_active_us"):
         assert read[column] == pytest.approx(viewed[column], rel=0.02), column

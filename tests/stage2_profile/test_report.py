@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from stage2_profile import report
-from stage2_profile.report.layout import answer
-from stage2_profile.rows import Row
+from neff_bench.stage2_profile import report
+from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.stage2_profile.report.layout import answer
 
 
 def render(rows, format, **options) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(BENCHMARKS))
 
-from stage1_generate.cli import generate
+from neff_bench.stage1_generate.cli import generate
 
 if __name__ == "__main__":
     shapes = Path(__file__).resolve().with_name("shapes.yaml")

@@ -6,7 +6,7 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(BENCHMARKS))
 
-from stage2_profile.cli import profile
+from neff_bench.stage2_profile.cli import profile
 
 if __name__ == "__main__":
     profile(sys.argv[1:])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.nki import isa
-from simulator.nki import language as nl
-from simulator.nki.beta.tile import Tile, plain
-from simulator.nki.isa import check
-from simulator.nki.recorder import not_modelled
-from simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.nki import isa
+from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki.beta.tile import Tile, plain
+from neff_bench.simulator.nki.isa import check
+from neff_bench.simulator.nki.recorder import not_modelled
+from neff_bench.simulator.nki.tensor import NkiTensor
 
 _LIKE = {
     "activation": "data",

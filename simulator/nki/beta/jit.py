@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from simulator.nki.beta.language import programs
-from simulator.nki.beta.tile import dressed, plain
-from simulator.nki.errors import KernelError
-from simulator.nki.recorder import is_recording
+from neff_bench.simulator.nki.beta.language import programs
+from neff_bench.simulator.nki.beta.tile import dressed, plain
+from neff_bench.simulator.nki.errors import KernelError
+from neff_bench.simulator.nki.recorder import is_recording
 
 
 class BetaKernel:

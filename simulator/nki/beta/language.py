@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from simulator.nki import isa
-from simulator.nki import language as nl
-from simulator.nki.beta.index import Grid, arange
-from simulator.nki.beta.tile import Tile, dressed, plain, write
-from simulator.nki.language.operators import Operator
-from simulator.nki.recorder import not_modelled, recorder
-from simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.nki import isa
+from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki.beta.index import Grid, arange
+from neff_bench.simulator.nki.beta.tile import Tile, dressed, plain, write
+from neff_bench.simulator.nki.language.operators import Operator
+from neff_bench.simulator.nki.recorder import not_modelled, recorder
+from neff_bench.simulator.nki.tensor import NkiTensor
 
 __all__ = ["arange", "mgrid"]
 

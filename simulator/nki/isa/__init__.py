@@ -2,11 +2,11 @@
 
 # ruff: noqa: F401 - the module is the namespace that kernels import
 
-from simulator.nki.errors import NkiValidationError
-from simulator.nki.isa.activate import activate2, activation, activation_reduce
-from simulator.nki.isa.dma import dma_compute, dma_copy, dma_transpose
-from simulator.nki.isa.elementwise import memset, tensor_copy, tensor_scalar, tensor_tensor
-from simulator.nki.isa.enums import (
+from neff_bench.simulator.nki.errors import NkiValidationError
+from neff_bench.simulator.nki.isa.activate import activate2, activation, activation_reduce
+from neff_bench.simulator.nki.isa.dma import dma_compute, dma_copy, dma_transpose
+from neff_bench.simulator.nki.isa.elementwise import memset, tensor_copy, tensor_scalar, tensor_tensor
+from neff_bench.simulator.nki.isa.enums import (
     dge_mode,
     dma_engine,
     engine,
@@ -22,11 +22,11 @@ from simulator.nki.isa.enums import (
     unknown_engine,
     vector_engine,
 )
-from simulator.nki.isa.gather import local_gather, nc_n_gather, nc_stream_shuffle
-from simulator.nki.isa.matmul import nc_matmul, nc_transpose
-from simulator.nki.isa.mx import nc_matmul_mx, quantize_mx
-from simulator.nki.isa.random import dropout, rand2, rand_get_state, rand_set_state, rng, set_rng_seed
-from simulator.nki.isa.reduce import (
+from neff_bench.simulator.nki.isa.gather import local_gather, nc_n_gather, nc_stream_shuffle
+from neff_bench.simulator.nki.isa.matmul import nc_matmul, nc_transpose
+from neff_bench.simulator.nki.isa.mx import nc_matmul_mx, quantize_mx
+from neff_bench.simulator.nki.isa.random import dropout, rand2, rand_get_state, rand_set_state, rng, set_rng_seed
+from neff_bench.simulator.nki.isa.reduce import (
     bn_aggr,
     bn_stats,
     exponential,
@@ -39,7 +39,7 @@ from simulator.nki.isa.reduce import (
     tensor_scalar_reduce,
     tensor_tensor_scan,
 )
-from simulator.nki.isa.select import (
+from neff_bench.simulator.nki.isa.select import (
     affine_select,
     iota,
     nc_find_index8,
@@ -51,7 +51,7 @@ from simulator.nki.isa.select import (
     tensor_copy_predicated,
     topk,
 )
-from simulator.nki.isa.sync import (
+from neff_bench.simulator.nki.isa.sync import (
     core_barrier,
     register_alloc,
     register_load,
@@ -59,8 +59,8 @@ from simulator.nki.isa.sync import (
     register_store,
     sendrecv,
 )
-from simulator.nki.recorder import NkiInstruction
-from simulator.nki.tensor import NkiTensor, VirtualRegister
+from neff_bench.simulator.nki.recorder import NkiInstruction
+from neff_bench.simulator.nki.tensor import NkiTensor, VirtualRegister
 
 
 def __getattr__(name: str) -> object:

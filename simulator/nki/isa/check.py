@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from simulator.nki.isa.enums import engine as engine_enum
-from simulator.nki.isa.enums import word
-from simulator.nki.recorder import invalid
-from simulator.nki.tensor import NkiTensor, access
-from simulator.program import Access
+from neff_bench.simulator.nki.isa.enums import engine as engine_enum
+from neff_bench.simulator.nki.isa.enums import word
+from neff_bench.simulator.nki.recorder import invalid
+from neff_bench.simulator.nki.tensor import NkiTensor, access
+from neff_bench.simulator.program import Access
 
 
 def tensor(op: str, key: str, value: Any) -> NkiTensor:

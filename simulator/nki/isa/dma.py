@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.dtypes import SIZE_BYTES
-from simulator.nki.isa import check
-from simulator.nki.isa.enums import dge_mode as dge_enum
-from simulator.nki.isa.enums import engine as engine_enum
-from simulator.nki.isa.enums import oob_mode as oob_enum
-from simulator.nki.isa.enums import word
-from simulator.nki.language.operators import op_name
-from simulator.nki.recorder import NkiInstruction, invalid, recorder
-from simulator.nki.tensor import NkiTensor, access
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.nki.isa import check
+from neff_bench.simulator.nki.isa.enums import dge_mode as dge_enum
+from neff_bench.simulator.nki.isa.enums import engine as engine_enum
+from neff_bench.simulator.nki.isa.enums import oob_mode as oob_enum
+from neff_bench.simulator.nki.isa.enums import word
+from neff_bench.simulator.nki.language.operators import op_name
+from neff_bench.simulator.nki.recorder import NkiInstruction, invalid, recorder
+from neff_bench.simulator.nki.tensor import NkiTensor, access
 
 _UNKNOWN_DGE = dge_enum.unknown
 _UNKNOWN = engine_enum.unknown

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.dtypes import INTEGERS
-from simulator.nki.isa import check
-from simulator.nki.isa.enums import engine as engine_enum
-from simulator.nki.language.operators import ALU, ALU_UNARY, BINARY, BITVEC, alu
-from simulator.nki.recorder import NkiInstruction, invalid, recorder
-from simulator.nki.tensor import NkiTensor, access
-from simulator.program import Access
+from neff_bench.simulator.dtypes import INTEGERS
+from neff_bench.simulator.nki.isa import check
+from neff_bench.simulator.nki.isa.enums import engine as engine_enum
+from neff_bench.simulator.nki.language.operators import ALU, ALU_UNARY, BINARY, BITVEC, alu
+from neff_bench.simulator.nki.recorder import NkiInstruction, invalid, recorder
+from neff_bench.simulator.nki.tensor import NkiTensor, access
+from neff_bench.simulator.program import Access
 
 _UNKNOWN = engine_enum.unknown
 _ALL = ("vector", "scalar", "gpsimd")

@@ -6,7 +6,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
-from simulator.nki.recorder import invalid, recorder
+from neff_bench.simulator.nki.recorder import invalid, recorder
 
 
 class engine(Enum):

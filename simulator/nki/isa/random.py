@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.dtypes import INTEGERS
-from simulator.nki.isa import check
-from simulator.nki.isa.enums import engine as engine_enum
-from simulator.nki.recorder import NkiInstruction, invalid, recorder
-from simulator.nki.tensor import NkiTensor, access
+from neff_bench.simulator.dtypes import INTEGERS
+from neff_bench.simulator.nki.isa import check
+from neff_bench.simulator.nki.isa.enums import engine as engine_enum
+from neff_bench.simulator.nki.recorder import NkiInstruction, invalid, recorder
+from neff_bench.simulator.nki.tensor import NkiTensor, access
 
 
 def rng(dst: NkiTensor, engine: Any = engine_enum.vector, name: str | None = None) -> NkiInstruction:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from simulator.dtypes import FLOATS
-from simulator.nki.isa import check
-from simulator.nki.isa.enums import reduce_cmd as reduce_enum
-from simulator.nki.isa.enums import word
-from simulator.nki.isa.reduce import check_eight
-from simulator.nki.language.operators import COMPARE, OPERATORS, alu
-from simulator.nki.recorder import NkiInstruction, invalid, recorder
-from simulator.nki.tensor import NkiTensor, access
+from neff_bench.simulator.dtypes import FLOATS
+from neff_bench.simulator.nki.isa import check
+from neff_bench.simulator.nki.isa.enums import reduce_cmd as reduce_enum
+from neff_bench.simulator.nki.isa.enums import word
+from neff_bench.simulator.nki.isa.reduce import check_eight
+from neff_bench.simulator.nki.language.operators import COMPARE, OPERATORS, alu
+from neff_bench.simulator.nki.recorder import NkiInstruction, invalid, recorder
+from neff_bench.simulator.nki.tensor import NkiTensor, access
 
 _FP32_MIN = -3.4028234663852886e38
 _MAXIMUM = OPERATORS["maximum"]

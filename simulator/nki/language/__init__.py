@@ -2,8 +2,8 @@
 
 # ruff: noqa: F401 - the module is the namespace that kernels import
 
-from simulator.nki.dtypes import NAMES
-from simulator.nki.language.control import (
+from neff_bench.simulator.nki.dtypes import NAMES
+from neff_bench.simulator.nki.language.control import (
     affine_range,
     ds,
     dynamic_range,
@@ -16,25 +16,8 @@ from simulator.nki.language.control import (
     static_range,
     while_loop,
 )
-from simulator.nki.language.creation import ndarray, shared_constant
-from simulator.nki.language.objects import NKIObject
-from simulator.nki.language.operators import OPERATORS
-from simulator.nki.language.regions import (
-    MemoryRegion,
-    hbm,
-    is_hbm,
-    is_on_chip,
-    is_psum,
-    is_sbuf,
-    private_hbm,
-    psum,
-    sbuf,
-    shared_hbm,
-    tile_size,
-)
-from simulator.nki.tensor import NkiTensor
-
-from simulator.nki.language.fill import (  # isort: skip
+from neff_bench.simulator.nki.language.creation import ndarray, shared_constant
+from neff_bench.simulator.nki.language.fill import (
     device_print,
     empty_like,
     full,
@@ -48,7 +31,7 @@ from simulator.nki.language.fill import (  # isort: skip
     zeros,
     zeros_like,
 )
-from simulator.nki.language.functions import (  # isort: skip
+from neff_bench.simulator.nki.language.functions import (
     broadcast_to,
     dropout,
     expand_dims,
@@ -61,13 +44,37 @@ from simulator.nki.language.functions import (  # isort: skip
     var,
     where,
 )
-from simulator.nki.language.tiles import (  # isort: skip
+from neff_bench.simulator.nki.language.objects import NKIObject
+from neff_bench.simulator.nki.language.operators import OPERATORS
+from neff_bench.simulator.nki.language.regions import (
+    MemoryRegion,
+    hbm,
+    is_hbm,
+    is_on_chip,
+    is_psum,
+    is_sbuf,
+    private_hbm,
+    psum,
+    sbuf,
+    shared_hbm,
+    tile_size,
+)
+from neff_bench.simulator.nki.language.tiles import (
     reduce_all as all,
+)
+from neff_bench.simulator.nki.language.tiles import (
     reduce_max as max,
+)
+from neff_bench.simulator.nki.language.tiles import (
     reduce_min as min,
+)
+from neff_bench.simulator.nki.language.tiles import (
     reduce_prod as prod,
+)
+from neff_bench.simulator.nki.language.tiles import (
     reduce_sum as sum,
 )
+from neff_bench.simulator.nki.tensor import NkiTensor
 
 globals().update(OPERATORS)
 globals().update({name: name for name in NAMES})

@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from simulator.dtypes import SIZE_BYTES
-from simulator.nki import views
-from simulator.nki.dtypes import dtype_of
-from simulator.nki.language import regions
-from simulator.nki.language.regions import MemoryRegion
-from simulator.nki.recorder import Recorder, Storage, invalid, recorder
-from simulator.nki.tensor import NkiTensor
-from simulator.program import Kind
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.nki import views
+from neff_bench.simulator.nki.dtypes import dtype_of
+from neff_bench.simulator.nki.language import regions
+from neff_bench.simulator.nki.language.regions import MemoryRegion
+from neff_bench.simulator.nki.recorder import Recorder, Storage, invalid, recorder
+from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.program import Kind
 
 
 def ndarray(
@@ -111,7 +111,7 @@ def shared_constant(constant: Any) -> NkiTensor:
     """Shared HBM that the program carries: a numpy array, or the path of a .npy file. Both cores see one copy."""
     import numpy as np
 
-    from simulator.dtypes import dtype_name, numpy_dtype
+    from neff_bench.simulator.dtypes import dtype_name, numpy_dtype
 
     now = recorder()
     if isinstance(constant, (str, bytes)) or hasattr(constant, "__fspath__"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.nki.recorder import invalid
+from neff_bench.simulator.nki.recorder import invalid
 
 BITVEC = frozenset({"invert", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"})
 COMPARE = frozenset({"equal", "not_equal", "greater_equal", "greater", "less_equal", "less"})
@@ -43,7 +43,7 @@ class Operator:
         self.__name__ = name
 
     def __call__(self, *tiles: Any, dtype: Any = None) -> Any:
-        from simulator.nki.language import tiles as tile_functions
+        from neff_bench.simulator.nki.language import tiles as tile_functions
 
         return tile_functions.apply(self.__name__, tiles, dtype)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from simulator.nki.recorder import is_recording, recorder
-from simulator.program import Memory
+from neff_bench.simulator.nki.recorder import is_recording, recorder
+from neff_bench.simulator.program import Memory
 
 
 class MemoryRegion(Enum):

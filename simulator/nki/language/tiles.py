@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import pi, prod
 from typing import Any
 
-from simulator.nki import isa
-from simulator.nki.language import operators
-from simulator.nki.language.creation import ndarray
-from simulator.nki.recorder import invalid, not_modelled
-from simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.nki import isa
+from neff_bench.simulator.nki.language import operators
+from neff_bench.simulator.nki.language.creation import ndarray
+from neff_bench.simulator.nki.recorder import invalid, not_modelled
+from neff_bench.simulator.nki.tensor import NkiTensor
 
 
 def apply(name: str, tiles: tuple[Any, ...], dtype: Any) -> NkiTensor:

@@ -8,13 +8,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from simulator.errors import CompileError
-from simulator.execute import execute
-from simulator.hlo.lower import lower_hlo
-from simulator.nki.memory import memory_peak
-from stage1_generate.kernels.matmul_xla import matmul
-from stage1_generate.kernels.mlp_xla import mlp
-from stage1_generate.xla import trace
+from neff_bench.simulator.errors import CompileError
+from neff_bench.simulator.hlo.lower import lower_hlo
+from neff_bench.simulator.nki.memory import memory_peak
+from neff_bench.simulator.operations.execute import execute
+from neff_bench.stage1_generate.kernels.matmul_xla import matmul
+from neff_bench.stage1_generate.kernels.mlp_xla import mlp
+from neff_bench.stage1_generate.toolchains.xla import trace
 
 TOLERANCE = {"float32": 2e-5, "bfloat16": 2e-2, "float16": 3e-3}
 

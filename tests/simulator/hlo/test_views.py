@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from simulator.hlo.views import contiguous
+from neff_bench.simulator.hlo.views import contiguous
 
 DATA = np.arange(2 * 3 * 4 * 5)
 

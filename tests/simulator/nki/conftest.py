@@ -1,6 +1,6 @@
 import pytest
 
-from simulator.nki.recorder import recording
+from neff_bench.simulator.nki.recorder import recording
 
 
 @pytest.fixture

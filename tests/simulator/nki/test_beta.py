@@ -5,11 +5,11 @@ import sys
 import numpy as np
 import pytest
 
-from simulator.nki.beta import isa as nisa
-from simulator.nki.beta import language as nl
-from simulator.nki.beta.jit import jit
-from simulator.nki.errors import KernelError, NkiValidationError, NotModelledError
-from simulator.nki.simulate import simulate
+from neff_bench.simulator.nki.beta import isa as nisa
+from neff_bench.simulator.nki.beta import language as nl
+from neff_bench.simulator.nki.beta.jit import jit
+from neff_bench.simulator.nki.errors import KernelError, NkiValidationError, NotModelledError
+from neff_bench.simulator.nki.simulate import simulate
 
 RANDOM = np.random.default_rng(3)
 A = RANDOM.standard_normal((256, 1024)).astype(np.float32)
@@ -134,7 +134,7 @@ def test_a_kernel_needs_a_launch():
 
 
 def test_the_dialect_is_importable_under_its_name(monkeypatch):
-    from simulator.nki import install
+    from neff_bench.simulator.nki import install
 
     for name in [name for name in sys.modules if name.partition(".")[0] in ("nki", "neuronxcc")]:
         monkeypatch.delitem(sys.modules, name)

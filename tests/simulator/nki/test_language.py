@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-import simulator.nki.simulate as simulation
-from simulator.nki import isa as nisa
-from simulator.nki import language as nl
-from simulator.nki.errors import KernelError, NkiValidationError, NotModelledError
-from simulator.nki.jit import jit
-from simulator.nki.language.objects import NKIObject
+import neff_bench.simulator.nki.simulate as simulation
+from neff_bench.simulator.nki import isa as nisa
+from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki.errors import KernelError, NkiValidationError, NotModelledError
+from neff_bench.simulator.nki.jit import jit
+from neff_bench.simulator.nki.language.objects import NKIObject
 
 RANDOM = np.random.default_rng(7)
 X = RANDOM.uniform(0.5, 2.0, (64, 24)).astype(np.float32)

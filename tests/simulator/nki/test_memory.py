@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from simulator.nki import isa as nisa
-from simulator.nki import language as nl
-from simulator.nki.errors import CapacityError, CapacityWarning
-from simulator.nki.memory import memory_peak
-from simulator.nki.simulate import simulate
-from simulator.nki.spec import InputSpec
-from simulator.nki.trace import record
+from neff_bench.simulator.nki import isa as nisa
+from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki.errors import CapacityError, CapacityWarning
+from neff_bench.simulator.nki.memory import memory_peak
+from neff_bench.simulator.nki.simulate import simulate
+from neff_bench.simulator.nki.spec import InputSpec
+from neff_bench.simulator.nki.trace import record
 
 
 def trace(kernel):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from simulator.nki import isa as nisa
-from simulator.nki import language as nl
-from simulator.nki.errors import NkiValidationError
-from simulator.nki.spec import InputSpec
-from simulator.nki.trace import record
+from neff_bench.simulator.nki import isa as nisa
+from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki.errors import NkiValidationError
+from neff_bench.simulator.nki.spec import InputSpec
+from neff_bench.simulator.nki.trace import record
 
 
 def trace(kernel):

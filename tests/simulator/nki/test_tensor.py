@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.nki import language as nl
-from simulator.nki import views
-from simulator.nki.errors import NkiValidationError
-from simulator.nki.recorder import recording
-from simulator.nki.tensor import access
+from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki import views
+from neff_bench.simulator.nki.errors import NkiValidationError
+from neff_bench.simulator.nki.recorder import recording
+from neff_bench.simulator.nki.tensor import access
 
 
 def numpy_twin(shape):
@@ -195,7 +195,7 @@ def test_a_tensor_does_not_steer_python(now):
 
 
 def test_tensors_need_a_kernel():
-    from simulator.nki.errors import KernelError
+    from neff_bench.simulator.nki.errors import KernelError
 
     with pytest.raises(KernelError, match="inside a kernel"):
         nl.ndarray((128, 64), nl.float32)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from simulator import program
-from simulator.dtypes import SIZE_BYTES
-from simulator.nki.errors import KernelError, NkiValidationError, NotModelledError, SpecError
-from simulator.nki.spec import InputSpec, KernelSpec, decode_spec
-from simulator.nki.trace import trace_kernel
+from neff_bench.simulator import program
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.nki.errors import KernelError, NkiValidationError, NotModelledError, SpecError
+from neff_bench.simulator.nki.spec import InputSpec, KernelSpec, decode_spec
+from neff_bench.simulator.nki.trace import trace_kernel
 
 needs_nkilib = pytest.mark.skipif("NKILIB_PATH" not in os.environ, reason="NKILIB_PATH is not set")
 

@@ -12,8 +12,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from simulator.nki.install import install
-from simulator.nki.simulate import simulate
+from neff_bench.simulator.nki.install import install
+from neff_bench.simulator.nki.simulate import simulate
 
 TUTORIALS = {"NKI_SAMPLES_PATH": "src/nki_samples/tutorials", "NEURON_SDK_PATH": "nki/examples"}
 ROOTS = [Path(os.environ[name]) / inside for name, inside in TUTORIALS.items() if name in os.environ]

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from simulator.errors import ExecutionError
+from neff_bench.simulator.errors import ExecutionError
 
 RNG = np.random.default_rng(5)
 X = np.concatenate([np.linspace(-6, 6, 121), [-40.0, 40.0, 1e-4, -1e-4]]).astype(np.float32).reshape(5, 25)

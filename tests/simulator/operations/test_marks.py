@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simulator.dtypes import SIZE_BYTES
-from simulator.operations.marks import Marks, granule
-from simulator.program import Access
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.operations.marks import Marks, granule
+from neff_bench.simulator.program import Access
 
 SIZE = 1 << 10
 

@@ -2,8 +2,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from simulator.errors import ExecutionError
-from simulator.program import Access
+from neff_bench.simulator.errors import ExecutionError
+from neff_bench.simulator.program import Access
 
 RNG = np.random.default_rng(11)
 

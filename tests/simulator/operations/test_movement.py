@@ -2,7 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from simulator.errors import ExecutionError
+from neff_bench.simulator.errors import ExecutionError
 
 RNG = np.random.default_rng(51)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from simulator.operations.products import products
+from neff_bench.simulator.operations.products import products
 
 RNG = np.random.default_rng(61)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from simulator.errors import ExecutionError
+from neff_bench.simulator.errors import ExecutionError
 
 DATA = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
 

@@ -108,7 +108,7 @@ def test_range_select_accumulates_over_tiles(builder):
 
 
 def half(tile, number):
-    from simulator.program import Access
+    from neff_bench.simulator.program import Access
 
     return Access(tile.buffer, 8 * number, ((16, 4), (1, 8)), tile.dtype)
 

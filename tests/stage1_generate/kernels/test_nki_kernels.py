@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from simulator.dtypes import numpy_dtype
-from simulator.execute import execute
-from simulator.nki.spec import InputSpec, KernelSpec
-from simulator.nki.trace import trace_kernel
+from neff_bench.simulator.dtypes import numpy_dtype
+from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
+from neff_bench.simulator.nki.trace import trace_kernel
+from neff_bench.simulator.operations.execute import execute
 
 
 def run(entry, inputs, dtype, lnc, target="trn2"):
     """The kernel's output in float32, and its program."""
     rounded = {name: value.astype(numpy_dtype(dtype)) for name, value in inputs.items()}
     spec = KernelSpec(
-        entry=f"stage1_generate.kernels.{entry}",
+        entry=f"neff_bench.stage1_generate.kernels.{entry}",
         path=(),
         inputs=tuple(InputSpec(name, value.shape, dtype) for name, value in inputs.items()),
         arguments={},

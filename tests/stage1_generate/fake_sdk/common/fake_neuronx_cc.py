@@ -6,7 +6,7 @@ from pathlib import Path
 
 import fake_sdk
 
-from parsers.hlo import read_hlo
+from neff_bench.parsers.hlo import read_hlo
 
 
 def signature(module):

@@ -4,8 +4,8 @@ import json
 import os
 from pathlib import Path
 
-from simulator.neff import write_neff
-from simulator.program import Buffer, Program
+from neff_bench.simulator.files.neff import write_neff
+from neff_bench.simulator.program import Buffer, Program
 
 
 def neff(path, target, lnc, inputs, outputs):

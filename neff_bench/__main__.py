@@ -1,0 +1,3 @@
+from neff_bench.cli import main
+
+main()

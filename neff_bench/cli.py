@@ -1,0 +1,92 @@
+"""`neff-bench`: one name for every command of the project.
+
+The table below is all there is: a subcommand is a name, the module that holds it and one line of help. A module is
+imported when its command is called (or when its own help is asked for), never before.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import NamedTuple
+
+import click
+
+from neff_bench.installation import PACKAGE
+from neff_bench.neffs import __version__
+
+
+class Lazy(NamedTuple):
+    module: str
+    attribute: str
+    help: str
+
+
+COMMANDS = {
+    "generate": Lazy(
+        "neff_bench.stage1_generate.cli", "generate", "Build the NEFFs of a shapes file, on any CPU host."
+    ),
+    "profile": Lazy("neff_bench.stage2_profile.cli", "profile", "Profile built NEFFs and print where the time goes."),
+    "inspect": Lazy("neff_bench.parsers.cli", "inspect", "Show what is in a NEFF, an NTFF or a profile JSON."),
+    "compare": Lazy(
+        "neff_bench.stage2_profile.compare.cli", "compare", "Compare two profiled stores or implementations."
+    ),
+    "doctor": Lazy(
+        "neff_bench.stage1_generate.doctor", "doctor", "Say what this host can build and profile, and why not."
+    ),
+    "latency": Lazy(
+        "neff_bench.experiments.latency_cli", "latency", "Time matmul and MLP on the host: Neuron, CUDA or CPU."
+    ),
+    "tiling": Lazy(
+        "neff_bench.experiments.tiling_cli", "tiling", "Latency against the hardware's tiles, and its steps."
+    ),
+    "buckets": Lazy(
+        "neff_bench.experiments.buckets_cli", "buckets", "Choose the lengths to compile for, by measured latency."
+    ),
+    "tile": Lazy("neff_bench.experiments.projection_cli", "tile", "Time one tile of a matmul."),
+    "linear-projection": Lazy(
+        "neff_bench.experiments.projection_cli", "linear_projection", "The seven projections of a transformer block."
+    ),
+    "install-benchmarks": Lazy(
+        "neff_bench.install_benchmarks.cli",
+        "install_benchmarks",
+        "Write a benchmarks/ directory into a checkout of nki-library.",
+    ),
+}
+ALIASES = {"generate-neffs": "generate", "profile-neffs": "profile"}
+
+
+class Table(click.Group):
+    """A group whose commands come from `COMMANDS`: those whose room is there (a copy of the project may leave one out)."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name, entry in COMMANDS.items() if _is_there(entry)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(ALIASES.get(cmd_name, cmd_name))
+        if entry is None or not _is_there(entry):
+            return None
+        command: click.Command = getattr(importlib.import_module(entry.module), entry.attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name].help) for name in self.list_commands(ctx)])
+
+
+def _is_there(entry: Lazy) -> bool:
+    return (PACKAGE / entry.module.split(".")[1]).is_dir()
+
+
+@click.command(cls=Table, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, package_name="neff-bench")
+def main() -> None:
+    """Know where the time goes in a kernel on AWS Trainium and Inferentia.
+
+    \b
+    neff-bench generate --shapes shapes.yaml --out neffs.out
+    neff-bench profile neffs.out
+    """
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+"""Where this installation lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+"""The folder `neff_bench`. Every room is a folder in it: a real one when installed, a link in a checkout."""
+
+IMPORT_ROOT = PACKAGE.parent
+"""The folder that must be on `sys.path` for `import neff_bench`."""

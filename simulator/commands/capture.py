@@ -1,0 +1,222 @@
+"""`capture`: runs a simulated NEFF on the inputs it is given, and writes its traces and outputs.
+
+Argument list, file names and output lines: AWS docs tools/neuron-explorer/how-to-profile-workload.rst and the scripts of
+github aws-neuron/nki-library test/utils/profiler_utils.py.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from neff_bench.simulator.compiler.dependencies import buffer_bytes
+from neff_bench.simulator.errors import CaptureError, ExecutionError
+from neff_bench.simulator.faults import Fault, after_trace, after_work, before_work, planned_fault
+from neff_bench.simulator.files.neff import NeffContent, read_neff_content
+from neff_bench.simulator.program import Buffer, Program
+from neff_bench.simulator.whole import write_whole
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class CaptureRequest:
+    """The arguments of one `capture`. `nth` 0: no trace. `inputs`: (name, file) pairs."""
+
+    neff: str
+    session: str
+    num_exec: int = 1
+    nth: int = 1
+    save_output: bool = False
+    save_output_npy: bool = False
+    save_nth_output: int | None = None
+    ignore_exec_errors: bool = False
+    dge_notifications: bool = False
+    single_io: bool = False
+    check_determinism: bool = False
+    inputs: tuple[tuple[str, str], ...] = ()
+
+
+def executions(num: int, nth: int) -> tuple[int, tuple[int, ...]]:
+    """How often the NEFF runs, and which executions are traced (from 1)."""
+    if nth == 0:
+        return num, ()
+    count = max(num, nth)
+    return count, tuple(range(nth, count + 1, nth))
+
+
+def trace_path(session: str, execution: int) -> str:
+    """profile.ntff for the first execution, profile_exec_2.ntff for the second."""
+    stem, extension = os.path.splitext(session)
+    return session if execution == 1 else f"{stem}_exec_{execution}{extension or '.ntff'}"
+
+
+def capture(request: CaptureRequest) -> None:
+    """Raises CaptureError or ExecutionError; SystemExit for a planned fault."""
+    fault = _fault(request)
+    before_work(fault)
+    neff = read_neff_content(request.neff)
+    program = neff.program
+    _check_logical_cores(program)
+    core = first_core(program)
+    files = _input_files(program, request.inputs)
+    count, traced = executions(request.num_exec, request.nth)
+    try:
+        outputs = _run(program, request, files)
+    except ExecutionError as error:
+        if not request.ignore_exec_errors:
+            raise
+        print(f"execution failed, ignored: {error}", file=sys.stderr)
+        outputs = {}
+    if traced:
+        _write_traces(neff, request, traced, core, fault)
+    if request.save_output or request.save_output_npy:
+        _save_outputs(outputs, request, count)
+    after_work(fault)
+
+
+def _fault(request: CaptureRequest) -> Fault | None:
+    """An overflow needs notifications to overflow, an exhausted memory does not with one small buffer."""
+    fault = planned_fault("capture", request.neff)
+    if fault is None:
+        return None
+    notifications = request.dge_notifications or os.environ.get("NEURON_RT_ENABLE_DGE_NOTIFICATIONS") == "1"
+    if (fault.name == "dge_overflow" and not notifications) or (fault.name == "oom" and request.single_io):
+        return None
+    return fault
+
+
+def _check_logical_cores(program: Program) -> None:
+    configured = os.environ.get("NEURON_LOGICAL_NC_CONFIG")
+    if configured and configured != str(program.lnc):
+        raise CaptureError(
+            f"Logical NC not available: NEURON_LOGICAL_NC_CONFIG={configured}, the NEFF was compiled for {program.lnc}"
+        )
+
+
+def first_core(program: Program) -> int:
+    """Physical number of the first core: NEURON_RT_VISIBLE_CORES holds logical numbers. Raises CaptureError."""
+    text = os.environ.get("NEURON_RT_VISIBLE_CORES", "").strip()
+    first = re.match(r"\d+", text)
+    if text and first is None:
+        raise CaptureError(
+            f"TDRV:db_vtpb_get_mla_and_tpb                 Could not find VNC id {text}: NEURON_RT_VISIBLE_CORES takes numbers"
+        )
+    return int(first.group()) * program.lnc if first else 0
+
+
+def _input_files(program: Program, pairs: Sequence[tuple[str, str]]) -> dict[str, bytes]:
+    """Raw little-endian bytes of each input that was given. Raises CaptureError for an unknown name or a wrong size."""
+    buffers = {program.buffers[i].name: program.buffers[i] for i in program.inputs}
+    files: dict[str, bytes] = {}
+    for name, path in pairs:
+        buffer = buffers.get(name)
+        if buffer is None:
+            raise CaptureError(f"no input {name!r} in the NEFF: expected one of {', '.join(buffers)}")
+        files[name] = _read_tensor(path, buffer)
+    return files
+
+
+def _read_tensor(path: str, buffer: Buffer) -> bytes:
+    try:
+        if path.endswith(".npy"):
+            import numpy as np
+
+            data = np.load(path, allow_pickle=False).tobytes()
+        else:
+            with open(path, "rb") as file:
+                data = file.read()
+    except (OSError, ValueError) as error:
+        raise CaptureError(f"input {buffer.name!r}: {error}") from None
+    if len(data) != buffer_bytes(buffer):
+        raise CaptureError(
+            f"input {buffer.name!r}: {path} has {len(data)} bytes, expected {buffer_bytes(buffer)}"
+            f" ({'x'.join(map(str, buffer.shape))} {buffer.dtype})"
+        )
+    return data
+
+
+def _run(program: Program, request: CaptureRequest, files: Mapping[str, bytes]) -> dict[str, np.ndarray]:
+    """Outputs, computed when somebody asks for them: times do not depend on data."""
+    if not (request.save_output or request.save_output_npy or request.check_determinism):
+        return {}
+    import numpy as np
+
+    from neff_bench.simulator.dtypes import numpy_dtype
+    from neff_bench.simulator.operations.execute import execute
+
+    inputs = {}
+    for index in program.inputs:
+        buffer = program.buffers[index]
+        if buffer.name in files:
+            inputs[buffer.name] = np.frombuffer(files[buffer.name], dtype=numpy_dtype(buffer.dtype)).reshape(
+                buffer.shape
+            )
+    warnings: list[str] = []
+    outputs = execute(program, inputs, warnings)
+    for line in warnings:
+        print(f"warning: {line}", file=sys.stderr)
+    if request.single_io:
+        return {name: _aliased(value, files) for name, value in outputs.items()}
+    return outputs
+
+
+def _aliased(value: np.ndarray, files: Mapping[str, bytes]) -> np.ndarray:
+    """With --single-io all tensors share one memory: an output holds whatever was written there first."""
+    import numpy as np
+
+    memory = next(iter(files.values()), b"\0")
+    return np.frombuffer((memory * (value.nbytes // len(memory) + 1))[: value.nbytes], value.dtype).reshape(value.shape)
+
+
+def _write_traces(
+    neff: NeffContent, request: CaptureRequest, traced: Sequence[int], core: int, fault: Fault | None
+) -> None:
+    from neff_bench.simulator.files.ntff import write_ntff
+    from neff_bench.simulator.timing.schedule import schedule
+    from neff_bench.simulator.timing.timeline import timeline_of
+
+    timed = schedule(neff.program)
+    timeline = timeline_of(timed)
+    for execution in traced:
+        path = trace_path(request.session, execution)
+        try:
+            write_ntff(neff, timed, timeline, path, core)
+        except OSError as error:
+            raise CaptureError(f"cannot write the trace: {error.strerror}", path) from None
+        after_trace(fault, path)
+
+
+def _save_outputs(outputs: Mapping[str, np.ndarray], request: CaptureRequest, count: int) -> None:
+    import numpy as np
+
+    saved = [request.save_nth_output] if request.save_nth_output else list(range(1, count + 1))
+    for execution in saved:
+        suffix = "" if execution == 1 else f".{execution}"
+        for name, value in outputs.items():
+            file = os.path.basename(name) + suffix
+            if request.save_output_npy:
+                if value.dtype.kind == "V" or not value.dtype.isbuiltin:
+                    raise CaptureError(
+                        f"failed to save output {name} to file: unsupported type for npy output: {value.dtype.name}"
+                    )
+                file += ".npy"
+                buffer = io.BytesIO()
+                np.save(buffer, value)
+                _save(file, buffer.getvalue())
+            else:
+                _save(file, value.tobytes())
+            print(f'saved output "{name}" as "{file}"')
+
+
+def _save(path: str, data: bytes) -> None:
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise CaptureError(f"cannot save output: {error.strerror}", path) from None

@@ -1,0 +1,299 @@
+"""The `neuron-sim` command: the embedded toolchain, with the argument lists of neuronx-cc and neuron-explorer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from neff_bench.neffs import __version__
+
+_LAZY = {"nkilib-tests": "neff_bench.simulator.commands.nkilib_tests"}
+_LAZY_HELP = {"nkilib-tests": "Run nki-library's own tests in their simulation mode."}
+
+
+class _Commands(click.Group):
+    """Adds the commands that live in modules of their own, loaded when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *_LAZY])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        lazy = _LAZY.get(cmd_name)
+        if lazy is None:
+            return super().get_command(ctx, cmd_name)
+        from importlib import import_module
+
+        return import_module(lazy).main
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = []
+        for name in self.list_commands(ctx):
+            command = None if name in _LAZY else self.get_command(ctx, name)
+            rows.append((name, command.get_short_help_str(90) if command else _LAZY_HELP[name]))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and self.get_command(ctx, args[0]) is None:
+            names = sorted(self.list_commands(ctx))
+            print(
+                f"Unknown command `{args[0]}'. Please specify one command of: {', '.join(names[:-1])} or {names[-1]}",
+                file=sys.stderr,
+            )
+            ctx.exit(2)
+        return super().resolve_command(ctx, args)
+
+
+def _one_line(command: Callable[..., None]) -> Callable[..., None]:
+    """A user's mistake is one line on stderr and exit 1."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        from neff_bench.simulator.errors import SimulatorError
+
+        try:
+            command(*args, **kwargs)
+            sys.stdout.flush()
+        except SimulatorError as error:
+            print(f"error: {error}", file=sys.stderr)
+            raise SystemExit(1) from None
+        except BrokenPipeError:
+            sys.stderr.close()
+            raise SystemExit(1) from None
+
+    return run
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """The version word names the timing model too: with another model the same profile has other times."""
+    if wanted:
+        from neff_bench.simulator.timing.model import MODEL_VERSION, fingerprint
+
+        click.echo(f"neuron-sim {__version__}+sim.{MODEL_VERSION}.{fingerprint()} (simulated; no AWS tool)")
+        ctx.exit()
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "-v",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
+def main() -> None:
+    """Compile, capture and view kernels without the AWS SDK. Everything it writes says that it is simulated.
+
+    \b
+    Examples:
+      neuron-sim compile --framework XLA graph.hlo --target trn2 --lnc 2 --output graph.neff
+      neuron-sim capture -n graph.neff -s profile.ntff --num-exec 2 --profile-nth-exec 2 --save-output x inp-x-000.bin
+      neuron-sim view -n graph.neff -s profile_exec_2.ntff --output-format summary-json
+      neuron-sim show-session -s profile_exec_2.ntff -j
+      neuron-sim explain graph.neff --what-if hbm_bandwidth=2x
+    """
+
+
+@main.command("compile")
+@click.argument("model", type=click.Path())
+@click.option(
+    "--framework", type=click.Choice(["XLA", "NKI"]), default="XLA", show_default=True, help="NKI takes a kernel.json."
+)
+@click.option("--target", required=True, help="trn1, inf2, trn2 or trn3.")
+@click.option(
+    "--lnc", "-lnc", "--logical-nc-config", type=click.IntRange(1, 2), help="Cores of a logical core [2 on trn2, trn3]."
+)
+@click.option(
+    "--output", default="file.neff", show_default=True, type=click.Path(dir_okay=False), help="NEFF to write."
+)
+@click.option("--verbose", default=None, hidden=True)
+@click.option("--model-type", default=None, hidden=True)
+@click.option("--auto-cast", default=None, hidden=True)
+@click.option("--auto-cast-type", default=None, hidden=True)
+@click.option("-O", "--optlevel", default=None, hidden=True)
+@click.option("--logfile", default=None, hidden=True)
+@click.option("--pipeline", nargs=2, default=None, hidden=True)
+@click.option("--disable-dge", is_flag=True, hidden=True)
+@click.option("--internal-tensorizer-opt-level", default=None, hidden=True)
+@_one_line
+def compile_command(model: str, framework: str, target: str, lnc: int | None, output: str, **_ignored: Any) -> None:
+    """Compile an HLO module or an NKI kernel to a simulated NEFF.
+
+    \b
+    Examples:
+      neuron-sim compile --framework NKI kernel.json --target trn2 --lnc 2 --output file.neff
+      neuron-sim compile --framework XLA graph.hlo --target trn2 --lnc 2 --output graph.neff
+
+    Compiler options of neuronx-cc that change nothing here (-O, --auto-cast, --model-type, --verbose) are accepted.
+    """
+    from neff_bench.simulator.commands.compile import compile_model
+
+    compile_model(model, framework, target, lnc, output)
+    print("Compiler status PASS")
+
+
+@main.command("capture")
+@click.option("-n", "--neff", default="file.neff", show_default=True, type=click.Path(), help="Compiled NEFF.")
+@click.option(
+    "-s", "--session-file", default="profile.ntff", show_default=True, type=click.Path(), help="Trace to write."
+)
+@click.option("--num-exec", type=click.IntRange(1), default=1, show_default=True, help="Number of executions.")
+@click.option(
+    "--profile-nth-exec", type=click.IntRange(0), default=1, show_default=True, help="Trace every n-th; 0: none."
+)
+@click.option("--save-output", is_flag=True, help="Write each output as raw bytes into the current directory.")
+@click.option("--save-output-npy", is_flag=True, help="Write each output as .npy.")
+@click.option("--save-nth-output", type=click.IntRange(0), help="Save the outputs of this execution alone.")
+@click.option("--ignore-exec-errors", is_flag=True, help="Go on after an execution error.")
+@click.option("--disable-profile", is_flag=True, help="Run only, write no trace.")
+@click.option("--enable-dge-notifs", is_flag=True, help="DMA notifications (the simulator always has them).")
+@click.option("--single-io", is_flag=True, help="One buffer for all tensors; outputs are wrong.")
+@click.option("--single-io-threshold", type=click.IntRange(0), default=0, hidden=True)
+@click.option("--check-output-determinism", is_flag=True, help="Compare the outputs of all executions.")
+@click.option("--write-tensors-per-exec", default=None, hidden=True)
+@click.option("-t", "--capture-type", type=click.Choice(["profile"]), default="profile", hidden=True)
+@click.option("--exec-mode", type=click.Choice(["sync", "async", "async-wait"]), default="sync", hidden=True)
+@click.option("--io-from", type=click.Choice(["neff", "runtime"]), default="neff", hidden=True)
+@click.argument("inputs", nargs=-1)
+@_one_line
+def capture_command(
+    neff: str, session_file: str, num_exec: int, profile_nth_exec: int, inputs: tuple[str, ...], **o: Any
+) -> None:
+    """Run a simulated NEFF and write its trace. INPUTS: pairs of tensor name and file (raw bytes, or .npy).
+
+    \b
+    Example:
+      neuron-sim capture -n file.neff -s profile.ntff --num-exec 2 --profile-nth-exec 2 --save-output x inp-x-000.bin
+    """
+    from neff_bench.simulator.commands.capture import CaptureRequest, capture
+
+    if len(inputs) % 2:
+        raise click.UsageError(f"inputs come as pairs of NAME FILE; {inputs[-1]!r} has no file")
+    pairs = tuple(zip(inputs[::2], inputs[1::2], strict=True))
+    capture(CaptureRequest(
+        neff, session_file, num_exec, 0 if o["disable_profile"] else profile_nth_exec, o["save_output"], o["save_output_npy"],
+        o["save_nth_output"], o["ignore_exec_errors"], o["enable_dge_notifs"], o["single_io"], o["check_output_determinism"], pairs,
+    ))  # fmt: skip
+
+
+@main.command("view")
+@click.option("-n", "--neff-path", "neff", required=True, type=click.Path(), help="NEFF.")
+@click.option("-s", "--session-file", required=True, type=click.Path(), help="Trace of an execution of that NEFF.")
+@click.option(
+    "--output-format", type=click.Choice(["summary-json", "summary-text", "json", "parquet"]), help="What to write."
+)
+@click.option("--output-file", type=click.Path(), help="File of json [ntff.json], directory of parquet.")
+@click.option("--what-if", multiple=True, metavar="NAME=VALUE", help="Change a constant of the chip: hbm_bandwidth=2x.")
+@click.option("--ingest-only", is_flag=True, hidden=True)
+@click.option("--display-name", default=None, hidden=True)
+@click.option("--disable-ui", is_flag=True, hidden=True)
+@click.option("--json-pretty-print", is_flag=True, help="Indent summary-json.")
+@click.option("--ignore-nc-buf-usage", is_flag=True, hidden=True)
+@_one_line
+def view_command(
+    neff: str, session_file: str, output_format: str | None, output_file: str | None, what_if: tuple[str, ...], **o: Any
+) -> None:
+    """Turn a trace into a profile. summary-json and summary-text go to standard output.
+
+    \b
+    Examples:
+      neuron-sim view -n file.neff -s profile_exec_2.ntff --output-format summary-json
+      neuron-sim view -n file.neff -s profile_exec_2.ntff --output-format json --output-file ntff.json
+    """
+    from neff_bench.simulator.faults import before_work, planned_fault
+
+    before_work(planned_fault("view", neff))
+    if output_format is None:
+        raise click.UsageError(
+            "the simulator has no web server: give --output-format summary-json, summary-text, json or parquet"
+        )
+    if output_format.startswith("summary") and output_file:
+        raise click.UsageError(f"--output-file does not go with {output_format}: it is printed")
+    from neff_bench.simulator.commands.view import (
+        load_profile,
+        summary_lines,
+        summary_record,
+        write_json,
+        write_parquet,
+    )
+
+    profile = load_profile(neff, session_file, what_if)
+    if output_format == "summary-json":
+        import orjson
+
+        options = orjson.OPT_APPEND_NEWLINE | (orjson.OPT_INDENT_2 if o["json_pretty_print"] else 0)
+        click.echo(orjson.dumps(summary_record(profile), option=options), nl=False)
+    elif output_format == "summary-text":
+        click.echo(summary_lines(profile), nl=False)
+    elif output_format == "json":
+        write_json(profile, neff, session_file, output_file or "ntff.json")
+    else:
+        write_parquet(profile, neff, session_file, output_file or "parquet")
+
+
+@main.command("show-session")
+@click.option("-s", "--session-file", required=True, type=click.Path(), help="Trace.")
+@click.option("-j", "as_json", is_flag=True, help="JSON on standard output.")
+@click.option("-e", "--show-errors", is_flag=True, help="Print hardware and runtime errors.")
+@_one_line
+def show_session_command(session_file: str, as_json: bool, show_errors: bool) -> None:
+    """Show what a trace holds, without its NEFF.
+
+    \b
+    Example:
+      neuron-sim show-session -s profile_exec_2.ntff -j
+    """
+    from neff_bench.simulator.commands.session import session_json, session_text
+    from neff_bench.simulator.faults import before_work, planned_fault
+    from neff_bench.simulator.files.ntff import read_head
+
+    before_work(planned_fault("show-session", session_file))
+    head = read_head(session_file)
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps(session_json(head), option=orjson.OPT_APPEND_NEWLINE), nl=False)
+    else:
+        click.echo(session_text(head), nl=False)
+    if show_errors and not as_json:
+        click.echo("no errors")
+
+
+@main.command("explain")
+@click.argument("neff", type=click.Path())
+@click.option("--what-if", multiple=True, metavar="NAME=VALUE", help="Time with a constant changed; may be repeated.")
+@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--lines", type=click.IntRange(1), default=10, show_default=True, help="Rows of each part of the text.")
+@click.option("--constants", is_flag=True, help="Print the chip's constants with their sources instead.")
+@_one_line
+def explain_command(neff: str, what_if: tuple[str, ...], output_format: str, lines: int, constants: bool) -> None:
+    """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, hot lines.
+
+    \b
+    Examples:
+      neuron-sim explain file.neff
+      neuron-sim explain file.neff --what-if hbm_bandwidth=2x --what-if dma_issue_ns=100 --format json
+    """
+    from neff_bench.simulator.commands.explain import explain, explanation_json, explanation_text
+    from neff_bench.simulator.commands.view import load_profile
+
+    profile = load_profile(neff, None)
+    if constants:
+        from neff_bench.simulator.chips import constant_lines
+
+        click.echo("\n".join(constant_lines(profile.schedule.chip)))
+        return
+    explanation = explain(profile.neff.program, profile.schedule)
+    changed = {change: load_profile(neff, None, (change,)).schedule.total_ns / 1e3 for change in what_if}
+    if output_format == "json":
+        import orjson
+
+        click.echo(orjson.dumps(explanation_json(explanation, changed), option=orjson.OPT_APPEND_NEWLINE), nl=False)
+    else:
+        click.echo(explanation_text(explanation, changed, lines), nl=False)

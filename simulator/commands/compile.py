@@ -1,0 +1,52 @@
+"""`compile`: an NKI kernel or an HLO module to a simulated NEFF."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.errors import CompileError, SimulatorError
+from neff_bench.simulator.faults import before_work, planned_fault
+from neff_bench.simulator.files.neff import write_neff
+from neff_bench.simulator.program import Program
+
+
+def compile_model(model: str, framework: str, target: str, lnc: int | None, output: str) -> Program:
+    """`framework`: NKI for a kernel.json, XLA for a serialized HloModuleProto (or a directory with graph.hlo).
+
+    Raises CompileError with the place in the user's source.
+    """
+    before_work(planned_fault("compile", model))
+    chip = chip_for(target)
+    lnc = lnc or chip.max_lnc
+    if lnc > chip.max_lnc:
+        raise CompileError(f"--lnc {lnc}: a logical core of {target} has {chip.max_lnc} physical core")
+    program = _trace_kernel(model, target, lnc) if framework == "NKI" else _lower(model, target, lnc)
+    try:
+        write_neff(program, output)
+    except OSError as error:
+        raise CompileError(f"cannot write the NEFF: {error.strerror}", output) from None
+    return program
+
+
+def _trace_kernel(path: str, target: str, lnc: int) -> Program:
+    from neff_bench.simulator.nki.spec import read_spec
+    from neff_bench.simulator.nki.trace import trace_kernel
+
+    return trace_kernel(read_spec(Path(path)), target, lnc)
+
+
+def _lower(path: str, target: str, lnc: int) -> Program:
+    from neff_bench.simulator.hlo.lower import lower_hlo
+
+    graph = os.path.join(path, "graph.hlo") if os.path.isdir(path) else path
+    try:
+        with open(graph, "rb") as file:
+            hlo = file.read()
+    except OSError as error:
+        raise CompileError(f"{error.strerror}", graph) from None
+    try:
+        return lower_hlo(hlo, target, lnc)
+    except SimulatorError as error:
+        raise type(error)(error.what, error.source or graph) from None

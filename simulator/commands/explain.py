@@ -1,0 +1,248 @@
+"""Why a program takes its time: the critical path, who waits for whom, what bounds the kernel, which lines are hot.
+
+The critical path is walked back from the last instruction: an instruction that started when a signal came is preceded by
+whoever sent the signal, one that started when its engine came free by the instruction before it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from neff_bench.simulator.compiler.transfers import start_ns
+from neff_bench.simulator.opcodes import OPCODES
+from neff_bench.simulator.program import ENGINES, Program
+from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
+
+_BOUNDS = {
+    "tensor": "PE",
+    "hbm": "HBM bandwidth",
+    "dma": "DMA",
+    "issue": "DMA issue",
+    "latency": "latency",
+    "vector": "Vector Engine",
+    "scalar": "Scalar Engine",
+    "gpsimd": "GpSimd Engine",
+    "sync": "Sync Engine",
+}
+"""Where time on the critical path goes, and what a kernel is called that it bounds."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One piece of the critical path. what: a key of the bounds; core, index: the instruction. Times in ns."""
+
+    what: str
+    core: int
+    index: int
+    start_ns: float
+    end_ns: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Times in microseconds. path_us: the critical path by what it is spent on, fixed_us aside.
+
+    waits_us: (core, engine, whom it waited for) -> time. lines: (source, on the critical path, on all engines), longest first.
+    """
+
+    total_us: float
+    fixed_us: float
+    bound_by: str
+    path_us: dict[str, float]
+    waits_us: dict[tuple[int, str, str], float]
+    lines: list[tuple[str, float, float]]
+    segments: tuple[Segment, ...]
+
+
+def explain(program: Program, schedule: Schedule) -> Explanation:
+    segments = critical_path(schedule)
+    path: defaultdict[str, float] = defaultdict(float)
+    by_line: defaultdict[str, float] = defaultdict(float)
+    for segment in segments:
+        path[segment.what] += segment.end_ns - segment.start_ns
+        by_line[_source(program, schedule, segment.core, segment.index)] += segment.end_ns - segment.start_ns
+    busy = _busy_by_line(program, schedule)
+    lines = sorted(
+        ((line, by_line[line] / 1e3, busy.get(line, 0.0) / 1e3) for line in {*by_line, *busy}),
+        key=lambda r: (-r[1], -r[2], r[0]),
+    )
+    bound = max(path, key=lambda what: path[what]) if path else "latency"
+    return Explanation(
+        total_us=schedule.total_ns / 1e3,
+        fixed_us=schedule.fixed_ns / 1e3,
+        bound_by=_BOUNDS[bound],
+        path_us={what: ns / 1e3 for what, ns in _longest_first(path)},
+        waits_us={key: ns / 1e3 for key, ns in _longest_first(_waits(schedule))},
+        lines=lines,
+        segments=tuple(reversed(segments)),
+    )
+
+
+def critical_path(schedule: Schedule) -> list[Segment]:
+    """From the end of the kernel back to its start; consecutive segments join without a gap."""
+    core = max(range(len(schedule.cores)), key=lambda c: schedule.cores[c].kernel_end_ns)
+    timed = schedule.cores[core]
+    if not len(timed.code):
+        return []
+    before = [_previous_on_engine(timed) for timed in schedule.cores]
+    index = int(timed.end_ns.argmax(0))
+    until = float(timed.end_ns[index])
+    segments: list[Segment] = []
+    by_signal = True
+    while index >= 0:
+        timed = schedule.cores[core]
+        segments += reversed(_split(schedule, core, index, until, by_signal))
+        until = float(timed.start_ns[index])
+        blocker = int(timed.blocker[index])
+        by_signal = blocker >= 0
+        if by_signal:
+            core, index = _locate(schedule, blocker)
+            if schedule.cores[core].start_ns[index] >= until:
+                # The other core of a meeting: both start together, its own past is the path.
+                blocker = int(schedule.cores[core].blocker[index])
+                by_signal = blocker >= 0
+                if not by_signal:
+                    index = int(before[core][index])
+                else:
+                    core, index = _locate(schedule, blocker)
+        else:
+            index = int(before[core][index])
+    return segments
+
+
+def _split(schedule: Schedule, core: int, index: int, until: float, by_signal: bool) -> list[Segment]:
+    """[start, until) of one instruction by what it is spent on. `by_signal`: what follows waited for its result, else only
+    for its engine."""
+    timed, chip = schedule.cores[core], schedule.chip
+    code = timed.code
+    start = float(timed.start_ns[index])
+    transfer = int(code.transfer[index])
+    engine = ENGINES[int(code.engine[index])]
+    if transfer >= 0:
+        done = float(timed.done_ns[index])
+        if not by_signal:
+            return [Segment("issue", core, index, start, until)]
+        first = start + start_ns(code.transfers[transfer], chip)
+        moved = done - chip.dma_wait_ns
+        pace = "hbm" if timed.by_hbm[transfer] else "dma"
+        return _pieces(core, index, (("latency", start), (pace, first), ("latency", moved)), until)
+    if code.opcode[index] in (OPCODES["EVENT_SEMAPHORE"], OPCODES["CORE_BARRIER"]):
+        return [Segment("latency", core, index, start, until)] if until > start else []
+    if not by_signal:
+        return [Segment(engine, core, index, start, until)] if until > start else []
+    end = float(timed.end_ns[index])
+    return _pieces(core, index, ((engine, start), ("latency", end)), until)
+
+
+def _pieces(core: int, index: int, marks: Iterable[tuple[str, float]], until: float) -> list[Segment]:
+    marks = list(marks)
+    pieces = []
+    for (what, start), (_, end) in zip(marks, [*marks[1:], ("", until)], strict=True):
+        if min(end, until) > start:
+            pieces.append(Segment(what, core, index, start, min(end, until)))
+    return pieces
+
+
+def _previous_on_engine(timed: CoreSchedule):
+    """For each instruction the one that its engine ran before, -1 for the first."""
+    import numpy as np
+
+    before = np.full(len(timed.code), -1, dtype=np.int64)
+    for engine in range(len(ENGINES)):
+        mine = np.flatnonzero(timed.code.engine == engine)
+        mine = mine[np.argsort(timed.start_ns[mine], kind="stable")]
+        before[mine[1:]] = mine[:-1]
+    return before
+
+
+def _locate(schedule: Schedule, number: int) -> tuple[int, int]:
+    core = max(c for c, first in enumerate(schedule.first) if first <= number)
+    return core, number - schedule.first[core]
+
+
+def _longest_first(times: dict[Any, float]) -> list[tuple[Any, float]]:
+    return sorted(times.items(), key=lambda item: -item[1])
+
+
+def _waits(schedule: Schedule) -> dict[tuple[int, str, str], float]:
+    waits: defaultdict[tuple[int, str, str], float] = defaultdict(float)
+    for core, timed in enumerate(schedule.cores):
+        code = timed.code
+        for engine, wait, blocker in zip(
+            code.engine.tolist(), timed.wait_ns.tolist(), timed.blocker.tolist(), strict=True
+        ):
+            if blocker >= 0 and wait > 0:
+                waits[core, ENGINES[engine], _who(schedule, core, blocker)] += wait
+    return waits
+
+
+def _who(schedule: Schedule, core: int, number: int) -> str:
+    other, index = _locate(schedule, number)
+    code = schedule.cores[other].code
+    name: str = ENGINES[int(code.engine[index])]
+    if code.transfer[index] >= 0:
+        name = f"DMA of {name}"
+    return name if other == core else f"{name} of core {other}"
+
+
+def _source(program: Program, schedule: Schedule, core: int, index: int) -> str:
+    instruction = program.cores[core][int(schedule.cores[core].code.origin[index])]
+    return program.sources[instruction.source]
+
+
+def _busy_by_line(program: Program, schedule: Schedule) -> dict[str, float]:
+    """Engine time of each line: what its instructions hold their engines for."""
+    busy: defaultdict[str, float] = defaultdict(float)
+    for core, timed in enumerate(schedule.cores):
+        code = timed.code
+        duration = (timed.end_ns - timed.start_ns).tolist()
+        for origin, opcode, ns in zip(code.origin.tolist(), code.opcode.tolist(), duration, strict=True):
+            if opcode != OPCODES["EVENT_SEMAPHORE"]:
+                busy[program.sources[program.cores[core][origin].source]] += ns
+    return busy
+
+
+def explanation_json(explanation: Explanation, changed: dict[str, float]) -> dict[str, Any]:
+    """`changed`: what-if constant -> total in microseconds with it."""
+    return {
+        "is_simulation": True,
+        "total_time_us": explanation.total_us,
+        "fixed_overhead_us": explanation.fixed_us,
+        "bound_by": explanation.bound_by,
+        "critical_path_us": explanation.path_us,
+        "waits_us": [
+            {"core": core, "engine": engine, "waits_for": whom, "time_us": us}
+            for (core, engine, whom), us in explanation.waits_us.items()
+        ],
+        "lines": [
+            {"source": source, "critical_path_us": path, "engine_time_us": busy}
+            for source, path, busy in explanation.lines
+        ],
+        "what_if": [{"change": change, "total_time_us": us} for change, us in changed.items()],
+    }
+
+
+def explanation_text(explanation: Explanation, changed: dict[str, float], lines: int) -> str:
+    kernel = explanation.total_us - explanation.fixed_us
+    out = [
+        f"simulated: {explanation.total_us:.1f} us in all, {explanation.fixed_us:.1f} us of it before and after the kernel",
+        f"bound by {explanation.bound_by}",
+        "",
+        "critical path",
+    ]
+    for what, us in explanation.path_us.items():
+        out.append(f"  {_BOUNDS[what]:<16}{us:>10.1f} us {100 * us / kernel if kernel else 0:>6.1f} %")
+    out += ["", "waits"]
+    for (core, engine, whom), us in list(explanation.waits_us.items())[:lines]:
+        out.append(f"  core {core} {engine:<8} for {whom:<26}{us:>10.1f} us")
+    out += ["", f"{'lines':<44}{'critical path':>16}{'engine time':>16}"]
+    for source, path, busy in explanation.lines[:lines]:
+        out.append(f"  {(source or 'unknown')[-42:]:<42}{path:>13.1f} us{busy:>13.1f} us")
+    if changed:
+        out += ["", "what if"]
+    for change, us in changed.items():
+        out.append(f"  {change:<30}{us:>10.1f} us {100 * (us / explanation.total_us - 1):>+6.1f} %")
+    return "\n".join(out) + "\n"

@@ -1,0 +1,113 @@
+"""`neuron-sim nkilib-tests`: nki-library's integration tests in their `simulation` mode, on this recorder and executor.
+
+Their public tree needs a few modules that are not public; `neff_bench.simulator.nki.nkilib_plugin` says which and what stands in.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from neff_bench.installation import IMPORT_ROOT
+from neff_bench.simulator.errors import SimulatorError
+
+_PACKAGES = {
+    "pytest": "pytest",
+    "pytest_html": "pytest-html",
+    "pytest_metadata": "pytest-metadata",
+    "xdist": "pytest-xdist",
+    "allpairspy": "allpairspy",
+    "pandas": "pandas",
+    "boto3": "boto3",
+    "fabric2": "fabric2",
+    "filelock": "filelock",
+    "plotext": "plotext",
+    "aws_embedded_metrics": "aws-embedded-metrics",
+    "scipy": "scipy",
+    "torch": "torch",
+}
+"""What their test tree imports: module and package, from their pyproject.toml and, undeclared, scipy."""
+
+_DEFAULT_TESTS = "test/integration/nkilib/core"
+_EXITS = {0: 0, 1: 1, 2: 1, 3: 1, 4: 2, 5: 1}
+"""pytest's exit status to ours: 4 is a wrong call; interrupted, internal error and nothing collected are failures."""
+
+
+@click.command("nkilib-tests", context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]})
+@click.argument("path", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+@click.option("--run-all", is_flag=True, help="Run the large shapes too, which nki-library skips in simulation.")
+@click.option("--seed", default=0, show_default=True, help="Of the shapes that their sweeps draw at random.")
+def main(path: Path, pytest_args: tuple[str, ...], run_all: bool, seed: int) -> None:
+    """Run the tests of the nki-library checkout at PATH in simulation. Other arguments go to pytest.
+
+    Paths of tests are relative to PATH; without one, all of test/integration/nkilib/core runs. What the tests leave
+    behind goes to a temporary directory unless --output-directory names another.
+
+    \b
+    Examples:
+      neuron-sim nkilib-tests ../nki-library test/integration/nkilib/core/cumsum
+      neuron-sim nkilib-tests ../nki-library test/integration/nkilib/core/mlp -k cte -n 2
+      neuron-sim nkilib-tests ../nki-library --run-all -x
+    """
+    try:
+        _check(path)
+    except SimulatorError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    with tempfile.TemporaryDirectory(prefix="nkilib-tests-") as scratch:
+        status = subprocess.run(
+            command(pytest_args, scratch), cwd=path, env=environment(path.resolve(), run_all, seed), check=False
+        ).returncode
+    raise SystemExit(_EXITS.get(status, 1))
+
+
+def command(pytest_args: tuple[str, ...], scratch: str) -> list[str]:
+    """The pytest process: our plugin, their simulation mode, and the user's arguments.
+
+    Their tests dump every tensor, tens of gigabytes in all; in our temporary directory each is removed at its end.
+    """
+    arguments = list(pytest_args)
+    if not any(argument.startswith("test") for argument in arguments):
+        arguments.append(_DEFAULT_TESTS)
+    if not any(argument.startswith("--output-directory") for argument in arguments):
+        arguments += ["--output-directory", scratch, "--force-local-cleanup"]
+    plugins = ["-p", "neff_bench.simulator.nki.nkilib_plugin", "-p", "no:cacheprovider"]
+    return [sys.executable, "-m", "pytest", *plugins, "--test-mode", "simulation", *arguments]
+
+
+def environment(path: Path, run_all: bool, seed: int) -> dict[str, str]:
+    """Their packages and ours importable, no byte code in their tree, one thread for each BLAS call, quiet kernels.
+
+    The seed makes a run repeatable: the names and the number of their random tests follow from it.
+    """
+    paths = [str(IMPORT_ROOT), str(path / "src"), str(path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    made = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PYTHONDONTWRITEBYTECODE="1")
+    made["NKILIB_TESTS_SEED"] = str(seed)
+    made.setdefault("OPENBLAS_NUM_THREADS", "1")
+    made.setdefault("NKILIB_LOG_LEVEL", "ERROR")
+    if run_all:
+        made["NKILIB_SIMULATION_RUN_ALL"] = "1"
+    return made
+
+
+def _check(path: Path) -> None:
+    """Raise SimulatorError unless `path` is a checkout with tests and this Python has what they import."""
+    for part in ("src/nkilib_src", "test/conftest.py"):
+        if not (path / part).exists():
+            raise SimulatorError(f"no nki-library checkout: {part} is missing", str(path))
+    missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
+    if missing:
+        raise SimulatorError(
+            f"nki-library's tests need packages that are not installed: pip install {' '.join(missing)}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""`view`: a NEFF and its trace to a profile.
+
+The trace says which execution of which program it is; its times follow from the program, so `view` computes the timeline
+again, and refuses a trace of another program or of another version of the timing model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from neff_bench.simulator.chips import chip_for, what_if
+from neff_bench.simulator.errors import ViewError
+from neff_bench.simulator.files.neff import NeffContent, read_neff_content
+from neff_bench.simulator.files.ntff import read_head
+from neff_bench.simulator.files.profile import full_profile, profile_id, summary_text
+from neff_bench.simulator.timing.counters import summarise
+from neff_bench.simulator.timing.model import model_name
+from neff_bench.simulator.timing.schedule import Schedule, schedule
+from neff_bench.simulator.timing.timeline import Timeline, timeline_of
+from neff_bench.simulator.whole import write_whole
+
+FORMATS = ("summary-json", "summary-text", "json", "parquet")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A program with its simulated times, and the numbers of the physical cores it ran on."""
+
+    neff: NeffContent
+    schedule: Schedule
+    timeline: Timeline
+    core_ids: tuple[int, ...]
+
+
+def load_profile(neff_path: str, session: str | None, changes: Sequence[str] = ()) -> Profile:
+    """`session`: the trace that must belong to the NEFF; None to do without. `changes`: what-if constants.
+
+    Raises CaptureError and ViewError.
+    """
+    neff = read_neff_content(neff_path)
+    chip = chip_for(neff.program.target)
+    for change in changes:
+        chip = what_if(chip, change)
+    timed = schedule(neff.program, chip)
+    timeline = timeline_of(timed)
+    core_ids = tuple(range(neff.program.lnc))
+    if session is not None:
+        head = read_head(session)
+        core_ids = head.core_ids
+        if head.uuid != neff.uuid:
+            raise ViewError(
+                f"the trace belongs to another NEFF: uuid {head.uuid.hex()}, expected {neff.uuid.hex()}", session
+            )
+        model = model_name(chip.name)
+        if head.model != model or (not changes and head.total_ps != timeline.total_ps):
+            raise ViewError(
+                f"captured by timing model {head.model} of neuron-sim {head.simulator_version},"
+                f" this one is {model}: capture again",
+                session,
+            )
+    return Profile(neff, timed, timeline, core_ids)
+
+
+def summary_record(profile: Profile) -> dict[str, dict[str, Any]]:
+    """What `summary-json` prints: the summary under the profile's id."""
+    return {
+        profile_id(profile.neff): summarise(profile.neff.program, profile.schedule, profile.timeline, profile.core_ids)
+    }
+
+
+def summary_lines(profile: Profile) -> str:
+    [(key, summary)] = summary_record(profile).items()
+    return summary_text(key, summary)
+
+
+def write_json(profile: Profile, neff_name: str, ntff_name: str, path: str) -> None:
+    import orjson
+
+    tables = full_profile(profile.neff, profile.schedule, profile.timeline, profile.core_ids, neff_name, ntff_name)
+    data = orjson.dumps(tables)
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise ViewError(f"cannot write: {error.strerror}", path) from None
+
+
+def write_parquet(profile: Profile, neff_name: str, ntff_name: str, directory: str) -> None:
+    """One <Table>.parquet for each table that has rows, named as in the schema of neuron-explorer."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ViewError("parquet needs pyarrow: pip install 'neff-bench[parquet]', or --output-format json") from None
+    tables = full_profile(profile.neff, profile.schedule, profile.timeline, profile.core_ids, neff_name, ntff_name)
+    os.makedirs(directory, exist_ok=True)
+    for name, rows in tables.items():
+        if not rows:
+            continue
+        title = _PARQUET_NAMES.get(name, "".join(part.capitalize() for part in name.split("_")))
+        records = [{_PARQUET_KEYS.get(key, key): value for key, value in row.items()} for row in rows]
+        pq.write_table(pa.Table.from_pylist(records), os.path.join(directory, f"{title}.parquet"))
+
+
+_PARQUET_NAMES = {"dma": "DmaPacket", "neff_node": "TensorInfo", "ham": "Throttle", "warnings": "Warning"}
+_PARQUET_KEYS = {"timestamp": "start_ts", "duration": "duration_ns", "subgroup": "engine", "label": "timeline_track",
+                 "evt_wait_time": "evt_wait_time_ns", "transfer_size": "transfer_bytes"}  # fmt: skip
+"""Renames of AWS docs tools/neuron-explorer/profile-schema-reference.rst."""

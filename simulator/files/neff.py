@@ -1,0 +1,230 @@
+"""The simulated NEFF: the real container (1024-byte header, gzip tar) with the program as an extra member.
+
+Layout: AWS docs neuron-runtime/explore/work-with-neff-files.rst (`neff_header_t`), checked on the NEFFs of github
+aws-neuron/nkipy spike/tests/artifacts. The same program gives the same bytes: no time, no random number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import struct
+import tarfile
+import zlib
+from typing import Any
+
+import msgspec
+
+from neff_bench.neffs import __version__
+from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.compiler.dependencies import buffer_bytes
+from neff_bench.simulator.errors import CaptureError
+from neff_bench.simulator.program import Program, decode, encode
+from neff_bench.simulator.whole import write_whole
+
+"""Version of the simulated toolchain."""
+
+PROGRAM_MEMBER = "sim/program.msgpack"
+_HEADER = struct.Struct("<5Q128sI32s16s256sI64sQI468s")
+_BLOCK = 10240
+_FEATURE_BITS = 0x209C00
+"""As in the trn2 NEFFs of github aws-neuron/nkipy; what the bits mean is not public."""
+_ENGINE_FILES = ("PE", "Activation", "Pool", "DVE", "SP")
+"""By engine index."""
+_DEF_KEYS = ("pe", "act", "pool", "dve", "sp")
+
+
+class NeffContent(msgspec.Struct, frozen=True):
+    """What `read_neff_content` finds: the program, the header's uuid and hash (16 bytes each) and its `name` field."""
+
+    program: Program
+    uuid: bytes
+    hash: bytes
+    name: str
+    data_size: int
+
+
+def write_neff(program: Program, path: str) -> None:
+    """Writes the NEFF of `program`, whole or not at all."""
+    write_whole(path, neff_bytes(program, os.path.basename(path)))
+
+
+def neff_bytes(program: Program, name: str = "file.neff") -> bytes:
+    """The NEFF as bytes. `name` goes into the header and info.json, as the compiler's `--output` does."""
+    encoded = encode(program)
+    members = _members(program, name, encoded)
+    payload = _compress(_tar(members))
+    payload += bytes(-len(payload) % _BLOCK)
+    identity = hashlib.sha256(b"neff-bench uuid" + encoded).digest()[:16]
+    header = _HEADER.pack(
+        2, _HEADER.size, len(payload), 2, 0, b"", 1, hashlib.md5(payload, usedforsecurity=False).digest(),
+        identity, name.encode()[:255], 1, b"\x01", _FEATURE_BITS, program.lnc, b"",
+    )  # fmt: skip
+    return header + payload
+
+
+def read_program(path: str) -> Program:
+    """The program of a simulated NEFF. Raises CaptureError."""
+    return read_neff_content(path).program
+
+
+def read_neff_content(path: str) -> NeffContent:
+    """Raises CaptureError: no such file, not a NEFF, truncated, or built by a real compiler."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise CaptureError(f"{error.strerror}", path) from None
+    if len(data) < _HEADER.size or data[8:16] != _HEADER.size.to_bytes(8, "little"):
+        raise CaptureError("not a NEFF: no 1024-byte header", path)
+    fields = _HEADER.unpack_from(data)
+    size = fields[2]
+    if len(data) < _HEADER.size + size:
+        raise CaptureError(f"truncated NEFF: {len(data)} bytes, expected {_HEADER.size + size}", path)
+    payload = data[_HEADER.size : _HEADER.size + size]
+    try:
+        if payload[:2] == b"\x1f\x8b":
+            payload = zlib.decompressobj(31).decompress(payload)
+        with tarfile.open(fileobj=io.BytesIO(payload), mode="r:") as tar:
+            member = tar.extractfile(PROGRAM_MEMBER)
+            encoded = member.read() if member else b""
+    except KeyError:
+        raise CaptureError(
+            "no simulated program inside: a NEFF of the real compiler runs on a device, with neuron-explorer", path
+        ) from None
+    except (tarfile.TarError, zlib.error, EOFError) as error:
+        raise CaptureError(f"damaged NEFF: {error}", path) from None
+    try:
+        program = decode(encoded)
+    except msgspec.MsgspecError as error:
+        raise CaptureError(f"damaged program in NEFF: {error}", path) from None
+    name = fields[9].rstrip(b"\0").decode("utf-8", "replace")
+    return NeffContent(program, fields[8], fields[7][:16], name, size)
+
+
+def _members(program: Program, name: str, encoded: bytes) -> list[tuple[str, bytes]]:
+    from neff_bench.simulator.compiler.assembler import assemble
+
+    cores = [f"sg{core:02d}" for core in range(len(program.cores))]
+    members: list[tuple[str, bytes]] = []
+    if program.model_flops is not None:
+        members.append(("hlo_stats.json", _json(_hlo_stats(program))))
+    members.append(("info.json", _json({
+        "tool_version": f"neuron-sim {__version__}+sim", "target": program.target, "kelp_version": "Dynamic", "name": name,
+        "num_tpb": 1, "num_tpb_requested": 1, "num_tpb_per_node": [1] + [0] * 63,
+    })))  # fmt: skip
+    members.append(("kelf-0.json", _json({
+        "graphs": [{"definition": f"{core}/def.json", "name": core} for core in cores],
+        "version": "0.5", "target": chip_for(program.target).arch,
+    })))  # fmt: skip
+    codes = assemble(program)
+    for core, code in zip(cores, codes, strict=True):
+        for engine, file in enumerate(_ENGINE_FILES):
+            opcodes = code.opcode[code.engine == engine]
+            slots = bytearray(64 * len(opcodes))
+            slots[0::64] = opcodes.astype("u1").tobytes()
+            slots[1::64] = b"\x10" * len(opcodes)
+            members.append((f"{core}/{file}.bin", bytes(slots)))
+            members.append((f"{core}/{file}.json", _json({"dma": [], "instr": f"{file}.bin", "name": f"{file}.json"})))
+        members.append((f"{core}/def.json", _json(_definition(program))))
+    members.append((PROGRAM_MEMBER, encoded))
+    members.append(("neff.json", _json(_graph(program))))
+    return members
+
+
+def _definition(program: Program) -> dict[str, Any]:
+    variables: dict[str, Any] = {"SB": {"type": "state-buffer", "var_id": 0}}
+    for kind, indices in (("input", program.inputs), ("output", program.outputs)):
+        for index in indices:
+            # An input that the kernel returns keeps its entry as an input.
+            buffer = program.buffers[index]
+            variables.setdefault(
+                buffer.name, {"ops": [], "size": buffer_bytes(buffer), "type": kind, "var_id": len(variables)}
+            )
+    for buffer in program.buffers:
+        if buffer.kind == "constant":
+            variables[buffer.name] = {"ops": [], "size": buffer_bytes(buffer), "type": "file", "var_id": len(variables)}
+        elif buffer.memory == "hbm" and buffer.kind == "internal":
+            variables.setdefault(
+                buffer.name,
+                {"ops": [], "size": buffer_bytes(buffer), "type": "tmp-buf", "var_id": len(variables)},
+            )
+    definition: dict[str, Any] = {
+        "#rank_world_size": 0, "cc_streams": {"num_streams": 0}, "debug_info": {}, "dma_queue": {},
+        "name": "definition", "runtime_event_count": 12, "runtime_semaphore_count": 3, "var": variables, "version": "0.6",
+    }  # fmt: skip
+    if program.lnc > 1:
+        definition["neff_features"] = ["neff_feature_vnc"]
+    for key, file in zip(_DEF_KEYS, _ENGINE_FILES, strict=True):
+        definition[key] = f"{file}.json"
+        definition[f"{key}_instr"] = f"{file}.bin"
+    return definition
+
+
+def _graph(program: Program) -> dict[str, Any]:
+    """neff.json: a TVM-style graph. With LNC 2 each output occurs once for each core."""
+    inputs = [program.buffers[i] for i in program.inputs]
+    outputs = [program.buffers[i] for i in program.outputs] * program.lnc
+    nodes: list[dict[str, Any]] = [
+        {"op": "null", "name": b.name, "inputs": [], "output_names": [b.name], "is_param": "0"} for b in inputs
+    ]
+    nodes.append({
+        "op": "tvm_op", "name": "sg_coreV10",
+        "attrs": {"func_name": "__kelf", "flatten_data": "0", "num_inputs": str(len(inputs)), "kelf": "kelf-0.json",
+                  "num_outputs": str(len(outputs))},
+        "inputs": [[i, 0, 0] for i in range(len(inputs))],
+        "output_names": [b.name for b in outputs],
+    })  # fmt: skip
+    entries = [*inputs, *outputs]
+    return {
+        "nodes": nodes,
+        "arg_nodes": list(range(len(inputs))),
+        "heads": [[len(inputs), i, 0] for i in range(len(outputs))],
+        "attrs": {
+            "shape": ["list_shape", [list(b.shape) for b in entries]],
+            "storage_id": ["list_int", list(range(len(entries)))],
+            "dltype": ["list_str", [b.dtype for b in entries]],
+        },
+        "node_row_ptr": [*range(len(inputs) + 1), len(inputs) + len(outputs)],
+        "metadata": {"signatures": {"default": {
+            "inputs": {b.name: {"id": i, "dtype": b.dtype, "shape": list(b.shape)} for i, b in enumerate(inputs)},
+            "outputs": {},
+        }}},
+    }  # fmt: skip
+
+
+def _hlo_stats(program: Program) -> dict[str, Any]:
+    """-1: unknown, as the compiler writes it."""
+    inputs = sum(buffer_bytes(program.buffers[i]) for i in program.inputs)
+    outputs = sum(buffer_bytes(program.buffers[i]) for i in program.outputs)
+    return {
+        "AliasedOutputSize": -1, "ArithmeticIntensity": -1, "ConstantSize": -1, "HloInputCount": len(program.inputs),
+        "HloMacCount": (program.model_flops or 0) // 2, "HloOutputCount": len(program.outputs), "IfmapSize": inputs,
+        "OfmapSize": outputs, "OutputsReadFromCount": -1, "PassthroughTensorsCount": -1, "RedundantOutputCount": -1,
+        "Traffic": -1,
+    }  # fmt: skip
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=2).encode()
+
+
+def _tar(members: list[tuple[str, bytes]]) -> bytes:
+    """As the compiler packs: plain files, uid 1000, nobody, time 0, relative names."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size, info.mode, info.mtime = len(data), 0o664, 0
+            info.uid = info.gid = 1000
+            info.uname = info.gname = "nobody"
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def _compress(data: bytes) -> bytes:
+    # zlib's own gzip wrapper: no time stamp and no name, so that equal programs give equal files.
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    return packer.compress(data) + packer.flush()

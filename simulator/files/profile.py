@@ -1,0 +1,350 @@
+"""The profile JSON: `summary-json`, `summary-text` and the full `json` layout of `view`.
+
+Layout and units as in the 127 public files it was checked against (github AnchovyPark/npu_profiling_code @2a956420,
+allenkchau/trainium-kernel-fusion @d709ddf1): every table a list of records, timestamps in ns, percents as fractions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from neff_bench.simulator.compiler.assembler import Code
+from neff_bench.simulator.compiler.dependencies import buffer_bytes
+from neff_bench.simulator.files.neff import NeffContent
+from neff_bench.simulator.opcodes import NAMES, OPCODES
+from neff_bench.simulator.program import ENGINES, Access, Instruction, Program
+from neff_bench.simulator.timing.counters import merged, simulator_keys, summarise
+from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
+from neff_bench.simulator.timing.timeline import FETCH_QUEUE, CoreTimeline, Timeline
+
+LABELS = ("Tensor", "Scalar", "GpSimd", "Vector", "Sync")
+"""Names of the engines in profiles, by engine index."""
+_EVENT_SEMAPHORE = OPCODES["EVENT_SEMAPHORE"]
+_MATMUL = OPCODES["MATMUL"]
+_FIRST_DMA_ENGINE = 64
+"""DMA engines carry these numbers in profiles of trn2 (E64 to E95)."""
+
+
+def profile_id(neff: NeffContent) -> str:
+    """The outer key of summary-json: n_ and 40 hex digits."""
+    return "n_" + hashlib.sha1(neff.uuid + neff.hash, usedforsecurity=False).hexdigest()
+
+
+def full_profile(
+    neff: NeffContent, schedule: Schedule, timeline: Timeline, core_ids: Sequence[int], neff_name: str, ntff_name: str
+) -> dict[str, Any]:
+    """All tables of `view --output-format json`."""
+    program = neff.program
+    summary = summarise(program, schedule, timeline, core_ids)
+    tables: dict[str, Any] = {
+        "summary": [summary],
+        "metadata": [_metadata(program, schedule, timeline)],
+        "profile_info": [{
+            "profile_name": ntff_name.rsplit("/", 1)[-1].removesuffix(".ntff"), "neff_name": neff_name,
+            "ntff_filename": ntff_name, "cc_only": False, "profile_type": "normal",
+            "profiler_version": summary["profiler_version"], "profiler_build_time": "1970-01-01T00:00:00Z",
+        }],
+        "neff_header": [_neff_header(neff)],
+        "neff_node": list(_neff_nodes(program)),
+        "model_info": [_model_info(schedule, core, c, core_ids[c]) for c, core in enumerate(timeline.cores)],
+    }  # fmt: skip
+    instructions: list[dict[str, Any]] = []
+    dma: list[dict[str, Any]] = []
+    active: list[dict[str, Any]] = []
+    semaphores: list[dict[str, Any]] = []
+    ham: list[dict[str, Any]] = []
+    for c, (core, timed) in enumerate(zip(timeline.cores, schedule.cores, strict=True)):
+        instructions += _instructions(program, schedule, core, timed, c)
+        dma += _dma(program, core, timed, c, schedule.first[c])
+        active += _active(core, c)
+        semaphores += _semaphores(core, c)
+        ham += [
+            {"subgraph": f"sg{c:02d}", "timestamp": a // 1000, "duration": (b - a) // 1000, "k": 8, "n": 8, "type": 0}
+            for a, b in core.warm_ps
+        ]
+    tables |= {
+        "instruction": instructions,
+        "dma": dma,
+        "active_time": active,
+        "semaphore_update": semaphores,
+        "ham": ham,
+        "layer_summary": [_layer(core, c) for c, core in enumerate(timeline.cores)],
+        "warnings": [{"category": "Simulation", "message": f"Simulated, not measured. Time error: {summary['simulator_time_error']}"}],
+    }  # fmt: skip
+    return tables
+
+
+def summary_text(key: str, summary: dict[str, Any]) -> str:
+    """`summary-text`: the profile's id, then one indented line for each value."""
+    lines = [key]
+    for name, value in summary.items():
+        lines.append(f"    {name:<50}{value}")
+    return "\n".join(lines) + "\n"
+
+
+def _metadata(program: Program, schedule: Schedule, timeline: Timeline) -> dict[str, Any]:
+    chip = schedule.chip
+    total_ns = timeline.total_ps // 1000
+    return {
+        "first_ts": "1970-01-01T00:00:00Z",
+        "last_ts": f"1970-01-01T00:00:{total_ns // 10**9 % 60:02d}.{total_ns % 10**9:09d}Z",
+        "first_hw_timestamp": 0,
+        "last_hw_timestamp": total_ns,
+        "ntff_version": 6,
+        "data_version": 8,
+        "num_physical_cores": program.lnc,
+        "num_subgraphs": program.lnc,
+        "vnc_enabled": program.lnc > 1,
+        "is_ext": True,
+        "pe_clock_freq": chip.pe_clock_ghz,
+        "pe_clock_others": chip.base_clock_ghz,
+        "pe_num_rows": chip.pe_rows,
+        "pe_num_cols": chip.pe_cols,
+        "dma_ddr_bandwidth": int(chip.dma_bandwidth_reported),
+        "hbm_ddr_bandwidth": int(chip.hbm_bandwidth_reported),
+        "ticks_per_nanosec": 1000,
+    } | simulator_keys(program, schedule)
+
+
+def _neff_header(neff: NeffContent) -> dict[str, str]:
+    return {
+        "package_version": "2", "header_size": "1024", "data_size": str(neff.data_size), "major_version": "2",
+        "minor_version": "0", "build_version": "", "number_of_logical_neuroncores": "1",
+        "number_of_neuroncores_per_lnc": str(neff.program.lnc), "hash": neff.hash.hex(), "uuid": neff.uuid.hex(),
+        "network_name": neff.name, "enabled_features": "virtual-core" if neff.program.lnc > 1 else "N/A",
+    }  # fmt: skip
+
+
+def _neff_nodes(program: Program) -> Iterator[dict[str, str]]:
+    def node(index: int, kind: str) -> dict[str, str]:
+        buffer = program.buffers[index]
+        return {
+            "variable_name": buffer.name, "type": kind, "format": "NC", "sg_name": "",
+            "shape": f"[{' '.join(map(str, buffer.shape))}]", "size": str(buffer_bytes(buffer)),
+        }  # fmt: skip
+
+    for index in program.inputs:
+        yield node(index, "IN")
+    for index in program.outputs:
+        yield node(index, "OUT")
+    for index, buffer in enumerate(program.buffers):
+        if buffer.kind == "constant":
+            yield node(index, "WEIGHT")
+
+
+def _model_info(schedule: Schedule, core: CoreTimeline, number: int, physical: int) -> dict[str, Any]:
+    rows = core.instructions
+    counts = {f"{name}_engine_instruction_count": int((rows.engine == e).sum()) for e, name in enumerate(ENGINES)}
+    return {
+        "sg_name": f"sg{number:02d}", "nc_idx": physical, "nd_idx": 0,
+        "neuroncore_cycle_count": int(core.end_ps * 1e-3 * schedule.chip.base_clock_ghz),
+        "event_count": len(core.semaphores.time_ps),
+        "trace_count": len(rows.pc) + len(core.dma.bytes) + len(core.semaphores.time_ps),
+        "dma_queue_count": len({*zip(core.dma.queue.tolist(), core.dma.engine.tolist(), strict=True)}),
+    } | counts  # fmt: skip
+
+
+def _instructions(
+    program: Program, schedule: Schedule, core: CoreTimeline, timed: CoreSchedule, number: int
+) -> Iterator[dict[str, Any]]:
+    rows, code = core.instructions, timed.code
+    instructions = program.cores[number]
+    first = schedule.first[number]
+    graph = f"sg{number:02d}"
+    flags = accumulation_flags(instructions, timed.code)
+    columns = (rows.engine, rows.opcode, rows.index, rows.pc, rows.start_ps, rows.end_ps, rows.wait_ns)
+    for engine, opcode, index, pc, start, end, wait in zip(*(c.tolist() for c in columns), strict=True):
+        row: dict[str, Any] = {
+            "timestamp": start // 1000,
+            "duration": end // 1000 - start // 1000,
+            "label": "TensorMatrix" if opcode == _MATMUL else LABELS[engine],
+            "subgroup": LABELS[engine],
+            "subgraph": graph,
+            "fully_qualified_subgraph": f"/{graph}",
+            "opcode": NAMES[opcode],
+            "pc": pc,
+            "id": first + index if index >= 0 else 1 << 48 | number << 40 | engine << 32 | pc,
+            "evt_wait_time": round(wait),
+            "operands": "",
+            "instruction_type": "",
+            "activation_fn": "",
+        }
+        if index >= 0:
+            instruction = instructions[int(code.origin[index])]
+            row["operands"] = _operands(program, instruction) if opcode != _EVENT_SEMAPHORE else ""
+            row["instruction_type"] = "TRANSPOSE" if code.transpose[index] else "REGULAR"
+            row["nki_source_location"] = program.sources[instruction.source]
+            row["compiler_opcode"] = instruction.op
+            row["predecessors"] = [
+                {"id": first + int(p), "type": "FLOW_DEPENDENCE"}
+                for p in code.waits[code.wait_start[index] : code.wait_start[index + 1]]
+            ]
+            if opcode == _MATMUL:
+                row["elements"] = int(code.flops[index]) // 2
+                row["operands"] += f" acc_flags={flags[index]}"
+            if NAMES[opcode].startswith("ACTIVATE"):
+                row["activation_fn"] = str(instruction.attributes.get("op", "")).upper()
+            _add_bytes(row, timed, index)
+        yield row
+
+
+def accumulation_flags(instructions: Sequence[Instruction], code: Code) -> dict[int, int]:
+    """For each MATMUL, by its index in `code`: bit 0 where it overwrites PSUM (the first of its group), bit 1 where it is the
+    last of its group. Where the kernel leaves it open, the first write of a region overwrites."""
+    flags: dict[int, int] = {}
+    open_groups: dict[int, dict[int, int]] = {}
+    for index in range(len(code)):
+        instruction = instructions[int(code.origin[index])]
+        if code.opcode[index] != _MATMUL:
+            if instruction.engine != "tensor":
+                # Another engine's write ends the groups of that tile.
+                for access in instruction.writes.values():
+                    for before in open_groups.pop(access.buffer, {}).values():
+                        flags[before] |= 2
+            continue
+        dst = instruction.writes["dst"]
+        groups = open_groups.setdefault(dst.buffer, {})
+        before = groups.get(dst.offset, -1)
+        wanted = instruction.attributes.get("accumulate")
+        if before >= 0 and code.origin[before] == code.origin[index]:
+            starts = False
+        elif instruction.op == "nc_transpose" or instruction.attributes.get("is_transpose"):
+            starts = True
+        else:
+            starts = before < 0 if wanted is None else not wanted
+        if starts and before >= 0:
+            flags[before] |= 2
+        flags[index] = int(starts)
+        groups[dst.offset] = index
+    for groups in open_groups.values():
+        for index in groups.values():
+            flags[index] |= 2
+    return flags
+
+
+def _add_bytes(row: dict[str, Any], timed: CoreSchedule, index: int) -> None:
+    code = timed.code
+    transfer = int(code.transfer[index])
+    source = code.transfers[transfer] if transfer >= 0 else None
+    for name in ("hbm_read", "hbm_write", "sbuf_read", "sbuf_write", "psum_read", "psum_write"):
+        value = getattr(source, name) if source else int(getattr(code, name)[index]) if name[:3] != "hbm" else 0
+        if value:
+            row[f"{name}_bytes"] = value
+    if code.psum_read_sbuf_write[index]:
+        row["psum_read_sbuf_write_bytes"] = int(code.psum_read_sbuf_write[index])
+        row["is_psum_read_sbuf_write"] = True
+
+
+def _operands(program: Program, instruction: Instruction) -> str:
+    parts = [f"{name}={_view(program, access)}" for name, access in instruction.reads.items()]
+    parts += [f"{name}={_view(program, access)}" for name, access in instruction.writes.items()]
+    parts += [f"{name}={value}" for name, value in instruction.attributes.items()]
+    return " ".join(parts)
+
+
+def _view(program: Program, access: Access) -> str:
+    buffer = program.buffers[access.buffer]
+    steps = ",".join(str(step) for step, _ in access.pattern)
+    sizes = ",".join(str(size) for _, size in access.pattern)
+    return f"{access.dtype}@{buffer.memory}:{buffer.name}+{access.offset}[{steps}][{sizes}]"
+
+
+def _dma(
+    program: Program, core: CoreTimeline, timed: CoreSchedule, number: int, first: int
+) -> Iterator[dict[str, Any]]:
+    rows, code = core.dma, timed.code
+    trigger = {int(t): i for i, t in enumerate(code.transfer.tolist()) if t >= 0}
+    columns = (rows.transfer, rows.engine, rows.queue, rows.bytes, rows.start_ps, rows.end_ps)
+    described = [_transfer_row(program, program.cores[number][int(code.origin[trigger[t]])], first + trigger[t])
+                 for t in range(len(code.transfers))]  # fmt: skip
+    for index, (transfer, engine, queue, size, start, end) in enumerate(
+        zip(*(c.tolist() for c in columns), strict=True)
+    ):
+        row: dict[str, Any] = {
+            "timestamp": start // 1000,
+            "duration": end // 1000 - start // 1000,
+            "transfer_size": size,
+            "read_size": size,
+            "write_size": size,
+            "transfer_rate": size * 10**12 / max(end - start, 1),
+            "dma_queue": str(queue),
+            "dma_engine": str(_FIRST_DMA_ENGINE + 16 * number + engine),
+            "subgroup": f"Q{queue}-E{_FIRST_DMA_ENGINE + 16 * number + engine}",
+            "subgraph": f"sg{number:02d}",
+            "queue_type": _queue_type(transfer, queue),
+            "semaphore_id": "-1" if transfer < 0 else str(8 + transfer % 248),
+            "aggregated": "no",
+            "duplicate": "no",
+            "is_cc_dma": "no",
+            "op": "",
+            "packet_idx": index,
+            "id": (number << 40) | index,
+        }
+        row |= described[transfer] if transfer >= 0 else {"variable": "unknown"}
+        yield row
+
+
+def _transfer_row(program: Program, instruction: Instruction, index: int) -> dict[str, Any]:
+    names = {
+        "source": [[program.buffers[a.buffer].name] for a in instruction.reads.values()],
+        "dest": [program.buffers[a.buffer].name for a in instruction.writes.values()],
+    }
+    hbm = [
+        program.buffers[a.buffer].name
+        for a in (*instruction.reads.values(), *instruction.writes.values())
+        if program.buffers[a.buffer].memory == "hbm"
+    ]
+    return {**names, "variable": hbm[0] if hbm else "unknown", "trigger": index,
+            "nki_source_location": program.sources[instruction.source]}  # fmt: skip
+
+
+def _queue_type(transfer: int, queue: int) -> str:
+    if queue == FETCH_QUEUE or transfer < 0:
+        return "instruction"
+    return "software_dynamic" if queue == 2 else "hardware_dynamic"
+
+
+def _active(core: CoreTimeline, number: int) -> Iterator[dict[str, Any]]:
+    rows = core.instructions
+    work = rows.opcode != _EVENT_SEMAPHORE
+    intervals: list[tuple[str, Any]] = [
+        (name, merged([rows.start_ps[mine]], [rows.end_ps[mine]]))
+        for name, mine in ((name, work & (rows.engine == e)) for e, name in enumerate(ENGINES))
+    ]
+    intervals.append(("dma", merged([core.dma.start_ps], [core.dma.end_ps])))
+    for name, (starts, ends) in intervals:
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            yield {
+                "engine": name, "start_ts": start // 1000, "end_ts": end // 1000,
+                "duration_ns": end // 1000 - start // 1000, "pcore_idx": number, "subgraph": f"sg{number:02d}",
+            }  # fmt: skip
+
+
+def _semaphores(core: CoreTimeline, number: int) -> Iterator[dict[str, Any]]:
+    rows = core.semaphores
+    columns = (rows.semaphore, rows.value, rows.engine, rows.time_ps)
+    for semaphore, value, engine, time in zip(*(c.tolist() for c in columns), strict=True):
+        who = LABELS[engine] if engine < 5 else "DMA"
+        yield {
+            "subgraph": f"sg{number:02d}",
+            "id": f"S[{semaphore}] ({who})",
+            "value": value,
+            "timestamp": time // 1000,
+        }
+
+
+def _layer(core: CoreTimeline, number: int) -> dict[str, Any]:
+    rows = core.instructions
+    row: dict[str, Any] = {
+        "name": f"/sg{number:02d}", "fully_qualified_subgraph": f"/sg{number:02d}",
+        "start": int(rows.start_ps.min()) // 1000, "end": core.end_ps // 1000, "duration": core.end_ps // 1000,
+    }  # fmt: skip
+    work = rows.opcode != _EVENT_SEMAPHORE
+    for e, name in enumerate(ENGINES):
+        mine = work & (rows.engine == e)
+        starts, ends = merged([rows.start_ps[mine]], [rows.end_ps[mine]])
+        row[f"{name}_engine_active_time"] = int((ends - starts).sum()) // 1000
+        row[f"{name}_engine_instruction_count"] = int((rows.engine == e).sum())
+    return row

@@ -1,0 +1,232 @@
+"""The summary of a profile: counts and bytes of the program, times of its timeline, ratios by the profiler's formulas.
+
+Formulas: AWS docs tools/neuron-explorer (profile schema) and the `terminology` table of profile JSON files, checked
+there to the last digit. Keys that do not follow from a program and its timeline are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from neff_bench.neffs import __version__
+from neff_bench.simulator.compiler.dependencies import buffer_bytes
+from neff_bench.simulator.nki.memory import memory_peak
+from neff_bench.simulator.opcodes import OPCODES
+from neff_bench.simulator.program import ENGINES, Program
+from neff_bench.simulator.timing.model import MODEL_VERSION, fingerprint, model_name
+from neff_bench.simulator.timing.schedule import Schedule
+from neff_bench.simulator.timing.stated_error import time_error
+from neff_bench.simulator.timing.timeline import Timeline
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SIMULATOR_NAME = "neff-bench neuron-sim"
+_WAITS = (OPCODES["EVENT_SEMAPHORE"],)
+
+
+def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
+    """What marks a profile as simulated; the same in `summary` and `metadata`. Times in seconds."""
+    return {
+        "is_simulation": True,
+        "simulator_name": SIMULATOR_NAME,
+        "simulator_version": __version__,
+        "simulator_model": model_name(schedule.chip.name),
+        "simulator_time_error": time_error(program, schedule),
+        "simulator_fixed_overhead_time": schedule.fixed_ns * 1e-9,
+    }
+
+
+def summarise(
+    program: Program, schedule: Schedule, timeline: Timeline, core_ids: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """The `summary` record: times in seconds, `_percent` as fractions, bytes and FLOPs as integers. The peaks of SBUF and
+    PSUM (`simulator_*_peak_bytes`, ours) are bytes of one partition, of the core that uses more. `core_ids`: the physical cores, whose sum is
+    `nc_idx` as in real summaries."""
+    chip = schedule.chip
+    total = timeline.total_ps * 1e-12
+    summary: dict[str, Any] = {"total_time": total, "neuroncore_cycle_count": int(total * chip.base_clock_ghz * 1e9)}
+    summary |= _flops(program, schedule)
+    summary |= _bytes(program, schedule)
+    summary |= _engines(timeline)
+    summary |= _dma(schedule, timeline)
+    events = sum(len(core.semaphores.time_ps) for core in timeline.cores)
+    rows = sum(len(core.instructions.pc) + len(core.dma.bytes) for core in timeline.cores)
+    summary["event_count"] = events
+    summary["trace_count"] = rows + events
+    summary |= _ratios(program, schedule, summary)
+    for key in [k for k in summary if k.endswith("_active_time")]:
+        share = summary[key] / total
+        if key.endswith(("dynamic_dma_active_time", "static_dma_active_time")):
+            share = summary[key] / summary["dma_active_time"] if summary["dma_active_time"] else 0.0
+        summary[f"{key}_percent"] = share
+    summary |= {
+        "instance_type": chip.instance_type,
+        "compiler_version": f"neuron-sim {__version__}+sim",
+        "profiler_version": f"neuron-sim {__version__}+sim.{MODEL_VERSION}.{fingerprint()}",
+        "nd_idx": 0,
+        "nc_idx": sum(core_ids if core_ids is not None else range(program.lnc)),
+    }
+    for peak in memory_peak(program):
+        key = f"simulator_{peak.memory}_peak_bytes"
+        summary[key] = max(summary.get(key, 0), peak.used_bytes)
+    return summary | simulator_keys(program, schedule)
+
+
+def union_ps(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> int:
+    """Length of the union of intervals, in the intervals' unit."""
+    starts_, ends_ = merged(starts, ends)
+    return int((ends_ - starts_).sum())
+
+
+def merged(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The union of intervals as disjoint intervals, by start."""
+    import numpy as np
+
+    start, end = np.concatenate([*starts]), np.concatenate([*ends])
+    place = np.argsort(start, kind="stable")
+    start, end = start[place], end[place]
+    if not len(start):
+        return start, end
+    reach = np.maximum.accumulate(end)
+    opens = np.concatenate([[True], start[1:] > reach[:-1]])
+    first = np.flatnonzero(opens)
+    last = np.concatenate([first[1:] - 1, [len(start) - 1]])
+    return start[first], reach[last]
+
+
+def _flops(program: Program, schedule: Schedule) -> dict[str, Any]:
+    codes = [core.code for core in schedule.cores]
+    return {
+        "model_flops": program.model_flops or 0,
+        "hardware_flops": sum(int(code.flops.sum()) for code in codes),
+        "transpose_flops": sum(int(code.flops[code.transpose].sum()) for code in codes),
+        "matmul_instruction_count": sum(int((code.opcode == OPCODES["MATMUL"]).sum()) for code in codes),
+    }
+
+
+def _bytes(program: Program, schedule: Schedule) -> dict[str, Any]:
+    """HBM bytes are those of DMAs. SBUF and PSUM bytes add, for each instruction, the bytes of one partition."""
+    codes = [core.code for core in schedule.cores]
+    transfers = [transfer for code in codes for transfer in code.transfers]
+    inputs = sum(buffer_bytes(program.buffers[i]) for i in program.inputs)
+    outputs = sum(buffer_bytes(program.buffers[i]) for i in program.outputs)
+    weights = sum(buffer_bytes(b) for b in program.buffers if b.kind == "constant")
+    moves = sum(int((code.psum_read_sbuf_write > 0).sum()) for code in codes)
+    return {
+        "hbm_read_bytes": sum(t.hbm_read for t in transfers),
+        "hbm_write_bytes": sum(t.hbm_write for t in transfers),
+        "sbuf_read_bytes": sum(t.sbuf_read for t in transfers) + sum(int(code.sbuf_read.sum()) for code in codes),
+        "sbuf_write_bytes": sum(t.sbuf_write for t in transfers) + sum(int(code.sbuf_write.sum()) for code in codes),
+        "psum_read_bytes": sum(t.psum_read for t in transfers) + sum(int(code.psum_read.sum()) for code in codes),
+        "psum_write_bytes": sum(t.psum_write for t in transfers) + sum(int(code.psum_write.sum()) for code in codes),
+        "psum_read_sbuf_write_bytes": sum(int(code.psum_read_sbuf_write.sum()) for code in codes),
+        "psum_read_sbuf_write_count": moves,
+        "spill_save_bytes": 0,
+        "spill_reload_bytes": 0,
+        "weight_size_bytes": weights,
+        "inputs_and_weights_size_bytes": inputs + weights,
+        "inputs_outputs_weights_size_bytes": inputs + outputs + weights,
+    }
+
+
+def _engines(timeline: Timeline) -> dict[str, Any]:
+    """Waits (EVENT_SEMAPHORE) count as instructions but not as time; active time is the union over the cores."""
+    import numpy as np
+
+    summary: dict[str, Any] = {}
+    starts, ends = [], []
+    for number, engine in enumerate(ENGINES):
+        count = 0
+        start, end = [], []
+        for core in timeline.cores:
+            rows = core.instructions
+            mine = rows.engine == number
+            count += int(mine.sum())
+            mine &= ~np.isin(rows.opcode, _WAITS)
+            start.append(rows.start_ps[mine])
+            end.append(rows.end_ps[mine])
+        summary[f"{engine}_engine_instruction_count"] = count
+        summary[f"{engine}_engine_instruction_time"] = sum(
+            int((e - s).sum()) for s, e in zip(start, end, strict=True)
+        ) * 1e-12  # fmt: skip
+        summary[f"{engine}_engine_active_time"] = union_ps(start, end) * 1e-12
+        starts += start
+        ends += end
+    activate = (OPCODES["ACTIVATE"], OPCODES["ACTIVATE_REDUCE"])
+    rows_ = [core.instructions for core in timeline.cores]
+    functions = [np.isin(rows.opcode, activate) for rows in rows_]
+    summary["activate_instruction_count"] = sum(int(f.sum()) for f in functions)
+    summary["activate_instruction_time"] = sum(
+        int((rows.end_ps - rows.start_ps)[f].sum()) for rows, f in zip(rows_, functions, strict=True)
+    ) * 1e-12  # fmt: skip
+    starts += [core.dma.start_ps for core in timeline.cores]
+    ends += [core.dma.end_ps for core in timeline.cores]
+    summary["total_active_time"] = union_ps(starts, ends) * 1e-12
+    return summary
+
+
+def _dma(schedule: Schedule, timeline: Timeline) -> dict[str, Any]:
+    """Queues by kind: instruction fetch is static, Sync and Scalar queues hardware dynamic, GpSimd software dynamic."""
+    summary: dict[str, Any] = {}
+    rows = [core.dma for core in timeline.cores]
+    active = union_ps([r.start_ps for r in rows], [r.end_ps for r in rows]) * 1e-12
+    summary["dma_active_time"] = active
+    summary["dma_active_cycles"] = int(active * schedule.chip.base_clock_ghz * 1e9)
+    summary["dma_packet_time"] = sum(int((r.end_ps - r.start_ps).sum()) for r in rows) * 1e-12
+    summary["dma_queue_count"] = sum(len({*zip(r.queue.tolist(), r.engine.tolist(), strict=True)}) for r in rows)
+    packets = sum(len(r.bytes) for r in rows)
+    size = sum(int(r.bytes.sum()) for r in rows)
+    for kind in ("static", "software_dynamic", "hardware_dynamic"):
+        chosen = [_of_kind(r, kind) for r in rows]
+        count = sum(int(c.sum()) for c in chosen)
+        moved = sum(int(r.bytes[c].sum()) for r, c in zip(rows, chosen, strict=True))
+        if not count:
+            continue
+        summary[f"{kind}_dma_packet_count"] = count
+        summary[f"{kind}_dma_size"] = moved
+        summary[f"{kind}_dma_packet_percent"] = count / packets
+        summary[f"{kind}_dma_size_percent"] = moved / size
+        summary[f"{kind}_dma_active_time"] = union_ps(
+            [r.start_ps[c] for r, c in zip(rows, chosen, strict=True)],
+            [r.end_ps[c] for r, c in zip(rows, chosen, strict=True)],
+        ) * 1e-12  # fmt: skip
+    return summary
+
+
+def _of_kind(rows, kind: str):
+    if kind == "static":
+        return rows.transfer < 0
+    software = rows.queue == 2
+    return (rows.transfer >= 0) & (software if kind == "software_dynamic" else ~software)
+
+
+def _ratios(program: Program, schedule: Schedule, summary: dict[str, Any]) -> dict[str, Any]:
+    chip, cores = schedule.chip, len(schedule.cores)
+    peak = summary["total_time"] * chip.peak_flops * cores
+    ratio = chip.peak_flops / chip.hbm_bandwidth_reported
+    useful = summary["hardware_flops"] - summary["transpose_flops"]
+    moved = summary["hbm_read_bytes"] + summary["hbm_write_bytes"]
+    inst, hlo = useful / peak, summary["model_flops"] / peak
+    ratios: dict[str, Any] = {
+        "hfu_estimated_percent": summary["hardware_flops"] / peak,
+        "mfu_inst_estimated_percent": inst,
+        "mfu_hlo_estimated_percent": hlo,
+        "mfu_estimated_percent": hlo if program.model_flops else inst,
+        "mbu_estimated_percent": moved / (summary["total_time"] * chip.hbm_bandwidth_reported),
+        "mbu_min_read_util_percent": summary["inputs_and_weights_size_bytes"]
+        / (summary["total_time"] * chip.hbm_bandwidth_reported),
+        "peak_flops_bandwidth_ratio": ratio,
+    }
+    if moved:
+        intensity = useful / moved
+        best = min(1.0, intensity / (cores * ratio))
+        best_hlo = min(1.0, summary["model_flops"] / moved / (cores * ratio))
+        ratios |= {
+            "mm_arithmetic_intensity": intensity,
+            "mfu_inst_max_achievable_estimated_percent": best,
+            "mfu_hlo_max_achievable_estimated_percent": best_hlo,
+            "mfu_max_achievable_estimated_percent": best_hlo if program.model_flops else best,
+        }
+    return ratios

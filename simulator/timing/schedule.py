@@ -1,0 +1,210 @@
+"""When each machine instruction runs: an event-driven schedule of all cores of a logical core.
+
+Engines take their instructions in the order of issue; an instruction starts when its engine is free and all it waits for has
+signalled. A DMA trigger puts its packets on its core's DMA engines, each first in, first out; two cores that move data have
+half the bandwidth of the logical core's HBM each. The PE runs at half speed until it has been busy for one throttle window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from neff_bench.simulator.chips import Chip, chip_for
+from neff_bench.simulator.compiler.assembler import Code, assemble
+from neff_bench.simulator.errors import SimulatorError
+from neff_bench.simulator.program import Program
+from neff_bench.simulator.timing.overheads import OVERHEADS, Overheads
+from neff_bench.simulator.timing.scheduler import DEADLOCK, run_loop
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Packets:
+    """DMA packets of one core, by start. `transfer`: index into `Code.transfers`. Times in ns.
+
+    semaphore_ns: when each DMA engine signals the end of its share, transfer by transfer, engine by engine.
+    """
+
+    transfer: np.ndarray
+    engine: np.ndarray
+    bytes: np.ndarray
+    start_ns: np.ndarray
+    end_ns: np.ndarray
+    semaphore_ns: np.ndarray
+
+
+@dataclass(frozen=True)
+class Runs:
+    """DMA packets of one core as evenly spaced runs, transfer by transfer, DMA engine by DMA engine: arrays of length
+    transfers x `width`. Times in ns."""
+
+    width: int
+    count: np.ndarray
+    start_ns: np.ndarray
+    spacing_ns: np.ndarray
+
+
+@dataclass(frozen=True)
+class CoreSchedule:
+    """One core. Arrays of length `len(code)`; times in ns from the start of the execution.
+
+    wait_ns: time the engine stood before the instruction. blocker: index of the instruction it waited for last
+    (in the numbering of all cores, see `Schedule.first`), -1 if it started as soon as its engine was free.
+    by_hbm, for each transfer: 1 where HBM set its pace. warm: periods [start, end) at full PE speed.
+    """
+
+    code: Code
+    start_ns: np.ndarray
+    end_ns: np.ndarray
+    done_ns: np.ndarray
+    wait_ns: np.ndarray
+    blocker: np.ndarray
+    runs: Runs
+    by_hbm: np.ndarray
+    warm: tuple[tuple[float, float], ...]
+    kernel_end_ns: float
+
+    @cached_property
+    def packets(self) -> Packets:
+        """Single packets; made when they are asked for, since there are many more of them than instructions."""
+        return _packets(self.code, self.runs)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """`first[c]`: number of core c's first instruction in the common numbering of `blocker`.
+
+    total_ns: whole execution. fixed_ns: the part before the first and after the last kernel instruction.
+    """
+
+    chip: Chip
+    overheads: Overheads
+    cores: tuple[CoreSchedule, ...]
+    first: tuple[int, ...]
+    total_ns: float
+    fixed_ns: float
+
+
+def schedule(program: Program, chip: Chip | None = None, codes: Sequence[Code] | None = None) -> Schedule:
+    """Simulated times of a program. `chip`: constants other than the target's. Raises SimulatorError when the cores
+    wait for each other for ever."""
+    chip = chip or chip_for(program.target)
+    codes = tuple(codes) if codes is not None else assemble(program, chip)
+    return schedule_code(codes, chip, OVERHEADS[program.target])
+
+
+def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads, throttle_phase_ns: float = 0.0) -> Schedule:
+    """`throttle_phase_ns`: when a throttle window begins. They run on whatever the PE does, and on hardware their phase
+    against the execution differs from run to run."""
+    import numpy as np
+
+    count = len(codes)
+    first = np.concatenate([[0], np.cumsum([len(code) for code in codes])])
+    transfer_first = np.concatenate([[0], np.cumsum([len(code.transfers) for code in codes])])
+    engine = np.concatenate([code.engine + 5 * c for c, code in enumerate(codes)]).astype(np.int32)
+    order = np.argsort(engine, kind="stable").astype(np.int32)
+    order_start = np.searchsorted(engine[order], np.arange(5 * count + 1)).astype(np.int32)
+    transfer = np.concatenate([
+        np.where(code.transfer >= 0, code.transfer + transfer_first[c], -1) for c, code in enumerate(codes)
+    ]).astype(np.int32)  # fmt: skip
+    wait_base = np.concatenate([[0], np.cumsum([len(code.waits) for code in codes])])
+    wait_start = np.concatenate(
+        [code.wait_start[:-1] + wait_base[c] for c, code in enumerate(codes)] + [wait_base[-1:]]
+    )
+    waits = np.concatenate([code.waits + first[c] for c, code in enumerate(codes)]).astype(np.int32)
+    transfers = [t for code in codes for t in code.transfers]
+    loop = run_loop(
+        chip,
+        engine,
+        order,
+        order_start,
+        np.concatenate([code.opcode for code in codes]),
+        np.concatenate([code.interval_ns for code in codes]),
+        np.concatenate([code.latency_ns for code in codes]),
+        np.concatenate([code.pe_ns for code in codes]),
+        transfer,
+        _partners(codes, first),
+        wait_start.astype(np.int64),
+        waits,
+        transfers,
+        max(sum(1 for code in codes if code.transfers), 1),
+        np.array([overheads.kernel_start_ns(c, e) for c in range(count) for e in range(5)]),
+        throttle_phase_ns % chip.throttle_window_ns - chip.throttle_window_ns,
+    )
+    if loop.status == DEADLOCK:
+        raise SimulatorError("the cores wait for each other for ever: core_barrier or sendrecv calls do not pair up")
+    cores = []
+    for c, code in enumerate(codes):
+        a, b = first[c], first[c + 1]
+        width = chip.dma_engines
+        own = slice(int(transfer_first[c]) * width, int(transfer_first[c + 1]) * width)
+        end = loop.start[a:b] + loop.duration[a:b]
+        cores.append(
+            CoreSchedule(
+                code=code,
+                start_ns=loop.start[a:b],
+                end_ns=end,
+                done_ns=loop.done[a:b],
+                wait_ns=loop.wait[a:b],
+                blocker=loop.blocker[a:b],
+                runs=Runs(width, loop.run_count[own], loop.run_start[own], loop.run_spacing[own]),
+                by_hbm=loop.by_hbm[transfer_first[c] : transfer_first[c + 1]],
+                warm=tuple((s, e) for core, s, e in loop.warm if core == c),
+                kernel_end_ns=float(end.max()) if len(end) else overheads.preamble_ns,
+            )
+        )
+    total = max(core.kernel_end_ns for core in cores) + overheads.postamble_ns
+    fixed = overheads.preamble_ns + overheads.postamble_ns
+    return Schedule(chip, overheads, tuple(cores), tuple(int(x) for x in first[:-1]), total, fixed)
+
+
+def _partners(codes: Sequence[Code], first: np.ndarray) -> np.ndarray:
+    """For each instruction that both cores enter together: the number of the other core's; else -1."""
+    import numpy as np
+
+    partners = np.full(int(first[-1]), -1, dtype=np.int32)
+    if len(codes) == 2:
+        places = [np.flatnonzero(code.meeting >= 0) for code in codes]
+        if len(places[0]) != len(places[1]):
+            raise SimulatorError(
+                f"core_barrier and sendrecv calls do not pair up: {len(places[0])} on core 0, {len(places[1])} on core 1"
+            )
+        partners[places[0] + first[0]] = places[1] + first[1]
+        partners[places[1] + first[1]] = places[0] + first[0]
+    return partners
+
+
+def _packets(code: Code, runs: Runs) -> Packets:
+    """Expands the packet runs of each (transfer, DMA engine) into single packets."""
+    import numpy as np
+
+    n, width = len(code.transfers), runs.width
+    count, start, spacing = runs.count, runs.start_ns, runs.spacing_ns
+    total = int(count.sum())
+    run_of = np.repeat(np.arange(n * width), count)
+    within = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+    transfer = (run_of // width).astype(np.int32)
+    size = np.array([t.packet_bytes for t in code.transfers], dtype=np.int64)[transfer] if n else np.zeros(0, np.int64)
+    begin = start[run_of] + within * spacing[run_of]
+    if n:
+        # The last packet of a transfer carries what is left.
+        left = np.array([t.bytes - (t.packets - 1) * t.packet_bytes for t in code.transfers], dtype=np.int64)
+        position = np.cumsum(np.ones(total, np.int64)) - 1
+        last = np.full(n, -1, dtype=np.int64)
+        np.maximum.at(last, transfer, position)
+        size = size.copy()
+        size[last[last >= 0]] = left[last >= 0]
+    place = np.argsort(begin, kind="stable")
+    return Packets(
+        transfer=transfer[place],
+        engine=(run_of % width).astype(np.int32)[place],
+        bytes=size[place],
+        start_ns=begin[place],
+        end_ns=(begin + spacing[run_of])[place],
+        semaphore_ns=start + count * spacing,
+    )

@@ -1,0 +1,206 @@
+"""Build cases in parallel, each in a worker process of its own, into a store."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import orjson
+
+from neff_bench.neffs.bundle import LOG, MANIFEST, Manifest, missing_file, read_bundle, write_manifest
+from neff_bench.neffs.errors import BundleError, NeffsError
+from neff_bench.neffs.store import Store
+from neff_bench.stage1_generate.toolchains.command import reason
+from neff_bench.stage1_generate.build.job import Job
+from neff_bench.stage1_generate.build.worker import DISK_FULL, refused, started
+from neff_bench.stage1_generate.build.worker_process import run_module
+
+_POLL_S = 0.1
+_TAIL_BYTES = 8192
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one case. `reason`: for `failed` and `not built`. `time_s`: wall time of this build, 0 without one."""
+
+    name: str
+    status: Literal["built", "up to date", "failed", "not built"]
+    reason: str | None = None
+    time_s: float = 0.0
+
+
+class Cancelled(Exception):
+    """The run is ending; this case is left as it was."""
+
+
+State = Literal["up to date", "retry", "build"]
+
+
+def state(store: Store, job: Job) -> State:
+    """What the store has of a case under its key: all of it (`up to date`), a failure (`retry`), or nothing (`build`)."""
+    try:
+        bundle = store.find(job.case.name)
+    except BundleError:
+        return "build"
+    if bundle is None or bundle.manifest.key != job.key:
+        return "build"
+    if bundle.manifest.status == "failed":
+        return "retry"
+    return "up to date" if missing_file(bundle) is None else "build"
+
+
+def build_all(
+    jobs: Sequence[Job],
+    store: Store,
+    workers: int,
+    timeout_s: float,
+    lacks: Callable[[Job], str | None],
+    report: Callable[[Outcome], None],
+    force: bool = False,
+    fail_fast: bool = False,
+) -> list[Outcome]:
+    """Build every job; `report` gets each outcome as it comes.
+
+    `lacks`: why a job cannot be built at all, None when it can; `timeout_s`: of one case. Raises `KeyboardInterrupt` again
+    after all workers are gone; what was published by then stays, what was not is as before.
+    """
+    store.create()
+    store.sweep()
+    stop = threading.Event()
+    outcomes = []
+    with ThreadPoolExecutor(workers) as pool:
+        pending = {pool.submit(_one, job, store, timeout_s, lacks, force, stop) for job in jobs}
+        try:
+            for outcome in _as_completed(pending):
+                outcomes.append(outcome)
+                report(outcome)
+                if fail_fast and outcome.status == "failed":
+                    stop.set()
+        except BaseException:
+            stop.set()
+            for future in pending:
+                future.cancel()
+            raise
+    return outcomes
+
+
+def _as_completed(pending: set[Future[Outcome]]) -> Iterable[Outcome]:
+    while pending:
+        # A wait without a limit would hold back Ctrl-C.
+        done, _ = wait(pending, timeout=_POLL_S, return_when=FIRST_COMPLETED)
+        for future in done:
+            pending.discard(future)
+            yield future.result()
+
+
+def _one(
+    job: Job,
+    store: Store,
+    timeout_s: float,
+    lacks: Callable[[Job], str | None],
+    force: bool,
+    stop: threading.Event,
+) -> Outcome:
+    def go_on() -> None:
+        if stop.is_set():
+            raise Cancelled
+
+    name = job.case.name
+    start = time.monotonic()
+    try:
+        go_on()
+        with store.lock(name, waiting=go_on):
+            # Another process may have built it while we waited for the lock.
+            if not force and state(store, job) == "up to date":
+                return Outcome(name, "up to date")
+            why_not = lacks(job) or refused(job.case)
+            if why_not is not None:
+                return _publish_failure(store, replace(started(job), reason=why_not), b"")
+            return _run_worker(job, store, timeout_s, start, go_on)
+    except Cancelled:
+        return Outcome(name, "not built", "the run was ended")
+    except NeffsError as error:
+        return Outcome(name, "failed", str(error), time.monotonic() - start)
+    except OSError as error:
+        return Outcome(name, "failed", f"{error.filename or store.path}: {error.strerror}", time.monotonic() - start)
+
+
+def _run_worker(job: Job, store: Store, timeout_s: float, start: float, go_on: Callable[[], None]) -> Outcome:
+    failure: tuple[Manifest, bytes] | None = None
+
+    class NotBuilt(Exception):
+        pass
+
+    def fill(directory: Path) -> None:
+        nonlocal failure
+        died = _work(job, directory, timeout_s, go_on)
+        manifest = _manifest(directory)
+        if died is None and manifest is not None and manifest.status == "built":
+            return
+        reason = died or (manifest.reason if manifest else None) or "the worker ended without a result"
+        if os.strerror(errno.ENOSPC) in reason:
+            reason = f"no space left on the disk of {store.path}"
+        failure = (replace(manifest or started(job), status="failed", reason=reason), _log(directory))
+        raise NotBuilt
+
+    try:
+        store.publish(job.case.name, fill)
+    except NotBuilt:
+        if failure is None:
+            raise
+        time_s = time.monotonic() - start
+        try:
+            return replace(_publish_failure(store, *failure), time_s=time_s)
+        except (NeffsError, OSError):  # not even the reason can be kept; it is still told
+            return Outcome(job.case.name, "failed", failure[0].reason, time_s)
+    return Outcome(job.case.name, "built", None, time.monotonic() - start)
+
+
+def _work(job: Job, directory: Path, timeout_s: float, go_on: Callable[[], None]) -> str | None:
+    """Run the worker in `directory` to its end. Returns how it died, None when it ended by itself with a result."""
+    returncode = run_module("neff_bench.stage1_generate.build.worker", orjson.dumps(job), directory, timeout_s, go_on)
+    if returncode is None:
+        return f"took longer than {timeout_s:g} s (--timeout)"
+    if returncode == DISK_FULL:
+        return os.strerror(errno.ENOSPC)
+    if returncode in (0, 1) and (directory / MANIFEST).is_file():
+        return None
+    return reason(returncode, _log(directory)[-_TAIL_BYTES:].decode(errors="replace"))
+
+
+def _publish_failure(store: Store, manifest: Manifest, log: bytes) -> Outcome:
+    """A failed case becomes a bundle, but never in place of a good one with the same key."""
+    name = manifest.case.name
+
+    def fill(directory: Path) -> None:
+        (directory / LOG).write_bytes(log)
+        write_manifest(directory, manifest)
+
+    try:
+        kept = store.find(name)
+    except BundleError:
+        kept = None
+    if kept is None or kept.manifest.key != manifest.key or missing_file(kept) is not None or not kept.neff_path:
+        store.publish(name, fill)
+    return Outcome(name, "failed", manifest.reason)
+
+
+def _manifest(directory: Path) -> Manifest | None:
+    try:
+        return read_bundle(directory).manifest
+    except BundleError:
+        return None
+
+
+def _log(directory: Path) -> bytes:
+    try:
+        return (directory / LOG).read_bytes()
+    except OSError:
+        return b""

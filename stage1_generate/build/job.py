@@ -1,0 +1,34 @@
+"""What the builder tells a worker process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from neff_bench.neffs.case import Case
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile, where it is not part of the case.
+
+    `memory_bytes`: limit of a worker's address space, None for no limit. `verbose`: the compiler's own log level is raised
+    and its intermediate files are kept.
+    """
+
+    memory_bytes: int | None = None
+    verbose: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """One case to build in the worker's current directory.
+
+    `key`: of the case. `nkilib`: folder to put on `sys.path`, or None.
+    """
+
+    case: Case
+    key: str
+    toolchain: Literal["sim", "neuron"]
+    nkilib: str | None
+    options: Options

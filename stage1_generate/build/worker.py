@@ -1,0 +1,245 @@
+"""A worker process: builds one case in its current directory and ends.
+
+    python -m neff_bench.stage1_generate.build.worker < JOB
+
+The job is one line of JSON on standard input. The builder keeps that pipe open; when it closes, the builder is gone and
+the worker ends itself with everything that it started. The result is `case.json`, whatever happened short of a crash.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neff_bench.installation import IMPORT_ROOT
+from neff_bench.neffs import __version__
+from neff_bench.installation import IMPORT_ROOT
+from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, sha256_file, write_manifest
+from neff_bench.installation import IMPORT_ROOT
+from neff_bench.neffs.case import Case
+from neff_bench.stage1_generate import kernels
+from neff_bench.stage1_generate.toolchains.command import end_with_builder
+from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
+from neff_bench.stage1_generate.errors import BuildError, GenerateError
+from neff_bench.stage1_generate.build.job import Job
+from neff_bench.stage1_generate.kernel import Dims, Tensor
+from neff_bench.stage1_generate.build.keys import tree_digest
+from neff_bench.stage1_generate.toolchains.find import nkilib_version
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.neff import Neff, TensorInfo
+
+
+_KEPT = (LOG, "command.txt", "model", "log-neuron-cc.txt")
+DISK_FULL = 28
+"""Exit code; the errno of the same meaning."""
+
+
+def build(job: Job) -> Manifest:
+    """Compile the case and write its tensors into the current directory. Raises `BuildError`."""
+    case = job.case
+    kernel = kernels.load(case.kernel)
+    implementation = kernel.implementations[case.implementation]
+    dims = Dims(**dict(case.dims))
+    inputs = kernel.inputs_of(case.implementation, dims, case.dtype)
+    outputs = kernel.outputs(dims, case.dtype)
+    if implementation.route == "xla":
+        parameters = tuple(f"input{index}" for index in range(len(inputs)))
+        results = tuple(f"output{index}" for index in range(len(outputs)))
+    else:
+        parameters = implementation.parameters or tuple(tensor.name for tensor in inputs)
+        results = implementation.results or tuple(tensor.name for tensor in outputs)
+
+    compiled = _compile(
+        job,
+        Request(
+            route=implementation.route,
+            entry=implementation.entry if isinstance(implementation.entry, str) else implementation.entry(dims),
+            inputs=_renamed(inputs, parameters),
+            outputs=_renamed(outputs, results),
+            arguments=implementation.arguments(dims),
+            paths=tuple(path for path in (job.nkilib, str(IMPORT_ROOT)) if path),
+            target=case.target,
+            lnc=case.lnc,
+            flags=case.flags,
+            verbose=job.options.verbose,
+        ),
+    )
+    if not job.options.verbose:
+        _prune(compiled.neff)
+    neff = _read_neff(Path(compiled.neff))
+    in_files = _match("input", _renamed(inputs, parameters), neff.inputs)
+    out_files = _match("output", _renamed(outputs, results), neff.outputs)
+
+    # Imported only now: a compiler that fails is not worth the start of numpy.
+    from neff_bench.stage1_generate.build.tensors import draw, references, write_tensor
+
+    arrays = draw(inputs, case.seed)
+    written = {
+        name: write_tensor(Path(), "inp", in_files[name], tensor.dtype, arrays[tensor.name])
+        for name, tensor in zip(parameters, inputs)
+    }
+    expected = {
+        name: write_tensor(Path(), "ref", out_files[name], tensor.dtype, array)
+        for name, tensor, array in zip(results, outputs, references(kernel, case, arrays))
+    }
+    return replace(
+        started(job),
+        status="built",
+        versions=_versions(job) | {"compiler": neff.compiler_version or "unknown"} | dict(compiled.versions),
+        interface=compiled.interface,
+        command=compiled.command,
+        compile_time_s=round(compiled.time_s, 6),
+        neff=compiled.neff,
+        neff_sha256=sha256_file(Path(compiled.neff)),
+        inputs=_in_order(written, in_files),
+        outputs=_in_order(expected, out_files),
+    )
+
+
+def started(job: Job) -> Manifest:
+    """What is known of a case before it is built; a failed bundle holds no more than this and its reason."""
+    kernel = kernels.load(job.case.kernel)
+    dims = Dims(**dict(job.case.dims))
+    return Manifest(
+        case=job.case,
+        key=job.key,
+        status="failed",
+        toolchain=job.toolchain,
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        versions=_versions(job),
+        model_flops=kernel.model_flops(dims),
+        min_hbm_bytes=kernel.min_hbm_bytes(dims, job.case.dtype),
+        tolerance=kernel.tolerance[job.case.dtype],
+        kernel_path=kernel.implementations[job.case.implementation].path(dims),
+    )
+
+
+def refused(case: Case) -> str | None:
+    """Why the implementation cannot take this case, known without compiling; None when it can."""
+    implementation = kernels.load(case.kernel).implementations[case.implementation]
+    return implementation.refuses(Dims(**dict(case.dims)), case.lnc)
+
+
+def _compile(job: Job, request: Request) -> Compiled:
+    module = import_module("neff_bench.stage1_generate.toolchains.sim.compile" if job.toolchain == "sim" else "neff_bench.stage1_generate.toolchains.neuron.compile")
+    compiled: Compiled = module.compile(request)
+    return compiled
+
+
+def _prune(neff: str) -> None:
+    """Compilers leave intermediate files, often larger than all the rest; a bundle holds what somebody will read."""
+    for path in Path().iterdir():
+        if path.name in {neff, *_KEPT}:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+
+
+def _read_neff(path: Path) -> Neff:
+    from neff_bench.parsers.errors import ParseError
+    from neff_bench.parsers.neff import read_neff
+
+    try:
+        return read_neff(path)
+    except ParseError as error:
+        raise BuildError(f"the compiler wrote a NEFF that cannot be read: {error}") from None
+
+
+def _match(kind: str, asked: Sequence[Tensor], found: Sequence[TensorInfo]) -> dict[str, str]:
+    """Asked name -> name in the NEFF, in NEFF order: by name where the compiler kept them, else by position."""
+    if len(asked) != len(found):
+        raise BuildError(f"the NEFF has {len(found)} {kind}s, the kernel {len(asked)}")
+    names = [tensor.name for tensor in asked]
+    unsafe = [tensor.name for tensor in found if not is_safe_tensor_name(tensor.name) or "/" in tensor.name]
+    if unsafe:
+        raise BuildError(f"{kind} {unsafe[0]!r} has a name that is unsafe as a file name or on a command line")
+    same_names = {tensor.name for tensor in found} == set(names)
+    pairs = [(tensor.name if same_names else name, tensor.name) for tensor, name in zip(found, names)]
+    sizes = {tensor.name: tensor.bytes for tensor in asked}
+    for (name, _), tensor in zip(pairs, found):
+        if tensor.bytes is not None and tensor.bytes != sizes[name]:
+            raise BuildError(
+                f"{kind} {tensor.name} has {tensor.bytes} bytes in the NEFF, {sizes[name]} by the kernel's declaration"
+            )
+    return dict(pairs)
+
+
+def _renamed(tensors: Sequence[Tensor], names: Sequence[str]) -> tuple[Tensor, ...]:
+    return tuple(replace(tensor, name=name) for tensor, name in zip(tensors, names, strict=True))
+
+
+def _in_order(files: dict[str, TensorFile], order: dict[str, str]) -> tuple[TensorFile, ...]:
+    return tuple(files[name] for name in order)
+
+
+def _versions(job: Job) -> dict[str, str]:
+    versions = {"python": ".".join(map(str, sys.version_info[:3])), "neff-bench": __version__}
+    if "nkilib" in kernels.load(job.case.kernel).implementations[job.case.implementation].needs and job.nkilib:
+        folder = Path(job.nkilib)
+        versions["nkilib"] = nkilib_version(folder) or f"source {tree_digest(folder / 'nkilib_src')[:12]}"
+    return versions
+
+
+def _limit_memory(job: Job) -> None:
+    """A case that needs too much fails alone: its own limit first, and before anybody else at the system's hands."""
+    import resource
+
+    limit = job.options.memory_bytes
+    if limit is not None:
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    try:
+        Path("/proc/self/oom_score_adj").write_text("500")
+    except OSError:
+        pass
+
+
+def main() -> int:
+    """Exit code 0: built; 1: `case.json` says why not; `DISK_FULL`: not even that could be written."""
+    import msgspec
+
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
+    end_with_builder()
+    _limit_memory(job)
+    try:
+        manifest = build(job)
+    except (GenerateError, MemoryError, OSError) as error:
+        manifest = replace(started(job), reason=_reason(job, error))
+    except Exception as error:
+        traceback.print_exc()
+        manifest = replace(
+            started(job), reason=f"{type(error).__name__}: {' '.join(str(error).split())} (see compile.log)"
+        )
+    try:
+        write_manifest(Path(), manifest)
+    except OSError as error:
+        print(f"error: {manifest.reason or 'case.json cannot be written'}: {error.strerror}", flush=True)
+        return DISK_FULL if error.errno == errno.ENOSPC else 1
+    return 0 if manifest.status == "built" else 1
+
+
+def _reason(job: Job, error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        limit = job.options.memory_bytes
+        return "ran out of memory" + (f" (limit of a worker: {limit / 2**30:.1f} GiB)" if limit else "")
+    if isinstance(error, OSError) and not isinstance(error, GenerateError):
+        return f"{error.filename or 'the bundle'}: {error.strerror}"
+    text = str(error)
+    for folder in (job.nkilib, str(IMPORT_ROOT)):
+        text = text.replace(f"{folder}/", "") if folder else text
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Run one of our modules as a process of its own: a deadline, a bounded log, and nothing left running at the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from neff_bench.neffs.bundle import LOG
+from neff_bench.stage1_generate.toolchains.command import python_environment
+
+LOG_BYTES = 16 << 20
+"""What a log keeps of a process's output; the rest is counted, not stored."""
+_POLL_S = 0.1
+
+
+def run_module(
+    module: str, line: bytes, directory: Path, timeout_s: float, go_on: Callable[[], None] = lambda: None
+) -> int | None:
+    """Run `python -m module` in `directory` with `line` on its standard input, which stays open until the process ends (so
+    that it can see our end), and its output in `compile.log` there.
+
+    Returns the exit code, None after `timeout_s`. `go_on` is called while waiting and may raise to end the process.
+    """
+    worker = subprocess.Popen(
+        [sys.executable, "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=directory,
+        env=python_environment(),
+        start_new_session=True,
+    )
+    log = threading.Thread(target=_copy_log, args=(worker.stdout, directory / LOG), daemon=True)
+    log.start()
+    try:
+        try:
+            worker.stdin.write(line + b"\n")  # type: ignore[union-attr]
+            worker.stdin.flush()  # type: ignore[union-attr]
+        except BrokenPipeError:
+            pass  # it died at once; the exit code says how
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                return worker.wait(min(_POLL_S, max(0.0, deadline - time.monotonic())))
+            except subprocess.TimeoutExpired:
+                go_on()
+                if time.monotonic() >= deadline:
+                    return None
+    finally:
+        _end_group(worker)
+        log.join(timeout=5)
+        worker.stdin.close()  # type: ignore[union-attr]
+        worker.stdout.close()  # type: ignore[union-attr]
+
+
+def _end_group(worker: subprocess.Popen[bytes]) -> None:
+    """Nothing that the process started outlives it."""
+    try:
+        os.killpg(worker.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    worker.wait()
+
+
+def _copy_log(source: IO[bytes], path: Path) -> None:
+    room = LOG_BYTES
+    dropped = 0
+    try:
+        with path.open("wb") as log:
+            while block := source.read1(1 << 16):  # type: ignore[attr-defined]
+                log.write(block[:room])
+                log.flush()
+                dropped += max(0, len(block) - room)
+                room = max(0, room - len(block))
+            if dropped:
+                log.write(f"\n[{dropped} more bytes were not kept]\n".encode())
+    except (OSError, ValueError):
+        pass  # a full disk or a closed pipe: the process's own end says what happened

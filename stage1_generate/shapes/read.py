@@ -1,0 +1,303 @@
+"""shapes.yaml -> cases.
+
+    defaults: {target: trn2, lnc: 2, dtype: bfloat16, seed: 42}
+    cases:
+      - {kernel: matmul, implementation: [nki, xla], M: [128, 256], K: 512:2048:512, N: 1024}
+      - {preset: boundary, implementation: nki}
+
+A list stands for each of its values, a range `start:stop:step` for its numbers, the stop included; an entry stands for the
+product of them all. A preset (`neff_bench.stage1_generate.shapes.presets`) stands for its kernel and dimensions. The file is read as a tree of nodes, not as values, so that every message can name its line, and
+so that `1:20:5` stays text (YAML 1.1 reads it as a number in base 60).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from itertools import islice, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neff_bench.neffs.case import DEFAULT_SEED, IMPLEMENTATIONS, LNCS, Case
+from neff_bench.neffs.errors import CaseError
+from neff_bench.stage1_generate import kernels
+from neff_bench.stage1_generate.errors import ShapesError
+from neff_bench.stage1_generate.kernel import Dims, Kernel
+
+if TYPE_CHECKING:
+    import yaml
+
+MAX_CASES = 100_000
+MAX_BYTES = 16 << 20
+MAX_SIZE = 2**31 - 1
+MAX_DEPTH = 32
+FP8_TARGETS = ("trn2", "trn3")
+"""Targets whose engines take the float8 types of the kernels here (AWS Neuron documentation, nki/api/nki.language,
+supported data types; earlier chips know a configurable FP8 that NKI does not name)."""
+
+_GENERATIONS = {"gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
+"""Other names of NEURON_PLATFORM_TARGET_OVERRIDE (AWS Neuron documentation, nki/api/nki)."""
+
+_COMMON = ("kernel", "implementation", "dtype", "target", "lnc", "seed", "flags")
+_DEFAULTS = _COMMON[1:]
+_NUMBER = re.compile(r"[+-]?[0-9][0-9_]*")
+_RANGE = "a positive whole number, a list of them, or a range start:stop:step"
+
+
+def read_shapes(path: Path, overrides: Mapping[str, Any] | None = None) -> list[Case]:
+    """The cases of a shapes file, each once, in the order of the file.
+
+    `overrides`: values of `target` and `lnc` that stand above the file's. Raises `ShapesError`.
+    """
+    reader = _Reader(str(path), dict(overrides or {}))
+    return reader.cases(reader.load(path))
+
+
+def read_preset(name: str, overrides: Mapping[str, Any] | None = None) -> list[Case]:
+    """The cases of a preset, from our own NKI and XLA kernels. Raises `ShapesError`."""
+    reader = _Reader("--preset", dict(overrides or {}))
+    return reader.cases(reader.compose(f"cases: [{{preset: {name!r}, implementation: [nki, xla]}}]"))
+
+
+class _Reader:
+    """One pass over one file; keeps the file's name for the messages."""
+
+    def __init__(self, file: str, overrides: dict[str, Any]) -> None:
+        self.file = file
+        self.overrides = overrides
+
+    def cases(self, root: yaml.Node) -> list[Case]:
+        """The cases below the root node of a file."""
+        top = self._mapping(root, "the file", ("defaults", "cases"))
+        if "cases" not in top:
+            raise self._error(root, "found no `cases`, allowed: a list of cases under `cases:`")
+        defaults = self._mapping(top["defaults"], "defaults", _DEFAULTS) if "defaults" in top else {}
+        entries = top["cases"]
+        if not _is(entries, "Sequence") or not entries.value:
+            raise self._error(entries, f"cases: found {_shown(entries)}, allowed: a list with at least one case")
+        found: dict[str, Case] = {}
+        for entry in entries.value:
+            for case in self._expand_entry(entry, defaults):
+                found.setdefault(case.name, case)
+                if len(found) > MAX_CASES:
+                    raise self._error(entry, f"found more than {MAX_CASES} cases, allowed: at most {MAX_CASES}")
+        return list(found.values())
+
+    def _expand_entry(self, entry: yaml.Node, defaults: Mapping[str, yaml.Node]) -> Iterator[Case]:
+        if not _is(entry, "Mapping"):
+            raise self._error(entry, f"case: found {_shown(entry)}, allowed: a mapping like {{kernel: matmul, M: 128}}")
+        preset = next((value for key, value in entry.value if key.value == "preset"), None)
+        if preset is None:
+            yield from self._expand(entry, defaults)
+            return
+        import yaml
+
+        from neff_bench.stage1_generate.shapes import presets
+
+        if not _is(preset, "Scalar") or preset.value not in presets.NAMES:
+            raise self._error(preset, f"preset: found {_shown(preset)}, allowed: {', '.join(presets.NAMES)}")
+        allowed = ("preset", *_DEFAULTS)
+        self._mapping(entry, "preset", allowed)
+        own = [(key, value) for key, value in entry.value if key.value != "preset"]
+        for values in presets.preset(preset.value):
+            pairs = [
+                tuple(yaml.ScalarNode("", str(part), entry.start_mark) for part in pair) for pair in values.items()
+            ]
+            yield from self._expand(yaml.MappingNode("", [*pairs, *own], entry.start_mark), defaults)
+
+    def _expand(self, entry: yaml.Node, defaults: Mapping[str, yaml.Node]) -> Iterator[Case]:
+        name = next((value for key, value in entry.value if key.value == "kernel"), None)
+        if name is None:
+            raise self._error(entry, f"kernel: found nothing, allowed: {', '.join(kernels.names())}")
+        if not _is(name, "Scalar") or name.value not in kernels.names():
+            raise self._error(name, f"kernel: found {_shown(name)}, allowed: {', '.join(kernels.names())}")
+        kernel = kernels.load(name.value)
+        nodes = {**defaults, **self._mapping(entry, kernel.name, (*_COMMON, *kernel.dims))}
+
+        missing = [dim for dim in kernel.dims if dim not in nodes and dim not in kernel.defaults]
+        if missing:
+            raise self._error(entry, f"{missing[0]}: found nothing, allowed for {kernel.name}: {_RANGE}")
+        axes: dict[str, list[Any]] = {dim: self._dim(kernel, dim, nodes.get(dim)) for dim in kernel.dims}
+        axes["implementation"] = self._words(nodes, entry, "implementation", tuple(kernel.implementations), None)
+        axes["dtype"] = self._words(nodes, entry, "dtype", kernel.dtypes, "bfloat16")
+        axes["target"] = self._overridden("target") or self._words(
+            nodes, entry, "target", tuple(LNCS), _default_target()
+        )
+        axes["lnc"] = self._overridden("lnc") or self._numbers(nodes.get("lnc"), "lnc", default=None)
+        axes["seed"] = self._numbers(nodes.get("seed"), "seed", default=DEFAULT_SEED, lowest=0)
+        flags = self._flags(nodes.get("flags"))
+        for values in islice(product(*axes.values()), MAX_CASES + 1):
+            yield self._case(kernel, dict(zip(axes, values)), flags, nodes, entry)
+
+    def _case(
+        self, kernel: Kernel, chosen: dict[str, Any], flags: tuple[str, ...], nodes: Mapping[str, Any], entry: yaml.Node
+    ) -> Case:
+        dims = tuple((dim, chosen[dim]) for dim in kernel.dims)
+        wrong = kernel.check_dims(Dims(**dict(dims)))
+        if wrong is not None:
+            raise self._error(entry, wrong)
+        target, dtype = chosen["target"], chosen["dtype"]
+        if dtype.startswith("float8") and target not in FP8_TARGETS:
+            raise self._error(
+                nodes.get("dtype", entry),
+                f"dtype: found {dtype} with target {target}, allowed with {', '.join(FP8_TARGETS)}",
+            )
+        lnc = chosen["lnc"] if chosen["lnc"] is not None else max(LNCS[target])
+        try:
+            return Case(kernel.name, chosen["implementation"], dims, dtype, target, lnc, flags, chosen["seed"])
+        except CaseError as error:
+            raise self._error(nodes.get("lnc", entry), str(error)) from None
+
+    def _dim(self, kernel: Kernel, dim: str, node: yaml.Node | None) -> list[int]:
+        lowest = 0 if dim in kernel.may_be_zero else 1
+        return self._numbers(node, dim, default=kernel.defaults.get(dim), lowest=lowest)
+
+    def _numbers(self, node: yaml.Node | None, key: str, default: Any, lowest: int = 1) -> list[Any]:
+        if node is None:
+            return [default]
+        return [number for item in self._items(node, key, _RANGE) for number in self._range(item, key, lowest)]
+
+    def _range(self, node: Any, key: str, lowest: int) -> list[int]:
+        parts = node.value.split(":") if _is(node, "Scalar") else []
+        ranged = len(parts) == 3
+        whole = (ranged or (len(parts) == 1 and not node.style)) and all(_NUMBER.fullmatch(part) for part in parts)
+        if not whole:
+            raise self._error(node, f"{key}: found {_shown(node)}, allowed: {_RANGE}")
+        numbers = [int(part) for part in parts]
+        if min(numbers) < lowest or max(numbers) > MAX_SIZE:
+            raise self._error(node, f"{key}: found {node.value}, allowed: {_RANGE}, from {lowest} to {MAX_SIZE}")
+        if not ranged:
+            return numbers
+        start, stop, step = numbers
+        if stop < start or step < 1:
+            raise self._error(
+                node, f"{key}: found {node.value}, allowed: start:stop:step with start <= stop, step >= 1"
+            )
+        if (stop - start) // step >= MAX_CASES:
+            raise self._error(
+                node, f"{key}: found a range of more than {MAX_CASES} values, allowed: at most {MAX_CASES}"
+            )
+        return list(range(start, stop + 1, step))
+
+    def _words(
+        self, nodes: Mapping[str, yaml.Node], entry: yaml.Node, key: str, allowed: tuple[str, ...], default: str | None
+    ) -> list[str]:
+        node = nodes.get(key)
+        options = ", ".join(allowed)
+        if node is None:
+            if default is None:
+                raise self._error(entry, f"{key}: found nothing, allowed: {options}")
+            return [default]
+        items = self._items(node, key, options)
+        for item in items:
+            if not _is(item, "Scalar") or item.value not in allowed:
+                hint = " for this kernel" if item.value in IMPLEMENTATIONS else ""
+                raise self._error(item, f"{key}: found {_shown(item)}, allowed{hint}: {options}")
+        return [item.value for item in items]
+
+    def _flags(self, node: yaml.Node | None) -> tuple[str, ...]:
+        if node is None:
+            return ()
+        items = self._items(node, "flags", "compiler flags")
+        if not all(_is(item, "Scalar") for item in items):
+            raise self._error(node, f"flags: found {_shown(node)}, allowed: a text or a list of texts")
+        try:
+            return tuple(word for item in items for word in shlex.split(item.value))
+        except ValueError as error:
+            raise self._error(node, f"flags: found {_shown(node)}, allowed: compiler flags ({error})") from None
+
+    def _items(self, node: yaml.Node, key: str, allowed: str) -> list[yaml.Node]:
+        if _is(node, "Scalar"):
+            return [node]
+        if _is(node, "Sequence") and node.value:
+            return list(node.value)
+        raise self._error(node, f"{key}: found {_shown(node)}, allowed: {allowed}")
+
+    def _overridden(self, key: str) -> list[Any] | None:
+        return [self.overrides[key]] if self.overrides.get(key) is not None else None
+
+    def _mapping(self, node: yaml.Node, where: str, allowed: tuple[str, ...]) -> dict[str, yaml.Node]:
+        """Keys to value nodes; a key that is unknown or appears twice is an error."""
+        if not _is(node, "Mapping"):
+            raise self._error(node, f"{where}: found {_shown(node)}, allowed: a mapping with {', '.join(allowed)}")
+        found: dict[str, yaml.Node] = {}
+        for key, value in node.value:
+            if not _is(key, "Scalar") or key.value not in allowed:
+                raise self._error(key, f"{where}: found key {_shown(key)}, allowed: {', '.join(allowed)}")
+            if key.value in found:
+                raise self._error(key, f"{where}: found key {_shown(key)} twice, allowed: once")
+            found[key.value] = value
+        return found
+
+    def load(self, path: Path) -> yaml.Node:
+        """The root node of the file."""
+        try:
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise ShapesError(self.file, None, f"cannot read the shapes file: {error.strerror}") from None
+        if len(data) > MAX_BYTES:
+            raise ShapesError(self.file, None, f"larger than {MAX_BYTES >> 20} MiB, so this is no shapes file")
+        try:
+            return self.compose(data.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise ShapesError(self.file, None, f"not text: byte {error.start} is not UTF-8") from None
+
+    def compose(self, text: str) -> yaml.Node:
+        """The root node of a text."""
+        import yaml
+
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        try:
+            self._check_depth(text, loader)
+            node = yaml.compose(text, Loader=loader)
+        except yaml.reader.ReaderError as error:
+            raise ShapesError(self.file, None, f"not YAML: {error.reason} at position {error.position}") from None
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            raise ShapesError(self.file, mark.line + 1 if mark else None, f"not YAML: {error.problem}") from None
+        except yaml.YAMLError as error:
+            raise ShapesError(self.file, None, f"not YAML: {' '.join(str(error).split())}") from None
+        if node is None:
+            raise ShapesError(self.file, None, "empty, allowed: `defaults:` and a list of cases under `cases:`")
+        return node
+
+    def _check_depth(self, text: str, loader: Any) -> None:
+        """libyaml composes by recursion on the C stack, so deep nesting must not get that far."""
+        import yaml
+
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    line = event.start_mark.line + 1 if event.start_mark else None
+                    raise ShapesError(self.file, line, f"nested more than {MAX_DEPTH} deep, so this is no shapes file")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+
+    def _error(self, node: yaml.Node, what: str) -> ShapesError:
+        return ShapesError(self.file, node.start_mark.line + 1, what)
+
+
+def _default_target() -> str:
+    """Where neither file nor command line names the chip: what NKI itself would take from the environment, else trn2."""
+    named = os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE", "").lower()
+    target = _GENERATIONS.get(named, named)
+    return target if target in LNCS else "trn2"
+
+
+def _is(node: Any, kind: str) -> bool:
+    return type(node).__name__ == f"{kind}Node"
+
+
+def _shown(node: Any) -> str:
+    """What the user wrote, in few words."""
+    if _is(node, "Mapping"):
+        return "a mapping"
+    if _is(node, "Sequence"):
+        return "a list" if node.value else "an empty list"
+    text = node.value if len(node.value) <= 60 else node.value[:57] + "..."
+    return f"the text {text!r}" if node.style in ("'", '"', "|", ">") or not text.isascii() else repr(text)

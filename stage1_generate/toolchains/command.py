@@ -1,0 +1,98 @@
+"""Run a compile command: everything it prints goes on to our own standard output, its end is kept for the reason."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from neff_bench.installation import IMPORT_ROOT
+from neff_bench.stage1_generate.errors import BuildError
+
+_BLOCK_BYTES = 64 * 1024
+_TAIL_BYTES = 8 * 1024
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that ended well. `time_s`: wall time."""
+
+    output_tail: str
+    time_s: float
+
+
+def python_environment() -> dict[str, str]:
+    """This process's environment with our own packages importable, also where the project is not installed."""
+    inherited = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORT_ROOT), *([inherited] if inherited else [])])}
+
+
+def end_with_builder() -> None:
+    """End this process and all that it started when standard input closes, which means that the builder is gone."""
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Finished:
+    """Run to the end in the current directory. Raises `BuildError` with its last error line when it fails."""
+    start = time.perf_counter()
+    tail: deque[bytes] = deque()
+    kept = 0
+    try:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+        )
+    except OSError as error:
+        raise BuildError(f"cannot start {argv[0]}: {error.strerror}") from None
+    with process:
+        while block := process.stdout.read1(_BLOCK_BYTES):  # type: ignore[union-attr]
+            sys.stdout.buffer.write(block)
+            sys.stdout.buffer.flush()
+            tail.append(block)
+            kept += len(block)
+            while kept - len(tail[0]) >= _TAIL_BYTES:
+                kept -= len(tail.popleft())
+    text = b"".join(tail)[-_TAIL_BYTES:].decode(errors="replace")
+    if process.returncode != 0:
+        raise BuildError(reason(process.returncode, text))
+    return Finished(text, time.perf_counter() - start)
+
+
+def reason(returncode: int, output: str) -> str:
+    """One line for a command or worker that failed: what it said last, or how it died."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    if any("MemoryError" in line for line in lines[-3:]):
+        return "ran out of memory (see compile.log)"
+    errors = [line for line in lines if line.lower().startswith("error:")]
+    if returncode >= 0 and (errors or lines):
+        return _short(re.sub(r"(?i)^error:\s*", "", (errors or lines)[-1]))
+    return died(returncode)
+
+
+def died(returncode: int) -> str:
+    """How a process ended, in words."""
+    if returncode == -signal.SIGKILL:
+        return "killed by the system, most likely for lack of memory"
+    if returncode < 0:
+        try:
+            return f"crashed ({signal.Signals(-returncode).name})"
+        except ValueError:
+            return f"crashed (signal {-returncode})"
+    return f"ended with exit code {returncode} (see compile.log)"
+
+
+def _short(line: str) -> str:
+    text = "".join(character if character.isprintable() else "?" for character in line)
+    return text if len(text) <= 300 else text[:297] + "..."

@@ -1,0 +1,40 @@
+"""What a compile interface gets and gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from neff_bench.stage1_generate.kernel import Tensor
+
+
+@dataclass(frozen=True)
+class Request:
+    """A kernel to compile in the current directory.
+
+    `inputs`, `outputs`: tensors under the names that the NEFF is to carry, in order. `arguments`: the kernel's other
+    keyword arguments, see `Implementation.arguments`. `paths`: folders for `sys.path`.
+    """
+
+    route: str
+    entry: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    arguments: Mapping[str, Any]
+    paths: tuple[str, ...]
+    target: str
+    lnc: int
+    flags: tuple[str, ...]
+    verbose: bool = False
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """`neff`: its path relative to the current directory; the rest as in `neff_bench.neffs.bundle.Manifest`."""
+
+    neff: str
+    interface: str
+    time_s: float
+    command: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)

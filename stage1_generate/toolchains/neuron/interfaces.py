@@ -1,0 +1,216 @@
+"""The compile interfaces of NKI, one entry per generation, newest first.
+
+None of them is public API and each release moved it, so each entry says where it was seen. An entry is used when its
+names can be imported and its functions accept our arguments; that is checked before anything is compiled, so that an
+error of the kernel is never taken for a wrong interface.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from neff_bench.stage1_generate.errors import BuildError
+
+ARTIFACTS = "artifacts"
+"""Where the compiler leaves its intermediate files; it wants this directory to be empty."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One kernel to compile into `neff` (absolute path).
+
+    `kernel`: the `@nki.jit` object. `inputs`: its keyword arguments, tensors as numpy arrays. `outputs`: stubs with shape,
+    dtype and name. `arguments`: further words for neuronx-cc.
+    """
+
+    kernel: Any
+    inputs: Mapping[str, Any]
+    outputs: tuple[SimpleNamespace, ...]
+    target: str
+    lnc: int
+    neff: str
+    arguments: tuple[str, ...]
+
+    @property
+    def output_names(self) -> list[str]:
+        return [output.name for output in self.outputs]
+
+
+@dataclass(frozen=True)
+class Interface:
+    """`name`: as it is written to case.json. `probe`: raises `Absent` when this generation is not installed, else returns
+    the function that compiles."""
+
+    name: str
+    probe: Callable[[], Callable[[Work], None]]
+
+
+class Absent(Exception):
+    """This generation of the interface is not installed; the text says what is missing."""
+
+
+def choose() -> tuple[str, Callable[[Work], None]]:
+    """Name and function of the newest interface that is installed. Raises `BuildError` when none is."""
+    reasons = []
+    for interface in INTERFACES:
+        try:
+            return interface.name, interface.probe()
+        except Absent as reason:
+            reasons.append(f"{interface.name}: {reason}")
+    raise BuildError("no known compile interface of NKI: " + "; ".join(reasons))
+
+
+def _nir() -> Callable[[Work], None]:
+    """NKI 0.5 and 0.6 (SDK 2.31, 2.32): `nki.framework.compiled`, which calls itself the entry point of the frameworks."""
+    trace = _get("nki.framework.compiled", "compile_kernel_to_nir")
+    options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
+    finish = _get("nki.compiler.ncc_driver", "compile_bir_to_neff")
+    _accepts(trace, None, inputs={}, compile_opts=None, enable_cache=False)
+    _accepts(finish, None, None, input_arrays=[], argument_names=[], output_arg_names=[])
+
+    def compile(work: Work) -> None:
+        options = _options(options_type, work)
+        nir = trace(_launched(work), inputs=dict(work.inputs), compile_opts=options, enable_cache=False)
+        finish(
+            options,
+            nir,
+            input_arrays=[],
+            argument_names=[spec.name for spec in nir.descriptor.input_specs],
+            output_arg_names=[spec.name for spec in nir.descriptor.output_specs],
+        )
+
+    return compile
+
+
+def _bir() -> Callable[[Work], None]:
+    """NKI 0.4 (SDK 2.30): aws-neuron/nki-library, test/utils/kernel_tracer.py after the 2.29 release."""
+    lower = _get("nki.compiler.driver", "compile_to_bir")
+    frontend = _get("nki.compiler.frontend", "ParserFrontend")
+    options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
+    finish = _get("nki.compiler.ncc_driver", "compile_bir_to_neff")
+    _accepts(lower, kernel_func=None, frontend=None, inputs={}, compile_opts=None, output_names=[])
+    _accepts(finish, None, None, [], [], [])
+
+    def compile(work: Work) -> None:
+        options = _options(options_type, work)
+        result = lower(
+            kernel_func=work.kernel,
+            frontend=frontend(),
+            inputs=dict(work.inputs),
+            compile_opts=options,
+            output_names=work.output_names,
+        )
+        arguments = [spec.name for spec in result.descriptor.input_specs]
+        finish(options, result, [], arguments, [spec.name for spec in result.descriptor.output_specs])
+
+    return compile
+
+
+def _frontend() -> Callable[[Work], None]:
+    """NKI 0.3 (SDK 2.29): aws-neuron/nki-library @ 2.29_release, test/utils/kernel_tracer.py."""
+    frontend = _get("nki.compiler.frontend", "ParserFrontend")
+    compiled = _get("nki.compiler.ncc_driver", "CompiledKernel")
+    options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
+    names = {"inputs": {}, "target": "", "lnc": 1, "artifacts_dir": "", "output_names": []}
+    _accepts(frontend.compile, None, None, **names)
+    if not hasattr(compiled, "from_frontend"):
+        raise Absent("CompiledKernel has no from_frontend")
+
+    def compile(work: Work) -> None:
+        options = _options(options_type, work)
+        result = frontend().compile(
+            work.kernel,
+            inputs=dict(work.inputs),
+            target=work.target,
+            lnc=work.lnc,
+            artifacts_dir=os.path.dirname(work.neff),
+            output_names=work.output_names,
+        )
+        compiled.from_frontend(result, options)
+
+    return compile
+
+
+def _standalone() -> Callable[[Work], None]:
+    """NKI 0.1 and 0.2 (SDK 2.27, 2.28): aws-neuron/nki-library @ 0759719, test/utils/kernel_tracer.py. It compiles through
+    neuronx-cc's own path, which has no experimental backend optimisations to switch off."""
+    finish = _get("neuronxcc.nki_standalone", "compile_nki_ir_kernel_to_neff")
+    version = _get("neuronxcc.nki_standalone", "NKI_IR_VERSION")
+    _accepts(
+        finish,
+        kernel_func=None,
+        kernel_inputs_dict={},
+        kernel_outputs=[],
+        platform_target="",
+        logical_nc_config=1,
+        output_directory="",
+        version=None,
+        additional_compiler_args="",
+    )
+
+    def compile(work: Work) -> None:
+        import shlex
+
+        finish(
+            kernel_func=work.kernel,
+            kernel_inputs_dict=dict(work.inputs),
+            kernel_outputs=list(work.outputs),
+            platform_target=work.target,
+            logical_nc_config=work.lnc,
+            output_directory=os.path.dirname(work.neff),
+            version=version.beta2,
+            additional_compiler_args=shlex.join(work.arguments),
+        )
+
+    return compile
+
+
+INTERFACES = (
+    Interface("nki compile_kernel_to_nir", _nir),
+    Interface("nki compile_to_bir", _bir),
+    Interface("nki ParserFrontend", _frontend),
+    Interface("nki_standalone", _standalone),
+)
+
+
+def _options(options_type: Any, work: Work) -> Any:
+    """Compile options as production has them: without NKI's experimental allocation and scheduling."""
+    options = options_type(
+        target=work.target,
+        lnc=work.lnc,
+        output_path=work.neff,
+        artifacts_dir=str(Path(ARTIFACTS).absolute()),
+        neuronx_cc_args=work.arguments,
+    )
+    production = getattr(options, "disable_backend_optimizations", None)
+    return production() if production is not None else options
+
+
+def _launched(work: Work) -> Any:
+    """The kernel with its launch grid, where it can be given one."""
+    return work.kernel[work.lnc] if hasattr(work.kernel, "__getitem__") else work.kernel
+
+
+def _get(module: str, name: str) -> Any:
+    try:
+        return getattr(import_module(module), name)
+    except ImportError as error:
+        raise Absent(str(error)) from None
+    except AttributeError:
+        raise Absent(f"{module} has no {name}") from None
+
+
+def _accepts(function: Any, *positional: Any, **keywords: Any) -> None:
+    try:
+        inspect.signature(function).bind(*positional, **keywords)
+    except TypeError as error:
+        raise Absent(f"{getattr(function, '__name__', function)}: {error}") from None
+    except ValueError:
+        pass  # compiled code without a signature: there is nothing to compare

@@ -1,0 +1,52 @@
+"""Compile with the embedded toolchain, as a command: `neuron-sim compile`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import orjson
+
+from neff_bench.stage1_generate.errors import BuildError
+from neff_bench.stage1_generate.toolchains import hlo
+from neff_bench.stage1_generate.toolchains.command import python_environment, run
+from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
+
+NKI_NEFF = "file.neff"
+_SIMULATOR = [sys.executable, "-m", "neff_bench.simulator"]
+
+
+def compile(request: Request) -> Compiled:
+    """Compile in the current directory. Raises `BuildError` with the simulator's own line."""
+    if request.route == "isa":
+        raise BuildError("the simulated toolchain has no closed kernels of neuronx-cc")
+    if request.route == "xla":
+        hlo.trace(request)
+        return _compile("XLA", str(hlo.GRAPH), hlo.NEFF, request)
+    spec = Path("kernel.json")
+    spec.write_bytes(orjson.dumps(_kernel_json(request)))
+    compiled = _compile("NKI", str(spec), NKI_NEFF, request)
+    spec.unlink()
+    return compiled
+
+
+def _compile(framework: str, source: str, neff: str, request: Request) -> Compiled:
+    words = ["compile", "--framework", framework, source]
+    words += ["--target", request.target, "--lnc", str(request.lnc), "--output", neff, *request.flags]
+    command = ("neuron-sim", *words)
+    if framework == "XLA":
+        hlo.write_command(command)
+    finished = run([*_SIMULATOR, *words], python_environment())
+    if not Path(neff).is_file():
+        raise BuildError(f"neuron-sim compile ended well but wrote no {neff}")
+    return Compiled(neff, "neuron-sim compile", finished.time_s, command)
+
+
+def _kernel_json(request: Request) -> dict[str, object]:
+    return {
+        "entry": request.entry,
+        "path": list(request.paths),
+        "inputs": [{"name": t.name, "shape": t.shape, "dtype": t.dtype} for t in request.inputs],
+        "arguments": dict(request.arguments),
+        "outputs": [t.name for t in request.outputs],
+    }

@@ -1,0 +1,91 @@
+"""Traces a jax function to an HLO module, without a device: `python -m neff_bench.stage1_generate.toolchains.xla SPEC.json OUT.hlo`.
+
+SPEC.json: `{"entry": "module:function", "inputs": [{"name": "lhs", "shape": [128, 256], "dtype": "bfloat16"}]}`.
+Compilers name the tensors of such a module input0, input1, ... and output0, ... in the order of arguments and results.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from neff_bench.parsers.hlo import portable
+
+MISSING_JAX = "jax is not installed; install it with: pip install 'neff-bench[xla]'"
+
+
+class TraceError(Exception):
+    """A function that cannot be traced: one line with what, where and what was expected."""
+
+
+def trace(function: Callable[..., Any], inputs: Sequence[tuple[Sequence[int], str]]) -> bytes:
+    """The `HloModuleProto` of `function` on `inputs` (shape, dtype name), in argument order.
+
+    The bytes depend on the function and the shapes only: ids fit 32 bits, the module is named after the function, and
+    no path of this machine is inside. Raises `TraceError` when jax is missing or the function does not accept the inputs.
+    """
+    # jax must not look for (or log about) accelerators: the module is the same for every platform.
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    try:
+        import jax
+    except ImportError:
+        raise TraceError(MISSING_JAX) from None
+    arguments = [jax.ShapeDtypeStruct(tuple(shape), _jax_dtype(dtype)) for shape, dtype in inputs]
+    try:
+        lowered = jax.jit(function, keep_unused=True).lower(*arguments)
+    except (TypeError, ValueError) as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise TraceError(f"{function.__module__}:{function.__name__}: {first_line}") from error
+    module: Any = lowered.compiler_ir("hlo")
+    return portable(module.as_serialized_hlo_module_proto(), function.__name__)
+
+
+def _jax_dtype(name: str) -> Any:
+    import ml_dtypes
+    import numpy as np
+
+    found = getattr(ml_dtypes, name, None) or getattr(np, name, None)
+    try:
+        return np.dtype(found) if found else np.dtype(name)
+    except TypeError:
+        raise TraceError(f"dtype {name!r} is unknown; expected float32, bfloat16, float16, ...") from None
+
+
+def resolve(entry: str) -> Callable[..., Any]:
+    """The function that "module:function" names. Raises `TraceError` when there is none."""
+    module_name, _, function_name = entry.partition(":")
+    try:
+        function = getattr(importlib.import_module(module_name), function_name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise TraceError(f"entry {entry!r}: {error}; expected module:function") from None
+    return function
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0: `OUT.hlo` is written; 1: tracing failed (one line on stderr); 2: wrong call."""
+    import orjson
+
+    if len(arguments) != 2:
+        print("usage: python -m neff_bench.stage1_generate.toolchains.xla SPEC.json OUT.hlo", file=sys.stderr)
+        return 2
+    try:
+        spec = orjson.loads(Path(arguments[0]).read_bytes())
+        inputs = [(tensor["shape"], tensor["dtype"]) for tensor in spec["inputs"]]
+        entry = spec["entry"]
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+        print(f"error: {arguments[0]}: {error!r}; expected a file with entry and inputs", file=sys.stderr)
+        return 2
+    try:
+        Path(arguments[1]).write_bytes(trace(resolve(entry), inputs))
+    except (TraceError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

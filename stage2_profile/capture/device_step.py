@@ -1,0 +1,226 @@
+"""The device step: run a NEFF under the profiler and keep the traces, the outputs and a record of all of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from neff_bench.neffs.bundle import Bundle, Manifest
+from neff_bench.stage2_profile.capture import arguments as commands
+from neff_bench.stage2_profile.capture import runs
+from neff_bench.stage2_profile.capture.cores import CorePool, Slot
+from neff_bench.stage2_profile.capture.environment import capture_environment, recorded
+from neff_bench.stage2_profile.capture.failures import Failure, diagnose, last_words
+from neff_bench.stage2_profile.capture.process import Finished, describe_exit, run
+from neff_bench.stage2_profile.capture.tools import Tool
+from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
+
+MAX_TRIES = 8
+LOG = "capture.log"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asks for. `timeout_s`: for each call of a tool. `backoff_s`: first wait for a busy core, doubled
+    with each try. `enable_dge_notifs`: trace dynamic DMAs."""
+
+    num_exec: int = 2
+    profile_nth_exec: int = 2
+    timeout_s: float = 600.0
+    enable_dge_notifs: bool = False
+    backoff_s: float = 0.5
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+def plan_of(manifest: Manifest, settings: Settings) -> commands.CapturePlan:
+    """The capture of a bundle, with paths as seen from the run's directory, two levels below the bundle. The names of tensors
+    are safe on a command line: `read_bundle` lets no other through. Raises `UnsafePath` for an output that is a path."""
+    for tensor in manifest.outputs:
+        if "/" in tensor.name or tensor.name.startswith("."):
+            raise UnsafePath(
+                f"output {tensor.name!r} would be saved outside of the run's directory; rename it in the kernel"
+            )
+    inputs = {tensor.name for tensor in manifest.inputs}
+    return commands.CapturePlan(
+        neff=f"../../{manifest.neff}",
+        inputs=tuple((tensor.name, f"../../{tensor.file}") for tensor in manifest.inputs),
+        num_exec=settings.num_exec,
+        profile_nth_exec=settings.profile_nth_exec,
+        alias=settings.num_exec > 1 and any(tensor.name in inputs for tensor in manifest.outputs),
+        dge_notifications=settings.enable_dge_notifs,
+    )
+
+
+def capture(
+    bundle: Bundle, tool: Tool, settings: Settings, pool: CorePool, hold: Sequence[int]
+) -> tuple[Path, runs.Run]:
+    """Capture once, with the known answer to each known failure, and publish the run, good or failed.
+
+    `hold`: the lock of the bundle's profiles, passed on so that it outlives a killed caller until its tool is gone.
+    Raises `UnsafePath` before anything is run; `CaptureFailed` when no core is left.
+    """
+    plan = plan_of(bundle.manifest, settings)
+    work = runs.new_work(bundle.path)
+    attempts = Attempts(bundle, tool, settings, work, plan)
+    again = True
+    while again:
+        try:
+            with pool.slot(bundle.manifest.case.lnc) as slot:
+                done = attempts.once(slot, (*hold, *slot.held))
+                failure = None if done.exit_code == 0 and attempts.traces() else diagnose(done.log)
+                if failure is not None and failure.answer == "core_out":
+                    pool.take_out(slot, failure.name)
+        except CaptureFailed:
+            if not attempts.commands:
+                raise
+            break  # the core of the first try was the last one
+        again = attempts.answer(failure, done)
+    outcome = attempts.outcome(done, failure, slot)
+    return runs.publish(work, outcome), outcome
+
+
+class Attempts:
+    """The tries of one capture: what each asked for, what came of it, what is asked for next."""
+
+    def __init__(self, bundle: Bundle, tool: Tool, settings: Settings, work: Path, plan: commands.CapturePlan) -> None:
+        self.bundle, self.tool, self.settings, self.work, self.plan = bundle, tool, settings, work, plan
+        self.dge_variable: bool | None = None
+        self.waits = 0
+        self.core_changes = 0
+        self.commands: list[runs.Command] = []
+        self.warnings: list[str] = []
+
+    def once(self, slot: Slot, hold: Sequence[int]) -> Finished:
+        for left in self.work.iterdir():
+            if not left.name.endswith(".log") and left.is_file():
+                left.unlink()
+        case = self.bundle.manifest.case
+        env = capture_environment(
+            self.settings.environ,
+            self.work,
+            target=case.target,
+            lnc=case.lnc,
+            core=slot.logical,
+            dge_notifications=self.dge_variable,
+        )
+        done = run(
+            commands.capture(self.tool.argv, self.plan),
+            cwd=self.work,
+            env=env,
+            timeout_s=self.settings.timeout_s,
+            stop=self.settings.stop,
+            hold=hold,
+        )
+        number = len(self.commands)
+        log = LOG if number == 0 else f"capture-{number + 1}.log"
+        (self.work / log).write_bytes(done.stdout + done.stderr)
+        self.commands.append(
+            runs.Command(
+                step="capture",
+                argv=tuple(commands.capture((self.tool.name,), self.plan)),
+                environment=recorded(env),
+                exit_code=done.exit_code,
+                timed_out=done.timed_out,
+                seconds=round(done.seconds, 3),
+                log=log,
+            )
+        )
+        return done
+
+    def traces(self) -> list[commands.Trace]:
+        names = [
+            entry.name
+            for entry in os.scandir(self.work)
+            if entry.is_file(follow_symlinks=False) and entry.stat().st_size
+        ]
+        return commands.traces(names)
+
+    def answer(self, failure: Failure | None, done: Finished) -> bool:
+        """Whether to try again; changes the plan as the failure asks."""
+        if failure is None or done.timed_out or done.stopped or len(self.commands) >= MAX_TRIES:
+            return False
+        match failure.answer:
+            case "wait":
+                pause = self.settings.backoff_s * 2**self.waits
+                self.waits += 1
+                return not self.settings.stop.wait(pause)
+            case "without_dge" if self.plan.dge_notifications or self.dge_variable is None:
+                self.plan, self.dge_variable = replace(self.plan, dge_notifications=False), False
+                self.warnings.append(f"{failure.advice}; captured without them")
+                return True
+            case "single_io" if not self.plan.single_io:
+                self.plan = replace(self.plan, single_io=True)
+                self.warnings.append(f"{failure.advice}; captured with --single-io, so its outputs are invalid")
+                return True
+            case "drop_flag" if self.plan.save_nth_output or self.plan.alias:
+                flag = failure.explain(done.log).rsplit("--", 1)[-1]
+                before = self.plan
+                if flag == "save-nth-output":
+                    self.plan = replace(self.plan, save_nth_output=False)
+                else:
+                    self.plan = replace(self.plan, alias=False)
+                return self.plan != before
+            case "core_out" if self.core_changes == 0:
+                self.core_changes += 1
+                return True
+        return False
+
+    def outcome(self, done: Finished, failure: Failure | None, slot: Slot) -> runs.Run:
+        """The record: judged by the trace first, then by the exit code, then by the log."""
+        traces = self.traces()
+        broken = failure is not None and failure.answer == "core_out"
+        reason = None
+        if not traces or broken or done.timed_out or done.stopped:
+            reason = self._reason(done, failure, bool(traces))
+        elif done.exit_code != 0:
+            self.warnings.append(
+                f"{failure.explain(done.log)}, with a trace"
+                if failure
+                else f"the tool wrote a trace and ended with {describe_exit(done, self.settings.timeout_s)}"
+            )
+        saved = commands.saved_outputs(done.log)
+        return runs.Run(
+            status="failed" if reason else "captured",
+            reason=reason,
+            neff_sha256=self.bundle.manifest.neff_sha256,
+            tool=self.tool.name,
+            tool_version=self.tool.version,
+            kind=self.tool.kind,
+            num_exec=self.settings.num_exec,
+            profile_nth_exec=self.settings.profile_nth_exec,
+            lnc=self.bundle.manifest.case.lnc,
+            cores=slot.cores,
+            created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            warnings=tuple(dict.fromkeys(self.warnings)),
+            outputs={} if reason or self.plan.single_io else self._outputs(saved),
+            executions=()
+            if reason
+            else tuple(runs.Execution(rank=trace.rank, execution=trace.execution, ntff=trace.file) for trace in traces),
+            commands=tuple(self.commands),
+        )
+
+    def _reason(self, done: Finished, failure: Failure | None, has_trace: bool) -> str:
+        how = describe_exit(done, self.settings.timeout_s)
+        if done.timed_out or done.stopped:
+            return f"{self.tool.name} capture: {how}"
+        if failure is not None:
+            tries = f" ({len(self.commands)} tries)" if len(self.commands) > 1 else ""
+            return f"{self.tool.name} capture: {failure.explain(done.log)}{tries}"
+        what = "no trace" if not has_trace else "a trace"
+        return f"{self.tool.name} capture: {what}, {how}: {last_words(done.log)}"
+
+    def _outputs(self, saved: Mapping[str, str]) -> dict[str, str]:
+        """Tensor name → file: as the tool said, else by the names that it is known to use."""
+        found = {}
+        for tensor in self.bundle.manifest.outputs:
+            last = f"{tensor.name}.{self.settings.num_exec}"
+            for file in (saved.get(tensor.name), last, tensor.name, f"{tensor.name}.npy", f"{tensor.name}.bin"):
+                if file and "/" not in file and (self.work / file).is_file() and not (self.work / file).is_symlink():
+                    found[tensor.name] = file
+                    break
+        return found

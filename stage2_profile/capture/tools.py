@@ -1,0 +1,84 @@
+"""The profiler programs: which one is on this host, and which version.
+
+Order: `neuron-explorer`, then `neuron-profile` (the same interface, deprecated since SDK 2.30), each on PATH and then in
+/opt/aws/neuron/bin, where package aws-neuronx-tools installs them; for simulated NEFFs `neuron-sim`, the project's own.
+Source: AWS Neuron docs, tools/neuron-explorer/{how-to-profile-workload,troubleshooting}.rst.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from neff_bench.stage2_profile.capture.environment import tool_environment
+from neff_bench.stage2_profile.errors import ToolMissing
+
+Kind = Literal["neuron", "sim"]
+NEURON_TOOLS = ("neuron-explorer", "neuron-profile")
+NEURON_BIN = Path("/opt/aws/neuron/bin")
+VERSION_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A profiler program. `argv`: how it is started; `name`: how it is called in records and messages."""
+
+    name: str
+    argv: tuple[str, ...]
+    version: str
+    kind: Kind
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}" + (" (simulated)" if self.kind == "sim" else "")
+
+
+def find_neuron_tool(environ: Mapping[str, str], neuron_bin: Path = NEURON_BIN) -> Tool:
+    """The first AWS profiler on this host. Raises `ToolMissing`."""
+    for name in NEURON_TOOLS:
+        for where in (environ.get("PATH", ""), str(neuron_bin)):
+            path = shutil.which(name, path=where) if where else None
+            if path:
+                return Tool(name, (path,), read_version((path,), environ), "neuron")
+    raise ToolMissing(
+        f"no Neuron profiler: neither neuron-explorer nor neuron-profile on PATH or in {neuron_bin}; "
+        "install aws-neuronx-tools (`--toolchain sim` profiles simulated NEFFs without it)"
+    )
+
+
+def find_simulator(environ: Mapping[str, str]) -> Tool:
+    """`neuron-sim` of this installation, started by the Python that runs us. Raises `ToolMissing`."""
+    argv = (sys.executable, "-m", "neff_bench.simulator")
+    return Tool("neuron-sim", argv, read_version(argv, tool_environment(environ, Path.cwd())), "sim")
+
+
+def read_version(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
+    """The version that `TOOL --version` prints, "unknown" where it prints none. Raises `ToolMissing` if it cannot start."""
+    try:
+        done = subprocess.run(
+            [*argv, "--version"],
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=VERSION_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolMissing(f"{' '.join(argv)} --version gave no answer in {VERSION_TIMEOUT_S} s") from error
+    except OSError as error:
+        raise ToolMissing(f"{argv[0]} cannot be started: {error.strerror}") from error
+    text = (done.stdout + b"\n" + done.stderr).decode("utf-8", "replace")
+    if done.returncode != 0 and "No module named" in text:
+        raise ToolMissing(f"{' '.join(argv)} cannot be started: {text.strip().splitlines()[-1]}")
+    return parse_version(text)
+
+
+def parse_version(text: str) -> str:
+    """The version in what a tool printed: `neuron-profile 2.29.22.0%kaena-tools/2.29@b486b0a built on ...`."""
+    match = re.search(r"\b(\d+\.\d+[^\s,]*)", text)
+    return match.group(1)[:100] if match else "unknown"

@@ -1,0 +1,95 @@
+"""Rows from wherever they are: a store, a JSON file of rows, or a saved baseline, which carries its environment."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from neff_bench.neffs import __version__
+from neff_bench.stage2_profile.capture.runs import write_file
+from neff_bench.stage2_profile.errors import WrongCall
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Row records and where they come from. `environment`: only of a saved baseline."""
+
+    name: str
+    records: list[dict[str, Any]]
+    environment: dict[str, Any] = field(default_factory=dict)
+
+
+def load(path: Path) -> Rows:
+    """Rows of a directory (read, never run), or of a JSON file. Raises `WrongCall` for anything else."""
+    if path.is_dir():
+        return Rows(str(path), _store_records(path))
+    try:
+        content = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise WrongCall(f"{path}: no such file or directory") from None
+    except OSError as error:
+        raise WrongCall(f"{path}: cannot read it: {error.strerror}") from None
+    except orjson.JSONDecodeError as error:
+        raise WrongCall(f"{path}: not JSON ({error}); expected the rows of profile-neffs --format json") from None
+    if isinstance(content, dict) and isinstance(content.get("rows"), list):
+        if content.get("schema", 0) > SCHEMA:
+            raise WrongCall(f"{path}: baseline schema {content['schema']} is newer than {SCHEMA}; update neff-bench")
+        return Rows(str(path), _checked(path, content["rows"]), content.get("environment") or {})
+    return Rows(str(path), _checked(path, content))
+
+
+def save(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
+    """Write a baseline, whole or not at all. Raises `WrongCall` rather than replace a file that is no baseline."""
+    if path.exists():
+        try:
+            load(path)
+        except WrongCall:
+            raise WrongCall(f"{path} is there and is no baseline; it is not overwritten") from None
+    content = {"schema": SCHEMA, "environment": environment(records), "rows": list(records)}
+    try:
+        write_file(path, orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    except OSError as error:
+        raise WrongCall(f"{path}: cannot write it: {error.strerror}") from None
+
+
+def environment(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the numbers depend on beside the cases. No names of hosts or users."""
+    return {
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "neff_bench": __version__,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "tools": sorted({record["tool"] for record in records if record.get("tool")}),
+        "models": sorted({record["model"] for record in records if record.get("model")}),
+        "sources": sorted({record["source"] for record in records if record.get("source")}),
+    }
+
+
+def _store_records(path: Path) -> list[dict[str, Any]]:
+    from neff_bench.stage2_profile.capture.device_step import Settings
+    from neff_bench.stage2_profile.command import find_entries
+    from neff_bench.stage2_profile.metrics.rows import to_dict
+    from neff_bench.stage2_profile.pipeline import Pipeline
+
+    pipeline = Pipeline(tools={}, pools={}, settings=Settings(), steps="parse")
+    records = [to_dict(pipeline.row(entry)) for entry in find_entries(path)]
+    if not records:
+        raise WrongCall(f"{path}: no bundle and no profile in it")
+    return records
+
+
+def _checked(path: Path, content: Any) -> list[dict[str, Any]]:
+    if not isinstance(content, list) or not content:
+        raise WrongCall(f"{path}: expected a list of rows, as profile-neffs --format json writes it")
+    for number, record in enumerate(content, start=1):
+        if not isinstance(record, dict) or not isinstance(record.get("case"), str):
+            raise WrongCall(f"{path}: row {number} has no case; expected the rows of profile-neffs --format json")
+    return content

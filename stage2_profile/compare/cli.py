@@ -1,0 +1,58 @@
+"""`neff-bench compare`: two sets of profiles side by side."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+FORMATS = ("table", "csv", "json", "md")
+
+
+@click.command(name="compare", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("first", metavar="A", type=click.Path(path_type=Path))
+@click.argument("second", metavar="[B]", required=False, type=click.Path(path_type=Path))
+@click.option("--between", nargs=2, metavar="IMPL IMPL", help="Compare two implementations inside A.")
+@click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Compare A with a saved baseline.")
+@click.option("--save", type=click.Path(path_type=Path), metavar="FILE", help="Save the rows of A as a baseline.")
+@click.option(
+    "--fail-if",
+    "rules",
+    multiple=True,
+    metavar="METRIC:PCT%",
+    help="Exit with 1 when a time or rate gets worse by more, or a counter changes by more (repeatable).",
+)
+@click.option("--mixed", is_flag=True, help="Compare also what differs in LNC, target or source.")
+@click.option("--metric", "metrics", multiple=True, metavar="GLOB", help="Show these metrics (repeatable).")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
+def compare(**options) -> None:
+    """Compare profiles: the ratio of each metric, which side is better, and the noise.
+
+    A and B are stores, or JSON files of rows (profile-neffs --format json). Rows that differ in LNC, target or source are
+    not compared unless --mixed says so. Exit code 0: compared; 1: a rule of --fail-if is broken; 2: wrong call.
+
+    \b
+    neff-bench compare before.json after.json
+    neff-bench compare neffs --between nki xla
+    neff-bench compare neffs --save baseline.json
+    neff-bench compare neffs --baseline baseline.json --fail-if total_time_us:5% --fail-if hbm_read_bytes:0%
+    neff-bench compare neffs --baseline baseline.json --format md
+    """
+    from neff_bench.stage2_profile.compare.command import compare_rows
+    from neff_bench.stage2_profile.errors import ProfileError, WrongCall
+
+    try:
+        code = compare_rows(**options)
+    except WrongCall as error:
+        click.echo(f"neff-bench compare: {error}", err=True)
+        sys.exit(2)
+    except ProfileError as error:
+        click.echo(f"neff-bench compare: {error}", err=True)
+        sys.exit(1)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    compare()

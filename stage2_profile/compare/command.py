@@ -1,0 +1,93 @@
+"""What `neff-bench compare` does once its options are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from neff_bench.stage2_profile.command import write_answer
+from neff_bench.stage2_profile.compare import baseline as baselines
+from neff_bench.stage2_profile.compare.baseline import Rows, load
+from neff_bench.stage2_profile.compare.comparison import (
+    Pairing,
+    broken_rules,
+    pair_cases,
+    pair_implementations,
+    parse_rule,
+)
+from neff_bench.stage2_profile.compare.report import answer
+from neff_bench.stage2_profile.errors import WrongCall
+
+
+def compare_rows(
+    *,
+    first: Path,
+    second: Path | None,
+    between: tuple[str, str] | None,
+    baseline: Path | None,
+    save: Path | None,
+    rules: Sequence[str],
+    mixed: bool,
+    metrics: Sequence[str],
+    format_: str,
+    output: Path | None,
+) -> int:
+    """Compare, print, judge and save; returns the exit code. Raises `WrongCall`."""
+    asked = [parse_rule(rule) for rule in rules]
+    if sum((second is not None, bool(between), baseline is not None)) > 1:
+        raise WrongCall("B, --between and --baseline exclude each other")
+    rows = load(first)
+    if second is None and not between and baseline is None:
+        if save is None or asked:
+            raise WrongCall("nothing to compare with: name B, --between IMPL IMPL or --baseline FILE")
+        return _saved(save, rows)
+    if between:
+        a, b = between
+        pairing, notes = pair_implementations(rows.records, a, b, mixed), [f"Both in {rows.name}."]
+    else:
+        other = load(second) if second is not None else load(baseline or first)
+        before, after = (rows, other) if second is not None else (other, rows)
+        pairing = pair_cases(before.records, after.records, mixed)
+        a, b, notes = before.name, after.name, about(before)
+    check_common(pairing, a, b)
+    broken = broken_rules(pairing, asked) if asked else []
+    write_answer(answer(pairing, a, b, metrics, broken, notes), format_, output)
+    if broken:
+        click.echo(f"neff-bench compare: {len(broken)} broken, the first: {broken[0]}", err=True)
+        return 1
+    return _saved(save, rows) if save is not None else 0
+
+
+def check_common(pairing: Pairing, a: str, b: str) -> None:
+    """Raises `WrongCall` when not one pair can be compared, with the reason."""
+    if pairing.pairs:
+        return
+    if pairing.refused:
+        first = pairing.refused[0]
+        raise WrongCall(
+            f"{len(pairing.refused)} cases differ in what must agree, such as {first.label}: {first.mixed}; "
+            "--mixed compares them all the same"
+        )
+    example = pairing.only_a[0]["case"] if pairing.only_a else "nothing"
+    other = pairing.only_b[0]["case"] if pairing.only_b else "nothing"
+    raise WrongCall(f"no case in common: {a} has {example}, {b} has {other}")
+
+
+def about(rows: Rows) -> list[str]:
+    """The environment of a baseline in one sentence."""
+    environment = rows.environment
+    if not environment:
+        return []
+    tools = ", ".join([*environment.get("tools", []), *(f"model {name}" for name in environment.get("models", []))])
+    return [
+        f"Baseline of {environment.get('created')}: {tools or 'no tool'}; neff-bench {environment.get('neff_bench')}, "
+        f"Python {environment.get('python')}, {environment.get('platform')}."
+    ]
+
+
+def _saved(path: Path, rows: Rows) -> int:
+    baselines.save(path, rows.records)
+    click.echo(f"neff-bench compare: {len(rows.records)} rows saved as {path}", err=True)
+    return 0

@@ -1,0 +1,123 @@
+"""A comparison as an answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from neff_bench.stage2_profile.compare.comparison import COUNTERS, Difference, Pairing, differences, geometric_mean
+from neff_bench.stage2_profile.report.answer import Answer, Column, Grid
+
+ALWAYS = ("total_time_us", "total_active_time_us", "mfu_percent")
+FIELDS = ("case", "metric", "a", "b", "ratio", "verdict", "winner", "noise_us")
+MAX_NAMED = 10
+
+
+def answer(
+    pairing: Pairing, a: str, b: str, metrics: Sequence[str], broken: Sequence[str], notes: Sequence[str]
+) -> Answer:
+    """All metrics for programs; for people the totals and what changed of the counters, or what `metrics` (globs) name."""
+    found = [difference for pair in pairing.pairs for difference in differences(pair)]
+    columns = (
+        Column("case", wraps=True),
+        Column("metric"),
+        Column("A", right=True),
+        Column("B", right=True),
+        Column("B/A", right=True),
+        Column("B is"),
+    )
+    lines, last = [], None
+    for difference in found:
+        if shown(difference, metrics):
+            lines.append(_line(difference, "" if difference.label == last else difference.label))
+            last = difference.label
+    grid = Grid(columns, lines, [f"A: {a}. B: {b}.", *summary(pairing, found), *notes, *_broken(broken)])
+    return Answer([_record(difference) for difference in found], FIELDS, [grid])
+
+
+def shown(difference: Difference, metrics: Sequence[str]) -> bool:
+    if metrics:
+        return any(fnmatchcase(difference.metric, glob) for glob in metrics)
+    return difference.metric in ALWAYS or (difference.metric in COUNTERS and difference.verdict != "same")
+
+
+def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
+    """The whole in a few sentences."""
+    totals = [difference for difference in found if difference.metric == "total_time_us" and difference.ratio]
+    lines = []
+    mean = geometric_mean([difference.ratio for difference in totals if difference.ratio])
+    if mean is not None:
+        counts = Counter(difference.verdict for difference in totals)
+        parts = [f"{counts[verdict]} {verdict}" for verdict in ("better", "worse", "same", "noise") if counts[verdict]]
+        lines.append(
+            f"B takes {mean:.4f} times the total time of A (geometric mean over {len(totals)}: {', '.join(parts)})."
+        )
+    if all(pair.a.get("source") == pair.b.get("source") == "simulated" for pair in pairing.pairs) and pairing.pairs:
+        errors = sorted({str(pair.b.get("time_error")) for pair in pairing.pairs if pair.b.get("time_error")})
+        lines.append("SIMULATED: counts and bytes are exact, times " + (" or ".join(errors) or "are the model's") + ".")
+        models = {(pair.a.get("model"), pair.b.get("model")) for pair in pairing.pairs}
+        lines += [
+            f"The times of A and B come from different models ({one}, {other})."
+            for one, other in sorted(models, key=str)
+            if one != other
+        ]
+    elif any(difference.noise_us is None for difference in totals):
+        lines.append("Noise is not known where a case has one profiled execution; --num-exec 20 gives ten.")
+    lines += [f"Mixed: {pair.label}: {pair.mixed}." for pair in pairing.pairs if pair.mixed]
+    lines += _named(
+        "Not compared, because of",
+        [f"{pair.label} ({pair.mixed})" for pair in pairing.refused],
+        " --mixed compares them.",
+    )
+    lines += _named("Only in A:", [row["case"] for row in pairing.only_a])
+    lines += _named("Only in B:", [row["case"] for row in pairing.only_b])
+    for pair in pairing.pairs:
+        for side, row in (("A", pair.a), ("B", pair.b)):
+            if row.get("status") != "profiled" or row.get("check") in ("failed", "zero"):
+                lines.append(
+                    f"{side}: {row['case']}: {row.get('status')}, check {row.get('check') or '-'}: {row.get('reason') or ''}".rstrip(
+                        ": "
+                    )
+                )
+    return lines
+
+
+def _named(head: str, names: Sequence[str], tail: str = "") -> list[str]:
+    if not names:
+        return []
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return [f"{head} {'; '.join(names[:MAX_NAMED])}{more}.{tail}"]
+
+
+def _broken(broken: Sequence[str]) -> list[str]:
+    return [f"FAILED: {line}" for line in broken]
+
+
+def _line(difference: Difference, label: str) -> list[str]:
+    verdict: str = difference.verdict or "unknown"
+    if difference.noise_us is not None:
+        verdict += f" (noise {difference.noise_us:.3g} us)" if verdict != "noise" else f", {difference.noise_us:.3g} us"
+    ratio = "-" if difference.ratio is None else f"{difference.ratio:.4f}"
+    return [label, difference.metric, _number(difference.a), _number(difference.b), ratio, verdict]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{value:.3f}"
+
+
+def _record(difference: Difference) -> dict[str, Any]:
+    winner = {"better": "b", "worse": "a"}.get(difference.verdict or "")
+    return {
+        "case": difference.label,
+        "metric": difference.metric,
+        "a": difference.a,
+        "b": difference.b,
+        "ratio": difference.ratio,
+        "verdict": difference.verdict,
+        "winner": winner,
+        "noise_us": difference.noise_us,
+    }

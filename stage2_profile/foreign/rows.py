@@ -1,0 +1,148 @@
+"""Rows of profiles that other tools left (see foreign.py): read as they are, nothing is run and nothing is checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neff_bench.parsers.errors import ParseError
+from neff_bench.stage2_profile.metrics.peaks import RATE, peak_tflops
+from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.neff import Neff
+    from neff_bench.parsers.summary import Summary
+    from neff_bench.stage2_profile.foreign.search import ForeignCase
+
+SHAPES_MAX = 20
+
+
+@dataclass(frozen=True)
+class About:
+    """What the NEFF tells of a foreign case. `dtype`: of its first input with a known rate."""
+
+    target: str | None = None
+    lnc: int | None = None
+    dtype: str | None = None
+    peak_tflops: float | None = None
+    model_flops: int | None = None
+    simulated: bool = False
+    dims: tuple[tuple[str, int], ...] = ()
+    shapes: str | None = None
+
+
+def foreign_row(case: ForeignCase) -> Row:
+    """The row of one foreign case; a file that cannot be read becomes its reason, never an exception."""
+    try:
+        if case.problem is not None:
+            return Row(case=case.name, status="failed", reason=case.problem)
+        about = _about(case.neff)
+        summary = _summary(case)
+        if summary is not None:
+            return _summary_row(case, about, summary)
+        if case.ntff is not None:
+            return _trace_row(case, about, case.ntff)
+    except (ParseError, OSError) as error:
+        return Row(case=case.name, status="failed", reason=" ".join(str(error).split()))
+    reason = "a NEFF without a profile; nobody knows its inputs here"
+    return Row(case=case.name, **_told(about), status="unprofiled", reason=reason)
+
+
+def _about(path: Path | None) -> About:
+    from neff_bench.parsers.neff import read_neff
+
+    if path is None:
+        return About()
+    neff = read_neff(path)
+    target = (neff.target or "").split("/")[0]
+    dtype = next((tensor.dtype for tensor in neff.inputs if tensor.dtype in RATE), None)
+    return About(
+        target=neff.target,
+        lnc=neff.lnc,
+        dtype=dtype,
+        peak_tflops=peak_tflops(target, dtype, neff.lnc) if dtype else None,
+        model_flops=_model_flops(neff),
+        simulated=neff.simulated,
+        dims=matmul_dims(neff),
+        shapes=input_shapes(neff),
+    )
+
+
+def _told(about: About) -> dict[str, Any]:
+    """The part of a row that its NEFF tells."""
+    return {name: getattr(about, name) for name in ("dims", "shapes", "dtype", "target", "lnc")}
+
+
+def input_shapes(neff: Neff) -> str | None:
+    """`3*128x512 512x64 ..`: equal neighbours counted, cut to a width that a table can hold."""
+    groups = [(shape, len(list(same))) for shape, same in groupby(tensor.shape for tensor in neff.inputs)]
+    texts = [f"{count}*" * (count > 1) + "x".join(map(str, shape)) for shape, count in groups]
+    text = " ".join(texts)
+    return (text if len(text) <= SHAPES_MAX else text[: SHAPES_MAX - 2] + "..") or None
+
+
+def matmul_dims(neff: Neff) -> tuple[tuple[str, int], ...]:
+    """M, K, N of two matrices and their product, the first as it is or transposed; empty for anything else."""
+    if [len(tensor.shape) for tensor in (*neff.inputs, *neff.outputs)] != [2, 2, 2] or len(neff.outputs) != 1:
+        return ()
+    (left, right), (m, n) = (tensor.shape for tensor in neff.inputs), neff.outputs[0].shape
+    for rows, contraction in (left, left[::-1]):
+        if (rows, (contraction, n)) == (m, right):
+            return (("M", m), ("K", contraction), ("N", n))
+    return ()
+
+
+def _model_flops(neff: Neff) -> int | None:
+    return 2 * neff.hlo_mac_count if neff.hlo_mac_count else None
+
+
+def _summary(case: ForeignCase) -> Summary | None:
+    from neff_bench.parsers.profile_json import read_summary
+
+    source = case.summary_json or case.detail_json
+    return read_summary(source) if source is not None else None
+
+
+def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
+    flops = about.model_flops or summary.model_flops or None
+    simulated = about.simulated or bool(summary.is_simulation)
+    tool = summary.simulator_name or f"profiler {summary.profiler_version or 'of unknown version'}"
+    numbers = row_numbers([summary], model_flops=flops, peak=about.peak_tflops)
+    if numbers["arithmetic_intensity"] is None:
+        numbers["arithmetic_intensity"] = summary.mm_arithmetic_intensity
+    return Row(
+        case=case.name,
+        **_told(about),
+        source="simulated" if simulated else "measured",
+        status="profiled",
+        check="unchecked",
+        **numbers,
+        tool=tool,
+        model=summary.simulator_model,
+        time_error=summary.simulator_time_error,
+        warnings=_warnings(case),
+    )
+
+
+def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
+    """Without a JSON our own NTFF reader gives what the trace itself tells."""
+    from neff_bench.parsers.ntff import read_ntff
+
+    trace = read_ntff(path)
+    return Row(
+        case=case.name,
+        **_told(about),
+        source="simulated" if about.simulated or trace.certainty == "simulated" else "measured",
+        status="profiled",
+        check="unchecked",
+        **trace_numbers([trace], model_flops=about.model_flops, peak=about.peak_tflops),
+        tool=f"NTFF version {trace.version}",
+        warnings=(*_warnings(case), *trace_notes([trace])),
+    )
+
+
+def _warnings(case: ForeignCase) -> tuple[str, ...]:
+    return ("paired with its NEFF by name, not by uuid",) if case.paired_by == "name" else ()

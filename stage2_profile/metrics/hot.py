@@ -1,0 +1,174 @@
+"""Where the time goes inside a kernel: the slowest source lines and instructions of each engine, from a whole-profile JSON."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from neff_bench.stage2_profile.errors import WrongCall
+
+ENGINES = ("Tensor", "Vector", "Scalar", "GpSimd", "Sync", "DMA")
+NS_PER_US = 1000.0
+CONTROL = "(control)"
+
+
+class InstructionRow(msgspec.Struct, gc=False):
+    """What is used of the table `instruction`; times in ns. `nki_source_location` needs NKI_DEBUG_INFO at compile time."""
+
+    timestamp: float = 0
+    duration: float = 0
+    evt_wait_time: float = 0
+    subgroup: str = ""
+    subgraph: str = ""
+    opcode: str = ""
+    operands: str = ""
+    hlo_name: str = ""
+    nki_source_location: str | None = None
+
+
+class DmaRow(msgspec.Struct, gc=False):
+    """What is used of the table `dma`: one row for each packet."""
+
+    timestamp: float = 0
+    duration: float = 0
+    transfer_size: int = 0
+    subgraph: str = ""
+    queue_type: str = ""
+    variable: str = ""
+    nki_source_location: str | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """One instruction, or one DMA packet. `where`: its source line, else its HLO operation or tensor, else `(opcode)`.
+    `(control)`: what the compiler and runtime add around a kernel."""
+
+    engine: str
+    where: str
+    opcode: str
+    operands: str
+    core: str
+    start_us: float
+    duration_us: float
+    wait_us: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """The events of one engine with one `where`. `percent`: of the summed time of the engine."""
+
+    engine: str
+    where: str
+    opcodes: str
+    count: int
+    time_us: float
+    percent: float
+    wait_us: float
+
+
+Entry = TypeVar("Entry", Event, Line)
+
+
+def read_events(path: Path) -> list[Event]:
+    """The events of a whole-profile JSON. Raises `ParseError`."""
+    from neff_bench.parsers.document import Document
+    from neff_bench.parsers.events import SETUP_OPCODES
+
+    document = Document(path)
+    engines = {name.lower(): name for name in ENGINES}
+    events = [
+        Event(
+            engine=engines[row.subgroup.lower()],
+            where=row.nki_source_location
+            or row.hlo_name
+            or (CONTROL if row.opcode in SETUP_OPCODES else f"({row.opcode})"),
+            opcode=row.opcode,
+            operands=row.operands.strip(),
+            core=row.subgraph,
+            start_us=row.timestamp / NS_PER_US,
+            duration_us=row.duration / NS_PER_US,
+            wait_us=row.evt_wait_time / NS_PER_US,
+        )
+        for row in document.rows("instruction", InstructionRow)
+        if row.subgroup.lower() in engines
+    ]
+    events += [
+        Event(
+            engine="DMA",
+            where=row.nki_source_location
+            or (row.variable if row.variable != "unknown" else "")
+            or f"({row.queue_type})",
+            opcode=row.queue_type,
+            operands=f"{row.variable} {row.transfer_size} bytes",
+            core=row.subgraph,
+            start_us=row.timestamp / NS_PER_US,
+            duration_us=row.duration / NS_PER_US,
+            wait_us=0.0,
+        )
+        for row in document.rows("dma", DmaRow)
+    ]
+    return events
+
+
+def parse_search(text: str | None) -> Callable[[Event], bool]:
+    """`kernel.py:33` (plain text) or `/MATMUL.*bfloat16/` (regular expression) → which events. Raises `WrongCall`."""
+    if not text:
+        return lambda event: True
+    if len(text) > 1 and text.startswith("/") and text.endswith("/"):
+        try:
+            pattern = re.compile(text[1:-1])
+        except re.error as error:
+            raise WrongCall(f"--search {text!r}: not a regular expression: {error}") from None
+    else:
+        # A line number ends where it ends: `kernel.py:3` is not `kernel.py:33`.
+        pattern = re.compile(re.escape(text) + (r"(?!\d)" if text[-1].isdigit() else ""))
+    return lambda event: any(pattern.search(part) for part in (event.where, event.opcode, event.operands))
+
+
+def hot_lines(events: Iterable[Event], chosen: Callable[[Event], bool], count: int) -> list[Line]:
+    """The `count` slowest of each engine, slowest first, and after them its control instructions; percentages are of all
+    events, chosen or not."""
+    totals: dict[str, float] = defaultdict(float)
+    groups: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    for event in events:
+        totals[event.engine] += event.duration_us
+        if chosen(event):
+            groups[event.engine, event.where].append(event)
+    lines = [_line(engine, where, group, totals[engine]) for (engine, where), group in groups.items()]
+    return _top(lines, lambda line: line.time_us, count, [line for line in lines if line.where == CONTROL])
+
+
+def hot_instructions(events: Iterable[Event], chosen: Callable[[Event], bool], count: int) -> list[Event]:
+    """The `count` longest events of each engine, longest first, without its control instructions."""
+    return _top([event for event in events if chosen(event)], lambda event: event.duration_us, count)
+
+
+def _line(engine: str, where: str, group: Sequence[Event], total_us: float) -> Line:
+    time_us = sum(event.duration_us for event in group)
+    return Line(
+        engine=engine,
+        where=where,
+        opcodes="+".join(dict.fromkeys(event.opcode for event in group)),
+        count=len(group),
+        time_us=time_us,
+        percent=100 * time_us / total_us if total_us else 0.0,
+        wait_us=sum(event.wait_us for event in group),
+    )
+
+
+def _top(
+    entries: Sequence[Entry], size: Callable[[Entry], float], count: int, last: Sequence[Entry] = ()
+) -> list[Entry]:
+    """The `count` largest of each engine that are not control, engines in the order of ENGINES, and `last` after its own."""
+    chosen: list[Entry] = []
+    for engine in ENGINES:
+        mine = [entry for entry in entries if entry.engine == engine and entry.where != CONTROL]
+        chosen += sorted(mine, key=size, reverse=True)[:count]
+        chosen += [entry for entry in last if entry.engine == engine]
+    return chosen

@@ -1,0 +1,140 @@
+"""Hot source lines and instructions as an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from neff_bench.stage2_profile.metrics.hot import CONTROL, Event, Line
+from neff_bench.stage2_profile.metrics.rows import Row, rounded
+from neff_bench.stage2_profile.report.answer import Answer, Column, Grid
+
+FIELDS = (
+    "case kind engine where opcode count core start_us time_us percent_of_engine wait_us operands source model".split()
+)
+OPERANDS_MAX = 60
+LINE_COLUMNS = (
+    Column("engine"),
+    Column("source line", wraps=True),
+    Column("instructions", wraps=True),
+    Column("count", right=True),
+    Column("us", right=True),
+    Column("% of engine", right=True),
+    Column("waits us", right=True),
+)
+EVENT_COLUMNS = (
+    Column("engine"),
+    Column("core"),
+    Column("start us", right=True),
+    Column("us", right=True),
+    Column("waits us", right=True),
+    Column("instruction"),
+    Column("source line", wraps=True),
+    Column("operands", wraps=True),
+)
+
+
+@dataclass(frozen=True)
+class Hot:
+    """The hot spots of one row; `problem` says why there are none."""
+
+    row: Row
+    lines: Sequence[Line] = ()
+    events: Sequence[Event] = ()
+    problem: str | None = field(default=None)
+
+
+def answer(hots: Sequence[Hot], search: str | None) -> Answer:
+    records = [record for hot in hots for record in _records(hot)]
+    grids = [grid for hot in hots for grid in _grids(hot, search)]
+    return Answer(records, FIELDS, grids)
+
+
+def _grids(hot: Hot, search: str | None) -> list[Grid]:
+    if hot.problem is not None:
+        return [Grid((), [], [f"failed: {hot.row.case}: {hot.problem}"])]
+    if not hot.lines:
+        return [Grid((), [], [f"{hot.row.case}: nothing matches {search!r}"])]
+    lines = [
+        [
+            line.engine,
+            short(line.where),
+            line.opcodes if line.where != CONTROL else "",
+            str(line.count),
+            f"{line.time_us:.3f}",
+            f"{line.percent:.1f}",
+            f"{line.wait_us:.3f}",
+        ]
+        for line in hot.lines
+    ]
+    events = [
+        [
+            event.engine,
+            event.core,
+            f"{event.start_us:.3f}",
+            f"{event.duration_us:.3f}",
+            f"{event.wait_us:.3f}",
+            event.opcode,
+            short(event.where),
+            event.operands[:OPERANDS_MAX],
+        ]
+        for event in hot.events
+    ]
+    notes = ["Times are summed over cores and, for DMA, over packets that run at the same time; waits are not in them."]
+    if hot.row.source == "simulated":
+        notes.append(f"SIMULATED by {hot.row.tool}, model {hot.row.model}.")
+    return [
+        Grid(LINE_COLUMNS, _once(lines), title=f"{hot.row.case}: slowest source lines"),
+        Grid(EVENT_COLUMNS, _once(events), notes, title=f"{hot.row.case}: slowest instructions"),
+    ]
+
+
+def _records(hot: Hot) -> list[dict[str, Any]]:
+    shared = {"case": hot.row.case, "source": hot.row.source, "model": hot.row.model}
+    records: list[dict[str, Any]] = [
+        {
+            **shared,
+            "kind": "line",
+            "engine": line.engine,
+            "where": line.where,
+            "opcode": line.opcodes,
+            "count": line.count,
+            "core": None,
+            "start_us": None,
+            "time_us": line.time_us,
+            "percent_of_engine": line.percent,
+            "wait_us": line.wait_us,
+            "operands": None,
+        }
+        for line in hot.lines
+    ]
+    records += [
+        {
+            **shared,
+            "kind": "instruction",
+            "engine": event.engine,
+            "where": event.where,
+            "opcode": event.opcode,
+            "count": 1,
+            "core": event.core,
+            "start_us": event.start_us,
+            "time_us": event.duration_us,
+            "percent_of_engine": None,
+            "wait_us": event.wait_us,
+            "operands": event.operands,
+        }
+        for event in hot.events
+    ]
+    return [{name: rounded(name, record[name]) for name in FIELDS} for record in records]
+
+
+def short(where: str) -> str:
+    """The file and its folder, which is what tells sources apart."""
+    return "/".join(where.split("/")[-2:])
+
+
+def _once(lines: list[list[str]]) -> list[list[str]]:
+    """The engine's name on its first line only."""
+    before = ["", *(line[0] for line in lines)]
+    return [["" if line[0] == last else line[0], *line[1:]] for last, line in zip(before, lines)]

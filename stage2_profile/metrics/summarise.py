@@ -1,0 +1,134 @@
+"""One bundle and one of its runs as a row."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from neff_bench.neffs.bundle import Bundle, Manifest
+from neff_bench.parsers.errors import ParseError
+from neff_bench.stage2_profile.capture import runs
+from neff_bench.stage2_profile.metrics.check import Verdict, check_outputs
+from neff_bench.stage2_profile.metrics.peaks import peak_tflops
+from neff_bench.stage2_profile.metrics.rows import Row, Status, built_fields
+from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.summary import Summary
+
+
+def failed_row(bundle: Bundle, reason: str, status: Status = "failed") -> Row:
+    """A row without numbers."""
+    manifest = bundle.manifest
+    return Row(
+        case=bundle.name,
+        **built_fields(manifest),
+        status=status,
+        model_flops=manifest.model_flops,
+        reason=" ".join(reason.split()),
+    )
+
+
+def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool = False) -> Row:
+    """The row of a run: numbers from its summaries, the check from its outputs, everything else from its record.
+
+    `read_traces`: where no tool has viewed the traces, take what our own reader can tell from them.
+    """
+    from neff_bench.parsers.profile_json import read_summary
+
+    files = [execution.summary for execution in record.executions if execution.summary is not None]
+    reason = record.reason
+    try:
+        summaries = [read_summary(path / file) for file in files]
+        numbers, warnings = _numbers(bundle.manifest, record, path, summaries, read_traces)
+    except (ParseError, OSError) as error:
+        return _failed_run(bundle, path, record, f"profiles/{path.name}: {error}; profile it again with --force")
+    if record.status == "failed" or reason is not None or (record.status == "viewed" and not summaries):
+        return _failed_run(
+            bundle, path, record, reason or "the profile has no execution; profile it again with --force"
+        )
+    verdict = _verdict(bundle, path, record)
+    first = summaries[0] if summaries else None
+    return Row(
+        case=bundle.name,
+        **built_fields(bundle.manifest),
+        source="simulated" if record.kind == "sim" or (first and first.is_simulation) else "measured",
+        status="profiled" if summaries else "captured",
+        check=verdict.check,
+        max_abs_error=verdict.max_abs_error,
+        **numbers,
+        run=path.name,
+        tool=_tool(record),
+        model=first.simulator_model if first else None,
+        time_error=first.simulator_time_error if first else None,
+        command=reproduce(bundle, record),
+        warnings=(*record.warnings, *warnings),
+        reason=verdict.reason,
+    )
+
+
+def without_damage(path: Path, record: runs.Run) -> runs.Run:
+    """The record with summaries that can be read; a run that has others counts as not viewed yet."""
+    from neff_bench.parsers.profile_json import read_summary
+
+    executions = []
+    for execution in record.executions:
+        try:
+            if execution.summary is not None:
+                read_summary(path / execution.summary)
+        except ParseError:
+            execution = msgspec.structs.replace(execution, summary=None)
+        executions.append(execution)
+    if tuple(executions) == record.executions:
+        return record
+    return msgspec.structs.replace(record, status="captured", executions=tuple(executions))
+
+
+def reproduce(bundle: Bundle, record: runs.Run) -> str | None:
+    """One shell line that repeats a run in a directory beside it: its last capture, and what followed.
+
+    It works from the directory above the bundle and overwrites nothing of the run.
+    """
+    again = shlex.quote(f"{bundle.name}/profiles/again")
+    last: dict[tuple[str, ...], str] = {}
+    for command in record.commands:
+        variables = [f"{name}={shlex.quote(value)}" for name, value in command.environment.items()]
+        key = ("capture",) if command.step == "capture" else command.argv
+        last[key] = " ".join([*variables, shlex.join(command.argv)])
+    return f"(mkdir -p {again} && cd {again} && {' && '.join(last.values())})" if last else None
+
+
+def _numbers(
+    manifest: Manifest, record: runs.Run, path: Path, summaries: Sequence[Summary], read_traces: bool
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The numbers of a row, and what must be said about them."""
+    case, flops = manifest.case, manifest.model_flops
+    peak = peak_tflops(case.target, case.dtype, case.lnc)
+    if summaries:
+        return row_numbers(summaries, model_flops=flops, peak=peak), ()
+    if not read_traces or record.status != "captured":
+        return {"model_flops": flops}, ()
+    from neff_bench.parsers.ntff import read_ntff
+
+    traces = [read_ntff(path / execution.ntff) for execution in record.executions]
+    return trace_numbers(traces, model_flops=flops, peak=peak), trace_notes(traces)
+
+
+def _failed_run(bundle: Bundle, path: Path, record: runs.Run, reason: str) -> Row:
+    row = failed_row(bundle, reason)
+    return replace(row, run=path.name, tool=_tool(record), command=reproduce(bundle, record))
+
+
+def _tool(record: runs.Run) -> str:
+    return f"{record.tool} {record.tool_version}"
+
+
+def _verdict(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:
+    if any("--single-io" in command.argv for command in record.commands if command.step == "capture"):
+        return Verdict("unchecked", None, "captured with --single-io: the outputs are invalid")
+    return check_outputs(bundle, path, record.outputs)

@@ -1,0 +1,165 @@
+"""The tool-only steps: from the traces of a run to summary and session files. Needs no device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from neff_bench.neffs.bundle import Bundle
+from neff_bench.parsers.errors import ParseError
+from neff_bench.stage2_profile.capture import arguments as commands
+from neff_bench.stage2_profile.capture import runs
+from neff_bench.stage2_profile.capture.device_step import Settings
+from neff_bench.stage2_profile.capture.environment import recorded, tool_environment
+from neff_bench.stage2_profile.capture.failures import diagnose, last_words
+from neff_bench.stage2_profile.capture.process import Finished, describe_exit, run
+from neff_bench.stage2_profile.capture.tools import Tool
+from neff_bench.stage2_profile.errors import ToolMissing, ViewFailed
+
+STDOUT_LIMIT_BYTES = 64 * 1024 * 1024
+TRIES = 2
+PROFILE = "profile-{0}.json"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call of the tool on one trace. `file`: where the JSON of its standard output goes, None for a tool that writes a file
+    of its own."""
+
+    name: str
+    argv: list[str]
+    log: str
+    file: str | None
+
+
+def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Settings, hold: Sequence[int]) -> runs.Run:
+    """Make the summary and the session of every trace of a run and replace its record; returns the new record.
+
+    Files that are there are kept, so an interrupted view goes on where it was. A trace that cannot be viewed makes the run
+    a failed one (its capture has to be repeated); a time-out or an interruption leaves it captured, with the reason.
+    """
+    if record.kind != tool.kind:
+        raise ToolMissing(f"captured by {record.tool}, which {tool.name} cannot view")
+    neff = f"../../{bundle.manifest.neff}"
+    executions, done_commands, reason = [], list(record.commands), None
+    status: Literal["viewed", "captured", "failed"] = "viewed"
+    warnings = list(record.warnings)
+    for number, execution in enumerate(record.executions, start=1):
+        try:
+            if execution.summary is None:
+                argv = commands.view_summary((tool.name,), neff, execution.ntff)
+                step = Step("view", argv, f"view-{number}.log", f"summary-{number}.json")
+                call(step, path, tool, settings, hold, done_commands)
+                execution = msgspec.structs.replace(execution, summary=step.file)
+        except ViewFailed as error:
+            reason = str(error)
+            status = "captured" if error.trace_may_be_good else "failed"
+            break
+        try:
+            if execution.session is None:
+                argv = commands.show_session((tool.name,), execution.ntff)
+                step = Step("show-session", argv, f"session-{number}.log", f"session-{number}.json")
+                call(step, path, tool, settings, hold, done_commands)
+                execution = msgspec.structs.replace(execution, session=step.file)
+        except ViewFailed as error:
+            warnings.append(str(error))  # not documented by AWS, and no column depends on it
+        executions.append(execution)
+    record = msgspec.structs.replace(
+        record,
+        status=status,
+        reason=reason,
+        warnings=tuple(dict.fromkeys(warnings)),
+        executions=(*executions, *record.executions[len(executions) :]),
+        commands=tuple(done_commands),
+    )
+    runs.write_run(path, record)
+    return record
+
+
+def view_detail(
+    bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Settings, hold: Sequence[int]
+) -> runs.Run:
+    """Make the whole-profile JSON of the last trace, unless it is there; returns the new record. Raises `ViewFailed`."""
+    last = record.executions[-1]
+    if last.detail is not None and (path / last.detail).is_file():
+        return record
+    if record.kind != tool.kind:
+        raise ToolMissing(f"captured by {record.tool}, which {tool.name} cannot view")
+    number, done_commands = len(record.executions), list(record.commands)
+    file = PROFILE.format(number)
+    argv = commands.view_json((tool.name,), f"../../{bundle.manifest.neff}", last.ntff, file)
+    call(Step("view", argv, f"profile-{number}.log", None), path, tool, settings, hold, done_commands)
+    if not (path / file).is_file():
+        raise ViewFailed(f"{tool.name} view: it wrote no {file}")
+    executions = (*record.executions[:-1], msgspec.structs.replace(last, detail=file))
+    record = msgspec.structs.replace(record, executions=executions, commands=tuple(done_commands))
+    runs.write_run(path, record)
+    return record
+
+
+def call(
+    step: Step, path: Path, tool: Tool, settings: Settings, hold: Sequence[int], record: list[runs.Command]
+) -> None:
+    """Run one step, keep its JSON under `step.file` and append to `record`. Raises `ViewFailed`.
+
+    It is tried twice: a tool that crashed once may not crash again.
+    """
+    for attempt in range(TRIES):
+        env = tool_environment(settings.environ, path)
+        done = run(
+            [*tool.argv, *step.argv[1:]],
+            cwd=path,
+            env=env,
+            timeout_s=settings.timeout_s,
+            stop=settings.stop,
+            stdout_limit=STDOUT_LIMIT_BYTES,
+            hold=hold,
+        )
+        runs.write_file(path / step.log, done.stderr)
+        record.append(
+            runs.Command(
+                step="view" if step.name == "view" else "show-session",
+                argv=tuple(step.argv),
+                environment=recorded(env),
+                exit_code=done.exit_code,
+                timed_out=done.timed_out,
+                seconds=round(done.seconds, 3),
+                log=step.log,
+            )
+        )
+        wrong = what_is_wrong(step, done, settings.timeout_s)
+        if wrong is None:
+            if step.file is not None:
+                runs.write_file(path / step.file, done.stdout)
+            return
+        if done.timed_out or done.stopped:
+            raise ViewFailed(f"{tool.name} {step.name}: {wrong}", trace_may_be_good=True)
+    raise ViewFailed(f"{tool.name} {step.name}: {wrong}")
+
+
+def what_is_wrong(step: Step, done: Finished, timeout_s: float) -> str | None:
+    """Why the output of a step is of no use, None when it is."""
+    if done.exit_code != 0 or done.timed_out or done.stopped or done.overflowed:
+        how = describe_exit(done, timeout_s)
+        if done.timed_out or done.stopped or done.overflowed:
+            return how
+        text = done.stderr.decode("utf-8", "replace")
+        failure = diagnose(text)
+        return failure.explain(text) if failure else f"{how}: {last_words(text)}"
+    if step.file is None:
+        return None
+    try:
+        if step.name == "view":
+            from neff_bench.parsers.profile_json import read_summary
+
+            if read_summary(done.stdout).total_time_s is None:
+                return "its summary has no total_time"
+        else:
+            msgspec.json.decode(done.stdout)
+    except (ParseError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        return f"its output is not the JSON that was asked for ({error})"
+    return None

@@ -1,0 +1,105 @@
+import dataclasses
+
+import pytest
+
+from neff_bench.simulator.chips import CHIPS, SOURCES, Chip, constant_lines, what_if
+from neff_bench.simulator.commands.explain import critical_path, explain, explanation_json, explanation_text
+from neff_bench.simulator.errors import SimulatorError
+from neff_bench.simulator.program import Buffer, Instruction, Program
+from neff_bench.simulator.timing.schedule import schedule
+from tests.simulator.programs import matmul, whole
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def explained(request):
+    program = matmul(tiles=12, lnc=request.param)
+    timed = schedule(program)
+    return program, timed, explain(program, timed)
+
+
+def test_critical_path_is_the_kernel_without_gaps(explained):
+    _, timed, found = explained
+    path = found.segments
+    assert all(a.end_ns == pytest.approx(b.start_ns) for a, b in zip(path, path[1:], strict=False))
+    assert path[-1].end_ns == pytest.approx(max(core.kernel_end_ns for core in timed.cores))
+    assert sum(found.path_us.values()) == pytest.approx((path[-1].end_ns - path[0].start_ns) / 1e3)
+
+
+def test_lines_account_for_the_whole_path(explained):
+    _, _, found = explained
+    assert sum(path for _, path, _ in found.lines) == pytest.approx(sum(found.path_us.values()))
+    assert {source for source, _, _ in found.lines} == {"mm.py:1", "mm.py:2", "mm.py:3", "mm.py:4"}
+
+
+def test_what_bounds_follows_the_constants():
+    program = matmul(tiles=12)
+    for change, bound in (
+        ("hbm_bandwidth=0.01x", "HBM bandwidth"),
+        ("dma_engine_bandwidth=0.01x", "DMA"),
+        ("pe_clock_ghz=0.01x", "PE"),
+        ("software_dma_issue_ns=100x", "DMA issue"),
+        ("vector_clock_ghz=0.01x", "Vector Engine"),
+        ("dma_wait_ns=1000x", "latency"),
+    ):
+        assert explain(program, schedule(program, what_if(CHIPS["trn2"], change))).bound_by == bound
+
+
+def test_more_memory_lets_the_next_load_overlap():
+    columns = 150 * 1024
+    buffers = [
+        Buffer("in", "hbm", (128, columns), "uint8", "input"),
+        Buffer("sum", "sbuf", (128, 8), "uint8", "internal"),
+    ]
+    steps = []
+    for _ in range(4):
+        buffers.append(Buffer("tile", "sbuf", (128, columns), "uint8", "internal"))
+        tile = whole(len(buffers) - 1, buffers)
+        steps += [
+            Instruction("dma_copy", "sync", {"dst": tile}, {"src": whole(0, buffers)}, {}),
+            Instruction("tensor_reduce", "vector", {"dst": whole(1, buffers)}, {"data": tile}, {"op": "max"}),
+        ]
+    program = Program("sums", "trn2", 1, tuple(buffers), (0,), (), (tuple(steps),))
+    small, large = (schedule(program, what_if(CHIPS["trn2"], f"sbuf_partition_bytes={n}x")).total_ns for n in (1, 2))
+    assert large < 0.8 * small
+
+
+def test_waits_name_whom_an_engine_waited_for(explained):
+    waits = explained[2].waits_us
+    assert waits[0, "tensor", "DMA of gpsimd"] > 0
+    assert waits[0, "vector", "tensor"] > 0
+
+
+def test_text_and_json_say_simulated(explained):
+    found = explained[2]
+    assert explanation_text(found, {"hbm_bandwidth=2x": 1.0}, 5).startswith("simulated")
+    record = explanation_json(found, {"hbm_bandwidth=2x": 1.0})
+    assert record["is_simulation"] is True and record["what_if"][0]["change"] == "hbm_bandwidth=2x"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "speed=2x",
+        "hbm_bandwidth",
+        "hbm_bandwidth=fast",
+        "hbm_bandwidth=0",
+        "dma_issue_ns=-1",
+        "name=3",
+        "psum_partition_bytes=0.5x",
+    ],
+)
+def test_a_bad_change_is_one_line(change):
+    with pytest.raises(SimulatorError, match="--what-if") as raised:
+        what_if(CHIPS["trn2"], change)
+    assert "\n" not in str(raised.value)
+
+
+def test_every_constant_has_a_source():
+    assert {field.name for field in dataclasses.fields(Chip)} - {"name"} == set(SOURCES)
+    assert len(constant_lines(CHIPS["trn2"])) == len(SOURCES)
+
+
+def test_empty_program_has_no_path():
+    from neff_bench.simulator.program import Program
+
+    assert critical_path(schedule(Program("e", "trn2", 1, (), (), (), ((),)))) == []

@@ -1,0 +1,97 @@
+"""`neuron-sim nkilib-tests` up to the pytest process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from neff_bench.simulator.commands import nkilib_tests
+
+
+def test_a_directory_that_is_no_checkout_is_one_line(tmp_path):
+    result = CliRunner().invoke(nkilib_tests.main, [str(tmp_path)])
+    assert result.exit_code == 1
+    assert result.stderr.strip() == f"error: {tmp_path}: no nki-library checkout: src/nkilib_src is missing"
+
+
+def test_missing_packages_are_named(tmp_path, monkeypatch):
+    (tmp_path / "src" / "nkilib_src").mkdir(parents=True)
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "conftest.py").touch()
+    monkeypatch.setattr(nkilib_tests, "_PACKAGES", {"no_such_module": "no-such-package", "click": "click"})
+    result = CliRunner().invoke(nkilib_tests.main, [str(tmp_path)])
+    assert result.exit_code == 1
+    assert result.stderr.strip().endswith("pip install no-such-package")
+
+
+def test_the_users_arguments_reach_pytest_in_their_order():
+    made = nkilib_tests.command(("test/integration/nkilib/core/mlp", "-k", "cte"), "/scratch")
+    assert made[made.index("simulation") + 1 :] == [
+        "test/integration/nkilib/core/mlp",
+        "-k",
+        "cte",
+        "--output-directory",
+        "/scratch",
+        "--force-local-cleanup",
+    ]
+
+
+def test_run_all_lifts_the_rule_about_large_shapes():
+    variable = "NKILIB_SIMULATION_RUN_ALL"
+    assert nkilib_tests.environment(Path("/library"), run_all=True, seed=0)[variable] == "1"
+    assert variable not in nkilib_tests.environment(Path("/library"), run_all=False, seed=0)
+
+
+def test_both_trees_are_importable():
+    paths = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)["PYTHONPATH"].split(os.pathsep)
+    assert paths[1:3] == ["/library/src", "/library"]
+    assert (Path(paths[0]) / "simulator" / "nki").is_dir()
+
+
+def test_the_sweeps_are_drawn_from_the_given_seed():
+    script = "import neff_bench.simulator.nki.nkilib_plugin, random; print(random.random())"
+
+    def drawn(seed):
+        environment = nkilib_tests.environment(Path("/library"), run_all=False, seed=seed)
+        return subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True).stdout
+
+    assert drawn(1) == drawn(1) != drawn(2)
+
+
+def test_the_stand_in_for_their_cast_rounds_as_ml_dtypes():
+    script = """
+import ml_dtypes, numpy as np
+from simulator.nki.nkilib_plugin import static_cast
+values = np.random.default_rng(0).standard_normal((3, 4, 40), np.float32)[:, :, ::2] * 100
+for dtype in (ml_dtypes.float8_e4m3, ml_dtypes.float8_e5m2, ml_dtypes.bfloat16, np.float32):
+    with np.errstate(all="ignore"):
+        narrow = values.astype(dtype)
+    assert static_cast(values, dtype).tobytes() == narrow.tobytes()
+    assert static_cast(narrow, np.float32).tobytes() == narrow.astype(np.float32).tobytes()
+assert static_cast(2.5, np.float32) == 2.5
+"""
+    environment = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)
+
+
+def test_a_broken_rule_carries_the_code_of_the_compiler():
+    script = """
+import simulator.nki.nkilib_plugin
+import nki, nki.language as nl, numpy as np
+
+def kernel(x, rows):
+    assert rows is not None, "shape"
+    return nl.ndarray((rows, 8), nl.float32, buffer=nl.shared_hbm)
+
+for rows, code in ((0, True), (None, False)):
+    try:
+        nki.cpu_simulate(kernel)[2](np.zeros((1, 8), np.float32), rows)
+    except Exception as error:
+        assert ("[NCC_INKI016] Kernel validation exception: shape" in str(error)) == code, error
+    else:
+        raise SystemExit("no error")
+"""
+    environment = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)

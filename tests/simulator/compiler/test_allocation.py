@@ -1,0 +1,78 @@
+"""Addresses of tensors that the kernel left to the compiler."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.compiler.allocation import allocate
+from neff_bench.simulator.compiler.dependencies import find_edges
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+from tests.simulator.programs import whole
+
+CHIP = chip_for("trn2")
+SBUF = CHIP.sbuf_partition_bytes
+
+
+def tensor(count, memory="sbuf", address=None):
+    """`count` bytes of each partition."""
+    return Buffer("t", memory, (128, count), "uint8", "internal", 0, b"", address)
+
+
+def touch(*indices):
+    """An instruction that uses these buffers."""
+    access = [Access(index, 0, ((1, 1), (1, 1)), "uint8") for index in indices]
+    return Instruction("tensor_copy", "vector", {"dst": access[0]}, {"src": access[-1]}, {})
+
+
+def addresses(buffers, *instructions):
+    return allocate(buffers, instructions, CHIP)
+
+
+def test_memory_is_reused_as_late_as_possible():
+    buffers = [tensor(SBUF // 4) for _ in range(5)]
+    found = addresses(buffers, *(touch(index) for index in range(5)))
+    assert found == {0: 0, 1: SBUF // 4, 2: SBUF // 2, 3: SBUF // 4 * 3, 4: 0}
+
+
+def test_what_is_still_in_use_keeps_its_place():
+    buffers = [tensor(SBUF // 2), tensor(SBUF // 2), tensor(SBUF // 2)]
+    assert addresses(buffers, touch(0), touch(1), touch(2, 0)) == {0: 0, 1: SBUF // 2, 2: SBUF // 2}
+
+
+def test_what_finds_no_room_gets_no_address():
+    buffers = [tensor(SBUF // 2), tensor(SBUF), tensor(SBUF // 2)]
+    assert addresses(buffers, touch(0), touch(1), touch(2, 0)) == {0: 0, 2: SBUF // 2}
+
+
+def test_what_the_kernel_placed_is_left_alone():
+    buffers = [tensor(1000, address=0), tensor(1000, address=500), tensor(64)]
+    assert addresses(buffers, touch(0), touch(1), touch(2)) == {2: 1500}
+
+
+def test_a_product_does_not_cross_a_psum_bank():
+    buffers = [tensor(1500, "psum"), tensor(1500, "psum"), tensor(4096, "psum"), tensor(500, "psum")]
+    found = addresses(buffers, *(touch(index) for index in range(4)))
+    assert found == {0: 0, 1: 2048, 2: 4096, 3: 8192}
+
+
+def test_a_ninth_product_waits_for_the_first_bank():
+    buffers = [tensor(2048, "psum") for _ in range(9)]
+    writes = [Instruction("memset", "vector", {"dst": whole(i, buffers)}, {}, {"value": 0}) for i in range(9)]
+    program = Program("p", "trn2", 1, tuple(buffers), (), (), (tuple(writes),))
+    edges = find_edges(program, writes, allocate(buffers, writes, CHIP))
+    assert [{edge.before for edge in waits} for waits in edges] == [set()] * 8 + [{0}]
+
+
+@given(st.lists(st.tuples(st.integers(1, SBUF), st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=30))
+def test_tensors_in_use_at_one_time_never_overlap(given_lives):
+    lives = [(size, min(a, b), max(a, b)) for size, a, b in given_lives]
+    buffers = [tensor(size) for size, _, _ in lives]
+    steps = [touch(*now) for at in range(31) if (now := [i for i, (_, a, b) in enumerate(lives) if at in (a, b)])]
+    times = {i: [at for at, step in enumerate(steps) if i in {x.buffer for x in (*step.writes.values(), *step.reads.values())}]
+             for i in range(len(lives))}  # fmt: skip
+    found = addresses(buffers, *steps)
+    for i in found:
+        assert 0 <= found[i] <= SBUF - lives[i][0]
+        for j in found:
+            if i < j and times[i][0] <= times[j][-1] and times[j][0] <= times[i][-1]:
+                assert found[i] + lives[i][0] <= found[j] or found[j] + lives[j][0] <= found[i]

@@ -1,0 +1,95 @@
+import pytest
+
+from neff_bench.simulator.chips import CHIPS
+from neff_bench.simulator.compiler.dependencies import find_edges
+from neff_bench.simulator.compiler.lowering import lowering
+from neff_bench.simulator.compiler.order import issue_order
+from neff_bench.simulator.program import Buffer, Instruction, Program
+from tests.simulator.programs import matmul, whole
+
+BUFFERS = [
+    Buffer("q", "hbm", (128, 128), "bfloat16", "input"),
+    Buffer("v", "hbm", (128, 128), "bfloat16", "input"),
+    *[Buffer(f"t{n}", "sbuf", (128, 128), "bfloat16", "internal", 0) for n in range(6)],
+    Buffer("p", "psum", (128, 128), "float32", "internal", 0),
+]
+Q, V, T0, T1, T2, T3, T4, T5, P = range(9)
+
+
+def copy(dst, src, engine="vector", op="tensor_copy", **attributes):
+    return Instruction(op, engine, {"dst": whole(dst, BUFFERS)}, {"src": whole(src, BUFFERS)}, attributes)
+
+
+def load(dst, src, **attributes):
+    return copy(dst, src, "sync", "dma_copy", **attributes)
+
+
+def order_of(*instructions):
+    program = Program("o", "trn2", 1, tuple(BUFFERS), (), (), (instructions,))
+    lower = lowering(program, CHIPS["trn2"])
+    edges = find_edges(program, instructions)
+    return issue_order([lower(i) for i in instructions], edges, CHIPS["trn2"], 1)
+
+
+def test_loads_of_a_queue_come_in_the_order_of_their_first_use():
+    # As the compiled fused attention of the trn2 traces: the program loads q first and uses v first.
+    assert order_of(load(T0, Q), load(T1, V), copy(T2, T1), copy(T3, T0)) == [1, 0, 2, 3]
+
+
+def test_what_waits_for_nothing_waits_until_it_is_needed():
+    memset = Instruction("memset", "gpsimd", {"dst": whole(T2, BUFFERS)}, {}, {"value": 0.0})
+    add = Instruction("tensor_tensor", "vector", {"dst": whole(T3, BUFFERS)},
+                      {"data1": whole(T1, BUFFERS), "data2": whole(T2, BUFFERS)}, {"op": "add"})  # fmt: skip
+    assert order_of(memset, load(T0, Q), copy(T1, T0), add)[:2] == [1, 0]
+
+
+def test_what_is_ready_overtakes_what_waits():
+    order = order_of(load(T0, Q), copy(T1, T0), copy(T3, T2), copy(T4, T1))
+    assert order.index(2) < order.index(1) < order.index(3)
+
+
+def test_of_what_is_ready_the_first_in_the_program_goes_first():
+    assert order_of(copy(T1, T0), copy(T3, T2), copy(T5, T4)) == [0, 1, 2]
+
+
+def test_a_store_does_not_hold_up_the_loads_of_its_queue():
+    buffers = [*BUFFERS, Buffer("out", "hbm", (128, 128), "bfloat16", "output")]
+    out = Instruction("dma_copy", "sync", {"dst": whole(9, buffers)}, {"src": whole(T1, buffers)}, {})
+    program = Program(
+        "s", "trn2", 1, tuple(buffers), (), (), ((load(T0, Q), copy(T1, T0), out, load(T2, V), copy(T3, T2)),)
+    )
+    lower = lowering(program, CHIPS["trn2"])
+    edges = find_edges(program, program.cores[0])
+    order = issue_order([lower(i) for i in program.cores[0]], edges, CHIPS["trn2"], 1)
+    assert order.index(3) < order.index(2)
+
+
+def test_memory_that_is_reused_keeps_its_order():
+    # T0 is loaded again: not before its reader, though the second load is needed by nobody.
+    order = order_of(load(T0, Q), copy(T1, T0), load(T0, V), load(T2, V), copy(T3, T2))
+    assert order.index(0) < order.index(1) < order.index(2)
+
+
+def test_a_buffer_of_hbm_that_is_written_between_two_loads_does_not_tie_a_knot():
+    buffers = [*BUFFERS, Buffer("h", "hbm", (128, 128), "bfloat16", "internal")]
+    h = whole(9, buffers)
+    first = Instruction("dma_copy", "sync", {"dst": whole(T0, buffers)}, {"src": h}, {})
+    back = Instruction("dma_copy", "sync", {"dst": h}, {"src": whole(T1, buffers)}, {})
+    again = Instruction("dma_copy", "sync", {"dst": whole(T2, buffers)}, {"src": h}, {})
+    program = Program("k", "trn2", 1, tuple(buffers), (), (), ((first, back, again, copy(T3, T2), copy(T4, T0)),))
+    lower = lowering(program, CHIPS["trn2"])
+    edges = find_edges(program, program.cores[0])
+    order = issue_order([lower(i) for i in program.cores[0]], edges, CHIPS["trn2"], 1)
+    assert sorted(order) == [0, 1, 2, 3, 4] and order.index(0) < order.index(1) < order.index(2)
+
+
+@pytest.mark.parametrize("tiles", [1, 7])
+def test_every_order_keeps_every_dependency(tiles):
+    program = matmul(tiles=tiles, lnc=2)
+    for instructions in program.cores:
+        lower = lowering(program, CHIPS["trn2"])
+        edges = find_edges(program, instructions)
+        order = issue_order([lower(i) for i in instructions], edges, CHIPS["trn2"], 2)
+        place = {index: n for n, index in enumerate(order)}
+        assert sorted(order) == list(range(len(instructions)))
+        assert all(place[edge.before] < place[index] for index, waits in enumerate(edges) for edge in waits)

@@ -1,0 +1,81 @@
+import pytest
+
+from neff_bench.simulator.program import Instruction, Program
+from neff_bench.simulator.timing.counters import summarise, union_ps
+from neff_bench.simulator.timing.schedule import schedule
+from neff_bench.simulator.timing.timeline import timeline_of
+from tests.simulator.programs import matmul
+
+
+def summary_of(program):
+    timed = schedule(program)
+    return summarise(program, timed, timeline_of(timed))
+
+
+def test_counts_and_bytes_follow_from_the_program():
+    summary = summary_of(matmul(m=128, k=128, n=512, lnc=2, tiles=3))
+    assert summary["matmul_instruction_count"] == 6
+    assert summary["hardware_flops"] == 6 * 2 * 128 * 128 * 512
+    assert summary["hbm_read_bytes"] == 6 * (128 * 128 + 128 * 512) * 2
+    assert summary["hbm_write_bytes"] == 6 * 128 * 512 * 2
+    # Beside the DMAs, the bytes of one partition: weights 256, moving 1024, copied 1024.
+    assert summary["sbuf_read_bytes"] == summary["hbm_write_bytes"] + 6 * (256 + 1024)
+    assert summary["sbuf_write_bytes"] == summary["hbm_read_bytes"] + 6 * 1024
+    assert summary["psum_write_bytes"] == summary["psum_read_bytes"] == 6 * 2048
+
+
+def test_transposes_are_matmuls_that_count_apart():
+    program = matmul()
+    [instructions] = program.cores
+    data = instructions[2].reads["stationary"]
+    dst = instructions[2].writes["dst"]
+    square = type(dst)(dst.buffer, 0, ((512, 128), (1, 128)), "float32")
+    transpose = Instruction("nc_transpose", "tensor", {"dst": square}, {"data": data}, {})
+    both = Program("t", "trn2", 1, program.buffers, (0, 1), (2,), ((*instructions[:3], transpose),), program.sources)
+    summary = summary_of(both)
+    assert summary["transpose_flops"] == 2 * 128**3
+    assert summary["hardware_flops"] == 2 * 128 * 128 * 512 + 2 * 128**3
+    assert summary["matmul_instruction_count"] == 2
+
+
+def test_ratios_follow_the_published_formulas():
+    summary = summary_of(matmul(lnc=2))
+    peak = 2 * 128 * 128 * 2.4e9 * 2
+    assert summary["mfu_estimated_percent"] == pytest.approx(summary["hardware_flops"] / peak / summary["total_time"])
+    moved = summary["hbm_read_bytes"] + summary["hbm_write_bytes"]
+    assert summary["mm_arithmetic_intensity"] == summary["hardware_flops"] / moved
+    assert summary["peak_flops_bandwidth_ratio"] == pytest.approx(109.83687150837989)
+    assert summary["mbu_estimated_percent"] == pytest.approx(moved / summary["total_time"] / 716e9)
+    assert summary["neuroncore_cycle_count"] == int(summary["total_time"] * 1.2e9)
+
+
+def test_active_time_is_a_union_over_cores_and_never_more_than_the_total():
+    summary = summary_of(matmul(lnc=2, tiles=4))
+    for engine in ("tensor", "vector", "scalar", "gpsimd", "sync"):
+        assert 0 < summary[f"{engine}_engine_active_time"] <= summary["total_active_time"] <= summary["total_time"]
+
+
+def test_everything_simulated_says_so():
+    summary = summary_of(matmul())
+    assert summary["is_simulation"] is True
+    assert summary["simulator_name"] == "neff-bench neuron-sim"
+    assert summary["simulator_time_error"]
+
+
+def test_union_joins_what_overlaps():
+    import numpy as np
+
+    assert union_ps([np.array([5, 0, 20])], [np.array([9, 6, 21])]) == 10
+
+
+def test_flags_tell_the_first_and_the_last_matmul_of_a_group():
+    from neff_bench.simulator.compiler.assembler import assemble
+    from neff_bench.simulator.files.profile import accumulation_flags
+
+    program = matmul()
+    a, b, mm, copy, store = program.cores[0]
+    again = Instruction(mm.op, mm.engine, mm.writes, mm.reads, {"accumulate": False})
+    instructions = (a, b, mm, mm, mm, copy, mm, again, again)
+    grouped = Program("g", "trn2", 1, program.buffers, (0, 1), (2,), (instructions,))
+    [code] = assemble(grouped)
+    assert list(accumulation_flags(instructions, code).values()) == [1, 0, 0, 2, 3, 3]

@@ -1,0 +1,150 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from neff_bench.simulator.chips import CHIPS
+from neff_bench.simulator.compiler.assembler import assemble
+from neff_bench.simulator.errors import SimulatorError
+from neff_bench.simulator.opcodes import NAMES
+from neff_bench.simulator.program import Buffer, Instruction, Program
+from neff_bench.simulator.timing.overheads import OVERHEADS
+from neff_bench.simulator.timing.schedule import schedule, schedule_code
+from tests.simulator.programs import matmul, whole
+
+
+def names(code):
+    return [NAMES[opcode] for opcode in code.opcode]
+
+
+def test_matmul_becomes_weights_matmul_and_one_extra_wait():
+    [code] = assemble(matmul())
+    assert names(code) == [
+        "DMA_DIRECT2D",
+        "DMA_DIRECT2D",
+        "LDWEIGHTS",
+        "MATMUL",
+        "CAST",
+        "DMA_DIRECT2D",
+        "EVENT_SEMAPHORE",
+    ]
+    assert code.flops.sum() == 2 * 128 * 128 * 512
+
+
+def test_float32_matmul_is_two_matmuls_of_two_passes():
+    [narrow], [wide] = assemble(matmul()), assemble(matmul(dtype="float32"))
+    assert names(wide).count("MATMUL") == 2
+    assert wide.flops.sum() == 2 * narrow.flops.sum()
+    pe = [code.pe_ns[code.flops > 0].sum() for code in (narrow, wide)]
+    assert pe[1] == pytest.approx(4 * pe[0])
+
+
+def test_every_wait_is_over_before_the_instruction_starts():
+    timed = schedule(matmul(tiles=20, lnc=2))
+    for core in timed.cores:
+        code = core.code
+        for i in range(len(code)):
+            for before in code.waits[code.wait_start[i] : code.wait_start[i + 1]]:
+                assert core.start_ns[i] >= core.done_ns[before] - 1e-6
+
+
+def test_engines_keep_the_order_of_issue_and_do_one_thing_at_a_time():
+    core = schedule(matmul(tiles=20)).cores[0]
+    for engine in range(5):
+        mine = np.flatnonzero(core.code.engine == engine)
+        free = core.start_ns[mine] + core.code.interval_ns[mine]
+        assert np.all(core.start_ns[mine][1:] >= free[:-1] - 1e-6)
+
+
+def test_a_store_that_waits_does_not_hold_up_later_loads():
+    core = schedule(matmul(tiles=2)).cores[0]
+    triggers = core.start_ns[core.code.transfer >= 0][np.argsort(core.code.origin[core.code.transfer >= 0])]
+    load_a, load_b, store, next_a, next_b, _ = triggers
+    assert load_a < load_b < next_a < next_b < store
+
+
+def test_dma_engines_move_one_packet_at_a_time():
+    packets = schedule(matmul(tiles=8)).cores[0].packets
+    for engine in range(16):
+        mine = packets.engine == engine
+        assert np.all(packets.start_ns[mine][1:] >= packets.end_ns[mine][:-1] - 1e-6)
+
+
+def test_all_bytes_of_a_transfer_are_in_its_packets():
+    core = schedule(matmul(m=100, n=300)).cores[0]
+    for number, transfer in enumerate(core.code.transfers):
+        assert core.packets.bytes[core.packets.transfer == number].sum() == transfer.bytes
+
+
+def test_dma_engines_begin_a_read_further_apart_than_a_write_and_stall_in_it():
+    chip = CHIPS["trn2"]
+    core = schedule(matmul()).cores[0]
+    read, store = (core.packets.transfer == 0), (core.packets.transfer == 2)
+    began = [np.sort(core.packets.start_ns[mine])[:16] for mine in (read, store)]
+    assert np.ptp(began[0]) == pytest.approx(15 * chip.dma_read_stagger_ns, abs=1)
+    assert np.ptp(began[1]) == pytest.approx(15 * chip.dma_stagger_ns, abs=1)
+    lasted = core.packets.end_ns - core.packets.start_ns
+    assert lasted[read].max() > 1.3 * lasted[read].min()
+    assert lasted[store].max() == pytest.approx(lasted[store].min())
+
+
+def burst():
+    program = matmul()
+    load, other, mm = program.cores[0][:3]
+    return Program("b", "trn2", 1, program.buffers, (0, 1), (2,), ((load, other, *[mm] * 200),), program.sources)
+
+
+def test_throttled_pe_speeds_up_after_a_busy_window():
+    core = schedule(burst()).cores[0]
+    gaps = np.diff(core.start_ns[core.code.flops > 0])
+    assert gaps[0] == pytest.approx(2 * gaps[-1], rel=0.02)
+    assert len(core.warm) == 1
+
+
+def test_throttle_windows_run_on_from_their_phase():
+    chip, overheads = CHIPS["trn2"], OVERHEADS["trn2"]
+    codes = assemble(burst())
+    for phase in (0.0, 1000.0):
+        [(start, _)] = schedule_code(codes, chip, overheads, phase).cores[0].warm
+        windows = (start - phase) / chip.throttle_window_ns
+        assert windows == pytest.approx(round(windows), abs=1e-6)
+
+
+def test_cores_share_hbm_bandwidth():
+    slow = dataclasses.replace(CHIPS["trn2"], hbm_bandwidth=20.0)
+    kernel = [timed.total_ns - timed.fixed_ns for timed in (schedule(matmul(tiles=30, lnc=n), slow) for n in (1, 2))]
+    assert 1.5 * kernel[0] < kernel[1] < 2.1 * kernel[0]
+    assert schedule(matmul(tiles=30)).total_ns < kernel[0]
+
+
+def barrier(number, data=None):
+    reads = {"data": data} if data else {}
+    return Instruction("core_barrier", "gpsimd", {}, reads, {"cores": [0, 1], "sync": number})
+
+
+def test_cores_meet_at_a_barrier():
+    buffers = [Buffer(f"t{core}", "sbuf", (128, 4096), "float32", "internal", core) for core in (0, 1)]
+    mine, theirs = whole(0, buffers), whole(1, buffers)
+    busy = Instruction("memset", "gpsimd", {"dst": mine}, {}, {"value": 0.0})
+    program = Program("b", "trn2", 2, tuple(buffers), (), (), ((busy, busy, barrier(0, mine)), (barrier(0, theirs),)))
+    timed = schedule(program)
+    assert timed.cores[0].start_ns[2] == timed.cores[1].start_ns[0] > 1000
+
+
+def test_unpaired_barriers_are_an_error():
+    program = Program("b", "trn2", 2, (), (), (), ((barrier(0),), ()))
+    with pytest.raises(SimulatorError, match="pair up"):
+        schedule(program)
+
+
+def test_compiled_loop_gives_the_same_times(monkeypatch):
+    pytest.importorskip("numba")
+    from neff_bench.simulator.timing import scheduler as loop
+
+    monkeypatch.setattr(loop, "COMPILED_FROM", 0)
+    fast = schedule(matmul(tiles=30, lnc=2))
+    monkeypatch.setattr(loop, "compiled", lambda: None)
+    slow = schedule(matmul(tiles=30, lnc=2))
+    for a, b in zip(fast.cores, slow.cores, strict=True):
+        np.testing.assert_array_equal(a.start_ns, b.start_ns)
+        np.testing.assert_array_equal(a.packets.start_ns, b.packets.start_ns)

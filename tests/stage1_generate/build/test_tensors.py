@@ -1,0 +1,74 @@
+import hashlib
+
+import numpy as np
+import pytest
+
+from neff_bench.neffs.case import Case
+from neff_bench.neffs.dtypes import numpy_dtype
+from neff_bench.stage1_generate import kernels
+from neff_bench.stage1_generate.build.tensors import draw, references, write_tensor
+from neff_bench.stage1_generate.errors import BuildError
+from neff_bench.stage1_generate.kernel import Dims, Tensor
+
+
+def test_the_same_seed_draws_the_same_inputs():
+    tensors = (Tensor("a", (4, 8), "bfloat16"), Tensor("b", (4, 8), "bfloat16"))
+    first, again, other = draw(tensors, 42), draw(tensors, 42), draw(tensors, 43)
+    assert first["a"].tobytes() == again["a"].tobytes() != other["a"].tobytes()
+    assert first["a"].tobytes() != first["b"].tobytes()
+    assert first["a"].dtype == numpy_dtype("bfloat16")
+
+
+def test_scale_constants_and_integers():
+    drawn = draw(
+        (
+            Tensor("normal", (200, 200), "float32", scale=0.1),
+            Tensor("ones", (3,), "float16", values="constant"),
+            Tensor("index", (1000,), "int32", scale=7, values="integers"),
+        ),
+        0,
+    )
+    assert drawn["normal"].std() == pytest.approx(0.1, rel=0.02)
+    assert drawn["ones"].tolist() == [1, 1, 1]
+    assert set(drawn["index"].tolist()) == set(range(7))
+
+
+def test_a_tensor_on_disk_is_raw_little_endian_c_order(tmp_path):
+    array = np.arange(6, dtype=np.float32).reshape(2, 3).T
+    written = write_tensor(tmp_path, "inp", "lhs", "float32", array)
+    data = (tmp_path / "inp-lhs-000.bin").read_bytes()
+    assert np.frombuffer(data, "<f4").tolist() == [0, 3, 1, 4, 2, 5]
+    assert (written.shape, written.bytes, written.file) == ((3, 2), 24, "inp-lhs-000.bin")
+    assert written.sha256 == hashlib.sha256(data).hexdigest()
+
+
+def case(kernel, dtype="float32", **dims):
+    return Case(kernel, "nki", tuple(dims.items()), dtype, "trn2", 2)
+
+
+def test_the_mlp_reference_is_a_gated_silu_mlp():
+    dims = {"b": 2, "s": 64, "h": 128, "i": 256}
+    kernel = kernels.load("mlp")
+    arrays = draw(kernel.inputs(Dims(**dims), "float32"), 42)
+    (got,) = references(kernel, case("mlp", **dims), arrays)
+    x, gate, up, down = (array.astype(np.float64) for array in arrays.values())
+    want = np.einsum("bsi,ih->bsh", (x @ gate) / (1 + np.exp(-(x @ gate))) * (x @ up), down)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    assert got.std() == pytest.approx(0.6, rel=0.1)  # what the absolute tolerances are meant for
+
+
+def test_a_reference_is_computed_from_the_rounded_inputs_and_rounded_once():
+    kernel = kernels.load("matmul")
+    arrays = draw(kernel.inputs(Dims(M=8, K=64, N=8), "bfloat16"), 42)
+    (got,) = references(kernel, case("matmul", "bfloat16", M=8, K=64, N=8), arrays)
+    want = arrays["lhs"].astype(np.float32) @ arrays["rhs"].astype(np.float32)
+    assert got.tobytes() == want.astype(numpy_dtype("bfloat16")).tobytes()
+
+
+def test_a_reference_of_the_wrong_shape_is_an_error():
+    from dataclasses import replace
+
+    kernel = replace(kernels.load("matmul"), reference=lambda d, t: (t["lhs"],))
+    arrays = draw(kernel.inputs(Dims(M=8, K=64, N=8), "float32"), 42)
+    with pytest.raises(BuildError, match="has shape"):
+        references(kernel, case("matmul", M=8, K=64, N=8), arrays)

@@ -1,0 +1,39 @@
+import sys
+
+import pytest
+
+from neff_bench.stage1_generate.errors import BuildError
+from neff_bench.stage1_generate.toolchains.command import reason, run
+
+
+@pytest.mark.parametrize(
+    ("returncode", "output", "says"),
+    [
+        (1, "loading\nerror: kernel.py:3: no\nbye\n", "kernel.py:3: no"),
+        (1, "ERROR: [NCC] no\n", "[NCC] no"),
+        (1, "Traceback\nValueError: no\n", "ValueError: no"),
+        (70, "", "ended with exit code 70 (see compile.log)"),
+        (1, "numpy._core._exceptions._ArrayMemoryError: Unable\n", "ran out of memory (see compile.log)"),
+        (-9, "working\n", "killed by the system, most likely for lack of memory"),
+        (-11, "working\n", "crashed (SIGSEGV)"),
+        (-99, "", "crashed (signal 99)"),
+        (1, "error: \x1b[31mred\x1b[0m\n", "?[31mred?[0m"),
+    ],
+)
+def test_a_failed_command_is_one_line(returncode, output, says):
+    assert reason(returncode, output) == says
+
+
+def test_a_very_long_line_is_shortened():
+    assert len(reason(1, "error: " + "x" * 10_000)) == 300
+
+
+def test_output_goes_through_and_its_end_is_kept(capfd):
+    finished = run([sys.executable, "-c", "print('a' * 100_000); print('last')"])
+    assert finished.output_tail.endswith("last\n") and len(finished.output_tail) <= 8192
+    assert len(capfd.readouterr().out) == 100_006
+
+
+def test_a_command_that_is_not_there_is_named():
+    with pytest.raises(BuildError, match="cannot start no-such-command: No such file"):
+        run(["no-such-command"])

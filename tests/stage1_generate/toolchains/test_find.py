@@ -1,0 +1,83 @@
+import sys
+
+import pytest
+
+from neff_bench.stage1_generate.errors import ToolchainError
+from neff_bench.stage1_generate.toolchains.find import choose, find_nkilib, nkilib_version
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Make an importable package with the given modules and nothing else of the SDK."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.delenv("NKILIB_PATH", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("nki", "neuronxcc"):  # the embedded one, when another test loaded it
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    def make(name, *modules):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "__init__.py").write_text("raise ImportError('looking must not import')")
+        for module in modules:
+            (folder / f"{module}.py").touch()
+
+    return make
+
+
+def test_an_empty_placeholder_is_not_the_sdk(package):
+    package("nki")
+    package("neuronxcc")
+    chosen = choose("auto", None)
+    assert (chosen.name, chosen.has_nki, chosen.has_neuronxcc) == ("sim", False, False)
+    with pytest.raises(ToolchainError, match="neither nki"):
+        choose("neuron", None)
+
+
+def test_nki_with_its_isa_is_the_sdk(package):
+    package("nki", "isa")
+    assert choose("auto", None).name == "neuron"
+    assert choose("sim", None).name == "sim"
+
+
+def test_the_compiler_command_is_the_sdk(package, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "neuronx-cc").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "neuronx-cc").chmod(0o755)
+    chosen = choose("auto", None)
+    assert (chosen.name, chosen.has_nki, chosen.has_neuronx_cc) == ("neuron", False, True)
+
+
+@pytest.mark.parametrize("part", ["", "src", "src/nkilib_src"])
+def test_nkilib_is_found_from_the_checkout_and_from_inside_it(tmp_path, part):
+    (tmp_path / "src" / "nkilib_src" / "nkilib").mkdir(parents=True)
+    assert find_nkilib(tmp_path / part, {}) == tmp_path / "src"
+    assert find_nkilib(None, {"NKILIB_PATH": str(tmp_path / part)}) == tmp_path / "src"
+
+
+def test_a_wrong_path_is_named(tmp_path):
+    with pytest.raises(ToolchainError, match="--nkilib: .* is no checkout"):
+        find_nkilib(tmp_path, {})
+    with pytest.raises(ToolchainError, match="NKILIB_PATH: .* is no checkout"):
+        find_nkilib(None, {"NKILIB_PATH": str(tmp_path)})
+
+
+def test_the_version_of_a_checkout_is_its_commit(tmp_path):
+    git = tmp_path / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "packed-refs").write_text("# pack-refs\nabc123 refs/heads/main\n")
+    assert nkilib_version(tmp_path / "src") == "abc123"
+    (git / "refs" / "heads").mkdir(parents=True)
+    (git / "refs" / "heads" / "main").write_text("def456\n")
+    assert nkilib_version(tmp_path / "src") == "def456"
+    (git / "HEAD").write_text("0123\n")
+    assert nkilib_version(tmp_path / "src") == "0123"
+
+
+def test_without_git_it_is_what_the_library_says(tmp_path):
+    assert nkilib_version(tmp_path) is None
+    said = tmp_path / "nkilib_src" / "nkilib" / "version"
+    said.mkdir(parents=True)
+    (said / "__init__.py").write_text("__version__ = '0.1.0+gd4920de'\n")
+    assert nkilib_version(tmp_path) == "0.1.0+gd4920de"

@@ -1,0 +1,163 @@
+"""The real builder and worker against fakes of the SDK, one for each generation of NKI's compile interface."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from neff_bench.neffs.bundle import verify_bundle
+from neff_bench.neffs.store import Store
+
+FAKES = Path(__file__).parents[1] / "fake_sdk"
+KERNEL = """
+import nki
+import nki.isa
+import nki.language as nl
+
+
+@nki.jit
+def mlp(hidden_tensor, gate_proj_weights_tensor, up_proj_weights_tensor, down_proj_weights_tensor):
+    assert str(hidden_tensor.dtype) == "bfloat16"
+    if hidden_tensor.shape[1] == 5:
+        raise TypeError("mlp() takes another shape")
+    return nl.ndarray(hidden_tensor.shape, hidden_tensor.dtype, buffer=nl.shared_hbm)
+"""
+SHAPES = "cases: [{{kernel: mlp, implementation: {}, b: 1, s: {}, h: 128, i: 256, target: trn2, lnc: 2{}}}]"
+
+
+@pytest.fixture
+def sdk(tmp_path, generate, shapes_file, checkout):
+    """Build one case with the given fakes on the path; returns the process, the manifest and what the fake was called with."""
+    library = checkout()
+    (library / "src/nkilib_src/nkilib/core/mlp/mlp.py").write_text(KERNEL)
+
+    def build(*fakes, implementation="nkilib", s=128, more="", arguments=(), path=""):
+        env = {
+            "PYTHONPATH": os.pathsep.join(str(FAKES / fake) for fake in ("common", *fakes)),
+            "FAKE_SDK_RECORD": str(tmp_path / "record.json"),
+            "FAKE_SDK_PYTHON": sys.executable,
+            "PATH": os.pathsep.join([path, os.environ["PATH"]] if path else [os.environ["PATH"]]),
+        }
+        shapes = shapes_file(SHAPES.format(implementation, s, more))
+        root = str(Path(__file__).parents[3])
+        env["PYTHONPATH"] = os.pathsep.join([root, env["PYTHONPATH"]])
+        done = generate("--shapes", shapes, "--nkilib", library, *arguments, env=env)
+        (bundle,) = Store(tmp_path / "out").bundles()
+        record = tmp_path / "record.json"
+        return done, bundle, json.loads(record.read_text()) if record.exists() else None
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("generation", "interface", "production"),
+    [
+        ("nki_0_6", "nki compile_kernel_to_nir", True),
+        ("nki_0_4", "nki compile_to_bir", True),
+        ("nki_0_3", "nki ParserFrontend", True),
+        ("nki_0_2", "nki_standalone", None),
+    ],
+)
+def test_each_generation_of_nki_is_compiled_through_its_own_interface(sdk, generation, interface, production):
+    done, bundle, record = sdk(generation, arguments=["--disable-dge", "--verbose"])
+    assert done.returncode == 0, done.stderr
+    manifest = bundle.manifest
+    assert (manifest.toolchain, manifest.interface, manifest.status) == ("neuron", interface, "built")
+    assert record == {
+        "interface": generation[4:].replace("_", "."),
+        "production": production,
+        "target_at_import": "trn2",
+    }
+    assert [tensor.name for tensor in manifest.inputs] == [
+        "hidden_tensor",
+        "gate_proj_weights_tensor",
+        "up_proj_weights_tensor",
+        "down_proj_weights_tensor",
+    ]
+    assert [tensor.shape for tensor in manifest.outputs] == [(1, 128, 128)]
+    assert manifest.compile_time_s is not None
+    assert manifest.case.flags == ("--disable-dge",)
+    assert "Compiler status PASS --disable-dge --verbose=info" in (bundle.path / "compile.log").read_text()
+    verify_bundle(bundle)
+    assert str(bundle.path.parent).encode() not in (bundle.path / "case.json").read_bytes()
+
+
+def test_the_newest_interface_wins_where_several_are_installed(sdk):
+    _, bundle, _ = sdk("nki_0_6", "nki_0_4", "nki_0_2")
+    assert bundle.manifest.interface == "nki compile_kernel_to_nir"
+
+
+def test_outputs_are_named_as_in_the_neff(sdk):
+    _, bundle, _ = sdk("nki_0_6")
+    assert [tensor.name for tensor in bundle.manifest.outputs] == ["output_0"]
+    assert (bundle.path / "ref-output_0-000.bin").is_file()
+
+
+def test_intermediate_files_stay_only_when_asked_for(sdk):
+    _, bundle, _ = sdk("nki_0_3")
+    assert not (bundle.path / "artifacts").exists()
+    _, bundle, _ = sdk("nki_0_3", arguments=["--verbose", "--force"])
+    assert (bundle.path / "artifacts").exists()
+
+
+def test_an_sdk_without_a_known_interface_says_which_were_tried(sdk):
+    done, bundle, _ = sdk()
+    assert done.returncode == 1
+    reason = bundle.manifest.reason
+    assert reason.startswith("no known compile interface of NKI: ")
+    assert "nki compile_kernel_to_nir: No module named 'nki.framework'" in reason and "nki_standalone: " in reason
+
+
+def test_an_error_of_the_kernel_is_not_taken_for_a_wrong_interface(sdk):
+    done, bundle, _ = sdk("nki_0_6", "nki_0_4", s=5)
+    assert done.returncode == 1
+    assert bundle.manifest.reason == "TypeError: mlp() takes another shape (see compile.log)"
+
+
+def test_a_library_that_does_not_import_is_one_failed_row(sdk, checkout):
+    (checkout() / "src/nkilib_src/nkilib/core/mlp/mlp.py").write_text("def broken(:\n")
+    done, bundle, _ = sdk("nki_0_6")
+    assert done.returncode == 1
+    assert "cannot import nkilib_src.nkilib.core.mlp.mlp:mlp: SyntaxError" in bundle.manifest.reason
+
+
+def test_xla_goes_through_neuronx_cc(sdk):
+    done, bundle, record = sdk(implementation="xla", path=str(FAKES / "cc" / "bin"))
+    assert done.returncode == 0, done.stderr
+    words = "compile --framework XLA model/graph.hlo --target trn2 --output graph.neff --lnc 2"
+    assert record == {"argv": words.split()}
+    assert (bundle.path / "command.txt").read_text() == "neuronx-cc " + words.replace("model/", "") + "\n"
+    assert json.loads((bundle.path / "model" / "metadata.json").read_text())["model_files"] == "graph.hlo"
+    assert [tensor.name for tensor in bundle.manifest.inputs] == ["input0", "input1", "input2", "input3"]
+    verify_bundle(bundle)
+
+
+def test_what_the_compiler_says_is_the_reason(sdk):
+    done, bundle, _ = sdk(implementation="xla", more=", flags: -O9", path=str(FAKES / "cc" / "bin"))
+    assert done.returncode == 1
+    assert bundle.manifest.reason == "[NCC_FAKE] cannot optimise that much"
+
+
+def test_without_jax_torch_neuronx_traces(sdk, tmp_path):
+    (tmp_path / "no_jax").mkdir()
+    (tmp_path / "no_jax" / "sitecustomize.py").write_text(
+        "import importlib.util as u\nfind = u.find_spec\n"
+        "u.find_spec = lambda name, package=None: None if name == 'jax' else find(name, package)\n"
+    )
+    done, bundle, record = sdk(str(tmp_path / "no_jax"), "torch", implementation="xla", path=str(FAKES / "cc" / "bin"))
+    assert done.returncode == 0, done.stderr
+    assert bundle.manifest.interface == "torch_neuronx.trace"
+    assert record == {"compiler_args": ["--target", "trn2", "--lnc", "2"]}
+    assert {path.name for path in bundle.path.iterdir()} >= {"graph.neff", "command.txt", "model"}
+    verify_bundle(bundle)
+
+
+def test_the_closed_kernel_gets_a_norm_weight_of_ones(sdk):
+    done, bundle, _ = sdk("torch", implementation="neuronxcc", path=str(FAKES / "cc" / "bin"))
+    assert done.returncode == 0, done.stderr
+    manifest = bundle.manifest
+    assert [tensor.shape for tensor in manifest.inputs][1] == (1, 128)
+    assert set((bundle.path / manifest.inputs[1].file).read_bytes()) == {0x80, 0x3F}  # 1.0 in bfloat16
+    verify_bundle(bundle)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+from neff_bench.stage2_profile.capture.arguments import (
+    CapturePlan,
+    Trace,
+    capture,
+    saved_outputs,
+    show_session,
+    traces,
+    view_json,
+    view_summary,
+)
+
+HARNESS = CapturePlan(
+    neff="file.neff",
+    inputs=(("hidden_tensor", "inp-hidden_tensor-000.bin"), ("gate", "inp-gate-000.bin")),
+    num_exec=10,
+    profile_nth_exec=10,
+)
+
+
+def test_capture_is_the_call_of_the_nki_library_harness():
+    assert (
+        capture(["neuron-profile"], HARNESS)
+        == (
+            "neuron-profile capture --save-output --neff file.neff --num-exec=10 --profile-nth-exec=10 --save-nth-output=10 "
+            "hidden_tensor inp-hidden_tensor-000.bin gate inp-gate-000.bin"
+        ).split()
+    )
+
+
+def test_capture_with_aliased_inputs_writes_them_before_each_execution():
+    plan = CapturePlan(neff="file.neff", inputs=(("x", "inp-x-000.bin"),), num_exec=2, profile_nth_exec=2, alias=True)
+    assert (
+        capture(["neuron-explorer"], plan)
+        == (
+            "neuron-explorer capture --save-output --neff file.neff --write-tensors-per-exec alias --num-exec=2 "
+            "--profile-nth-exec=2 --save-nth-output=2 x inp-x-000.bin"
+        ).split()
+    )
+
+
+def test_a_single_execution_asks_for_no_nth():
+    plan = CapturePlan(neff="file.neff", inputs=(), num_exec=1, profile_nth_exec=1)
+    assert (
+        capture(["neuron-profile"], plan)
+        == "neuron-profile capture --save-output --neff file.neff --num-exec=1".split()
+    )
+
+
+def test_answers_to_failures_are_flags_before_the_inputs():
+    plan = CapturePlan(neff="n", inputs=(("x", "f"),), single_io=True, dge_notifications=True, save_nth_output=False)
+    assert capture(["t"], plan)[-4:] == ["--single-io", "--enable-dge-notifs", "x", "f"]
+    assert not any(word.startswith("--save-nth") for word in capture(["t"], plan))
+
+
+def test_tool_only_steps_are_the_calls_of_the_nki_library_harness():
+    ntff = "profile_exec_10.ntff"
+    assert show_session(["neuron-profile"], ntff) == f"neuron-profile show-session -s {ntff} --show-errors -j".split()
+    assert (
+        view_summary(["neuron-profile"], "file.neff", ntff)
+        == f"neuron-profile view -n file.neff -s {ntff} --output-format=summary-json".split()
+    )
+    assert (
+        view_json(["neuron-profile"], "file.neff", ntff, "ntff_detailed.json")
+        == f"neuron-profile view -n file.neff -s {ntff} --output-format=json --output-file=ntff_detailed.json".split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "rank", "execution"),
+    [
+        ("profile.ntff", 0, 1),
+        ("profile_exec_10.ntff", 0, 10),
+        ("profile_rank_3.ntff", 3, 1),
+        ("profile_rank_0_exec_2.ntff", 0, 2),
+    ],
+)
+def test_trace_names(name, rank, execution):
+    assert traces([name, "other.ntff", "profile.ntff.tmp", "out"]) == [Trace(rank, execution, name)]
+
+
+def test_traces_come_in_the_order_of_their_numbers():
+    files = ["profile_exec_10.ntff", "profile_exec_2.ntff", "profile.ntff"]
+    assert [trace.execution for trace in traces(files)] == [1, 2, 10]
+
+
+def test_the_last_saved_file_of_an_output_counts():
+    log = 'x\nsaved output "out" as "out"\nsaved output "k_out" as "k_out"\nsaved output "out" as "out.2"\n'
+    assert saved_outputs(log) == {"out": "out.2", "k_out": "k_out"}

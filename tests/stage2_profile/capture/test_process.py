@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from neff_bench.stage2_profile.capture.process import LOG_LIMIT_BYTES, describe_exit, run
+
+
+def start(argv, tmp_path, **changes):
+    options = {"timeout_s": 20.0, "stop": threading.Event(), **changes}
+    return run(argv, cwd=tmp_path, env=os.environ, **options)
+
+
+def running(*words: str) -> bool:
+    """Whether a process with exactly this command line is alive."""
+    wanted = b"\0".join(word.encode() for word in words) + b"\0"
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if entry.read_bytes() == wanted:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def free(lock: Path) -> bool:
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def soon(condition) -> bool:
+    """Whether it holds within a few seconds."""
+    for _ in range(200):
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_streams_and_exit_code_are_kept_apart(tmp_path):
+    done = start(["sh", "-c", "echo out; echo err >&2; exit 3"], tmp_path)
+    assert (done.exit_code, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
+
+
+def test_a_program_that_is_not_there_says_so(tmp_path):
+    done = start(["no-such-program"], tmp_path)
+    assert done.exit_code == 127
+    assert b"no-such-program: No such file" in done.stderr
+
+
+def test_a_signal_is_named(tmp_path):
+    done = start(["sh", "-c", "kill -SEGV $$"], tmp_path)
+    assert describe_exit(done, 1) == "killed by SIGSEGV"
+
+
+def test_a_timeout_ends_the_whole_group(tmp_path):
+    done = start(["sh", "-c", "sleep 61.0731 & sleep 61.0731"], tmp_path, timeout_s=0.3)
+    assert done.timed_out
+    assert describe_exit(done, 0.3) == "no answer in 0.3 s, ended"
+    assert soon(lambda: not running("sleep", "61.0731"))
+
+
+def test_a_program_that_ignores_being_asked_is_killed(tmp_path):
+    argv = ["sh", "-c", "trap '' TERM; while :; do sleep 0.0741; done"]
+    done = start(argv, tmp_path, timeout_s=0.3, grace_s=0.3)
+    assert (done.timed_out, done.exit_code) == (True, 128 + signal.SIGKILL)
+    assert soon(lambda: not running("sleep", "0.0741"))
+
+
+def test_a_program_that_is_ended_may_clean_up(tmp_path):
+    argv = ["sh", "-c", "trap 'echo cleaned; exit 3' TERM; while :; do sleep 0.05; done"]
+    done = start(argv, tmp_path, timeout_s=0.3)
+    assert (done.timed_out, done.exit_code, done.stdout) == (True, 3, b"cleaned\n")
+
+
+def test_what_a_program_leaves_behind_is_ended(tmp_path):
+    done = start(["sh", "-c", "sleep 61.0732 >/dev/null 2>&1 & exit 0"], tmp_path)
+    assert done.exit_code == 0
+    assert soon(lambda: not running("sleep", "61.0732"))
+
+
+def test_a_stop_ends_the_program(tmp_path):
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    done = start(["sleep", "60"], tmp_path, stop=stop)
+    assert done.stopped
+
+
+def test_a_log_of_any_length_is_bounded_and_keeps_both_ends(tmp_path):
+    done = start(["sh", "-c", "echo first; yes | head -c 20000000; echo last"], tmp_path)
+    assert len(done.stdout) < LOG_LIMIT_BYTES + 100
+    assert done.stdout.startswith(b"first\n")
+    assert done.stdout.endswith(b"last\n")
+    assert b"bytes left out" in done.stdout
+
+
+def test_an_answer_over_its_limit_ends_the_program(tmp_path):
+    done = start(["yes"], tmp_path, stdout_limit=100_000)
+    assert done.overflowed
+
+
+def test_an_answer_within_its_limit_is_whole(tmp_path):
+    done = start(["sh", "-c", "yes | head -c 3000000"], tmp_path, stdout_limit=4_000_000)
+    assert len(done.stdout) == 3_000_000
+
+
+def test_a_killed_caller_leaves_no_process_and_no_lock(tmp_path):
+    """The lock stays until the program, which takes its time, is gone; then it is free."""
+    lock = tmp_path / "lock"
+    code = (
+        "import fcntl, os, pathlib, threading\n"
+        "from neff_bench.stage2_profile.capture.process import run\n"
+        f"fd = os.open({str(lock)!r}, os.O_CREAT | os.O_RDWR)\n"
+        "fcntl.flock(fd, fcntl.LOCK_EX)\n"
+        "slow = ['sh', '-c', \"trap '' TERM; sleep 61.0733; sleep 61.0733\"]\n"
+        "run(slow, cwd=pathlib.Path('/tmp'), env=os.environ, timeout_s=60, stop=threading.Event(), hold=[fd], grace_s=1.5)\n"
+    )
+    caller = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        assert soon(lambda: running("sleep", "61.0733"))
+    finally:
+        caller.send_signal(signal.SIGKILL)
+        caller.wait()
+    assert not free(lock)
+    assert soon(lambda: free(lock))
+    assert not running("sleep", "61.0733")
+
+
+@pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 5000])
+def test_bounded_keeps_what_fits(size):
+    from neff_bench.stage2_profile.capture.process import Bounded
+
+    data = bytes(range(256)) * 20
+    kept = Bounded(1000)
+    for at in range(0, size, 7):
+        kept.add(data[at : min(at + 7, size)])
+    text = kept.bytes()
+    assert text[:500] == data[: min(size, 500)]
+    assert (text == data[:size]) == (size <= 1000)
+    if size:
+        assert text[-1] == data[size - 1]

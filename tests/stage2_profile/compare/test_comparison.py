@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from neff_bench.stage2_profile.compare.cli import compare
+from neff_bench.stage2_profile.metrics.rows import Row, to_dict
+
+
+def row(implementation="nki", total=100.0, size=128, **changes) -> dict:
+    fields = {
+        "case": f"matmul_{implementation}_M{size}_lnc{changes.get('lnc', 2)}",
+        "kernel": "matmul",
+        "implementation": implementation,
+        "dims": (("M", size), ("K", 64)),
+        "dtype": "bfloat16",
+        "target": "trn2",
+        "lnc": 2,
+        "source": "simulated",
+        "status": "profiled",
+        "check": "passed",
+        "total_time_us": total,
+        "mfu_percent": 10.0,
+        "hbm_read_bytes": 1000,
+        "dma_packet_count": 50,
+        "model": "trn2-1",
+        "time_error": "within 20 %",
+    }
+    return to_dict(Row(**{**fields, **changes}))
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(name, *rows):
+        path = tmp_path / name
+        path.write_text(json.dumps(rows))
+        return path
+
+    return write
+
+
+def run(*words):
+    return CliRunner().invoke(compare, [str(word) for word in words])
+
+
+def found(result) -> dict[tuple[str, str], dict]:
+    return {(entry["case"], entry["metric"]): entry for entry in json.loads(result.stdout)}
+
+
+def test_two_files_give_ratios_and_winners(file):
+    a = file("a.json", row(), row(size=256, total=10.0))
+    b = file("b.json", row(total=80.0, mfu_percent=12.5), row(size=256, total=11.0))
+    result = run(a, b, "--format", "json")
+    assert result.exit_code == 0, result.output
+    entries = found(result)
+    first = entries["matmul nki M128 K64 bfloat16 trn2/2", "total_time_us"]
+    assert (first["ratio"], first["verdict"], first["winner"]) == (0.8, "better", "b")
+    assert entries["matmul nki M128 K64 bfloat16 trn2/2", "mfu_percent"]["verdict"] == "better"
+    assert entries["matmul nki M256 K64 bfloat16 trn2/2", "total_time_us"]["winner"] == "a"
+    assert entries["matmul nki M256 K64 bfloat16 trn2/2", "hbm_read_bytes"]["verdict"] == "same"
+
+
+def test_people_see_totals_and_changed_counters(file):
+    text = run(file("a.json", row()), file("b.json", row(dma_packet_count=51))).stdout
+    assert "total_time_us" in text
+    assert "dma_packet_count" in text
+    assert "hbm_read_bytes" not in text
+    assert "SIMULATED" in text
+    assert "hbm_read_bytes" in run(file("a.json", row()), file("b.json", row()), "--metric", "hbm_*").stdout
+
+
+def test_the_geometric_mean_is_over_all_cases(file):
+    a = file("a.json", row(total=100.0), row(size=256, total=100.0))
+    b = file("b.json", row(total=50.0), row(size=256, total=200.0))
+    assert "B takes 1.0000 times the total time of A (geometric mean over 2: 1 better, 1 worse)" in run(a, b).stdout
+
+
+def test_a_difference_within_the_iqr_is_noise(file):
+    a = file("a.json", row(source="measured", executions=10, total_time_iqr_us=3.0))
+    b = file("b.json", row(source="measured", total=102.0, executions=10, total_time_iqr_us=1.0))
+    entry = found(run(a, b, "--format", "json"))["matmul nki M128 K64 bfloat16 trn2/2", "total_time_us"]
+    assert (entry["verdict"], entry["noise_us"], entry["winner"]) == ("noise", 3.0, None)
+
+
+def test_two_implementations_inside_one_store(file):
+    rows = file("rows.json", row(), row("xla", 50.0), row("nkilib", 60.0), row("xla", 9.0, size=512))
+    result = run(rows, "--between", "nki", "xla")
+    assert result.exit_code == 0
+    assert "matmul M128 K64 bfloat16 trn2/2 total_time_us 100.000 50.000 0.5000 better" in " ".join(
+        result.stdout.split()
+    )
+    assert "Only in B: matmul_xla_M512_lnc2" in result.stdout
+    assert "there are: nki, nkilib, xla" in run(rows, "--between", "nki", "cuda").stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"lnc": 1}, "lnc 2 against 1"),
+        ({"target": "trn1", "case": "other"}, "target trn2 against trn1"),
+        ({"source": "measured"}, "source simulated against measured"),
+    ],
+)
+def test_lnc_target_and_source_are_not_mixed_silently(file, changes, says):
+    a, b = file("a.json", row()), file("b.json", row(**changes))
+    refused = run(a, b)
+    assert refused.exit_code == 2
+    assert says in refused.stderr
+    assert refused.stdout == ""
+    mixed = run(a, b, "--mixed")
+    assert mixed.exit_code == 0
+    assert f"Mixed: matmul nki M128 K64 bfloat16 trn2/2: {says}" in " ".join(mixed.stdout.split())
+
+
+def test_what_is_mixed_beside_good_pairs_is_named_and_left_out(file):
+    a = file("a.json", row(), row(size=256))
+    b = file("b.json", row(), row(size=256, lnc=1))
+    result = run(a, b, "--format", "json")
+    assert {case for case, _ in found(result)} == {"matmul nki M128 K64 bfloat16 trn2/2"}
+    assert "Not compared, because of" in run(a, b).stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "code"),
+    [
+        ({"total": 104.9}, "total_time_us:5%", 0),
+        ({"total": 105.1}, "total_time_us:5%", 1),
+        ({"total": 50.0}, "total_time_us:0%", 0),
+        ({"mfu_percent": 9.0}, "mfu_percent:5", 1),
+        ({"mfu_percent": 11.0}, "mfu_percent:5", 0),
+        ({"dma_packet_count": 49}, "dma_packet_count:0%", 1),
+        ({"dma_packet_count": 51}, "dma_packet_count:0%", 1),
+        ({"dma_packet_count": 51}, "dma_packet_count:2%", 0),
+        ({"dma_packet_count": None}, "dma_packet_count:2%", 1),
+        ({"check": "failed"}, "total_time_us:5%", 1),
+        ({"status": "failed", "total_time_us": None, "reason": "core busy"}, "total_time_us:5%", 1),
+    ],
+)
+def test_gates(file, changes, rule, code):
+    result = run(file("a.json", row()), file("b.json", row(**changes)), "--fail-if", rule)
+    assert result.exit_code == code, result.output
+    assert ("FAILED:" in result.stdout) == bool(code)
+
+
+def test_a_lost_case_breaks_a_gate(file):
+    result = run(file("a.json", row(), row(size=256)), file("b.json", row()), "--fail-if", "total_time_us:5%")
+    assert result.exit_code == 1
+    assert "matmul_nki_M256_lnc2: not there any more" in result.stdout
+
+
+def test_several_gates(file):
+    a, b = file("a.json", row()), file("b.json", row(hbm_read_bytes=1001))
+    words = ["--fail-if", "total_time_us:5%", "--fail-if", "hbm_read_bytes:0%"]
+    result = run(a, b, *words, "--format", "md")
+    assert result.exit_code == 1
+    assert (
+        "- FAILED: matmul nki M128 K64 bfloat16 trn2/2: hbm_read_bytes 1000 -> 1001 (+0.10 %, allowed 0 %)"
+        in result.stdout
+    )
+
+
+def test_a_baseline_carries_its_environment(file, tmp_path):
+    rows = file("rows.json", row(tool="neuron-sim 0.1.0+sim"))
+    saved = tmp_path / "baseline.json"
+    assert run(rows, "--save", saved).exit_code == 0
+    environment = json.loads(saved.read_text())["environment"]
+    assert environment["tools"] == ["neuron-sim 0.1.0+sim"]
+    assert environment["models"] == ["trn2-1"]
+    result = run(file("new.json", row(total=120.0)), "--baseline", saved, "--fail-if", "total_time_us:5%")
+    assert result.exit_code == 1
+    assert f"Baseline of {environment['created']}: neuron-sim 0.1.0+sim, model trn2-1" in " ".join(
+        result.stdout.split()
+    )
+    assert "1.2000 worse" in result.stdout
+
+
+def test_times_of_different_models_are_said_to_be(file):
+    text = run(file("a.json", row(model="trn2-1")), file("b.json", row(model="trn2-2"))).stdout
+    assert "different models (trn2-1, trn2-2)" in text
+
+
+def test_a_file_that_is_no_baseline_is_not_overwritten(file, tmp_path):
+    other = tmp_path / "notes.txt"
+    other.write_text("precious")
+    result = run(file("rows.json", row()), "--save", other)
+    assert result.exit_code == 2
+    assert other.read_text() == "precious"
+
+
+def test_csv(file):
+    text = run(file("a.json", row()), file("b.json", row(total=50.0)), "--format", "csv").stdout
+    entries = list(csv.DictReader(io.StringIO(text)))
+    assert entries[0]["metric"] == "total_time_us"
+    assert entries[0]["ratio"] == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "not JSON"),
+        ("[]", "expected a list of rows"),
+        ("{}", "expected a list of rows"),
+        ("[1]", "row 1 has no case"),
+        ('[{"kernel": "x"}]', "row 1 has no case"),
+        ('{"schema": 99, "rows": []}', "newer"),
+    ],
+)
+def test_bad_files_are_wrong_calls(file, tmp_path, content, says):
+    bad = tmp_path / "bad.json"
+    bad.write_text(content)
+    result = run(file("a.json", row()), bad)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "nothing to compare with"),
+        (["B", "--between", "nki", "xla"], "exclude each other"),
+        (["--baseline", "missing.json"], "no such file"),
+        (["--fail-if", "total_time_us"], "expected METRIC:PERCENT%"),
+        (["--fail-if", "speed:5%"], "unknown metric 'speed'"),
+    ],
+)
+def test_wrong_calls(file, words, says):
+    result = run(file("a.json", row()), *words)
+    assert result.exit_code == 2
+    assert says in result.stderr
+
+
+def test_a_baseline_of_other_shapes_is_a_wrong_call(file):
+    result = run(file("a.json", row(size=128)), file("b.json", row(size=256)))
+    assert result.exit_code == 2
+    assert "no case in common" in result.stderr
+
+
+def test_a_store_is_read_without_running_anything(make_bundle, store):
+    make_bundle()
+    result = run(store, store)
+    assert result.exit_code == 0
+    assert "no profile yet" in result.stdout
+    assert not list(store.glob("*/profiles/*"))
+
+
+def test_help_has_an_example():
+    assert "neff-bench compare neffs --between nki xla" in run("--help").stdout

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from neff_bench.stage2_profile.cli import profile
+from neff_bench.stage2_profile.errors import WrongCall
+from neff_bench.stage2_profile.metrics.hot import hot_instructions, hot_lines, parse_search, read_events
+
+MATMUL = {"subgroup": "Tensor", "subgraph": "sg00", "opcode": "MATMUL", "operands": " moving=bfloat16 "}
+KERNEL = {
+    "summary": [{"total_time": 1e-5}],
+    "metadata": [{}],
+    "instruction": [
+        {**MATMUL, "timestamp": 1000, "duration": 300, "evt_wait_time": 50, "nki_source_location": "/k/kernel.py:33"},
+        {**MATMUL, "timestamp": 2000, "duration": 100, "nki_source_location": "/k/kernel.py:33"},
+        {**MATMUL, "timestamp": 3000, "duration": 350, "nki_source_location": "/k/kernel.py:3"},
+        {**MATMUL, "timestamp": 0, "duration": 250, "opcode": "EVENT_SEMAPHORE"},
+        {"subgroup": "Vector", "opcode": "CAST", "timestamp": 5000, "duration": 70, "operands": ""},
+        {"subgroup": "Unheard", "opcode": "X", "timestamp": 0, "duration": 9},
+    ],
+    "dma": [
+        {"timestamp": 0, "duration": 500, "transfer_size": 4096, "variable": "weights", "queue_type": "data"},
+        {"timestamp": 0, "duration": 400, "transfer_size": 4096, "variable": "weights", "queue_type": "data"},
+        {"timestamp": 0, "duration": 20, "transfer_size": 16, "variable": "unknown", "queue_type": "instruction"},
+    ],
+}
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    path = tmp_path / "ntff.json"
+    path.write_text(json.dumps(KERNEL))
+    return path
+
+
+def lines(path, search=None, count=10):
+    return [
+        (line.engine, line.where, line.count, line.time_us)
+        for line in hot_lines(read_events(path), parse_search(search), count)
+    ]
+
+
+def test_lines_are_summed_by_engine_slowest_first_and_control_last(kernel):
+    assert lines(kernel) == [
+        ("Tensor", "/k/kernel.py:33", 2, pytest.approx(0.4)),
+        ("Tensor", "/k/kernel.py:3", 1, pytest.approx(0.35)),
+        ("Tensor", "(control)", 1, pytest.approx(0.25)),
+        ("Vector", "(CAST)", 1, pytest.approx(0.07)),
+        ("DMA", "weights", 2, pytest.approx(0.9)),
+        ("DMA", "(instruction)", 1, pytest.approx(0.02)),
+    ]
+
+
+def test_percent_is_of_the_engine(kernel):
+    first = hot_lines(read_events(kernel), parse_search("kernel.py:33"), 1)[0]
+    assert first.percent == pytest.approx(40)
+    assert first.wait_us == pytest.approx(0.05)
+
+
+def test_count_is_for_each_engine(kernel):
+    assert [entry[:2] for entry in lines(kernel, count=1)] == [
+        ("Tensor", "/k/kernel.py:33"),
+        ("Tensor", "(control)"),
+        ("Vector", "(CAST)"),
+        ("DMA", "weights"),
+    ]
+
+
+def test_instructions_are_listed_longest_first_without_control(kernel):
+    events = hot_instructions(read_events(kernel), parse_search(None), 2)
+    assert [(event.engine, event.duration_us) for event in events] == [
+        ("Tensor", 0.35),
+        ("Tensor", 0.3),
+        ("Vector", 0.07),
+        ("DMA", 0.5),
+        ("DMA", 0.4),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        ("kernel.py:33", {"/k/kernel.py:33"}),
+        ("kernel.py:3", {"/k/kernel.py:3"}),
+        ("kernel.py", {"/k/kernel.py:33", "/k/kernel.py:3"}),
+        ("/:3+$/", {"/k/kernel.py:33", "/k/kernel.py:3"}),
+        ("/CAST|weights/", {"(CAST)", "weights"}),
+        ("bfloat16", {"/k/kernel.py:33", "/k/kernel.py:3", "(control)"}),
+        ("a.b", set()),
+    ],
+)
+def test_search_is_text_or_a_regular_expression(kernel, search, found):
+    assert {entry[1] for entry in lines(kernel, search)} == found
+
+
+def test_a_bad_expression_is_a_wrong_call():
+    with pytest.raises(WrongCall, match="not a regular expression"):
+        parse_search("/(/")
+
+
+def run(*words):
+    return CliRunner().invoke(profile, [str(word) for word in words])
+
+
+def test_the_command_lists_lines_and_instructions(kernel):
+    result = run(kernel.parent, "--hot", 5)
+    assert result.exit_code == 0, result.output
+    assert "slowest source lines" in result.stdout
+    assert re.search(r"k/kernel.py:33\s+MATMUL\s+2\s+0.400\s+40.0", result.stdout)
+    assert "slowest instructions" in result.stdout
+
+
+def test_json_has_both_kinds(kernel):
+    records = json.loads(run(kernel.parent, "--search", "kernel.py:33", "--format", "json").stdout)
+    assert [(record["kind"], record["time_us"]) for record in records] == [
+        ("line", 0.4),
+        ("instruction", 0.3),
+        ("instruction", 0.1),
+    ]
+
+
+def test_nothing_found_is_said(kernel):
+    assert "nothing matches 'no such line'" in run(kernel.parent, "--search", "no such line").stdout
+
+
+def test_a_profile_without_events_is_a_reason(tmp_path):
+    (tmp_path / "ntff.json").write_text(json.dumps({"n_" + "0" * 40: {"total_time": 1e-5}}))
+    result = run(tmp_path, "--hot", 1)
+    assert "no whole-profile JSON" in result.stdout
+
+
+def test_a_bad_expression_runs_nothing(kernel):
+    result = run(kernel.parent, "--search", "/(/")
+    assert result.exit_code == 2
+    assert result.stdout == ""

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from neff_bench.parsers.summary import summary_from
+from neff_bench.stage2_profile.metrics.peaks import peak_tflops
+from neff_bench.stage2_profile.metrics.summaries import row_numbers
+
+
+def numbers_of(*summaries):
+    return row_numbers(summaries, model_flops=1000, peak=78.6432)
+
+
+def test_times_are_microseconds_and_missing_ones_stay_missing():
+    numbers = numbers_of(summary_from({"total_time": 0.001, "dma_active_time": 2.5e-4}))
+    assert numbers["total_time_us"] == pytest.approx(1000)
+    assert numbers["dma_active_us"] == pytest.approx(250)
+    assert numbers["tensor_active_us"] is None
+    assert numbers["hardware_flops"] is None
+    assert numbers["arithmetic_intensity"] is None
+
+
+def test_several_executions_give_median_and_iqr():
+    totals = [4e-6, 1e-6, 2e-6, 3e-6, 100e-6]
+    numbers = numbers_of(*(summary_from({"total_time": total}) for total in totals))
+    assert numbers["total_time_us"] == pytest.approx(3)
+    assert numbers["total_time_iqr_us"] == pytest.approx(2)
+    assert numbers["executions"] == 5
+
+
+def test_one_execution_has_no_iqr():
+    assert numbers_of(summary_from({"total_time": 1e-6}))["total_time_iqr_us"] is None
+
+
+def test_packets_of_all_kinds_are_counted():
+    summary = summary_from({"total_time": 1, "static_dma_packet_count": 17, "hardware_dynamic_dma_packet_count": 288})
+    assert numbers_of(summary)["dma_packet_count"] == 305
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype", "lnc", "tflops"),
+    [
+        ("trn2", "bfloat16", 1, 78.6432),
+        ("trn2", "bfloat16", 2, 157.2864),
+        ("trn3", "float16", 1, 78.6432),
+        ("trn1", "bfloat16", 1, 91.7504),
+        ("trn2", "float32", 1, 19.6608),
+        ("inf2", "float32", 1, 22.9376),
+        ("trn2", "float8_e4m3", 1, 157.2864),
+        ("trn1", "float8_e4m3", 1, 91.7504),
+        ("trn9", "bfloat16", 1, None),
+        ("trn2", "int8", 1, None),
+    ],
+)
+def test_peaks(target, dtype, lnc, tflops):
+    assert peak_tflops(target, dtype, lnc) == (None if tflops is None else pytest.approx(tflops))
