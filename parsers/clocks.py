@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neff_bench.parsers.opcodes import EVENT_SEMAPHORE, NOTIFY
+from neff_bench.parsers.formats.opcodes import OPCODES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,7 +121,7 @@ def synchronise(
 
 
 def _opening_ends(rows: RawInstructions, core: int) -> Any:
-    opens = (rows.core == core) & (rows.engine == 0) & (rows.opcode == NOTIFY) & (rows.marker == OPENS_PASS)
+    opens = (rows.core == core) & (rows.engine == 0) & (rows.opcode == OPCODES["NOTIFY"]) & (rows.marker == OPENS_PASS)
     return rows.end[opens]
 
 
@@ -131,7 +131,7 @@ def _vote(
     calibrated = container.version == 5 and container.family == "inf2"
     to_semaphores: list[int | None] = []
     for engine in range(ENGINE_COUNT):
-        ends = rows.end[(rows.core == core) & (rows.engine == engine) & (rows.opcode == EVENT_SEMAPHORE)]
+        ends = rows.end[(rows.core == core) & (rows.engine == engine) & (rows.opcode == OPCODES["EVENT_SEMAPHORE"])]
         ticks = updates.ticks[(updates.core == core) & (updates.writer == engine + 1)]
         to_semaphores.append(_offset(ends, ticks, VOTE_WINDOW_PS))
     if to_semaphores[0] is None:

@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.parsers.ntff import ENGINES, DmaPackets, Instructions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Number = int | float
-
-SETUP_OPCODES = frozenset(
-    "NOP SET_ORDERING_MODE EVENT_SEMAPHORE EVENT_SEMAPHORE_RANGE_CLEAR NOTIFY COMPARE_BRANCH DRAIN WRITE TENSOR_LOAD".split()
-)
-"""What AWS's harness does not count as work (github.com/aws-neuron/nki-library, test/utils/metrics_collector.py)."""
 
 DMA_ENGINES = 16
 """For each physical core; the tables number them through."""
@@ -123,7 +119,7 @@ def dma_columns(rows: list[DmaRow]) -> DmaPackets:
 
 def work_span(instructions: list[InstructionRow]) -> tuple[Number, Number] | None:
     """First begin and last end, ns, of the instructions that do work."""
-    work = [row for row in instructions if row.opcode not in SETUP_OPCODES]
+    work = [row for row in instructions if row.opcode not in SETUP]
     return (min(row.timestamp for row in work), max(row.timestamp + row.duration for row in work)) if work else None
 
 

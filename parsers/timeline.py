@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from neff_bench.parsers.clocks import Clock, synchronise
+from neff_bench.parsers.formats.opcodes import OPCODES, names_by_byte
 from neff_bench.parsers.ntff import (
     CORE_CLOCK_MHZ,
     ENGINES,
@@ -23,7 +24,6 @@ from neff_bench.parsers.ntff import (
     Ntff,
     Semaphores,
 )
-from neff_bench.parsers.opcodes import ACTIVATE, EVENT_SEMAPHORE, MATMUL, OPCODE_NAMES
 from neff_bench.parsers.records import exact_sum, union_length
 from neff_bench.parsers.rows import (
     RECORD,
@@ -69,12 +69,13 @@ def _report(
     undecoded: Counter[str],
 ) -> Ntff:
     mhz = CORE_CLOCK_MHZ.get(container.family or "")
-    rows = _on_time_axis(raw, clocks, mhz, undecoded)
+    names = names_by_byte(container.version == SIMULATED)
+    rows = _on_time_axis(raw, clocks, names, mhz, undecoded)
     updates = _updates_on_time_axis(raw_updates, clocks)
     packets = _packets_on_time_axis(raw_packets, clocks, undecoded)
     total_ps = container.total_time_ps
     texts = container.texts
-    work = rows.opcode != EVENT_SEMAPHORE
+    work = rows.opcode != OPCODES["EVENT_SEMAPHORE"]
     return Ntff(
         path=container.path,
         bytes=container.size_bytes,
@@ -90,8 +91,8 @@ def _report(
         neuroncore_cycle_count=total_ps * mhz // 1_000_000 if total_ps is not None and mhz else None,
         # Without a window AWS's report counts every update in the file.
         event_count=len(updates.id) if container.window else len(raw_updates.word),
-        matmul_instruction_count=int(np.count_nonzero(rows.opcode == MATMUL)) if clocks else None,
-        activate_instruction_count=int(np.count_nonzero(rows.opcode == ACTIVATE)) if clocks else None,
+        matmul_instruction_count=int(np.count_nonzero(rows.opcode == OPCODES["MATMUL"])) if clocks else None,
+        activate_instruction_count=int(np.count_nonzero(rows.opcode == OPCODES["ACTIVATE"])) if clocks else None,
         engines={name: _engine_time(rows, work, index) for index, name in enumerate(ENGINES) if _known(clocks, index)},
         dma=_dma_time(packets) if clocks and all(clock.dma_offset is not None for clock in clocks.values()) else None,
         memory=container.memory,
@@ -124,7 +125,7 @@ def _known(clocks: Mapping[int, Clock], engine: int) -> bool:
 
 
 def _on_time_axis(
-    raw: RawInstructions, clocks: Mapping[int, Clock], mhz: int | None, undecoded: Counter[str]
+    raw: RawInstructions, clocks: Mapping[int, Clock], names: tuple[str, ...], mhz: int | None, undecoded: Counter[str]
 ) -> Instructions:
     """The rows that lie in the execution, in ps since its start."""
     columns = []
@@ -146,7 +147,7 @@ def _on_time_axis(
     core, engine, pc, opcode, begin_ps, duration_ps, wait = stack(columns, dtypes)
     # The report's own arithmetic, in single precision.
     wait_ns = (wait.astype(np.float32) / np.float32(mhz / 1000)).astype(np.int64) if mhz else None
-    return Instructions(core, engine, pc, opcode, OPCODE_NAMES, begin_ps, duration_ps, wait_ns)
+    return Instructions(core, engine, pc, opcode, names, begin_ps, duration_ps, wait_ns)
 
 
 def _updates_on_time_axis(raw: RawSemaphores, clocks: Mapping[int, Clock]) -> Semaphores:

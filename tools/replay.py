@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.chips import CHIPS, Chip
 from neff_bench.simulator.compiler.assembler import Code
 from neff_bench.simulator.compiler.transfers import MAX_PACKET_BYTES, Transfer
-from neff_bench.simulator.opcodes import OPCODES
 from neff_bench.simulator.operations.costs import engine_cost
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 from neff_bench.simulator.timing.counters import union_ps

@@ -11,6 +11,7 @@ import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.chips import Chip, chip_for
 from neff_bench.simulator.compiler.allocation import allocate
 from neff_bench.simulator.compiler.dependencies import Edge, find_edges
@@ -26,7 +27,6 @@ from neff_bench.simulator.compiler.lowering import (
 )
 from neff_bench.simulator.compiler.order import issue_order
 from neff_bench.simulator.compiler.transfers import Transfer
-from neff_bench.simulator.opcodes import OPCODES
 from neff_bench.simulator.operations.costs import activation_table
 from neff_bench.simulator.program import Program
 

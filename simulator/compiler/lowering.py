@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.chips import Chip
 from neff_bench.simulator.compiler.dependencies import item_bytes
 from neff_bench.simulator.compiler.transfers import Transfer, is_transfer, start_ns, transfer_of, trigger_engine
-from neff_bench.simulator.opcodes import OPCODES
 from neff_bench.simulator.operations.costs import POINTERS, columns, engine_cost, unit_stride
 from neff_bench.simulator.program import ENGINES, Access, Instruction, Program
 

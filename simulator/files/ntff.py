@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neff_bench.neffs import __version__
+from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.compiler.transfers import QUEUE_NAMES
 from neff_bench.simulator.errors import ViewError
 from neff_bench.simulator.files.neff import NeffContent
-from neff_bench.simulator.opcodes import OPCODES
 from neff_bench.simulator.timing.model import model_name
 from neff_bench.simulator.timing.schedule import Schedule
 from neff_bench.simulator.timing.timeline import CoreTimeline, Timeline

@@ -10,10 +10,10 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
 from neff_bench.simulator.compiler.assembler import Code
 from neff_bench.simulator.compiler.dependencies import buffer_bytes
 from neff_bench.simulator.files.neff import NeffContent
-from neff_bench.simulator.opcodes import NAMES, OPCODES
 from neff_bench.simulator.program import ENGINES, Access, Instruction, Program
 from neff_bench.simulator.timing.counters import merged, simulator_keys, summarise
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.chips import Chip
 from neff_bench.simulator.compiler.dependencies import item_bytes
-from neff_bench.simulator.opcodes import OPCODES
 from neff_bench.simulator.program import Access, Instruction, Program
 
 

@@ -18,7 +18,7 @@ _SOURCES = (
     "compiler/lowering.py",
     "compiler/order.py",
     "compiler/transfers.py",
-    "opcodes.py",
+    "../parsers/formats/opcodes.py",
     "operations/costs.py",
     "timing/overheads.py",
     "timing/schedule.py",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neff_bench.simulator.opcodes import OPCODES
+from neff_bench.parsers.formats.opcodes import OPCODES
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neff_bench.simulator.opcodes import OPCODES
+from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.schedule import Schedule
 

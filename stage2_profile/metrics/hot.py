@@ -78,16 +78,14 @@ Entry = TypeVar("Entry", Event, Line)
 def read_events(path: Path) -> list[Event]:
     """The events of a whole-profile JSON. Raises `ParseError`."""
     from neff_bench.parsers.document import Document
-    from neff_bench.parsers.events import SETUP_OPCODES
+    from neff_bench.parsers.formats.opcodes import SETUP
 
     document = Document(path)
     engines = {name.lower(): name for name in ENGINES}
     events = [
         Event(
             engine=engines[row.subgroup.lower()],
-            where=row.nki_source_location
-            or row.hlo_name
-            or (CONTROL if row.opcode in SETUP_OPCODES else f"({row.opcode})"),
+            where=row.nki_source_location or row.hlo_name or (CONTROL if row.opcode in SETUP else f"({row.opcode})"),
             opcode=row.opcode,
             operands=row.operands.strip(),
             core=row.subgraph,

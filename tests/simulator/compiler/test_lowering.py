@@ -1,9 +1,9 @@
 import msgspec
 import pytest
 
+from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.chips import CHIPS
 from neff_bench.simulator.compiler.lowering import lower, lowering
-from neff_bench.simulator.opcodes import OPCODES
 from tests.simulator.programs import matmul
 
 CHIP = CHIPS["trn2"]

@@ -1,7 +1,7 @@
 import pytest
 
+from neff_bench.parsers.formats.opcodes import NAMES, OPCODES, PUBLIC
 from neff_bench.simulator.chips import CHIPS
-from neff_bench.simulator.opcodes import NAMES, OPCODES, PUBLIC
 from neff_bench.simulator.operations.costs import activation_table, engine_cost
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 

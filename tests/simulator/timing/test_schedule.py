@@ -3,10 +3,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from neff_bench.parsers.formats.opcodes import NAMES
 from neff_bench.simulator.chips import CHIPS
 from neff_bench.simulator.compiler.assembler import assemble
 from neff_bench.simulator.errors import SimulatorError
-from neff_bench.simulator.opcodes import NAMES
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from neff_bench.simulator.timing.overheads import OVERHEADS
 from neff_bench.simulator.timing.schedule import schedule, schedule_code

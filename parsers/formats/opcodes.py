@@ -1,8 +1,8 @@
-"""Machine opcodes: the names that real profiles print, and byte 0 of the 64-byte instruction slot where it is public.
+"""Machine opcodes: byte 0 of a 64-byte instruction slot, by the names that AWS's profiler prints for it.
 
-Public bytes: NTFF and JSON pairs of github allenkchau/trainium-kernel-fusion @d709ddf1 and AnchovyPark/npu_profiling_code
-@2a956420. Opcodes whose byte no public trace shows have the simulator's own numbers, from 0x10 to 0x1f and from 0x60,
-which none of those traces uses.
+Public bytes were found by matching traces with the profiler's JSON of the same run (github.com/allenkchau/trainium-kernel-fusion @ d709ddf1,
+github.com/AnchovyPark/npu_profiling_code @ 2a956420). Opcodes whose byte no public trace shows have the simulator's own numbers, from 0x10
+to 0x1f and from 0x60, which none of those traces uses. They have no meaning in a real file.
 """
 
 from __future__ import annotations
@@ -23,10 +23,17 @@ _OWN = (
 )  # fmt: skip
 
 OPCODES: dict[str, int] = PUBLIC | {name: 0x10 + i if i < 16 else 0x50 + i for i, name in enumerate(_OWN)}
+"""Name to byte: the public ones and the simulator's own."""
 NAMES: dict[int, str] = {byte: name for name, byte in OPCODES.items()}
 
-CONTROL = frozenset(
+SETUP = frozenset(
     ("EVENT_SEMAPHORE", "DRAIN", "NOP", "WRITE", "NOTIFY", "COMPARE_BRANCH", "TENSOR_LOAD", "SET_ORDERING_MODE",
      "EVENT_SEMAPHORE_RANGE_CLEAR")
 )  # fmt: skip
-"""Opcodes that are not work of the kernel (nki-library test/utils/metrics_collector.py leaves the same ones out)."""
+"""What AWS's harness does not count as work (github.com/aws-neuron/nki-library, test/utils/metrics_collector.py)."""
+
+
+def names_by_byte(simulated: bool) -> tuple[str, ...]:
+    """256 names; `OP_0xNN` where the byte has none. `simulated`: with the simulator's own."""
+    known = NAMES if simulated else {byte: name for name, byte in PUBLIC.items()}
+    return tuple(known.get(byte, f"OP_0x{byte:02X}") for byte in range(256))
