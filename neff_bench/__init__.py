@@ -1,1 +1,79 @@
-"""Know where the time goes in a kernel on AWS Trainium and Inferentia."""
+"""Know where the time goes in a kernel on AWS Trainium and Inferentia.
+
+This is the public face: the names in `__all__`. All other modules are private and may change in any version.
+
+    import neff_bench
+
+    row = neff_bench.estimate("my_kernels.py:scale_rows", {"x": ((128, 512), "bfloat16")})
+    print(row.total_time_us, row.hbm_read_bytes)
+
+    neff = neff_bench.read_neff("file.neff")        # a NEFF, with no AWS tool
+    trace = neff_bench.read_ntff("profile.ntff")    # a trace
+    profile = neff_bench.read_profile("ntff.json")  # a whole profile
+
+Nothing heavy is imported before a name is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neff_bench.estimation import estimate
+    from neff_bench.neffs import __version__
+    from neff_bench.neffs.bundle import Bundle, Manifest
+    from neff_bench.neffs.case import Case
+    from neff_bench.neffs.store import Store
+    from neff_bench.parsers.neff import Neff, read_neff
+    from neff_bench.parsers.ntff import Ntff, read_ntff
+    from neff_bench.parsers.profile_json import Profile, read_profile, read_summary
+    from neff_bench.parsers.summary import Summary
+    from neff_bench.stage2_profile.metrics.rows import Row
+
+__all__ = [
+    "Bundle",
+    "Case",
+    "Manifest",
+    "Neff",
+    "Ntff",
+    "Profile",
+    "Row",
+    "Store",
+    "Summary",
+    "__version__",
+    "estimate",
+    "read_neff",
+    "read_ntff",
+    "read_profile",
+    "read_summary",
+]
+
+_HOMES = {
+    "Bundle": "neffs.bundle",
+    "Case": "neffs.case",
+    "Manifest": "neffs.bundle",
+    "Neff": "parsers.neff",
+    "Ntff": "parsers.ntff",
+    "Profile": "parsers.profile_json",
+    "Row": "stage2_profile.metrics.rows",
+    "Store": "neffs.store",
+    "Summary": "parsers.summary",
+    "__version__": "neffs",
+    "estimate": "estimation",
+    "read_neff": "parsers.neff",
+    "read_ntff": "parsers.ntff",
+    "read_profile": "parsers.profile_json",
+    "read_summary": "parsers.profile_json",
+}
+"""The module, below `neff_bench`, that holds each public name."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

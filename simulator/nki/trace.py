@@ -102,7 +102,8 @@ def _load(entry: str) -> Any:
         raise SpecError(f"no such file: {path}", "kernel.json")
     module = importlib.util.module_from_spec(made)
     sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.parent))
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
     try:
         made.loader.exec_module(module)
     except SyntaxError as error:

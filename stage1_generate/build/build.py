@@ -17,10 +17,10 @@ import orjson
 from neff_bench.neffs.bundle import LOG, MANIFEST, Manifest, missing_file, read_bundle, write_manifest
 from neff_bench.neffs.errors import BundleError, NeffsError
 from neff_bench.neffs.store import Store
-from neff_bench.stage1_generate.toolchains.command import reason
 from neff_bench.stage1_generate.build.job import Job
 from neff_bench.stage1_generate.build.worker import DISK_FULL, refused, started
 from neff_bench.stage1_generate.build.worker_process import run_module
+from neff_bench.stage1_generate.toolchains.command import reason
 
 _POLL_S = 0.1
 _TAIL_BYTES = 8192

@@ -26,10 +26,10 @@ from neff_bench.neffs.case import DEFAULT_SEED, Case, content_key
 from neff_bench.neffs.dtypes import SIZE_BYTES
 from neff_bench.neffs.errors import NeffsError
 from neff_bench.neffs.store import Store
-from neff_bench.stage1_generate.toolchains.command import end_with_builder, reason, run
+from neff_bench.stage1_generate.build.worker_process import run_module
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
 from neff_bench.stage1_generate.kernel import Tensor
-from neff_bench.stage1_generate.build.worker_process import run_module
+from neff_bench.stage1_generate.toolchains.command import end_with_builder, reason, run
 
 if TYPE_CHECKING:
     from neff_bench.parsers.neff import Neff, TensorInfo
@@ -70,7 +70,9 @@ def capture(script: Script, store: Store, timeout_s: float, report: Callable[[st
     stem = _plain(Path(script.path).stem)
     with store.scratch(f"script-{stem}") as directory:
         (directory / "run").mkdir()
-        returncode = run_module("neff_bench.stage1_generate.build.framework", orjson.dumps(script), directory, timeout_s)
+        returncode = run_module(
+            "neff_bench.stage1_generate.build.framework", orjson.dumps(script), directory, timeout_s
+        )
         log = (directory / LOG).read_bytes() if (directory / LOG).is_file() else b""
         published = []
         for label, neff in _found(directory / "run"):

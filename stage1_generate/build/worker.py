@@ -21,17 +21,15 @@ from typing import TYPE_CHECKING
 
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs import __version__
-from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, sha256_file, write_manifest
-from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs.case import Case
 from neff_bench.stage1_generate import kernels
+from neff_bench.stage1_generate.build.job import Job
+from neff_bench.stage1_generate.build.keys import tree_digest
+from neff_bench.stage1_generate.errors import BuildError, GenerateError
+from neff_bench.stage1_generate.kernel import Dims, Tensor
 from neff_bench.stage1_generate.toolchains.command import end_with_builder
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
-from neff_bench.stage1_generate.errors import BuildError, GenerateError
-from neff_bench.stage1_generate.build.job import Job
-from neff_bench.stage1_generate.kernel import Dims, Tensor
-from neff_bench.stage1_generate.build.keys import tree_digest
 from neff_bench.stage1_generate.toolchains.find import nkilib_version
 
 if TYPE_CHECKING:
@@ -130,7 +128,11 @@ def refused(case: Case) -> str | None:
 
 
 def _compile(job: Job, request: Request) -> Compiled:
-    module = import_module("neff_bench.stage1_generate.toolchains.sim.compile" if job.toolchain == "sim" else "neff_bench.stage1_generate.toolchains.neuron.compile")
+    module = import_module(
+        "neff_bench.stage1_generate.toolchains.sim.compile"
+        if job.toolchain == "sim"
+        else "neff_bench.stage1_generate.toolchains.neuron.compile"
+    )
     compiled: Compiled = module.compile(request)
     return compiled
 

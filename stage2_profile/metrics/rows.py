@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from neff_bench.neffs.bundle import Manifest
 
-Status = Literal["profiled", "captured", "unprofiled", "failed"]
+Status = Literal["profiled", "estimated", "captured", "unprofiled", "failed"]
 Source = Literal["simulated", "measured"]
 Check = Literal["passed", "failed", "zero", "unchecked"]
 
@@ -17,7 +17,7 @@ Check = Literal["passed", "failed", "zero", "unchecked"]
 class Row:
     """One case with the numbers of its newest profile. None: not known.
 
-    `status`: `profiled`; `captured` when no tool has viewed the trace yet; `unprofiled` when only what
+    `status`: `profiled`; `estimated` for a row of `neff_bench.estimate`, which runs nothing; `captured` when no tool has viewed the trace yet; `unprofiled` when only what
     is there was asked for, and there is none; `failed`, with a `reason`.
     `check`: outputs against the reference; `zero` is an output of zeros where the reference has others.
     Times: medians over the profiled executions; `total_time_us` from start to end with idle gaps, `*_active_us` the union

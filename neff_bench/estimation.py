@@ -1,0 +1,104 @@
+"""`estimate`: the row of a kernel without a file, a process or an execution.
+
+The kernel is recorded and scheduled in this process, by the same code that `neuron-sim` runs, so its times and counters
+equal the command's to the bit. Nothing is executed: times do not depend on the values of the inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from neff_bench.simulator.nki.spec import InputSpec
+    from neff_bench.simulator.program import Program
+    from neff_bench.stage2_profile.metrics.rows import Row
+
+    Kernel = Callable[..., Any] | str
+    Input = np.ndarray | tuple[tuple[int, ...], str]
+
+
+def estimate(
+    kernel: Kernel,
+    inputs: Mapping[str, Input],
+    *,
+    target: str = "trn2",
+    lnc: int = 1,
+    arguments: Mapping[str, Any] | None = None,
+    flops: int | None = None,
+) -> Row:
+    """Simulated times and exact counters of one kernel.
+
+    `kernel`: a function, decorated with `nki.jit` or plain, or `"file.py:name"`, or `"package.module:name"`.
+    `inputs`: by parameter name, in the order of the NEFF: an array, or its shape (in elements) and canonical dtype, such as
+    `((128, 512), "bfloat16")`. `arguments`: further keyword arguments. `lnc`: physical cores in the logical core.
+    `flops`: floating-point operations of the mathematics; MFU needs them.
+
+    The row has `source` "simulated", `status` "estimated" and `check` None. Raises `SimulatorError` with the kernel's own
+    line for a kernel that cannot be compiled.
+    """
+    import orjson
+
+    from neff_bench.parsers.profile_json import read_summary
+    from neff_bench.simulator.timing.counters import summarise
+    from neff_bench.simulator.timing.schedule import schedule
+    from neff_bench.simulator.timing.timeline import timeline_of
+    from neff_bench.stage2_profile.metrics.peaks import peak_tflops
+    from neff_bench.stage2_profile.metrics.rows import Row
+    from neff_bench.stage2_profile.metrics.summaries import row_numbers
+
+    program = _record(kernel, inputs, target, lnc, dict(arguments or {}))
+    timed = schedule(program)
+    summary = read_summary(
+        orjson.dumps(summarise(program, timed, timeline_of(timed)), option=orjson.OPT_SERIALIZE_NUMPY)
+    )
+    dtype = program.buffers[program.inputs[0]].dtype if program.inputs else None
+    peak = peak_tflops(target, dtype, lnc) if dtype else None
+    return Row(
+        case=program.name,
+        kernel=program.name,
+        implementation="nki",
+        dtype=dtype,
+        target=target,
+        lnc=lnc,
+        source="simulated",
+        status="estimated",
+        shapes=_shapes(program),
+        model=summary.simulator_model,
+        time_error=summary.simulator_time_error,
+        **row_numbers([summary], model_flops=flops, peak=peak),
+    )
+
+
+def _record(kernel: Kernel, inputs: Mapping[str, Input], target: str, lnc: int, arguments: dict[str, Any]) -> Program:
+    from neff_bench.simulator.nki.spec import KernelSpec
+    from neff_bench.simulator.nki.trace import body, record, trace_kernel
+
+    specs = tuple(_input(name, given) for name, given in inputs.items())
+    if isinstance(kernel, str):
+        file, colon, name = kernel.rpartition(":")
+        entry = f"{Path(file).resolve()}:{name}" if file.endswith(".py") else kernel
+        return trace_kernel(KernelSpec(entry, specs, arguments=arguments), target, lnc)
+    function = body(kernel)
+    return record(function, function.__name__, specs, arguments, (), target, lnc)
+
+
+def _input(name: str, given: Input) -> InputSpec:
+    """The shape and canonical dtype of an input. Raises SpecError for one that has neither."""
+    from neff_bench.simulator.dtypes import dtype_name
+    from neff_bench.simulator.nki.errors import SpecError
+    from neff_bench.simulator.nki.spec import InputSpec
+
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
+        return InputSpec(name, tuple(int(size) for size in given[0]), given[1])
+    if hasattr(given, "shape") and hasattr(given, "dtype"):
+        return InputSpec(name, tuple(given.shape), dtype_name(given.dtype))
+    raise SpecError(f"input {name}: expected an array or ((rows, columns), dtype), got {type(given).__name__}")
+
+
+def _shapes(program: Program) -> str:
+    buffers = [program.buffers[index] for index in program.inputs]
+    return ", ".join(f"{buffer.name} {'x'.join(map(str, buffer.shape))} {buffer.dtype}" for buffer in buffers)
