@@ -20,17 +20,22 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Rows:
-    """Row records and where they come from. `environment`: only of a saved baseline."""
+    """Row records and where they come from. `environment`: only of a saved baseline. `single`: one profile, named as such."""
 
     name: str
     records: list[dict[str, Any]]
     environment: dict[str, Any] = field(default_factory=dict)
+    single: bool = False
 
 
 def load(path: Path) -> Rows:
-    """Rows of a directory (read, never run), or of a JSON file. Raises `WrongCall` for anything else."""
+    """Rows of a directory (read, never run), of a JSON file, or of one profile. Raises `WrongCall` for anything else."""
+    profile = _single_profile(path)
+    if profile is not None:
+        return Rows(str(path), [profile], single=True)
     if path.is_dir():
-        return Rows(str(path), _store_records(path))
+        records = _store_records(path)
+        return Rows(str(path), records, single=len(records) == 1 and not (path / ".store").exists())
     try:
         content = orjson.loads(path.read_bytes())
     except FileNotFoundError:
@@ -84,6 +89,29 @@ def _store_records(path: Path) -> list[dict[str, Any]]:
     if not records:
         raise WrongCall(f"{path}: no bundle and no profile in it")
     return records
+
+
+def _single_profile(path: Path) -> dict[str, Any] | None:
+    """The row of a profile JSON, a Parquet profile or an NTFF; None for what is none of these. Raises `WrongCall` for a
+    damaged one."""
+    from neff_bench.parsers.errors import ParseError
+    from neff_bench.parsers.kinds import describe_json, kind_of
+    from neff_bench.stage2_profile.foreign.rows import foreign_row
+    from neff_bench.stage2_profile.foreign.search import ForeignCase
+    from neff_bench.stage2_profile.metrics.rows import to_dict
+
+    try:
+        kind = kind_of(path)
+        described = describe_json(path) if kind == "json" else None
+    except ParseError:
+        return None
+    if kind == "neff" or (kind == "json" and (described is None or described.kind == "session")):
+        return None
+    case = ForeignCase(path.name, ntff=path) if kind == "ntff" else ForeignCase(path.name, summary_json=path)
+    row = foreign_row(case)
+    if row.status == "failed":
+        raise WrongCall(row.reason or f"{path}: cannot be read")
+    return to_dict(row)
 
 
 def _checked(path: Path, content: Any) -> list[dict[str, Any]]:

@@ -21,23 +21,28 @@ FORMATS = ("table", "csv", "json", "md")
     "rules",
     multiple=True,
     metavar="METRIC:PCT%",
-    help="Exit with 1 when a time or rate gets worse by more, or a counter changes by more (repeatable).",
+    help="Exit with 1 when the metric gets worse by more; METRIC:=PCT%: when it changes by more (repeatable).",
 )
 @click.option("--mixed", is_flag=True, help="Compare also what differs in LNC, target or source.")
 @click.option("--metric", "metrics", multiple=True, metavar="GLOB", help="Show these metrics (repeatable).")
+@click.option(
+    "--all", "list_all", is_flag=True, help="List what is the same too, and every metric unless --metric chooses."
+)
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
 def compare(**options) -> None:
-    """Compare profiles: the ratio of each metric, which side is better, and the noise.
+    """Compare profiles: the ratio of each metric, and which side is better unless noise or the model's error explain it.
 
-    A and B are stores, or JSON files of rows (profile-neffs --format json). Rows that differ in LNC, target or source are
+    A and B are stores, JSON files of rows (profile-neffs --format json), or single profiles (profile JSON, NTFF or one
+    bundle), which are compared whatever their names. Rows that differ in LNC, target or source are
     not compared unless --mixed says so. Exit code 0: compared; 1: a rule of --fail-if is broken; 2: wrong call.
 
     \b
     neff-bench compare before.json after.json
     neff-bench compare neffs --between nki xla
     neff-bench compare neffs --save baseline.json
-    neff-bench compare neffs --baseline baseline.json --fail-if total_time_us:5% --fail-if hbm_read_bytes:0%
+    neff-bench compare neffs --baseline baseline.json --fail-if total_time_us:5% --fail-if hbm_read_bytes:=0%
+    neff-bench compare before/ntff.json after/ntff.json --all
     neff-bench compare neffs --baseline baseline.json --format md
     """
     from neff_bench.stage2_profile.compare.command import compare_rows

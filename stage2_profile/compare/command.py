@@ -12,11 +12,11 @@ from neff_bench.stage2_profile.compare import baseline as baselines
 from neff_bench.stage2_profile.compare.baseline import Rows, load
 from neff_bench.stage2_profile.compare.comparison import (
     Pairing,
-    broken_rules,
     pair_cases,
     pair_implementations,
-    parse_rule,
+    pair_two,
 )
+from neff_bench.stage2_profile.compare.gates import broken_rules, parse_rule
 from neff_bench.stage2_profile.compare.report import answer
 from neff_bench.stage2_profile.errors import WrongCall
 
@@ -31,6 +31,7 @@ def compare_rows(
     rules: Sequence[str],
     mixed: bool,
     metrics: Sequence[str],
+    list_all: bool,
     format_: str,
     output: Path | None,
 ) -> int:
@@ -49,11 +50,14 @@ def compare_rows(
     else:
         other = load(second) if second is not None else load(baseline or first)
         before, after = (rows, other) if second is not None else (other, rows)
-        pairing = pair_cases(before.records, after.records, mixed)
+        if before.single and after.single:
+            pairing = pair_two(before.records[0], after.records[0], mixed)
+        else:
+            pairing = pair_cases(before.records, after.records, mixed)
         a, b, notes = before.name, after.name, about(before)
     check_common(pairing, a, b)
     broken = broken_rules(pairing, asked) if asked else []
-    write_answer(answer(pairing, a, b, metrics, broken, notes), format_, output)
+    write_answer(answer(pairing, a, b, metrics, list_all, broken, notes), format_, output)
     if broken:
         click.echo(f"neff-bench compare: {len(broken)} broken, the first: {broken[0]}", err=True)
         return 1

@@ -1,19 +1,24 @@
-"""Two sets of rows side by side: ratios, winners, noise, and gates for a continuous build. Pure functions on row records
-(the dictionaries of `profile-neffs --format json`)."""
+"""Two sets of rows side by side: pairs, ratios and verdicts. Pure functions on row records (the dictionaries of
+`profile-neffs --format json`)."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
+from neff_bench.stage2_profile.compare.verdict import (
+    Better,
+    Record,
+    Uncertainty,
+    Verdict,
+    device_ratio,
+    noise_us,
+    uncertainty,
+    verdict,
+)
 from neff_bench.stage2_profile.errors import WrongCall
-
-Record = Mapping[str, Any]
-Better = Literal["lower", "higher", "unchanged"]
-Verdict = Literal["better", "worse", "same", "changed", "noise"]
 
 TIMES = (
     "total_time_us",
@@ -27,8 +32,8 @@ TIMES = (
     "compile_time_s",
 )
 RATES = ("mfu_percent", "mfu_estimated_percent")
+FACTS = ("model_flops",)
 COUNTERS = (
-    "model_flops",
     "hardware_flops",
     "matmul_instruction_count",
     "hbm_read_bytes",
@@ -40,14 +45,17 @@ COUNTERS = (
     "sync_instruction_count",
     "dma_packet_count",
 )
-BETTER: dict[str, Better] = {
+BETTER: dict[str, Better | None] = {
     **dict.fromkeys(TIMES, "lower"),
     **dict.fromkeys(RATES, "higher"),
-    **dict.fromkeys(COUNTERS, "unchanged"),
+    **dict.fromkeys(FACTS, None),
+    **dict.fromkeys(COUNTERS, "lower"),
 }
-"""Metric → which way is better; a counter is a fact of the program, so any change of it is worth a look."""
+"""Metric → which way is better: less time, a higher rate, less work. None: a fact of the case, which no kernel changes."""
 
-SAME = 1e-9
+EXACT = frozenset((*FACTS, *COUNTERS))
+"""Counted, not timed: neither noise nor the error of a model changes them."""
+
 MUST_AGREE = ("target", "lnc", "source")
 
 
@@ -73,33 +81,17 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Difference:
-    """One metric of one pair. `ratio`: b / a. `verdict`: of b against a. `noise_us`: the larger IQR of the two medians."""
+    """One metric of one pair. `ratio`: b / a; `on_device`: the interval in which it lies there, None where that is not known.
+    `verdict`: of b against a (see verdict.py). `noise_us`: the larger IQR of the two totals."""
 
     label: str
     metric: str
     a: float | None
     b: float | None
     ratio: float | None
+    on_device: tuple[float, float] | None
     verdict: Verdict | None
     noise_us: float | None = None
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Fail when `metric` gets worse (a counter: changes) by more than `percent`."""
-
-    metric: str
-    percent: float
-
-
-def parse_rule(text: str) -> Rule:
-    """`total_time_us:5%` → a rule. Raises `WrongCall`."""
-    match = re.fullmatch(r"(\w+):(\d+(?:\.\d+)?)%?", text)
-    if match is None:
-        raise WrongCall(f"--fail-if {text!r}: expected METRIC:PERCENT%, such as total_time_us:5%")
-    if match[1] not in BETTER:
-        raise WrongCall(f"--fail-if {text!r}: unknown metric {match[1]!r} (known: {', '.join(BETTER)})")
-    return Rule(match[1], float(match[2]))
 
 
 def dims(record: Record) -> tuple[tuple[str, int], ...]:
@@ -120,6 +112,12 @@ def pair_cases(a: Sequence[Record], b: Sequence[Record], mixed: bool) -> Pairing
         loose=lambda row: (row.get("kernel") or row["case"], row.get("implementation"), dims(row), row.get("dtype")),
         mixed=mixed,
     )
+
+
+def pair_two(row: Record, other: Record, mixed: bool) -> Pairing:
+    """Two rows as a pair, whatever they are called."""
+    pair = Pair(label(row, other), row, other, what_is_mixed(row, other))
+    return Pairing([pair]) if mixed or not pair.mixed else Pairing(refused=[pair])
 
 
 def pair_implementations(rows: Sequence[Record], a: str, b: str, mixed: bool) -> Pairing:
@@ -163,8 +161,9 @@ def _pair(
                 continue
             other = found.pop(0)
             rest_b.remove(other)
-            pair = Pair(label(row, other), row, other, what_is_mixed(row, other))
-            (pairing.pairs if mixed or not pair.mixed else pairing.refused).append(pair)
+            one = pair_two(row, other, mixed)
+            pairing.pairs.extend(one.pairs)
+            pairing.refused.extend(one.refused)
         rest_a = unmatched
     pairing.only_a.extend(rest_a)
     pairing.only_b.extend(rest_b)
@@ -182,8 +181,8 @@ def what_is_mixed(a: Record, b: Record) -> str:
 
 def label(row: Record, other: Record) -> str:
     """A short name for people: kernel, implementation where both have the same, shape, dtype, target and LNC."""
-    if row.get("kernel") is None:
-        return str(row["case"])
+    if row.get("kernel") is None or (row["kernel"], dims(row)) != (other.get("kernel"), dims(other)):
+        return str(row["case"]) if row["case"] == other["case"] else f"{row['case']} / {other['case']}"
     kernel = row["kernel"]
     if row["implementation"] == other["implementation"]:
         kernel = f"{kernel} {row['implementation']}"
@@ -193,61 +192,18 @@ def label(row: Record, other: Record) -> str:
 
 def differences(pair: Pair) -> list[Difference]:
     """Every metric that one side has at least."""
+    times = uncertainty(pair.a, pair.b)
     found = []
     for metric, better in BETTER.items():
         a, b = pair.a.get(metric), pair.b.get(metric)
         if a is None and b is None:
             continue
-        noise = None
-        if metric == "total_time_us":
-            iqrs = [row.get("total_time_iqr_us") for row in (pair.a, pair.b)]
-            noise = max((iqr for iqr in iqrs if iqr is not None), default=None)
+        uncertain = Uncertainty() if metric in EXACT else times
         ratio = b / a if a and b is not None else None
-        found.append(Difference(pair.label, metric, a, b, ratio, _verdict(a, b, better, noise), noise))
+        interval = device_ratio(ratio, better, uncertain) if ratio and uncertain else None
+        noise = noise_us(pair.a, pair.b) if metric == "total_time_us" else None
+        found.append(Difference(pair.label, metric, a, b, ratio, interval, verdict(a, b, better, uncertain), noise))
     return found
-
-
-def _verdict(a: float | None, b: float | None, better: Better, noise: float | None) -> Verdict | None:
-    if a is None or b is None:
-        return None
-    if abs(b - a) <= SAME * max(abs(a), abs(b)):
-        return "same"
-    if noise is not None and abs(b - a) <= noise:
-        return "noise"
-    if better == "unchanged":
-        return "changed"
-    return "better" if (b < a) == (better == "lower") else "worse"
-
-
-def broken_rules(pairing: Pairing, rules: Iterable[Rule]) -> list[str]:
-    """One line for each rule that a case breaks; a case that got lost, failed or lost the metric breaks it too."""
-    lines = [f"{row['case']}: not there any more" for row in pairing.only_a]
-    lines += [f"{pair.label}: not compared ({pair.mixed})" for pair in pairing.refused]
-    for pair in pairing.pairs:
-        if pair.a.get("status") == "profiled" and pair.b.get("status") != "profiled":
-            lines.append(f"{pair.label}: {pair.b.get('reason') or pair.b.get('status')}")
-            continue
-        if pair.a.get("check") == "passed" and pair.b.get("check") != "passed":
-            lines.append(f"{pair.label}: check {pair.b.get('check')}, was passed")
-        for rule in rules:
-            lines += _broken(pair, rule)
-    return lines
-
-
-def _broken(pair: Pair, rule: Rule) -> list[str]:
-    a, b = pair.a.get(rule.metric), pair.b.get(rule.metric)
-    if a is None and b is None:
-        return []
-    if a is None or b is None:
-        return [f"{pair.label}: {rule.metric} is known on one side only"]
-    if a == 0:
-        change = 0.0 if b == 0 else math.inf
-    else:
-        change = 100 * (b - a) / abs(a)
-    bad = {"lower": change, "higher": -change, "unchanged": abs(change)}[BETTER[rule.metric]]
-    if bad <= rule.percent + 100 * SAME:
-        return []
-    return [f"{pair.label}: {rule.metric} {a:.12g} -> {b:.12g} ({change:+.2f} %, allowed {rule.percent:g} %)"]
 
 
 def geometric_mean(ratios: Sequence[float]) -> float | None:

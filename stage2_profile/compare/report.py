@@ -7,18 +7,29 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from neff_bench.stage2_profile.compare.comparison import COUNTERS, Difference, Pairing, differences, geometric_mean
+from neff_bench.stage2_profile.compare.comparison import EXACT, Difference, Pairing, differences, geometric_mean
+from neff_bench.stage2_profile.compare.verdict import Verdict
 from neff_bench.stage2_profile.report.answer import Answer, Column, Grid
 
 ALWAYS = ("total_time_us", "total_active_time_us", "mfu_percent")
-FIELDS = ("case", "metric", "a", "b", "ratio", "verdict", "winner", "noise_us")
+FIELDS = ("case", "metric", "a", "b", "ratio", "ratio_low", "ratio_high", "verdict", "winner", "noise_us")
+VERDICTS: tuple[Verdict | None, ...] = ("better", "worse", "same", "within noise", "within error", None)
 MAX_NAMED = 10
 
 
 def answer(
-    pairing: Pairing, a: str, b: str, metrics: Sequence[str], broken: Sequence[str], notes: Sequence[str]
+    pairing: Pairing,
+    a: str,
+    b: str,
+    metrics: Sequence[str],
+    list_all: bool,
+    broken: Sequence[str],
+    notes: Sequence[str],
 ) -> Answer:
-    """All metrics for programs; for people the totals and what changed of the counters, or what `metrics` (globs) name."""
+    """All metrics for programs; for people what differs of the totals and counters, or of what `metrics` (globs) name.
+
+    `list_all`: also what is the same, which is a count otherwise.
+    """
     found = [difference for pair in pairing.pairs for difference in differences(pair)]
     columns = (
         Column("case", wraps=True),
@@ -28,19 +39,22 @@ def answer(
         Column("B/A", right=True),
         Column("B is"),
     )
+    asked = [difference for difference in found if _asked(difference, metrics, list_all)]
+    same = [] if list_all else [difference for difference in asked if difference.verdict == "same"]
     lines, last = [], None
-    for difference in found:
-        if shown(difference, metrics):
+    for difference in asked:
+        if list_all or difference.verdict != "same":
             lines.append(_line(difference, "" if difference.label == last else difference.label))
             last = difference.label
-    grid = Grid(columns, lines, [f"A: {a}. B: {b}.", *summary(pairing, found), *notes, *_broken(broken)])
+    counted = [f"{len(same)} of {len(asked)} values are the same; --all lists them."] if same else []
+    grid = Grid(columns, lines, [f"A: {a}. B: {b}.", *counted, *summary(pairing, found), *notes, *_broken(broken)])
     return Answer([_record(difference) for difference in found], FIELDS, [grid])
 
 
-def shown(difference: Difference, metrics: Sequence[str]) -> bool:
+def _asked(difference: Difference, metrics: Sequence[str], list_all: bool) -> bool:
     if metrics:
         return any(fnmatchcase(difference.metric, glob) for glob in metrics)
-    return difference.metric in ALWAYS or (difference.metric in COUNTERS and difference.verdict != "same")
+    return list_all or difference.metric in ALWAYS or difference.metric in EXACT
 
 
 def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
@@ -50,13 +64,17 @@ def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
     mean = geometric_mean([difference.ratio for difference in totals if difference.ratio])
     if mean is not None:
         counts = Counter(difference.verdict for difference in totals)
-        parts = [f"{counts[verdict]} {verdict}" for verdict in ("better", "worse", "same", "noise") if counts[verdict]]
+        parts = [f"{counts[verdict]} {verdict or 'unknown'}" for verdict in VERDICTS if counts[verdict]]
         lines.append(
             f"B takes {mean:.4f} times the total time of A (geometric mean over {len(totals)}: {', '.join(parts)})."
         )
     if all(pair.a.get("source") == pair.b.get("source") == "simulated" for pair in pairing.pairs) and pairing.pairs:
         errors = sorted({str(pair.b.get("time_error")) for pair in pairing.pairs if pair.b.get("time_error")})
         lines.append("SIMULATED: counts and bytes are exact, times " + (" or ".join(errors) or "are the model's") + ".")
+        if any(difference.verdict == "within error" for difference in found):
+            lines.append(
+                "within error (x to y): on the device B/A lies between x and y, so neither side is known to be better."
+            )
         models = {(pair.a.get("model"), pair.b.get("model")) for pair in pairing.pairs}
         lines += [
             f"The times of A and B come from different models ({one}, {other})."
@@ -97,8 +115,15 @@ def _broken(broken: Sequence[str]) -> list[str]:
 
 def _line(difference: Difference, label: str) -> list[str]:
     verdict: str = difference.verdict or "unknown"
-    if difference.noise_us is not None:
-        verdict += f" (noise {difference.noise_us:.3g} us)" if verdict != "noise" else f", {difference.noise_us:.3g} us"
+    if difference.verdict == "within error" and difference.on_device is not None:
+        low, high = difference.on_device
+        verdict += f" ({low:.2f} to {high:.2f})"
+    elif difference.noise_us is not None and difference.verdict != "same":
+        verdict += (
+            f" (noise {difference.noise_us:.3g} us)"
+            if verdict != "within noise"
+            else f" ({difference.noise_us:.3g} us)"
+        )
     ratio = "-" if difference.ratio is None else f"{difference.ratio:.4f}"
     return [label, difference.metric, _number(difference.a), _number(difference.b), ratio, verdict]
 
@@ -117,6 +142,8 @@ def _record(difference: Difference) -> dict[str, Any]:
         "a": difference.a,
         "b": difference.b,
         "ratio": difference.ratio,
+        "ratio_low": difference.on_device[0] if difference.on_device else None,
+        "ratio_high": difference.on_device[1] if difference.on_device else None,
         "verdict": difference.verdict,
         "winner": winner,
         "noise_us": difference.noise_us,

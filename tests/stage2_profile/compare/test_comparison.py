@@ -11,6 +11,9 @@ from neff_bench.stage2_profile.compare.cli import compare
 from neff_bench.stage2_profile.metrics.rows import Row, to_dict
 
 
+WIDE = {"time_error": "-36 to +17 %, median -3 %"}
+
+
 def row(implementation="nki", total=100.0, size=128, **changes) -> dict:
     fields = {
         "case": f"matmul_{implementation}_M{size}_lnc{changes.get('lnc', 2)}",
@@ -65,12 +68,73 @@ def test_two_files_give_ratios_and_winners(file):
 
 
 def test_people_see_totals_and_changed_counters(file):
-    text = run(file("a.json", row()), file("b.json", row(dma_packet_count=51))).stdout
+    a, b = file("a.json", row()), file("b.json", row(dma_packet_count=51, total=200.0))
+    text = run(a, b).stdout
     assert "total_time_us" in text
     assert "dma_packet_count" in text
     assert "hbm_read_bytes" not in text
     assert "SIMULATED" in text
-    assert "hbm_read_bytes" in run(file("a.json", row()), file("b.json", row()), "--metric", "hbm_*").stdout
+
+
+def test_what_is_the_same_is_a_count_until_it_is_asked_for(file):
+    a, b = file("a.json", row()), file("b.json", row(total=200.0))
+    text = run(a, b).stdout
+    assert "hbm_read_bytes" not in text
+    assert "3 of 4 values are the same; --all lists them." in text
+    assert "hbm_read_bytes 1000 1000 1.0000 same" in " ".join(run(a, b, "--all").stdout.split())
+    assert "mfu_percent" not in run(a, b, "--all", "--metric", "hbm_*").stdout
+    assert "1 of 1 values are the same" in run(a, b, "--metric", "hbm_*").stdout
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "verdict"),
+    [
+        ({}, {"total": 99.94}, "within error"),
+        ({}, {"total": 96.0}, "within error"),
+        ({}, {"total": 94.0}, "better"),
+        ({}, {"total": 106.0}, "worse"),
+        ({}, {"total": 75.0, "model": "trn2-2"}, "within error"),
+        ({}, {"total": 60.0, "model": "trn2-2"}, "better"),
+        ({}, {"total": 160.0, "model": "trn2-2"}, "worse"),
+        (WIDE, {"total": 60.0, "model": "trn2-2", **WIDE}, "within error"),
+        (WIDE, {"total": 54.0, "model": "trn2-2", **WIDE}, "better"),
+        ({"time_error": "not measured on trn1"}, {"total": 50.0}, None),
+        ({"source": "measured"}, {"source": "measured", "total": 99.94}, "better"),
+        (
+            {"source": "measured", "total_time_iqr_us": 1.0},
+            {"source": "measured", "total": 99.94, "total_time_iqr_us": 0.1},
+            "within noise",
+        ),
+    ],
+)
+def test_a_time_is_better_only_beyond_noise_and_error(file, a, b, verdict):
+    result = run(file("a.json", row(**a)), file("b.json", row(**b)), "--format", "json")
+    assert found(result)["matmul nki M128 K64 bfloat16 trn2/2", "total_time_us"]["verdict"] == verdict
+
+
+def test_a_rate_is_as_uncertain_as_its_time(file):
+    slow, fast = row(mfu_percent=10.0), row("xla", 90.0, mfu_percent=100 / 9)
+    entries = found(run(file("rows.json", slow, fast), "--between", "nki", "xla", "--format", "json"))
+    time, rate = (entries["matmul M128 K64 bfloat16 trn2/2", name] for name in ("total_time_us", "mfu_percent"))
+    assert time["verdict"] == rate["verdict"] == "within error"
+    assert 1 / time["ratio_low"] == pytest.approx(rate["ratio_high"])
+
+
+def test_counters_are_exact_however_wrong_times_may_be(file):
+    rows = file("rows.json", row(), row("xla", hbm_read_bytes=999))
+    entries = found(run(rows, "--between", "nki", "xla", "--format", "json"))
+    assert entries["matmul M128 K64 bfloat16 trn2/2", "hbm_read_bytes"]["verdict"] == "better"
+
+
+def test_two_single_profiles_are_compared_whatever_their_names(tmp_path):
+    def profile(name, time_s):
+        path = tmp_path / name
+        path.write_text(json.dumps({"summary": [{"total_time": time_s, "hbm_read_bytes": 7}]}))
+        return path
+
+    result = run(profile("before.json", 1e-4), profile("after.json", 5e-5), "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert found(result)["before.json / after.json", "total_time_us"]["ratio"] == 0.5
 
 
 def test_the_geometric_mean_is_over_all_cases(file):
@@ -83,7 +147,7 @@ def test_a_difference_within_the_iqr_is_noise(file):
     a = file("a.json", row(source="measured", executions=10, total_time_iqr_us=3.0))
     b = file("b.json", row(source="measured", total=102.0, executions=10, total_time_iqr_us=1.0))
     entry = found(run(a, b, "--format", "json"))["matmul nki M128 K64 bfloat16 trn2/2", "total_time_us"]
-    assert (entry["verdict"], entry["noise_us"], entry["winner"]) == ("noise", 3.0, None)
+    assert (entry["verdict"], entry["noise_us"], entry["winner"]) == ("within noise", 3.0, None)
 
 
 def test_two_implementations_inside_one_store(file):
@@ -132,7 +196,11 @@ def test_what_is_mixed_beside_good_pairs_is_named_and_left_out(file):
         ({"total": 50.0}, "total_time_us:0%", 0),
         ({"mfu_percent": 9.0}, "mfu_percent:5", 1),
         ({"mfu_percent": 11.0}, "mfu_percent:5", 0),
-        ({"dma_packet_count": 49}, "dma_packet_count:0%", 1),
+        ({"dma_packet_count": 49}, "dma_packet_count:0%", 0),
+        ({"dma_packet_count": 49}, "dma_packet_count:=0%", 1),
+        ({"dma_packet_count": 51}, "dma_packet_count:=0%", 1),
+        ({"dma_packet_count": 50}, "dma_packet_count:=0%", 0),
+        ({"total": 94.9}, "total_time_us:=5%", 1),
         ({"dma_packet_count": 51}, "dma_packet_count:0%", 1),
         ({"dma_packet_count": 51}, "dma_packet_count:2%", 0),
         ({"dma_packet_count": None}, "dma_packet_count:2%", 1),

@@ -1,0 +1,126 @@
+"""What may be said of two numbers of one case: better, worse, or nothing, because noise or the model explains them.
+
+The numbers themselves are exact: a simulated time is the same in every run of one model, and a counter is a fact of the
+program. A verdict says more. It speaks about the device, so it needs the interval in which the ratio B/A lies there:
+
+- Counters and bytes: the ratio itself, whoever counted.
+- Measured times: the samples move by their interquartile range. The larger one of A and B, as a fraction of its total time,
+  is the noise of every time and rate of the pair, since engines have no range of their own. One sample has no range: the
+  verdict stands then, and the comparison says that its noise is not known.
+- Simulated times of the same case by the same model: most of the model's error is common to both sides and cancels. Published
+  variants of one kernel that differ by more than 5 % were in the right order in 41 of 51 pairs; nobody has looked at pairs
+  that differ by less. So 5 % is the interval.
+- Simulated times of different programs (other implementation, other case) or of different models: each side has its own
+  stated error, and the two may point in opposite directions. Nothing smaller than both together is a difference.
+- A simulated time whose error is not stated (trn1) has no verdict.
+
+A ratio whose interval holds 1 is "within noise" or "within error", not better and not worse. `--fail-if` does not ask for
+a verdict: it compares the exact numbers with the percentage that its user allows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Record = Mapping[str, Any]
+Verdict = Literal["better", "worse", "same", "changed", "within noise", "within error"]
+Better = Literal["lower", "higher"]
+
+SAME = 1e-9
+"""Relative difference below which two numbers are one number that was written twice."""
+
+SAME_PROGRAM_FRACTION = 0.05
+"""Difference of two simulated times of one case below which the order on hardware is not known (FIDELITY.md)."""
+
+WITHIN = re.compile(r"within ([\d.]+) %")
+BETWEEN = re.compile(r"([-+][\d.]+) to ([-+][\d.]+) %")
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """The device's B/A lies between `low` and `high` times the ratio of the two numbers, because of `cause`."""
+
+    low: float = 1.0
+    high: float = 1.0
+    cause: Literal["", "noise", "error"] = ""
+
+
+def stated_interval(text: str | None) -> tuple[float, float] | None:
+    """Lowest and highest simulated / measured - 1 of a stated error; None where it states no figure.
+
+    `within 15 % (...)` is (-0.15, 0.15); `-36 to +17 %, median -3 %` is (-0.36, 0.17).
+    """
+    if text is None:
+        return None
+    if found := WITHIN.match(text):
+        return -float(found[1]) / 100, float(found[1]) / 100
+    if found := BETWEEN.match(text):
+        return float(found[1]) / 100, float(found[2]) / 100
+    return None
+
+
+def noise_us(a: Record, b: Record) -> float | None:
+    """The larger interquartile range of the two totals; None when neither has one."""
+    ranges = [row.get("total_time_iqr_us") for row in (a, b)]
+    return max((value for value in ranges if value is not None), default=None)
+
+
+def uncertainty(a: Record, b: Record) -> Uncertainty | None:
+    """Of the times and rates of two rows; None when a simulated side states no error."""
+    intervals = [
+        (0.0, 0.0) if row.get("source") != "simulated" else stated_interval(row.get("time_error")) for row in (a, b)
+    ]
+    first, second = intervals
+    if first is None or second is None:
+        return None
+    if (first, second) == ((0.0, 0.0), (0.0, 0.0)):
+        return _noise(a, b)
+    if _same_program(a, b):
+        return Uncertainty(1 - SAME_PROGRAM_FRACTION, 1 + SAME_PROGRAM_FRACTION, "error")
+    # measured = simulated / (1 + error), so the device's B/A is the ratio times (1 + error of A) / (1 + error of B).
+    return Uncertainty((1 + first[0]) / (1 + second[1]), (1 + first[1]) / (1 + second[0]), "error")
+
+
+def device_ratio(ratio: float, better: Better | None, uncertain: Uncertainty) -> tuple[float, float]:
+    """Lowest and highest B/A on the device. A rate is a number over a time, so its interval is the inverse one."""
+    if better != "higher":
+        return ratio * uncertain.low, ratio * uncertain.high
+    return ratio / uncertain.high, ratio / uncertain.low if uncertain.low else math.inf
+
+
+def verdict(a: float | None, b: float | None, better: Better | None, uncertain: Uncertainty | None) -> Verdict | None:
+    """Of b against a. None where a number is not known, or the error of the model where it decides.
+
+    `better`: None for a figure of the case itself, whose change is neither better nor worse.
+    """
+    if a is None or b is None:
+        return None
+    if abs(b - a) <= SAME * max(abs(a), abs(b)):
+        return "same"
+    if uncertain is None:
+        return None
+    if uncertain.cause and a:
+        low, high = device_ratio(b / a, better, uncertain)
+        if low <= 1 <= high:
+            return "within noise" if uncertain.cause == "noise" else "within error"
+    if better is None:
+        return "changed"
+    return "better" if (b < a) == (better == "lower") else "worse"
+
+
+def _same_program(a: Record, b: Record) -> bool:
+    return a.get("source") == b.get("source") and a.get("model") == b.get("model") and a.get("case") == b.get("case")
+
+
+def _noise(a: Record, b: Record) -> Uncertainty:
+    fractions = [
+        row["total_time_iqr_us"] / row["total_time_us"]
+        for row in (a, b)
+        if row.get("total_time_iqr_us") and row.get("total_time_us")
+    ]
+    noise = max(fractions, default=0.0)
+    return Uncertainty(max(0.0, 1 - noise), 1 + noise, "noise") if noise else Uncertainty()
