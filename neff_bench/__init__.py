@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neff_bench.estimation import estimate
+    from neff_bench.doors.estimation import estimate
     from neff_bench.neffs import __version__
     from neff_bench.neffs.bundle import Bundle, Manifest
     from neff_bench.neffs.case import Case
@@ -60,7 +60,7 @@ _HOMES = {
     "Store": "neffs.store",
     "Summary": "parsers.summary",
     "__version__": "neffs",
-    "estimate": "estimation",
+    "estimate": "doors.estimation",
     "read_neff": "parsers.neff",
     "read_ntff": "parsers.ntff",
     "read_profile": "parsers.profile_json",

@@ -17,6 +17,7 @@ ALLOWED = {
     "stage2_profile": {"neffs", "parsers"},
     "experiments": {"neffs", "parsers", "stage1_generate", "stage2_profile"},
     "install_benchmarks": set(),
+    "doors": {"neffs", "parsers", "simulator", "stage1_generate", "stage2_profile"},
 }
 ALLOWED_IN_TEMPLATES = {"stage1_generate", "stage2_profile"}
 HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"]

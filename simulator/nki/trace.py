@@ -99,7 +99,7 @@ def _load(entry: str) -> Any:
     path = Path(module_name)
     made = importlib.util.spec_from_file_location(path.stem, path)
     if not path.is_file() or made is None or made.loader is None:
-        raise SpecError(f"no such file: {path}", "kernel.json")
+        raise SpecError(f"no such file: {path}")
     module = importlib.util.module_from_spec(made)
     sys.modules[path.stem] = module
     if str(path.parent) not in sys.path:
@@ -111,7 +111,7 @@ def _load(entry: str) -> Any:
     except (Exception, SystemExit) as error:
         raise SpecError(f"cannot import: {type(error).__name__}: {error}", _line(error) or str(path)) from error
     if not hasattr(module, function):
-        raise SpecError(f"{path} has no function {function!r}", "kernel.json")
+        raise SpecError(f"{path} has no function {function!r}")
     return getattr(module, function)
 
 

@@ -1,0 +1,183 @@
+"""Calls in processes that are forked from this one, so that everything it has imported is warm.
+
+A fork takes a few milliseconds, where a new Python takes half a second to import the simulator. The call may crash, hang
+or fill its memory: it costs that call, and the next fork starts from the same clean state. Call it from a process without
+threads only: a fork copies a lock that another thread holds and never releases it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import selectors
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
+_MESSAGE_BYTES = 8 * 1024
+"""What is kept of the standard error of a call that died."""
+
+
+@dataclass(frozen=True)
+class Died:
+    """A call that gave no answer. `reason`: one line for people."""
+
+    reason: str
+
+
+@dataclass
+class _Child:
+    item: Any
+    pid: int
+    answer: int
+    messages: int
+    deadline: float
+    data: bytearray
+    said: bytearray
+    late: bool = False
+    """Killed, because its time was over."""
+
+
+def map_forked(
+    function: Callable[[Item], bytes], items: Iterable[Item], *, jobs: int, timeout_s: float, memory_bytes: int
+) -> Iterator[tuple[Item, bytes | Died]]:
+    """(item, answer) for each item, in the order in which the answers come; `jobs` calls run at once.
+
+    `memory_bytes`: what a call may allocate beside what this process holds. Items are taken when there is room for
+    them, so an endless stream is fine. What a call prints to standard output is dropped.
+    """
+    if threading.active_count() > 1:
+        raise RuntimeError("map_forked was called in a process with threads; a fork could inherit a held lock")
+    selector = selectors.DefaultSelector()
+    running: set[int] = set()
+    waiting = iter(items)
+    more = True
+    try:
+        while more or running:
+            while more and len(running) < jobs:
+                try:
+                    item = next(waiting)
+                except StopIteration:
+                    more = False
+                    break
+                child = _start(function, item, timeout_s, memory_bytes)
+                running.add(child.pid)
+                selector.register(child.answer, selectors.EVENT_READ, child)
+                selector.register(child.messages, selectors.EVENT_READ, child)
+            for child in _step(selector):
+                running.discard(child.pid)
+                yield child.item, _result(child, timeout_s)
+    finally:
+        for pid in running:
+            _kill(pid)
+            os.waitpid(pid, 0)
+        for key in list(selector.get_map().values()):
+            os.close(key.fd)
+        selector.close()
+
+
+def _start(function: Callable[[Item], bytes], item: Item, timeout_s: float, memory_bytes: int) -> _Child:
+    answer, answer_end = os.pipe()
+    messages, messages_end = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        os.close(answer)
+        os.close(messages)
+        _run(function, item, answer_end, messages_end, memory_bytes, parent)
+    os.close(answer_end)
+    os.close(messages_end)
+    return _Child(item, pid, answer, messages, time.monotonic() + timeout_s, bytearray(), bytearray())
+
+
+def _run(
+    function: Callable[[Item], bytes], item: Item, answer: int, messages: int, memory_bytes: int, parent: int
+) -> None:
+    """The child's life; it never returns."""
+    try:
+        os.setpgid(0, 0)
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)  # the parent was killed before it could be watched
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null, 1)
+        os.dup2(messages, 2)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        limit = _virtual_bytes() + memory_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        data = function(item)
+        while data:
+            data = data[os.write(answer, data) :]
+        os._exit(0)
+    except MemoryError:
+        os.write(2, b"ran out of memory\n")
+    except BaseException as error:  # SystemExit and KeyboardInterrupt of a kernel too
+        os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
+    finally:
+        os._exit(1)
+
+
+def _virtual_bytes() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _step(selector: selectors.BaseSelector) -> list[_Child]:
+    """Read what there is, and return the children that have ended."""
+    children = {key.data.pid: key.data for key in selector.get_map().values()}
+    deadlines = [child.deadline for child in children.values() if not child.late]
+    wait_s = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+    for key, _ in selector.select(wait_s):
+        child: _Child = key.data
+        block = os.read(key.fd, 1 << 16)
+        if not block:
+            selector.unregister(key.fd)
+            os.close(key.fd)
+        elif key.fd == child.answer:
+            child.data += block
+        else:
+            child.said += block
+            del child.said[:-_MESSAGE_BYTES]
+    now = time.monotonic()
+    for child in children.values():
+        if now >= child.deadline and not child.late:
+            child.late = True
+            _kill(child.pid)
+    open_pids = {key.data.pid for key in selector.get_map().values()}
+    return [child for pid, child in children.items() if pid not in open_pids]
+
+
+def _result(child: _Child, timeout_s: float) -> bytes | Died:
+    _kill(child.pid)  # its group, should it have started programs
+    _, status = os.waitpid(child.pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if child.late:
+        return Died(f"took longer than {timeout_s:g} s")
+    if code == 0:
+        return bytes(child.data)
+    lines = child.said.decode(errors="replace").strip().splitlines()
+    if code > 0 and lines:
+        return Died(lines[-1])
+    if code < 0:
+        return Died(f"crashed ({signal.Signals(-code).name})")
+    return Died(f"ended with exit code {code}")
+
+
+def _kill(pid: int) -> None:
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass

@@ -1,0 +1,58 @@
+"""`neff-bench tune`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import IO
+
+import click
+
+
+@click.command(name="tune", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("variants", type=click.File("rb"), default="-")
+@click.option(
+    "--top", type=click.IntRange(1), help="Print the N fastest at the end, instead of every answer as it comes."
+)
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Variants at once.  [default: the CPUs]")
+@click.option(
+    "--timeout", type=click.FloatRange(0.01), default=60.0, show_default=True, help="Seconds for one variant."
+)
+@click.option(
+    "--memory", type=click.IntRange(64), default=4096, show_default=True, help="MiB that one variant may allocate."
+)
+def tune(variants: IO[bytes], top: int | None, jobs: int | None, timeout: float, memory: int) -> None:
+    """Estimate many variants of a kernel: JSON lines in, JSON lines out. For programs that write kernels.
+
+    A line of VARIANTS (a file, or standard input):
+
+    \b
+    {"id": 1, "kernel": "mine.py:matmul", "inputs": {"a": {"shape": [128, 512], "dtype": "bfloat16"}},
+     "arguments": {"tile": 4}, "target": "trn2", "lnc": 1}
+
+    An answer has the `id`, the `status` (estimated or failed, with the `reason`), `total_time_us` and the whole `row`.
+    Answers come in the order in which they are ready. Each variant runs in a process of its own: one that crashes, hangs
+    or fills its memory costs one line. The exit code is 1 when every variant failed.
+
+    \b
+    neff-bench tune variants.jsonl --top 5
+    ./write_variants.py | neff-bench tune > answers.jsonl
+    """
+    import msgspec
+
+    from neff_bench.doors import tuning
+
+    answers = []
+    estimated = failed = 0
+    for answer in tuning.tune(variants, jobs=jobs or os.cpu_count() or 1, timeout_s=timeout, memory_bytes=memory << 20):
+        failed += answer.status == "failed"
+        estimated += answer.status != "failed"
+        if top is not None:
+            answers.append(answer)
+            continue
+        click.echo(msgspec.json.encode(answer))
+    for answer in tuning.ranked(answers, top or 0):
+        click.echo(msgspec.json.encode(answer))
+    if failed:
+        click.echo(f"neff-bench tune: {failed} of {failed + estimated} failed", err=True)
+    sys.exit(1 if failed and not estimated else 0)

@@ -1,0 +1,128 @@
+"""A stream of kernel variants in, a stream of answers out: what a program that writes kernels needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+import orjson
+
+from neff_bench.doors.forked import Died, map_forked
+
+
+class InputShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An input: `shape` in elements of the canonical `dtype`."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Tolerance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """|out - ref| <= atol + rtol * |ref|."""
+
+    rtol: float
+    atol: float
+
+
+class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of the input. `kernel`: `file.py:function` or `package.module:function`. `check`: run the kernel on seeded
+    inputs, and compare its outputs with those of `reference` (`file.py:function`, float32 arrays by input name)."""
+
+    id: str | int
+    kernel: str
+    inputs: dict[str, InputShape]
+    arguments: dict[str, Any] = {}
+    target: str = "trn2"
+    lnc: int = 1
+    flops: int | None = None
+    check: bool = False
+    reference: str | None = None
+    tolerance: Tolerance | None = None
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """One line of the output. `row`: as `profile-neffs --format json` writes it, None when the variant `failed`."""
+
+    id: str | int | None
+    status: str
+    total_time_us: float | None
+    check: str | None
+    reason: str | None
+    row: dict[str, Any] | None
+
+
+DECODER = msgspec.json.Decoder(Variant)
+
+
+def tune(lines: Iterable[bytes], *, jobs: int, timeout_s: float, memory_bytes: int) -> Iterator[Answer]:
+    """The answer to each line, in the order in which the answers come. A variant that crashes, hangs or fills its memory
+    costs its own answer."""
+    _warm()
+    for line, data in map_forked(_answer, _filled(lines), jobs=jobs, timeout_s=timeout_s, memory_bytes=memory_bytes):
+        yield _failed(_id_of(line), data.reason) if isinstance(data, Died) else msgspec.json.decode(data, type=Answer)
+
+
+def ranked(answers: Iterable[Answer], top: int) -> list[Answer]:
+    """The `top` fastest of those that are not wrong, the fastest first."""
+    good = [answer for answer in answers if answer.total_time_us is not None and answer.check not in ("failed", "zero")]
+    return sorted(good, key=lambda answer: answer.total_time_us or 0.0)[:top]
+
+
+def _filled(lines: Iterable[bytes]) -> Iterator[bytes]:
+    return (line for line in lines if line.strip())
+
+
+def _warm() -> None:
+    """Import what every variant needs, before the first fork. BLAS gets one thread: forks share the CPUs already."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from neff_bench.doors import estimation
+    from neff_bench.simulator.nki.install import install
+
+    install()
+    estimation.preload()
+
+
+def _answer(line: bytes) -> bytes:
+    """One variant, in a process of its own."""
+    from neff_bench.doors.estimation import estimate
+    from neff_bench.simulator.errors import SimulatorError
+    from neff_bench.stage2_profile.metrics.rows import to_dict
+
+    try:
+        variant = DECODER.decode(line)
+        row = estimate(
+            variant.kernel,
+            {name: (given.shape, given.dtype) for name, given in variant.inputs.items()},
+            target=variant.target,
+            lnc=variant.lnc,
+            arguments=variant.arguments,
+            flops=variant.flops,
+        )
+    except msgspec.MsgspecError as error:
+        return msgspec.json.encode(_failed(_id_of(line), f"not a variant: {error}"))
+    except SimulatorError as error:
+        return msgspec.json.encode(_failed(_id_of(line), str(error)))
+    return orjson.dumps(
+        {
+            "id": variant.id,
+            "status": row.status,
+            "total_time_us": row.total_time_us,
+            "check": row.check,
+            "reason": row.reason,
+            "row": to_dict(row),
+        }
+    )
+
+
+def _failed(name: str | int | None, reason: str) -> Answer:
+    return Answer(name, "failed", None, None, reason, None)
+
+
+def _id_of(line: bytes) -> str | int | None:
+    try:
+        found = orjson.loads(line).get("id")
+    except (orjson.JSONDecodeError, AttributeError):
+        return None
+    return found if isinstance(found, (str, int)) else None

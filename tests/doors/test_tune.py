@@ -1,0 +1,77 @@
+"""`neff-bench tune`: JSON lines in, JSON lines out."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+KERNEL = '''
+import os
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def scale(x, pieces=1):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    step = x.shape[1] // pieces
+    for i in range(pieces):
+        tile = nl.ndarray((x.shape[0], step), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[:, i * step:(i + 1) * step])
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=2.0)
+        nisa.dma_copy(dst=out[:, i * step:(i + 1) * step], src=tile)
+    return out
+
+
+def crash(x):
+    os.abort()
+'''
+
+
+def variant(name, kernel, **more):
+    inputs = {"x": {"shape": [128, 2048], "dtype": "bfloat16"}}
+    return json.dumps({"id": name, "kernel": kernel, "inputs": inputs, **more})
+
+
+@pytest.fixture
+def tune(tmp_path):
+    (tmp_path / "k.py").write_text(KERNEL)
+
+    def run(lines, *options):
+        command = [sys.executable, "-m", "neff_bench", "tune", *options]
+        done = subprocess.run(command, cwd=tmp_path, input="\n".join(lines), capture_output=True, text=True)
+        return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+    return run
+
+
+def test_each_line_gets_its_answer(tune):
+    code, answers, messages = tune([variant("a", "k.py:scale"), variant("b", "k.py:crash"), "{", ""])
+    found = {answer["id"]: answer for answer in answers}
+    assert code == 0
+    assert found["a"]["status"] == "estimated"
+    assert found["a"]["row"]["total_time_us"] == found["a"]["total_time_us"] > 0
+    assert (found["b"]["status"], found["b"]["reason"]) == ("failed", "crashed (SIGABRT)")
+    assert found[None]["reason"].startswith("not a variant")
+    assert messages == "neff-bench tune: 2 of 3 failed\n"
+
+
+def test_top_prints_the_fastest_first(tune):
+    lines = [variant(n, "k.py:scale", arguments={"pieces": n}) for n in (16, 1, 4)]
+    _, everything, _ = tune(lines)
+    _, best, _ = tune(lines, "--top", "2")
+    times = sorted((answer["total_time_us"], answer["id"]) for answer in everything)
+    assert [(answer["total_time_us"], answer["id"]) for answer in best] == times[:2]
+
+
+def test_a_stream_without_one_good_variant_fails(tune):
+    assert tune([variant("b", "k.py:missing")])[0] == 1
+
+
+def test_a_variant_runs_on_its_own_target(tune):
+    _, answers, _ = tune([variant("one", "k.py:scale", target="trn3", lnc=1), variant("two", "k.py:scale", lnc=7)])
+    found = {answer["id"]: answer for answer in answers}
+    assert found["one"]["row"]["target"] == "trn3"
+    assert "lnc 7 does not exist" in found["two"]["reason"]
