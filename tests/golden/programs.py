@@ -1,0 +1,291 @@
+"""The programs whose simulated times are pinned: built-in kernels, programs made by hand for one part of the chip each, and
+kernels of nki-library where a checkout is there."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from neff_bench.simulator.chips import CHIPS
+from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
+from neff_bench.simulator.nki.trace import trace_kernel
+from neff_bench.simulator.program import Program
+from tests.simulator.programs import ProgramBuilder
+
+NKILIB = os.environ.get("NKILIB_PATH")
+
+_KERNELS = "neff_bench.stage1_generate.kernels"
+_MLP = ("hidden", "gate_w", "up_w", "down_w")
+
+
+def _recorded(entry: str, dtype: str, path: tuple[str, ...] = (), arguments=None, **shapes) -> Callable[[str], Program]:
+    """A recorded kernel, on all cores of a logical core. `shapes`: by input."""
+
+    def build(target: str) -> Program:
+        inputs = tuple(InputSpec(name, shape, dtype) for name, shape in shapes.items())
+        spec = KernelSpec(entry, inputs, path, arguments or {})
+        with contextlib.redirect_stderr(io.StringIO()):
+            return trace_kernel(spec, target, CHIPS[target].max_lnc)
+
+    return build
+
+
+def _mlp_shapes(names: tuple[str, ...], b: int, s: int, h: int, i: int) -> dict[str, tuple[int, ...]]:
+    return dict(zip(names, ((b, s, h), (h, i), (h, i), (i, h)), strict=True))
+
+
+def _mlp_of_xla(target: str) -> Program:
+    from neff_bench.simulator.hlo.lower import lower_hlo
+    from neff_bench.stage1_generate.kernels.mlp_xla import mlp
+    from neff_bench.stage1_generate.toolchains.xla import trace
+
+    shapes = _mlp_shapes(_MLP, 1, 128, 512, 256).values()
+    return lower_hlo(trace(mlp, [(shape, "bfloat16") for shape in shapes]), target, CHIPS[target].max_lnc)
+
+
+def _one_copy(target: str) -> Program:
+    """Nearly nothing: what surrounds every kernel is most of its time."""
+    b = ProgramBuilder(target=target)
+    b.copy(b.output("out", (128, 64), "float32"), b.load_of("x", (128, 64), "float32"))
+    return b.program()
+
+
+def _engines(target: str) -> Program:
+    """Chains and streams of operations on Scalar, Vector and GpSimd, narrow and wide, in SBUF and PSUM."""
+    b = ProgramBuilder(target=target)
+    wide, narrow = (b.load_of(f"x{n}", (128, n), "float32") for n in (512, 8))
+    half = b.load_of("half", (128, 512), "bfloat16")
+    scale = b.load_of("scale", (128, 1), "float32")
+    for n, data in ((512, wide), (8, narrow)):
+        for engine in ("scalar", "vector", "gpsimd"):
+            last = data
+            for _ in range(6):
+                last = b.step("tensor_copy", last, (128, n), "float32", engine, None, "src")
+                b.step("tensor_copy", data, (128, n), "float32", engine, None, "src")
+        for function in ("exp", "exp", "silu", "copy"):
+            b.step("activation", data, (128, n), "float32", "scalar", op=function)
+            b.step("activation_reduce", data, (128, n), "float32", "scalar", op=function)
+        for op in ("reciprocal", "tensor_scalar", "max8"):
+            b.step(op, data, (128, n), "float32", "vector", op="multiply")
+        b.step("tensor_scalar", data, (128, n), "float32", "vector", {"operand0": scale}, op="multiply")
+        b.step("tensor_tensor", data, (128, n), "float32", "vector", {"data2": data}, "data1", op="add")
+        b.step("tensor_reduce", data, (128, 1), "float32", "vector", op="max")
+        b.step("iota", data, (128, n), "int32", "gpsimd")
+    for shape in ((128, 512), (128, 1)):
+        b.step("tensor_reduce", half, shape, "bfloat16", "vector", op="add")
+    b.step("tensor_copy", half, (128, 512), "bfloat16", "vector", None, "src")
+    psum = b.psum((128, 512))
+    b.do("tensor_copy", {"dst": psum}, {"src": half}, "vector")
+    b.step("tensor_copy", psum, (128, 512), "bfloat16", "vector", None, "src")
+    b.step("tensor_tensor", psum, (128, 512), "float32", "vector", {"data2": psum}, "data1", op="divide")
+    b.do("register_load", {}, {"src": scale}, "sync")
+    b.copy(b.output("out", (128, 512), "float32"), wide)
+    return b.program()
+
+
+def _products(target: str) -> Program:
+    """Products wide and narrow, with weights that load fast and slowly, in chains and streams, and PE transposes."""
+    b = ProgramBuilder(target=target)
+    for dtype in ("bfloat16", "float32"):
+        weights = b.load_of(f"w_{dtype}", (128, 128), dtype)
+        moving = b.load_of(f"m_{dtype}", (128, 512), dtype)
+        for rows, columns, repeats in ((128, 512, 12), (128, 32, 40), (8, 8, 120)):
+            left, right = b.columns(weights, rows), b.columns(moving, columns)
+            for _ in range(repeats):
+                b.do("nc_matmul", {"dst": b.psum((rows, columns))}, {"stationary": left, "moving": right}, "tensor")
+        last = weights
+        for _ in range(6):
+            product = b.psum((128, 128))
+            b.do("nc_matmul", {"dst": product}, {"stationary": weights, "moving": last}, "tensor")
+            last = b.step("tensor_copy", product, (128, 128), dtype, "vector", None, "src")
+        b.do("nc_transpose", {"dst": b.psum((128, 128), dtype)}, {"data": weights}, "tensor")
+        # The weights are there long before what moves through them.
+        late = b.load_of(f"late_{dtype}", (128, 512), dtype)
+        fresh = b.step("tensor_copy", weights, (128, 128), dtype, "vector", None, "src")
+        for _ in range(4):
+            late = b.step("tensor_copy", late, (128, 512), dtype, "scalar", None, "src")
+        b.do("nc_matmul", {"dst": b.psum((128, 512))}, {"stationary": fresh, "moving": late}, "tensor")
+        b.copy(b.output(f"out_{dtype}", (128, 512), dtype), late)
+    return b.program()
+
+
+def _throttle(target: str) -> Program:
+    """Groups of products that grow and shrink beside a steady beat of Scalar: the PE crosses each bound of the throttle
+    slowly."""
+    b = ProgramBuilder(target=target)
+    wide = b.load_of("m", (128, 512), "bfloat16")
+    moving = b.columns(wide, 64)
+    beat = wide
+    for products in (*range(12, 24), *range(24, 12, -1)):
+        for _ in range(4):
+            for _ in range(2):
+                beat = b.step("tensor_copy", beat, (128, 512), "bfloat16", "scalar", None, "src")
+            weights = b.columns(beat, 64)
+            for _ in range(products):
+                b.do("nc_matmul", {"dst": b.psum((64, 64))}, {"stationary": weights, "moving": moving}, "tensor")
+    b.copy(b.output("out", (128, 512), "bfloat16"), beat)
+    return b.program()
+
+
+def _transfers(target: str) -> Program:
+    """DMAs of each kind, one after the other and side by side: hardware, software and static descriptors, short and long
+    packets, rows that are gathered, rows that change their dtype."""
+    b = ProgramBuilder(target=target)
+    for mode, engine in (("hwdge", "sync"), ("none", "scalar"), ("swdge", "gpsimd")):
+        for columns in (16, 128, 1024):
+            source = b.input(f"{mode}{columns}", (128, columns), "float32")
+            for _ in range(3):
+                tile, back = b.sbuf((128, columns), "float32"), b.hbm((128, columns), "float32")
+                b.do("dma_copy", {"dst": tile}, {"src": source}, engine, dge_mode=mode)
+                b.do("dma_copy", {"dst": back}, {"src": tile}, engine, dge_mode=mode)
+                source = back
+            many = b.input(f"{mode}many{columns}", (128, columns), "float32")
+            for _ in range(8):
+                b.do("dma_copy", {"dst": b.sbuf((128, columns), "float32")}, {"src": many}, engine, dge_mode=mode)
+        wide = b.input(f"{mode}wide", (128, 1024), "float32")
+        tile = b.sbuf((128, 1024), "bfloat16")
+        b.do("dma_copy", {"dst": tile}, {"src": wide}, engine, dge_mode=mode)
+        b.do("dma_copy", {"dst": b.output(f"{mode}out", (128, 1024), "bfloat16")}, {"src": tile}, engine, dge_mode=mode)
+    return b.program()
+
+
+def _static_copies(target: str) -> Program:
+    """Copies through HBM, one after the other, with descriptors made at compile time."""
+    b = ProgramBuilder(target=target)
+    source = b.input("x", (128, 256), "float32")
+    for _ in range(6):
+        tile, back = b.sbuf((128, 256), "float32"), b.hbm((128, 256), "float32")
+        b.do("dma_copy", {"dst": tile}, {"src": source}, "scalar", dge_mode="none")
+        b.do("dma_copy", {"dst": back}, {"src": tile}, "scalar", dge_mode="none")
+        source = back
+    b.copy(b.output("out", (128, 256), "float32"), tile)
+    return b.program()
+
+
+def _pointers(target: str) -> Program:
+    """Vector operations with one value for each partition, one after the other."""
+    b = ProgramBuilder(target=target)
+    last, scale = b.load_of("x", (128, 64), "float32"), b.load_of("scale", (128, 1), "float32")
+    for _ in range(12):
+        last = b.step("tensor_scalar", last, (128, 64), "float32", "vector", {"operand0": scale}, op="multiply")
+    b.copy(b.output("out", (128, 64), "float32"), last)
+    return b.program()
+
+
+def _gathered_rows(target: str) -> Program:
+    """Software descriptors that gather many short rows to a packet, on their way to HBM."""
+    b = ProgramBuilder(target=target)
+    tile = b.load_of("x", (128, 128), "float32")
+    for n in range(12):
+        b.do("dma_copy", {"dst": b.output(f"out{n}", (128, 128), "float32")}, {"src": tile}, "gpsimd")
+    return b.program()
+
+
+def _hbm(target: str) -> Program:
+    """Long copies within HBM, on all cores of a logical core: nothing but its bandwidth limits them."""
+    b = ProgramBuilder(CHIPS[target].max_lnc, target)
+    for core in range(len(b.cores)):
+        source = b.input(f"x{core}", (512, 4096), "float32")
+        for mode in ("hwdge", "none"):
+            copy = b.output(f"{mode}{core}", (512, 4096), "float32")
+            b.do("dma_copy", {"dst": copy}, {"src": source}, "sync", core, dge_mode=mode)
+    return b.program()
+
+
+def _full_memory(target: str) -> Program:
+    """Tiles that fill SBUF and products that fill PSUM: each next one waits until there is room."""
+    b = ProgramBuilder(target=target)
+    source = b.input("x", (128, 6144), "float32")
+    weights, moving = b.load_of("w", (128, 128), "bfloat16"), b.load_of("m", (128, 512), "bfloat16")
+    out = b.output("out", (128, 6144), "float32")
+    for _ in range(24):
+        tile = b.sbuf((128, 6144), "float32")
+        b.do("dma_copy", {"dst": tile}, {"src": source}, "sync", dge_mode="hwdge")
+        b.do("activation", {"dst": tile}, {"data": tile}, "scalar", op="exp")
+    b.do("dma_copy", {"dst": out}, {"src": tile}, "sync", dge_mode="hwdge")
+    for _ in range(24):
+        product = b.psum((128, 512))
+        b.do("nc_matmul", {"dst": product}, {"stationary": weights, "moving": moving}, "tensor")
+        b.step("tensor_copy", product, (128, 512), "float32", "gpsimd", None, "src")
+    return b.program()
+
+
+def _meetings(target: str) -> Program:
+    """Barriers of the two cores of a logical core, with work of different length between them."""
+    lnc = CHIPS[target].max_lnc
+    b = ProgramBuilder(lnc, target)
+    for core in range(lnc):
+        tile = b.buffer("sbuf", (128, 512), "float32", core=core)
+        b.copy(tile, b.input(f"x{core}", (128, 512), "float32"), core)
+        for number in range(8):
+            for _ in range(1 + core * number):
+                b.do("activation", {"dst": tile}, {"data": tile}, "scalar", core, op="exp")
+            if lnc > 1:
+                b.do("core_barrier", {}, {"data": tile}, "gpsimd", core, cores=[0, 1], sync=number)
+        b.copy(b.output(f"out{core}", (128, 512), "float32"), tile, core)
+    return b.program()
+
+
+OURS: dict[str, Callable[[str], Program]] = {
+    "one copy": _one_copy,
+    "engines": _engines,
+    "products": _products,
+    "throttle": _throttle,
+    "transfers": _transfers,
+    "static copies": _static_copies,
+    "pointers": _pointers,
+    "gathered rows": _gathered_rows,
+    "hbm": _hbm,
+    "full memory": _full_memory,
+    "meetings": _meetings,
+    "exp 256x8192 float32": _recorded(f"{_KERNELS}.exp_nki:exp", "float32", x=(256, 8192)),
+    "matmul 256x512x1024 float32": _recorded(
+        f"{_KERNELS}.matmul_nki:matmul", "float32", lhs=(256, 512), rhs=(512, 1024)
+    ),
+    "matmul 512x1024x512 bfloat16": _recorded(
+        f"{_KERNELS}.matmul_nki:matmul", "bfloat16", lhs=(512, 1024), rhs=(1024, 512)
+    ),
+    "mlp b4 s1 h1024 i512": _recorded(f"{_KERNELS}.mlp_nki:mlp", "bfloat16", **_mlp_shapes(_MLP, 4, 1, 1024, 512)),
+    "mlp b1 s128 h1024 i512": _recorded(f"{_KERNELS}.mlp_nki:mlp", "bfloat16", **_mlp_shapes(_MLP, 1, 128, 1024, 512)),
+    "mlp of XLA b1 s128 h512 i256": _mlp_of_xla,
+}
+"""Small ones first."""
+
+
+def _nkilib(checkout: str) -> dict[str, Callable[[str], Program]]:
+    source = Path(checkout) / "src"
+    path = (str(source), str(source / "nkilib_src"))
+    core = "nkilib_src.nkilib.core"
+    types = f"{core}.utils.common_types"
+    names = tuple(f"{name}_tensor" for name in ("hidden", "gate_proj_weights", "up_proj_weights", "down_proj_weights"))
+    mlp = {
+        "activation_fn": {"ref": f"{types}:ActFnType.SiLU"},
+        "normalization_type": {"ref": f"{types}:NormType.NO_NORM"},
+    }
+    return {
+        "nkilib mlp b1 s128 h1024 i512": _recorded(
+            f"{core}.mlp.mlp:mlp", "bfloat16", path, mlp, **_mlp_shapes(names, 1, 128, 1024, 512)
+        ),
+        "nkilib mlp b4 s1 h1024 i512": _recorded(
+            f"{core}.mlp.mlp:mlp", "bfloat16", path, mlp, **_mlp_shapes(names, 4, 1, 1024, 512)
+        ),
+        "nkilib qkv b1 s128 h1024": _recorded(
+            f"{core}.qkv.qkv:qkv", "bfloat16", path, input=(1, 128, 1024), fused_qkv_weights=(1024, 768)
+        ),
+        "nkilib output_projection_cte b1 s256 n4 h1024": _recorded(
+            f"{core}.output_projection.output_projection_cte.output_projection_cte:output_projection_cte",
+            "bfloat16",
+            path,
+            attention=(1, 4, 128, 256),
+            weight=(512, 1024),
+        ),  # fmt: skip
+    }
+
+
+NKI_LIBRARY = _nkilib(NKILIB) if NKILIB else {}
+
+CHIPS_OF = {name: ("trn2", "trn3") for name in NKI_LIBRARY if name.startswith("nkilib mlp")}
+"""The chips of a program that does not fit into the memory of the others."""

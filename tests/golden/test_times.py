@@ -1,0 +1,94 @@
+"""Simulated times of known programs on every chip. A change that is meant is written down with `python -m tests.golden`."""
+
+from dataclasses import fields
+
+import pytest
+
+from neff_bench.simulator.chips import CHIPS, what_if
+from neff_bench.simulator.errors import SimulatorError
+from tests.golden.programs import NKI_LIBRARY, OURS
+from tests.golden.times import commit, moved, read, times
+
+PINNED = read()
+
+NO_THROTTLE = "the PE of NeuronCore-v2 does not throttle: its speed is the same in every window"
+ONE_CORE = "a logical core has one physical core, which meets no other"
+ZERO = "a tenth of nothing is nothing"
+WITHOUT_EFFECT = {
+    chip: {
+        "throttle_window_ns": NO_THROTTLE,
+        "throttle_warm_utilization": NO_THROTTLE,
+        "throttle_cold_utilization": NO_THROTTLE,
+        "barrier_ns": ONE_CORE,
+        "software_dma_instruction_ns": ZERO,
+    }
+    for chip in ("trn1", "inf2")
+}
+"""Constants of a chip that move no program, and why."""
+
+
+def check(name, build):
+    for chip, pinned in PINNED["times_us"][name].items():
+        found = times(build(chip))
+        assert not moved(pinned, found), f"{name} on {chip}: {found} us, pinned {pinned}"
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_times_are_those_pinned(name):
+    check(name, OURS[name])
+
+
+@pytest.mark.skipif(not NKI_LIBRARY, reason="NKILIB_PATH is not set")
+@pytest.mark.parametrize("name", NKI_LIBRARY)
+def test_times_of_nki_library_are_those_pinned(name):
+    if commit() != PINNED["nki-library"]:
+        pytest.skip(f"pinned for {PINNED['nki-library']}")
+    check(name, NKI_LIBRARY[name])
+
+
+def test_every_program_is_pinned_on_every_chip():
+    assert {name for name in PINNED["times_us"] if not name.startswith("nkilib ")} == set(OURS)
+    assert all(set(PINNED["times_us"][name]) == set(CHIPS) for name in OURS)
+
+
+def variants(chip):
+    """(constant, the chip with a tenth more or less of it), for all that `--what-if` accepts."""
+    for field in fields(chip):
+        for factor in ("1.1x", "0.9x"):
+            try:
+                yield field.name, what_if(chip, f"{field.name}={factor}")
+            except SimulatorError:
+                continue
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_a_tenth_more_or_less_of_any_constant_moves_a_pinned_time(chip):
+    programs = {name: build(chip) for name, build in OURS.items()}
+    pinned = {name: PINNED["times_us"][name][chip] for name in OURS}
+    without_effect = WITHOUT_EFFECT.get(chip, {})
+    shown = {}
+    for constant, changed in variants(CHIPS[chip]):
+        if constant in without_effect:
+            continue
+        # What shows one direction mostly shows the other.
+        order = sorted(programs, key=lambda name: name != shown.get(constant))
+        shown[constant] = next(
+            (name for name in order if moved(pinned[name], times(programs[name], changed))), None
+        )  # fmt: skip
+        assert shown[constant], f"{constant} = {getattr(changed, constant)} moves no program on {chip}"
+    assert len(shown) > 30
+
+
+@pytest.mark.parametrize("chip", WITHOUT_EFFECT)
+def test_constants_without_effect_have_none(chip):
+    programs = {name: build(chip) for name, build in OURS.items() if name in ("throttle", "meetings", "transfers")}
+    for constant, changed in variants(CHIPS[chip]):
+        if constant in WITHOUT_EFFECT[chip]:
+            for name, program in programs.items():
+                assert not moved(PINNED["times_us"][name][chip], times(program, changed)), constant
+
+
+def test_time_of_a_software_dma_on_its_engine_moves_a_program_of_inf2():
+    program = OURS["transfers"]("inf2")
+    changed = what_if(CHIPS["inf2"], "software_dma_instruction_ns=50")
+    assert moved(PINNED["times_us"]["transfers"]["inf2"], times(program, changed))
