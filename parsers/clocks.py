@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neff_bench.parsers.formats.ntff import OPENS_PASS
 from neff_bench.parsers.formats.opcodes import OPCODES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from neff_bench.parsers.ntff import Container
+    from neff_bench.parsers.container import Container
     from neff_bench.parsers.rows import RawDma, RawInstructions, RawSemaphores
 
 ENGINE_COUNT = 5
-OPENS_PASS = 2
 
 TRN2_MARKER_PS = 4167
 """On trn2 the execution starts 5 cycles of 1.2 GHz before the opening NOTIFY ends (all version 6 files)."""

@@ -8,12 +8,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
+from neff_bench.parsers.container import same_program
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.kinds import describe_json, kind_of
+from neff_bench.parsers.metadata import Metadata
 from neff_bench.parsers.neff import Neff, TensorInfo, read_neff, read_uuid
-from neff_bench.parsers.ntff import Ntff, read_ntff, same_program
-from neff_bench.parsers.profile_json import Metadata, read_metadata, read_summary
+from neff_bench.parsers.ntff import read_ntff
+from neff_bench.parsers.profile_json import read_metadata, read_summary
 from neff_bench.parsers.summary import Summary
+from neff_bench.parsers.trace import Ntff
 
 SUFFIXES = (".neff", ".ntff", ".json")
 LEVELS_ABOVE = 2

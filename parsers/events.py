@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from neff_bench.parsers.formats.ntff import ENGINES
 from neff_bench.parsers.formats.opcodes import SETUP
-from neff_bench.parsers.ntff import ENGINES, DmaPackets, Instructions
+from neff_bench.parsers.formats.profile import DMA_ENGINES
+from neff_bench.parsers.trace import DmaPackets, Instructions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Number = int | float
-
-DMA_ENGINES = 16
-"""For each physical core; the tables number them through."""
 
 NANOSECONDS_MAX = (1 << 63) / 1000
 

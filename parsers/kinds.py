@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.neff import HEADER, is_neff
+from neff_bench.parsers.formats.neff import HEADER_BYTES
+from neff_bench.parsers.formats.ntff import DATA_START, SIMULATED, VERSIONS
+from neff_bench.parsers.neff import is_neff
 from neff_bench.parsers.source import open_file
 
 Kind = Literal["neff", "ntff", "json", "parquet"]
@@ -27,7 +29,7 @@ def kind_of(path: str | os.PathLike[str]) -> Kind:
         raise ParseError(path, None, "a directory, expected a NEFF, an NTFF, a profile JSON or a Parquet profile")
     file, size_bytes = open_file(path)
     with file:
-        head = file.read(HEADER.size + 2)
+        head = file.read(HEADER_BYTES + 2)
     if is_neff(head):
         return "neff"
     if head.lstrip()[:1] in (b"{", b"["):
@@ -36,7 +38,7 @@ def kind_of(path: str | os.PathLike[str]) -> Kind:
     if suffix in (".neff", ".ntff", ".json"):
         return suffix[1:]  # type: ignore[return-value]
     metadata_bytes = int.from_bytes(head[1:8], "little")
-    if head[0] in (4, 5, 6, 230) and 0 < metadata_bytes <= size_bytes - 128:
+    if head[0] in (*VERSIONS, SIMULATED) and 0 < metadata_bytes <= size_bytes - DATA_START:
         return "ntff"
     raise ParseError(path, 0, "neither a NEFF, nor an NTFF, nor a profile JSON")
 

@@ -9,7 +9,6 @@ usually gzip. Inputs and outputs come from `neff.json`, their byte sizes and the
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -19,44 +18,17 @@ import msgspec
 
 from neff_bench.parsers.archive import GZIP_MAGIC, Member, Stream, unpack, walk
 from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.formats import neff as layout
+from neff_bench.parsers.formats.neff import DTYPES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER, TARGETS
 from neff_bench.parsers.source import map_source
 
-HEADER = struct.Struct("<5Q128sI32s16s256sI64sQI468s")
-"""pkg_version header_size data_size major minor build num_tpb hash uuid name requested_tpb tpb_per_node feature_bits lnc pad."""
-
 JSON_BYTES_MAX = 64 * 1024 * 1024
-INSTRUCTION_BYTES = 64
-
-ENGINE_FIELDS = {
-    "tensor": "pe_instr",
-    "scalar": "act_instr",
-    "gpsimd": "pool_instr",
-    "vector": "dve_instr",
-    "sync": "sp_instr",
-}
-"""Our engine names to the keys of `def.json` that name the engine's instruction stream."""
-
-TARGETS = {"sunda": "trn1/inf2", "cayman": "trn2", "mariana": "trn3", "*": "any"}
-"""Core generation in `kelf-0.json` to product names; trn1 and inf2 carry the same core, and the file does not tell which."""
-
-DTYPES = {
-    "float8e4": "float8_e4m3",
-    "float8e5": "float8_e5m2",
-    "fp16": "float16",
-    "bf16": "bfloat16",
-    "fp32": "float32",
-}
-"""Spellings of the compiler that differ from the names used here."""
-
 DTYPE_BYTES = {
     **dict.fromkeys(("bool", "int8", "uint8", "float8_e4m3", "float8_e5m2", "float8_e4m3fn"), 1),
     **dict.fromkeys(("int16", "uint16", "float16", "bfloat16"), 2),
     **dict.fromkeys(("int32", "uint32", "float32", "tfloat32"), 4),
     **dict.fromkeys(("int64", "uint64", "float64"), 8),
 }
-
-PROGRAM_MEMBER = "sim/program.msgpack"
-"""Only simulated NEFFs have it."""
 
 
 @dataclass(frozen=True)
@@ -189,15 +161,20 @@ class _Header(msgspec.Struct):
     lnc: int
 
 
-_TABLES: dict[str, Any] = {"info.json": _Info, "kelf-0.json": _Kelf, "neff.json": _Tvm, "hlo_stats.json": _HloStats}
+_TABLES: dict[str, Any] = {
+    layout.INFO: _Info,
+    layout.KELF: _Kelf,
+    layout.GRAPH: _Tvm,
+    layout.HLO_STATS: _HloStats,
+}
 
 
 def is_neff(head: bytes | memoryview) -> bool:
     """Whether these first 1026 bytes (or more) can start a NEFF; the format has no magic number."""
-    if len(head) < HEADER.size + 2:
+    if len(head) < HEADER_BYTES + 2:
         return False
-    package, header_bytes, _, major = struct.unpack_from("<4Q", head)
-    return header_bytes == HEADER.size and package in (1, 2) and 1 <= major <= 2
+    header = layout.unpack_header(head)
+    return header.header_bytes == HEADER_BYTES and header.package_version in (1, 2) and 1 <= header.version_major <= 2
 
 
 def read_neff(path: str | os.PathLike[str]) -> Neff:
@@ -209,12 +186,12 @@ def read_neff(path: str | os.PathLike[str]) -> Neff:
     tables: dict[str, Any] = {}
     for member, stream in _members(name, view, header):
         members.append(member)
-        kind = _Definition if member.name.endswith("/def.json") else _TABLES.get(member.name)
+        kind = _Definition if member.name.endswith(f"/{layout.DEFINITION}") else _TABLES.get(member.name)
         if kind is not None:
             tables[member.name] = _decode(name, member, stream, kind)
-    missing = [needed for needed in ("neff.json", "kelf-0.json") if needed not in tables]
+    missing = [needed for needed in (layout.GRAPH, layout.KELF) if needed not in tables]
     if missing:
-        raise ParseError(name, HEADER.size, f"no member {missing[0]} in the archive: not a whole NEFF")
+        raise ParseError(name, HEADER_BYTES, f"no member {missing[0]} in the archive: not a whole NEFF")
     return _assemble(name, len(view), header, members, tables)
 
 
@@ -241,28 +218,35 @@ def read_member(path: str | os.PathLike[str], member_name: str, bytes_max: int =
 
 
 def _read_header(name: str, view: memoryview) -> _Header:
-    if not is_neff(view[: HEADER.size + 2]):
+    if not is_neff(view[: HEADER_BYTES + 2]):
         raise ParseError(name, 0, "not a NEFF: no 1024-byte header of package version 1 or 2 and NEFF version 1 or 2")
-    fields = HEADER.unpack_from(view)
-    package, _, data_bytes, major, minor, _, _, digest, uuid, label, _, _, features, lnc, _ = fields
-    if data_bytes > len(view) - HEADER.size:
-        what = f"the header announces {data_bytes} bytes of data, {len(view) - HEADER.size} are there: truncated"
+    header = layout.unpack_header(view)
+    data_bytes, lnc = header.data_bytes, header.lnc_size
+    if data_bytes > len(view) - HEADER_BYTES:
+        what = f"the header announces {data_bytes} bytes of data, {len(view) - HEADER_BYTES} are there: truncated"
         raise ParseError(name, len(view), what)
     if lnc > 2:
         raise ParseError(name, 552, f"logical core size {lnc}, expected 1 or 2")
-    text = label.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+    text = header.name.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
     # Compilers from before logical cores left the field zero; package version 1 hashes with sha256, 2 with md5.
-    digest_bytes = 32 if package == 1 else 16
+    digest_bytes = 32 if header.package_version == 1 else 16
     return _Header(
-        package, data_bytes, f"{major}.{minor}", uuid.hex(), digest[:digest_bytes].hex(), text, features, lnc or 1
+        package_version=header.package_version,
+        data_bytes=data_bytes,
+        version=f"{header.version_major}.{header.version_minor}",
+        uuid=header.uuid.hex(),
+        hash=header.hash[:digest_bytes].hex(),
+        name=text,
+        feature_bits=header.feature_bits,
+        lnc=lnc or 1,
     )
 
 
 def _members(name: str, view: memoryview, header: _Header) -> Iterator[tuple[Member, Stream]]:
-    data = view[HEADER.size : HEADER.size + header.data_bytes]
+    data = view[HEADER_BYTES : HEADER_BYTES + header.data_bytes]
     if data[:2] != GZIP_MAGIC and data[257:262] != b"ustar":
-        raise ParseError(name, HEADER.size, "neither gzip nor tar where the archive should start")
-    stream = Stream(unpack(name, data, HEADER.size))
+        raise ParseError(name, HEADER_BYTES, "neither gzip nor tar where the archive should start")
+    stream = Stream(unpack(name, data, HEADER_BYTES))
     for member in walk(name, stream):
         yield member, stream
 
@@ -281,15 +265,15 @@ def _decode(name: str, member: Member, stream: Stream, kind: Any) -> Any:
 
 
 def _assemble(name: str, size_bytes: int, header: _Header, members: list[Member], tables: dict[str, Any]) -> Neff:
-    info: _Info = tables.get("info.json") or _Info()
-    kelf: _Kelf = tables["kelf-0.json"]
-    stats: _HloStats = tables.get("hlo_stats.json") or _HloStats()
+    info: _Info = tables.get(layout.INFO) or _Info()
+    kelf: _Kelf = tables[layout.KELF]
+    stats: _HloStats = tables.get(layout.HLO_STATS) or _HloStats()
     paths = [graph.definition for graph in kelf.graphs]
     for path in paths:
         if not isinstance(tables.get(path), _Definition):
-            raise ParseError(name, HEADER.size, f"no member {path} in the archive, which kelf-0.json names")
+            raise ParseError(name, HEADER_BYTES, f"no member {path} in the archive, which kelf-0.json names")
     definitions: list[tuple[str, _Definition]] = [(path, tables[path]) for path in paths]
-    inputs, outputs = _tensors(name, tables["neff.json"], definitions[0][1].var if definitions else {})
+    inputs, outputs = _tensors(name, tables[layout.GRAPH], definitions[0][1].var if definitions else {})
     return Neff(
         path=name,
         bytes=size_bytes,
@@ -344,8 +328,8 @@ def _tensors(
 def _engines(definitions: list[tuple[str, _Definition]], sizes: Mapping[str, int]) -> dict[str, EngineProgram]:
     """Engines whose streams are all there and made of whole slots; another encoding is left out, not divided."""
     engines = {}
-    for engine, field in ENGINE_FIELDS.items():
-        streams = [(path, _listed(getattr(definition, field))) for path, definition in definitions]
+    for engine, _, key in layout.ENGINE_FILES:
+        streams = [(path, _listed(getattr(definition, f"{key}_instr"))) for path, definition in definitions]
         counts = [sizes.get(f"{path.rpartition('/')[0]}/{stream}") for path, names in streams for stream in names]
         known = [count for count in counts if count is not None and count % INSTRUCTION_BYTES == 0]
         if known and len(known) == len(counts):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.profile_json import Metadata, metadata_from
+from neff_bench.parsers.metadata import Metadata, metadata_from
 from neff_bench.parsers.summary import Summary, summary_from
 
 MOVED = {"neuroncore_idx": "nc_idx", "neuron_device_idx": "nd_idx", "explorer_version": "profiler_version"}

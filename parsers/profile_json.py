@@ -17,21 +17,9 @@ import msgspec
 
 from neff_bench.parsers.document import Document
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.ntff import DmaPackets, Instructions
+from neff_bench.parsers.metadata import Metadata, metadata_from
 from neff_bench.parsers.summary import Summary, summary_from
-
-
-@dataclass(frozen=True)
-class Metadata:
-    """What the profiler assumed of the device. Clocks in Hz, bandwidth in bytes/s."""
-
-    tensor_clock_hz: float | None
-    core_clock_hz: float | None
-    tensor_rows: int | None
-    tensor_columns: int | None
-    hbm_bytes_per_s: float | None
-    physical_cores: int | None
-    ntff_version: int | None
+from neff_bench.parsers.trace import DmaPackets, Instructions
 
 
 @dataclass(frozen=True)
@@ -115,32 +103,6 @@ def summary_of(document: Document) -> Summary:
         return summary_from({**simulated, **keys})
     except ValueError as error:
         raise ParseError(document.name, 0, str(error)) from None
-
-
-def metadata_from(keys: Mapping[str, Any]) -> Metadata:
-    """From the keys of neuron-profile or of explorer, which renamed them."""
-
-    def number(*names: str) -> float | None:
-        found = [keys[key] for key in names if isinstance(keys.get(key), (int, float))]
-        return float(found[0]) if found and abs(found[0]) < 1e300 else None
-
-    def whole(*names: str) -> int | None:
-        found = number(*names)
-        return None if found is None else int(found)
-
-    def ghz(*names: str) -> float | None:
-        found = number(*names)
-        return None if found is None else found * 1e9
-
-    return Metadata(
-        tensor_clock_hz=ghz("pe_clock_freq", "tensor_engine_clock_freq"),
-        core_clock_hz=ghz("pe_clock_others", "neuroncore_clock_freq"),
-        tensor_rows=whole("pe_num_rows", "tensor_engine_num_rows"),
-        tensor_columns=whole("pe_num_cols", "tensor_engine_num_cols"),
-        hbm_bytes_per_s=number("hbm_ddr_bandwidth"),
-        physical_cores=whole("num_physical_cores"),
-        ntff_version=whole("ntff_version"),
-    )
 
 
 def identity_of(document: Document) -> Identity:

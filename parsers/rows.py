@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from neff_bench.parsers.container import Container, Section
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.ntff import ENGINES, Container, Section
+from neff_bench.parsers.formats import ntff as layout
+from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES
+from neff_bench.parsers.formats.ntff import DMA, ENGINES, INSTRUCTION, PC_MASK, SEMAPHORE, UNIT_OF_KIND, WRITERS
 from neff_bench.parsers.records import pair_fifo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RECORD = np.dtype([("word", "<u4"), ("detail", "<u4"), ("ticks", "<u8")])
-"""`word`: bytes 0..3 with the tag on top; `detail`: bytes 4..7."""
-
-INSTRUCTION, SEMAPHORE, DMA, THROTTLE = 0, 1, 4, 5
-DMA_START, DMA_READ_DONE, DMA_WRITE_DONE = 1, 5, 6
-PC_MASK = (1 << 21) - 1
-WRITERS = 32
+RECORD = np.dtype(layout.RECORD)
 CHECKED_AT_ONCE = 1 << 16
 TICKS_MAX = 1 << 62
 
@@ -98,7 +95,7 @@ def check_records(container: Container) -> None:
 
 def is_decoded(section: Section) -> bool:
     """Whether the section is of a kind that this reader knows."""
-    return section.kind in (INSTRUCTION, SEMAPHORE, DMA, THROTTLE) and section.unit == (section.kind == DMA)
+    return UNIT_OF_KIND.get(section.kind) == section.unit
 
 
 def sections_of(container: Container, kind: int) -> Iterator[tuple[int, Columns]]:
@@ -129,8 +126,8 @@ def _slots(container: Container) -> _Slots:
     first, base, length = ({core: np.zeros(WRITERS, np.int32) for core in cores} for _ in range(3))
     codes, engines, pcs, total = [], [], [], 0
     for stream in container.streams:
-        slots = np.frombuffer(stream.code, np.uint8).reshape(-1, 64)
-        codes.append(slots[:, (0, 36)])
+        slots = np.frombuffer(stream.code, np.uint8).reshape(-1, INSTRUCTION_BYTES)
+        codes.append(slots[:, (0, layout.MARKER_BYTE)])
         engines.append(np.full(len(slots), stream.engine, np.uint8))
         pcs.append(np.arange(len(slots), dtype=np.int32))
         writer = stream.engine + 1
@@ -156,12 +153,12 @@ def decode_instructions(container: Container, undecoded: Counter[str]) -> RawIns
         writer, kind = (tag >> 2) & (WRITERS - 1), tag & 3
         pc = ((word & PC_MASK).view(np.int32) - slots.base[core][writer]) & PC_MASK
         decoded = pc < slots.length[core][writer]
-        decoded &= kind < 2
+        decoded &= kind <= layout.END
         if not decoded.all():
             _count_undecoded(tag[~decoded], undecoded)
             records, pc, writer, kind = records.where(decoded), pc[decoded], writer[decoded], kind[decoded]
         slot = pc + slots.first[core][writer]
-        row, begins, _, begin_ticks, end_ticks = pair_fifo(slot, records.ticks, kind == 1, len(slots.opcode))
+        row, begins, _, begin_ticks, end_ticks = pair_fifo(slot, records.ticks, kind == layout.END, len(slots.opcode))
         columns.append(
             (
                 np.full(len(row), core, np.uint8),
@@ -187,7 +184,7 @@ def stack(columns: list[tuple[Any, ...]], dtypes: tuple[Any, ...]) -> Iterator[A
 def _count_undecoded(tags: Any, undecoded: Counter[str]) -> None:
     """Loader instructions carry an engine's tag and an address outside of the streams; other tags are named by number."""
     for tag, count in enumerate(np.bincount(tags, minlength=256).tolist()):
-        if count and tag & 3 < 2 and 0 < (tag >> 2) & (WRITERS - 1) <= len(ENGINES):
+        if count and tag & 3 <= layout.END and 0 < (tag >> 2) & (WRITERS - 1) <= len(ENGINES):
             undecoded["instruction records outside of the loaded streams"] += count
         elif count:
             undecoded[f"instruction records with tag 0x{tag:02x}"] += count
@@ -209,19 +206,25 @@ def decode_dma(container: Container, undecoded: Counter[str]) -> RawDma:
     for core, records in sections_of(container, DMA):
         kind = (records.detail & 15).astype(np.uint8)
         counts = np.bincount(kind, minlength=16)
-        for unknown in set(np.flatnonzero(counts).tolist()) - {DMA_START, DMA_READ_DONE, DMA_WRITE_DONE}:
+        for unknown in set(np.flatnonzero(counts).tolist()) - {
+            layout.DMA_START,
+            layout.DMA_READ_DONE,
+            layout.DMA_WRITE_DONE,
+        }:
             undecoded[f"DMA records of type {unknown}"] += int(counts[unknown])
-        done.append((np.full(counts[DMA_WRITE_DONE], core, np.uint8), records.ticks[kind == DMA_WRITE_DONE]))
-        chosen = (kind == DMA_START) | (kind == DMA_READ_DONE)
+        done.append(
+            (np.full(counts[layout.DMA_WRITE_DONE], core, np.uint8), records.ticks[kind == layout.DMA_WRITE_DONE])
+        )
+        chosen = (kind == layout.DMA_START) | (kind == layout.DMA_READ_DONE)
         (word, detail, ticks), kind = records.where(chosen), kind[chosen]
         queue = (((word >> 24) & (WRITERS - 1)) << 4 | (detail >> 4) & 15).view(np.int32)
-        which, _, ends, begin_ticks, end_ticks = pair_fifo(queue, ticks, kind == DMA_READ_DONE, WRITERS * 16)
+        which, _, ends, begin_ticks, end_ticks = pair_fifo(queue, ticks, kind == layout.DMA_READ_DONE, WRITERS * 16)
         columns.append(
             (
                 np.full(len(which), core, np.uint8),
-                ((which >> 4) & 15).astype(np.uint8),
+                ((which >> 4) & layout.DMA_ENGINE_MASK).astype(np.uint8),
                 (which & 15).astype(np.uint8),
-                (word[ends] & 0xFF_FFFF).astype(np.int32),
+                (word[ends] & layout.SIZE_MASK).astype(np.int32),
                 begin_ticks,
                 end_ticks,
             )

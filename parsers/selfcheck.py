@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from neff_bench.parsers.profile_json import Metadata
+from neff_bench.parsers.metadata import Metadata
 from neff_bench.parsers.summary import Summary
 
 RELATIVE_TOLERANCE = 1e-6

@@ -10,25 +10,12 @@ from typing import Any
 import numpy as np
 
 from neff_bench.parsers.clocks import Clock, synchronise
+from neff_bench.parsers.container import CORE_CLOCK_MHZ, Container
+from neff_bench.parsers.formats.ntff import ENGINES, IS_SEMAPHORE, SIMULATED, THROTTLE, WRITERS
 from neff_bench.parsers.formats.opcodes import OPCODES, names_by_byte
-from neff_bench.parsers.ntff import (
-    CORE_CLOCK_MHZ,
-    ENGINES,
-    SIMULATED,
-    Certainty,
-    Container,
-    DmaPackets,
-    DmaTime,
-    EngineTime,
-    Instructions,
-    Ntff,
-    Semaphores,
-)
 from neff_bench.parsers.records import exact_sum, union_length
 from neff_bench.parsers.rows import (
     RECORD,
-    THROTTLE,
-    WRITERS,
     RawDma,
     RawInstructions,
     RawSemaphores,
@@ -41,6 +28,7 @@ from neff_bench.parsers.rows import (
     sections_of,
     stack,
 )
+from neff_bench.parsers.trace import Certainty, DmaPackets, DmaTime, EngineTime, Instructions, Ntff, Semaphores
 
 
 def assemble(container: Container) -> Ntff:
@@ -159,7 +147,7 @@ def _updates_on_time_axis(raw: RawSemaphores, clocks: Mapping[int, Clock]) -> Se
         if clock.end_ps is not None:
             inside &= time <= clock.end_ps
         word = raw.word[mine][inside]
-        identifier, event, operation = word & 255, (word >> 8) & 255 != 1, (word >> 16) & 255
+        identifier, event, operation = word & 255, (word >> 8) & 255 != IS_SEMAPHORE, (word >> 16) & 255
         columns.append(
             (
                 raw.core[mine][inside],

@@ -68,6 +68,26 @@ def test_every_room_is_linked_into_the_package():
         assert (ROOT / PACKAGE / room).resolve() == ROOT / room
 
 
+FREE_OF_CIRCLES = ["parsers"]
+
+
+@pytest.mark.parametrize("room", FREE_OF_CIRCLES)
+def test_modules_of_a_room_import_each_other_without_a_circle(room):
+    """Imports inside functions and those for type checkers count too."""
+    modules = {
+        ".".join((PACKAGE, *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
+        for path in (ROOT / room).rglob("*.py")
+    }
+    arrows = {
+        name: {other for used in imported(path) for other in (used, used.rpartition(".")[0]) if other in modules}
+        for name, path in modules.items()
+    }
+    while free := [name for name, others in arrows.items() if not others & arrows.keys() - {name}]:
+        for name in free:
+            del arrows[name]
+    assert sorted(arrows) == []
+
+
 @pytest.mark.parametrize(
     "module",
     ["cli", "stage1_generate.cli", "stage2_profile.cli", "simulator.commands.cli", "parsers.cli"],

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from neff_bench.parsers.formats.ntff import trace_path
 from neff_bench.simulator.compiler.dependencies import buffer_bytes
 from neff_bench.simulator.errors import CaptureError, ExecutionError
 from neff_bench.simulator.faults import Fault, after_trace, after_work, before_work, planned_fault
@@ -49,12 +50,6 @@ def executions(num: int, nth: int) -> tuple[int, tuple[int, ...]]:
         return num, ()
     count = max(num, nth)
     return count, tuple(range(nth, count + 1, nth))
-
-
-def trace_path(session: str, execution: int) -> str:
-    """profile.ntff for the first execution, profile_exec_2.ntff for the second."""
-    stem, extension = os.path.splitext(session)
-    return session if execution == 1 else f"{stem}_exec_{execution}{extension or '.ntff'}"
 
 
 def capture(request: CaptureRequest) -> None:

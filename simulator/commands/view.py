@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from neff_bench.parsers.formats.profile import PARQUET_KEYS, parquet_table
 from neff_bench.simulator.chips import chip_for, what_if
 from neff_bench.simulator.errors import ViewError
 from neff_bench.simulator.files.neff import NeffContent, read_neff_content
@@ -99,12 +100,5 @@ def write_parquet(profile: Profile, neff_name: str, ntff_name: str, directory: s
     for name, rows in tables.items():
         if not rows:
             continue
-        title = _PARQUET_NAMES.get(name, "".join(part.capitalize() for part in name.split("_")))
-        records = [{_PARQUET_KEYS.get(key, key): value for key, value in row.items()} for row in rows]
-        pq.write_table(pa.Table.from_pylist(records), os.path.join(directory, f"{title}.parquet"))
-
-
-_PARQUET_NAMES = {"dma": "DmaPacket", "neff_node": "TensorInfo", "ham": "Throttle", "warnings": "Warning"}
-_PARQUET_KEYS = {"timestamp": "start_ts", "duration": "duration_ns", "subgroup": "engine", "label": "timeline_track",
-                 "evt_wait_time": "evt_wait_time_ns", "transfer_size": "transfer_bytes"}  # fmt: skip
-"""Renames of AWS docs tools/neuron-explorer/profile-schema-reference.rst."""
+        records = [{PARQUET_KEYS.get(key, key): value for key, value in row.items()} for row in rows]
+        pq.write_table(pa.Table.from_pylist(records), os.path.join(directory, f"{parquet_table(name)}.parquet"))

@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import os
-import struct
 import tarfile
 import zlib
 from typing import Any
@@ -18,22 +17,17 @@ from typing import Any
 import msgspec
 
 from neff_bench.neffs import __version__
+from neff_bench.parsers.formats import neff as layout
+from neff_bench.parsers.formats.neff import ENGINE_FILES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.dependencies import buffer_bytes
 from neff_bench.simulator.errors import CaptureError
 from neff_bench.simulator.program import Program, decode, encode
 from neff_bench.simulator.whole import write_whole
 
-"""Version of the simulated toolchain."""
-
-PROGRAM_MEMBER = "sim/program.msgpack"
-_HEADER = struct.Struct("<5Q128sI32s16s256sI64sQI468s")
 _BLOCK = 10240
 _FEATURE_BITS = 0x209C00
 """As in the trn2 NEFFs of github aws-neuron/nkipy; what the bits mean is not public."""
-_ENGINE_FILES = ("PE", "Activation", "Pool", "DVE", "SP")
-"""By engine index."""
-_DEF_KEYS = ("pe", "act", "pool", "dve", "sp")
 
 
 class NeffContent(msgspec.Struct, frozen=True):
@@ -58,11 +52,23 @@ def neff_bytes(program: Program, name: str = "file.neff") -> bytes:
     payload = _compress(_tar(members))
     payload += bytes(-len(payload) % _BLOCK)
     identity = hashlib.sha256(b"neff-bench uuid" + encoded).digest()[:16]
-    header = _HEADER.pack(
-        2, _HEADER.size, len(payload), 2, 0, b"", 1, hashlib.md5(payload, usedforsecurity=False).digest(),
-        identity, name.encode()[:255], 1, b"\x01", _FEATURE_BITS, program.lnc, b"",
-    )  # fmt: skip
-    return header + payload
+    header = layout.Header(
+        package_version=2,
+        header_bytes=HEADER_BYTES,
+        data_bytes=len(payload),
+        version_major=2,
+        version_minor=0,
+        build_version=b"",
+        num_tpb=1,
+        hash=hashlib.md5(payload, usedforsecurity=False).digest(),
+        uuid=identity,
+        name=name.encode()[:255],
+        requested_tpb_count=1,
+        tpb_per_node=b"\x01",
+        feature_bits=_FEATURE_BITS,
+        lnc_size=program.lnc,
+    )
+    return header.pack() + payload
 
 
 def read_program(path: str) -> Program:
@@ -77,13 +83,13 @@ def read_neff_content(path: str) -> NeffContent:
             data = file.read()
     except OSError as error:
         raise CaptureError(f"{error.strerror}", path) from None
-    if len(data) < _HEADER.size or data[8:16] != _HEADER.size.to_bytes(8, "little"):
+    if len(data) < HEADER_BYTES or layout.unpack_header(data).header_bytes != HEADER_BYTES:
         raise CaptureError("not a NEFF: no 1024-byte header", path)
-    fields = _HEADER.unpack_from(data)
-    size = fields[2]
-    if len(data) < _HEADER.size + size:
-        raise CaptureError(f"truncated NEFF: {len(data)} bytes, expected {_HEADER.size + size}", path)
-    payload = data[_HEADER.size : _HEADER.size + size]
+    header = layout.unpack_header(data)
+    size = header.data_bytes
+    if len(data) < HEADER_BYTES + size:
+        raise CaptureError(f"truncated NEFF: {len(data)} bytes, expected {HEADER_BYTES + size}", path)
+    payload = data[HEADER_BYTES : HEADER_BYTES + size]
     try:
         if payload[:2] == b"\x1f\x8b":
             payload = zlib.decompressobj(31).decompress(payload)
@@ -100,8 +106,8 @@ def read_neff_content(path: str) -> NeffContent:
         program = decode(encoded)
     except msgspec.MsgspecError as error:
         raise CaptureError(f"damaged program in NEFF: {error}", path) from None
-    name = fields[9].rstrip(b"\0").decode("utf-8", "replace")
-    return NeffContent(program, fields[8], fields[7][:16], name, size)
+    name = header.name.rstrip(b"\0").decode("utf-8", "replace")
+    return NeffContent(program, header.uuid, header.hash[:16], name, size)
 
 
 def _members(program: Program, name: str, encoded: bytes) -> list[tuple[str, bytes]]:
@@ -110,27 +116,27 @@ def _members(program: Program, name: str, encoded: bytes) -> list[tuple[str, byt
     cores = [f"sg{core:02d}" for core in range(len(program.cores))]
     members: list[tuple[str, bytes]] = []
     if program.model_flops is not None:
-        members.append(("hlo_stats.json", _json(_hlo_stats(program))))
-    members.append(("info.json", _json({
+        members.append((layout.HLO_STATS, _json(_hlo_stats(program))))
+    members.append((layout.INFO, _json({
         "tool_version": f"neuron-sim {__version__}+sim", "target": program.target, "kelp_version": "Dynamic", "name": name,
         "num_tpb": 1, "num_tpb_requested": 1, "num_tpb_per_node": [1] + [0] * 63,
     })))  # fmt: skip
-    members.append(("kelf-0.json", _json({
-        "graphs": [{"definition": f"{core}/def.json", "name": core} for core in cores],
+    members.append((layout.KELF, _json({
+        "graphs": [{"definition": f"{core}/{layout.DEFINITION}", "name": core} for core in cores],
         "version": "0.5", "target": chip_for(program.target).arch,
     })))  # fmt: skip
     codes = assemble(program)
     for core, code in zip(cores, codes, strict=True):
-        for engine, file in enumerate(_ENGINE_FILES):
+        for engine, (_, file, _) in enumerate(ENGINE_FILES):
             opcodes = code.opcode[code.engine == engine]
-            slots = bytearray(64 * len(opcodes))
-            slots[0::64] = opcodes.astype("u1").tobytes()
-            slots[1::64] = b"\x10" * len(opcodes)
+            slots = bytearray(INSTRUCTION_BYTES * len(opcodes))
+            slots[0::INSTRUCTION_BYTES] = opcodes.astype("u1").tobytes()
+            slots[layout.LENGTH_BYTE :: INSTRUCTION_BYTES] = bytes([layout.LENGTH]) * len(opcodes)
             members.append((f"{core}/{file}.bin", bytes(slots)))
             members.append((f"{core}/{file}.json", _json({"dma": [], "instr": f"{file}.bin", "name": f"{file}.json"})))
-        members.append((f"{core}/def.json", _json(_definition(program))))
+        members.append((f"{core}/{layout.DEFINITION}", _json(_definition(program))))
     members.append((PROGRAM_MEMBER, encoded))
-    members.append(("neff.json", _json(_graph(program))))
+    members.append((layout.GRAPH, _json(_graph(program))))
     return members
 
 
@@ -157,7 +163,7 @@ def _definition(program: Program) -> dict[str, Any]:
     }  # fmt: skip
     if program.lnc > 1:
         definition["neff_features"] = ["neff_feature_vnc"]
-    for key, file in zip(_DEF_KEYS, _ENGINE_FILES, strict=True):
+    for _, file, key in ENGINE_FILES:
         definition[key] = f"{file}.json"
         definition[f"{key}_instr"] = f"{file}.bin"
     return definition
@@ -172,7 +178,7 @@ def _graph(program: Program) -> dict[str, Any]:
     ]
     nodes.append({
         "op": "tvm_op", "name": "sg_coreV10",
-        "attrs": {"func_name": "__kelf", "flatten_data": "0", "num_inputs": str(len(inputs)), "kelf": "kelf-0.json",
+        "attrs": {"func_name": "__kelf", "flatten_data": "0", "num_inputs": str(len(inputs)), "kelf": layout.KELF,
                   "num_outputs": str(len(outputs))},
         "inputs": [[i, 0, 0] for i in range(len(inputs))],
         "output_names": [b.name for b in outputs],

@@ -1,7 +1,7 @@
 """The trace of a simulated execution: an NTFF in the layout of version 6, with a version byte that no AWS tool accepts.
 
 Layout: found by matching users' traces with the JSON beside them (github allenkchau/trainium-kernel-fusion @d709ddf1), as
-`neff_bench.parsers.ntff` describes it. Field 1000 of the metadata is ours: simulator version, model, sha256 of the data area.
+`neff_bench.parsers.formats.ntff` describes it. Field 1000 of the metadata is ours: simulator version, model, sha256 of the data area.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neff_bench.neffs import __version__
+from neff_bench.parsers.formats import ntff as layout
+from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES, LENGTH, LENGTH_BYTE
+from neff_bench.parsers.formats.ntff import DATA_START, SIMULATED, Core, Queue, Root, Section, Simulator, Stream, Window
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.compiler.transfers import QUEUE_NAMES
 from neff_bench.simulator.errors import ViewError
@@ -23,12 +26,9 @@ from neff_bench.simulator.whole import write_whole
 if TYPE_CHECKING:
     import numpy as np
 
-VERSION_BYTE = 230
-_HEADER_BYTES = 128
 _EPOCH_PS = 1_000_000_000_000
 """Trace clock at the start of the execution."""
 _NOTIFY = OPCODES["NOTIFY"]
-_OPENS, _CLOSES = 2, 3
 
 
 @dataclass(frozen=True)
@@ -58,29 +58,34 @@ def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline, first_
     cores: list[bytes] = []
     for number, core in enumerate(timeline.cores):
         cores.append(_core_message(core, number, first_core + number, area))
-        for kind, unit, records in (
-            (0, 0, _instruction_records(core, schedule.chip.base_clock_ghz)),
-            (1, 0, _semaphore_records(core)),
-            (4, 1, _dma_records(core)),
-            (5, 0, _throttle_records(core)),
+        for kind, records in (
+            (layout.INSTRUCTION, _instruction_records(core, schedule.chip.base_clock_ghz)),
+            (layout.SEMAPHORE, _semaphore_records(core)),
+            (layout.DMA, _dma_records(core)),
+            (layout.THROTTLE, _throttle_records(core)),
         ):
             sections.append(_message(
-                (1, kind), (3, unit), (5, len(area)), (6, len(records)), (7, first_core + number)
+                (Section.KIND, kind), (Section.UNIT, layout.UNIT_OF_KIND[kind]), (Section.OFFSET, len(area)),
+                (Section.LENGTH, len(records)), (Section.CORE, first_core + number),
             ))  # fmt: skip
             area += records
     metadata = b"".join((
-        _field(1, neff.name.encode()),
-        _field(2, neff.uuid),
-        _field(3, 10001),
-        _field(4, _field(4, b"".join(_field(1, core) for core in cores))),
-        _field(9, schedule.chip.instance_type.encode()),
-        _field(15, _message((1, neff.uuid), (2, _EPOCH_PS), (3, _EPOCH_PS + timeline.total_ps))),
-        *(_field(16, section) for section in sections),
-        _field(1000, _message((1, __version__.encode()), (2, model_name(schedule.chip.name).encode()),
-                              (3, hashlib.sha256(area).digest()))),
+        _field(Root.NEFF_NAME, neff.name.encode()),
+        _field(Root.UUID, neff.uuid),
+        _field(Root.MODEL, 10001),
+        _field(Root.GRAPH, _field(4, b"".join(_field(1, core) for core in cores))),
+        _field(Root.INSTANCE_TYPE, schedule.chip.instance_type.encode()),
+        _field(Root.WINDOW, _message(
+            (Window.UUID, neff.uuid), (Window.START, _EPOCH_PS), (Window.END, _EPOCH_PS + timeline.total_ps)
+        )),
+        *(_field(Root.SECTION, section) for section in sections),
+        _field(Root.SIMULATOR, _message(
+            (Simulator.VERSION, __version__.encode()), (Simulator.MODEL, model_name(schedule.chip.name).encode()),
+            (Simulator.SHA256, hashlib.sha256(area).digest()),
+        )),
     ))  # fmt: skip
-    header = bytes([VERSION_BYTE]) + len(metadata).to_bytes(7, "little")
-    return header + bytes(_HEADER_BYTES - len(header)) + metadata + bytes(area)
+    header = bytes([SIMULATED]) + len(metadata).to_bytes(7, "little")
+    return header + bytes(DATA_START - len(header)) + metadata + bytes(area)
 
 
 def read_head(path: str) -> TraceHead:
@@ -95,37 +100,47 @@ def read_head(path: str) -> TraceHead:
         raise ViewError(f"{error.strerror}", path) from None
     if not data:
         raise ViewError("empty NTFF: nothing was executed", path)
-    if data[0] != VERSION_BYTE:
+    if data[0] != SIMULATED:
         raise ViewError(
-            f"NTFF version {data[0]} is not supported in this version of the tool (supported: {VERSION_BYTE}, simulated)."
+            f"NTFF version {data[0]} is not supported in this version of the tool (supported: {SIMULATED}, simulated)."
             " Please upgrade aws-neuronx-tools.",
             path,
         )
     size = int.from_bytes(data[1:8], "little")
-    if len(data) < _HEADER_BYTES + size:
+    if len(data) < DATA_START + size:
         raise ViewError(f"truncated NTFF: {len(data)} bytes", path)
     try:
-        root = Message(path, memoryview(data)[_HEADER_BYTES : _HEADER_BYTES + size], _HEADER_BYTES, Budget())
-        own, window = root.messages(1000), root.messages(15)
-        cores = [core for outer in root.messages(4) for inner in outer.messages(4) for core in inner.messages(1)]
+        root = Message(path, memoryview(data)[DATA_START : DATA_START + size], DATA_START, Budget())
+        own, window = root.messages(Root.SIMULATOR), root.messages(Root.WINDOW)
+        cores = [
+            core for outer in root.messages(Root.GRAPH) for inner in outer.messages(4) for core in inner.messages(1)
+        ]
         if not (own and window and cores):
             raise ViewError("damaged NTFF: no execution in its metadata", path)
-        digest = bytes(own[0].view(3) or b"")
+        digest = bytes(own[0].view(Simulator.SHA256) or b"")
     except ParseError as error:
         raise ViewError(f"damaged NTFF: {error.what}", path) from None
-    sections = root.messages(16)
-    if hashlib.sha256(memoryview(data)[_HEADER_BYTES + size :]).digest() != digest:
+    sections = root.messages(Root.SECTION)
+    if hashlib.sha256(memoryview(data)[DATA_START + size :]).digest() != digest:
         raise ViewError("damaged NTFF: its records are not those that were written", path)
     return TraceHead(
-        uuid=bytes(root.view(2) or b""),
-        simulator_version=own[0].text(1) or "",
-        model=own[0].text(2) or "",
-        total_ps=window[0].integer(3) - window[0].integer(2),
-        core_ids=tuple(core.integer(3) for core in cores),
-        core_ps=tuple(core.integer(14) for core in cores),
-        core_instructions=tuple(s.integer(6) // 32 for s in sections if s.integer(1) == 0),
-        core_events=tuple(s.integer(6) // 16 for s in sections if s.integer(1) == 1),
-        name=root.text(1) or "",
+        uuid=bytes(root.view(Root.UUID) or b""),
+        simulator_version=own[0].text(Simulator.VERSION) or "",
+        model=own[0].text(Simulator.MODEL) or "",
+        total_ps=window[0].integer(Window.END) - window[0].integer(Window.START),
+        core_ids=tuple(core.integer(Core.INDEX) for core in cores),
+        core_ps=tuple(core.integer(Core.TIME) for core in cores),
+        core_instructions=tuple(
+            s.integer(Section.LENGTH) // (2 * layout.RECORD_BYTES)
+            for s in sections
+            if s.integer(Section.KIND) == layout.INSTRUCTION
+        ),
+        core_events=tuple(
+            s.integer(Section.LENGTH) // layout.RECORD_BYTES
+            for s in sections
+            if s.integer(Section.KIND) == layout.SEMAPHORE
+        ),
+        name=root.text(Root.NEFF_NAME) or "",
         bytes=len(data),
     )
 
@@ -152,38 +167,55 @@ def _message(*fields: tuple[int, int | bytes]) -> bytes:
 def _core_message(core: CoreTimeline, number: int, physical: int, area: bytearray) -> bytes:
     """The core's entry; its instruction streams go to the data area."""
     rows = core.instructions
-    parts = [_field(1, f"sg{number:02d}".encode()), _field(3, physical)]
+    parts = [_field(Core.NAME, f"sg{number:02d}".encode()), _field(Core.INDEX, physical)]
     for engine in range(5):
         mine = rows.engine == engine
         opcodes, index = rows.opcode[mine], rows.index[mine]
-        slots = bytearray(64 * len(opcodes))
-        slots[0::64] = opcodes.tobytes()
-        slots[1::64] = b"\x10" * len(opcodes)
+        slots = bytearray(INSTRUCTION_BYTES * len(opcodes))
+        slots[0::INSTRUCTION_BYTES] = opcodes.tobytes()
+        slots[LENGTH_BYTE::INSTRUCTION_BYTES] = bytes([LENGTH]) * len(opcodes)
         before_kernel = True
         for place, (opcode, origin) in enumerate(zip(opcodes.tolist(), index.tolist(), strict=True)):
             before_kernel &= origin < 0 and place < len(opcodes) // 2
             if opcode == _NOTIFY:
-                slots[64 * place + 36] = _OPENS if before_kernel else _CLOSES
-        parts.append(_field(4, _message((1, engine), (2, 0), (7, len(area)), (8, len(slots)))))
+                slots[INSTRUCTION_BYTES * place + layout.MARKER_BYTE] = (
+                    layout.OPENS_PASS if before_kernel else layout.CLOSES_PASS
+                )
+        parts.append(
+            _field(
+                Core.STREAM,
+                _message(
+                    (Stream.ENGINE, engine),
+                    (Stream.ADDRESS, 0),
+                    (Stream.OFFSET, len(area)),
+                    (Stream.LENGTH, len(slots)),
+                ),
+            )
+        )
         area += slots
     queues = sorted({*zip(core.dma.engine.tolist(), core.dma.queue.tolist(), strict=True)})
     for engine, queue in queues:
         name = QUEUE_NAMES.get(queue, "qInstruction")
-        parts.append(_field(7, _message((1, 64 + 16 * number + engine), (2, queue), (4, name.encode()))))
-    parts.append(_field(14, core.end_ps))
+        parts.append(
+            _field(
+                Core.QUEUE,
+                _message((Queue.ENGINE, 64 + 16 * number + engine), (Queue.QUEUE, queue), (Queue.NAME, name.encode())),
+            )
+        )
+    parts.append(_field(Core.TIME, core.end_ps))
     return b"".join(parts)
 
 
 def _records(count: int) -> np.ndarray:
     import numpy as np
 
-    return np.zeros(count, dtype=np.dtype([("low", "<u4"), ("high", "<u4"), ("time", "<u8")]))
+    return np.zeros(count, dtype=np.dtype(layout.RECORD))
 
 
 def _sorted_bytes(records: np.ndarray) -> bytes:
     import numpy as np
 
-    return records[np.argsort(records["time"], kind="stable")].tobytes()
+    return records[np.argsort(records["ticks"], kind="stable")].tobytes()
 
 
 def _instruction_records(core: CoreTimeline, clock_ghz: float) -> bytes:
@@ -192,15 +224,15 @@ def _instruction_records(core: CoreTimeline, clock_ghz: float) -> bytes:
     rows = core.instructions
     n = len(rows.pc)
     records = _records(2 * n)
-    tag = 0x80 | (rows.engine.astype(np.uint32) + 1) << 2
-    place = (rows.pc.astype(np.int64) & 0x1FFFFF).astype(np.uint32)
+    tag = layout.TAG | (rows.engine.astype(np.uint32) + 1) << 2
+    place = (rows.pc.astype(np.int64) & layout.PC_MASK).astype(np.uint32)
     wait = np.minimum(rows.wait_ns * clock_ghz, 0xFFFF).astype(np.uint32)
-    records["low"][:n] = place | tag << 24
-    records["low"][n:] = place | (tag | 1) << 24
-    records["high"][:n] = wait << 16
-    records["high"][n:] = 0xFFFFFFFF
-    records["time"][:n] = rows.start_ps + _EPOCH_PS
-    records["time"][n:] = rows.end_ps + _EPOCH_PS
+    records["word"][:n] = place | tag << 24
+    records["word"][n:] = place | (tag | layout.END) << 24
+    records["detail"][:n] = wait << 16
+    records["detail"][n:] = 0xFFFFFFFF
+    records["ticks"][:n] = rows.start_ps + _EPOCH_PS
+    records["ticks"][n:] = rows.end_ps + _EPOCH_PS
     return _sorted_bytes(records)
 
 
@@ -209,11 +241,13 @@ def _semaphore_records(core: CoreTimeline) -> bytes:
 
     rows = core.semaphores
     records = _records(len(rows.time_ps))
-    writer = np.where(rows.engine < 5, rows.engine + 1, 6).astype(np.uint32)
-    tag = 0x80 | writer << 2 | 3
-    records["low"] = rows.semaphore.astype(np.uint32) & 0xFF | 1 << 8 | 0xF3 << 16 | tag << 24
-    records["high"] = rows.value & 0xFFFFFFFF
-    records["time"] = rows.time_ps + _EPOCH_PS
+    writer = np.where(rows.engine < 5, rows.engine + 1, layout.DMA_WRITER).astype(np.uint32)
+    tag = layout.TAG | writer << 2 | layout.UPDATE
+    records["word"] = (
+        rows.semaphore.astype(np.uint32) & 0xFF | layout.IS_SEMAPHORE << 8 | layout.INCREMENT << 16 | tag << 24
+    )
+    records["detail"] = rows.value & 0xFFFFFFFF
+    records["ticks"] = rows.time_ps + _EPOCH_PS
     return records.tobytes()
 
 
@@ -223,21 +257,21 @@ def _dma_records(core: CoreTimeline) -> bytes:
     rows = core.dma
     n = len(rows.bytes)
     records = _records(2 * n)
-    tag = (0x80 | rows.engine.astype(np.uint32)) << 24
+    tag = (layout.TAG | rows.engine.astype(np.uint32)) << 24
     queue = rows.queue.astype(np.uint32) << 4
-    records["low"][:n] = tag
-    records["low"][n:] = tag | np.minimum(rows.bytes, 0xFFFFFF).astype(np.uint32)
-    records["high"][:n] = queue | 1
-    records["high"][n:] = queue | 5
-    records["time"][:n] = rows.start_ps + _EPOCH_PS
-    records["time"][n:] = rows.end_ps + _EPOCH_PS
+    records["word"][:n] = tag
+    records["word"][n:] = tag | np.minimum(rows.bytes, layout.SIZE_MASK).astype(np.uint32)
+    records["detail"][:n] = queue | layout.DMA_START
+    records["detail"][n:] = queue | layout.DMA_READ_DONE
+    records["ticks"][:n] = rows.start_ps + _EPOCH_PS
+    records["ticks"][n:] = rows.end_ps + _EPOCH_PS
     return _sorted_bytes(records)
 
 
 def _throttle_records(core: CoreTimeline) -> bytes:
     records = _records(2 * len(core.warm_ps))
-    records["low"] = (0x80 | 7 << 2 | 2) << 24
+    records["word"] = (layout.TAG | layout.THROTTLE_WRITER << 2 | layout.AUXILIARY) << 24
     for place, (start, end) in enumerate(core.warm_ps):
-        records["time"][2 * place] = start + _EPOCH_PS
-        records["time"][2 * place + 1] = end + _EPOCH_PS
+        records["ticks"][2 * place] = start + _EPOCH_PS
+        records["ticks"][2 * place + 1] = end + _EPOCH_PS
     return records.tobytes()

@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
-NTFF_NAME = re.compile(r"^(?P<stem>.+?)(?:_rank_(?P<rank>\d+))?(?:_exec_(?P<exec>\d+))?\.ntff$")
+from neff_bench.parsers.formats.ntff import SUFFIX, trace_name
+
 SAVED_OUTPUT = re.compile(r'saved output "([^"]+)" as "([^"]+)"')
 
 
@@ -89,9 +91,9 @@ def traces(files: Sequence[str], stem: str = "profile") -> list[Trace]:
     """
     found = []
     for file in files:
-        match = NTFF_NAME.match(file)
-        if match and match["stem"] == stem:
-            found.append(Trace(int(match["rank"] or 0), int(match["exec"] or 1), file))
+        name = trace_name(PurePath(file).stem)
+        if file.endswith(SUFFIX) and name.stem == stem:
+            found.append(Trace(name.rank or 0, name.execution or 1, file))
     return sorted(found)
 
 

@@ -15,14 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from neff_bench.parsers.container import read_container, same_program
 from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.formats.ntff import trace_name
 from neff_bench.parsers.kinds import JsonProfile, describe_json
 from neff_bench.parsers.neff import read_uuid
-from neff_bench.parsers.ntff import read_container, same_program
 
 OURS = "case.json"
-TRACE_NAME = re.compile(r"^(?P<stem>.+?)(?:_rank_(?P<rank>\d+))?(?:_exec_(?P<exec>\d+))?$")
-"""The names that `capture` gives (aws-neuron/nki-library, test/utils/profiler_utils.py)."""
 NUMBERED = re.compile(r"_(\d+)$")
 PROFILE_NAME = re.compile(r"ntff|profile|summary|show_session", re.IGNORECASE)
 """A broken JSON is reported under such a name, and passed over under any other: trees are full of unrelated JSON."""
@@ -157,15 +156,14 @@ def _parquet(path: Path) -> list[_Json]:
 
 
 def _row_of(trace: _Trace, neffs: Sequence[_Neff]) -> ForeignCase:
-    match = TRACE_NAME.match(trace.path.stem)
-    rank, execution = (match["rank"], match["exec"]) if match else (None, None)
+    name = trace_name(trace.path.stem)
     neff, paired_by, problem = _neff_for(trace, neffs)
     return ForeignCase(
         name="",
         neff=neff,
         ntff=trace.path,
-        execution=None if execution is None else int(execution),
-        rank=None if rank is None else int(rank),
+        execution=name.execution,
+        rank=name.rank,
         paired_by=paired_by,
         problem=trace.problem or problem,
     )
@@ -199,9 +197,8 @@ def _nearest(to: Path, paths: Iterable[Path]) -> Path:
 
 def _share_a_name(trace: Path, other: Path) -> bool:
     """The same stem, or the same hash as the runtime's inspect mode puts into both names."""
-    stem = (TRACE_NAME.match(trace.stem) or [trace.stem])[0]
     hashes = [part for part in trace.stem.split("_") if len(part) >= 8]
-    return other.stem in (trace.stem, str(stem)) or any(part in other.stem for part in hashes)
+    return other.stem in (trace.stem, trace_name(trace.stem).stem) or any(part in other.stem for part in hashes)
 
 
 FIELDS = {"summary": "summary_json", "profile": "detail_json", "session": "session_json"}

@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neff_bench.parsers.ntff import Ntff
     from neff_bench.parsers.summary import Summary
+    from neff_bench.parsers.trace import Ntff
 
 US_PER_S = 1e6
 

@@ -5,8 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from neff_bench.parsers.container import same_program
 from neff_bench.parsers.errors import ParseError, UnknownVersion
-from neff_bench.parsers.ntff import read_ntff, same_program
+from neff_bench.parsers.ntff import read_ntff
 
 
 def rows(*pairs):

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neff_bench.parsers.container import same_program
 from neff_bench.parsers.neff import read_neff
-from neff_bench.parsers.ntff import read_ntff, same_program
+from neff_bench.parsers.ntff import read_ntff
 from neff_bench.parsers.profile_json import read_metadata, read_profile, read_summary
 from neff_bench.parsers.selfcheck import check
 from neff_bench.parsers.summary import attribute

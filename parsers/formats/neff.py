@@ -1,0 +1,83 @@
+"""NEFF: a 1024-byte little-endian header (`neff_header_t` of the AWS docs, neuron-runtime/explore/work-with-neff-files.rst), then a tar.
+
+Names of members and their keys are those of neuronx-cc 2.23 (github.com/aws-neuron/nkipy @ 1dc349f, spike/tests/artifacts).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+_HEADER = struct.Struct("<5Q128sI32s16s256sI64sQI468s")
+HEADER_BYTES = _HEADER.size
+
+
+class Header(NamedTuple):
+    """The header's fields in order. `hash`: md5 in its first 16 bytes for package version 2, sha256 for 1."""
+
+    package_version: int
+    header_bytes: int
+    data_bytes: int
+    version_major: int
+    version_minor: int
+    build_version: bytes
+    num_tpb: int
+    hash: bytes
+    uuid: bytes
+    name: bytes
+    requested_tpb_count: int
+    tpb_per_node: bytes
+    feature_bits: int
+    lnc_size: int
+    pad: bytes = b""
+
+    def pack(self) -> bytes:
+        """The 1024 bytes."""
+        return _HEADER.pack(*self)
+
+
+def unpack_header(data: bytes | memoryview) -> Header:
+    """The header that `data` (1024 bytes or more) starts with. Raises struct.error for less."""
+    return Header(*_HEADER.unpack_from(data))
+
+
+INFO, KELF, GRAPH, HLO_STATS = "info.json", "kelf-0.json", "neff.json", "hlo_stats.json"
+"""Members that every graph shares."""
+DEFINITION = "def.json"
+"""Of one physical core, in its directory `sgNN`."""
+PROGRAM_MEMBER = "sim/program.msgpack"
+"""Only simulated NEFFs have it."""
+
+INSTRUCTION_BYTES = 64
+LENGTH_BYTE, LENGTH = 1, 0x10
+"""Byte 1 of an instruction slot in every real stream."""
+
+
+class EngineFiles(NamedTuple):
+    """What the compiler calls an engine. `file`: stem of its members; `key`: its keys of `def.json`, alone and before `_instr`."""
+
+    engine: str
+    file: str
+    key: str
+
+
+ENGINE_FILES = (
+    EngineFiles("tensor", "PE", "pe"),
+    EngineFiles("scalar", "Activation", "act"),
+    EngineFiles("gpsimd", "Pool", "pool"),
+    EngineFiles("vector", "DVE", "dve"),
+    EngineFiles("sync", "SP", "sp"),
+)
+"""By the engine index of NTFF files."""
+
+TARGETS = {"sunda": "trn1/inf2", "cayman": "trn2", "mariana": "trn3", "*": "any"}
+"""Core generation in `kelf-0.json` to product names; trn1 and inf2 carry the same core, and the file does not tell which."""
+
+DTYPES = {
+    "float8e4": "float8_e4m3",
+    "float8e5": "float8_e5m2",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+}
+"""Spellings of the compiler that differ from the names used here."""

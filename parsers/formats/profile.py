@@ -1,0 +1,27 @@
+"""Profiles as tables: names that neuron-profile's JSON and neuron-explorer's Parquet directory use for the same thing.
+
+Parquet names: AWS docs tools/neuron-explorer/profile-schema-reference.rst, schema 7.4.0. A table `<Name>.parquet` may be split into
+`<Name>_0.parquet`, `<Name>_1.parquet`, ...
+"""
+
+from __future__ import annotations
+
+DMA_ENGINES = 16
+"""For each physical core; the tables number them through."""
+
+PARQUET_TABLES = {"dma": "DmaPacket", "neff_node": "TensorInfo", "ham": "Throttle", "warnings": "Warning"}
+"""Tables of the JSON whose Parquet name is not their own in capitals."""
+
+PARQUET_KEYS = {
+    "timestamp": "start_ts",
+    "duration": "duration_ns",
+    "subgroup": "engine",
+    "label": "timeline_track",
+    "evt_wait_time": "evt_wait_time_ns",
+    "transfer_size": "transfer_bytes",
+}
+
+
+def parquet_table(name: str) -> str:
+    """`dma` is `DmaPacket`, `layer_summary` is `LayerSummary`."""
+    return PARQUET_TABLES.get(name) or "".join(part.capitalize() for part in name.split("_"))
