@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from neff_bench.neffs.case import Case
     from neff_bench.neffs.store import Store
     from neff_bench.parsers.neff import Neff, read_neff
-    from neff_bench.parsers.ntff import Ntff, read_ntff
+    from neff_bench.parsers.ntff import read_ntff
     from neff_bench.parsers.profile_json import Profile, read_profile, read_summary
     from neff_bench.parsers.summary import Summary
+    from neff_bench.parsers.trace import Ntff
     from neff_bench.stage2_profile.metrics.rows import Row
 
 __all__ = [
@@ -54,7 +55,7 @@ _HOMES = {
     "Case": "neffs.case",
     "Manifest": "neffs.bundle",
     "Neff": "parsers.neff",
-    "Ntff": "parsers.ntff",
+    "Ntff": "parsers.trace",
     "Profile": "parsers.profile_json",
     "Row": "stage2_profile.metrics.rows",
     "Store": "neffs.store",

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from neff_bench.parsers.profile_json import Metadata
+from neff_bench.parsers.metadata import Metadata
 from neff_bench.parsers.selfcheck import check, disagreements
 from neff_bench.parsers.summary import Summary
 
