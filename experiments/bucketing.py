@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,10 @@ from pathlib import Path
 from neff_bench.experiments.errors import BadResults, WrongCall
 
 MAX_LENGTH = 10_000_000
+NOISE_FACTOR = 2.0
+"""Standard deviations by which a choice must win to be a choice: 19 of 20 such differences are real."""
+PRICES = 40
+"""Prices on padding that are tried, each twice the one before: up to eight times the mean time per element."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,50 @@ def best_buckets(times_us: Mapping[int, float], weights: Mapping[int, float], co
         chosen.append(sizes[last])
         last = came[used][last]
     return tuple(reversed(chosen))
+
+
+def least_padding(
+    times_us: Mapping[int, float], noise_us: Mapping[int, float], weights: Mapping[int, float], count: int
+) -> tuple[int, ...]:
+    """Of the sets that noise may have kept from being the best one, a set with little padding.
+
+    `noise_us`: standard deviation of each time. Padding is real and noise is not: sets are searched with a growing price on
+    padding, and the last one counts whose expected latency is within `NOISE_FACTOR` standard deviations of the best one's.
+    Without noise this is the best set.
+    """
+    best = chosen = best_buckets(times_us, weights, count)
+    shares = _shares(best, weights)
+    scale = statistics.fmean(times_us.values()) / max(times_us)
+    for step in range(PRICES):
+        price = scale * 2.0 ** (step - PRICES + 4)
+        candidate = best_buckets({size: time + price * size for size, time in times_us.items()}, weights, count)
+        differ = {size: 0.0 for size in (*best, *candidate)}
+        for size, share in shares.items():
+            differ[size] += share
+        for size, share in _shares(candidate, weights).items():
+            differ[size] -= share
+        later = -sum(share * times_us[size] for size, share in differ.items())
+        noise = math.hypot(*(share * noise_us[size] for size, share in differ.items()))
+        if later <= NOISE_FACTOR * noise:
+            chosen = candidate
+    return chosen
+
+
+def noise_of(times_us: Mapping[int, float], told_us: Mapping[int, float | None]) -> dict[int, float]:
+    """The standard deviation of each time: what its samples tell, and no less than how far it is from times that grow with
+    the size (isotonic regression), which padding to a larger size implies. A simulated time (told 0) has none."""
+    sizes = sorted(times_us)
+    blocks: list[tuple[float, int]] = []
+    for size in sizes:
+        blocks.append((times_us[size], 1))
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (late, many), (early, few) = blocks.pop(), blocks.pop()
+            blocks.append(((early * few + late * many) / (few + many), few + many))
+    grown = [time for time, many in blocks for _ in range(many)]
+    return {
+        size: 0.0 if told_us[size] == 0 else max(told_us[size] or 0.0, abs(times_us[size] - time))
+        for size, time in zip(sizes, grown)
+    }
 
 
 def evaluate(name: str, buckets: Sequence[int], times_us: Mapping[int, float], weights: Mapping[int, float]) -> Choice:
@@ -129,6 +178,13 @@ def _lengths_file(path: Path) -> dict[int, float]:
     if sum(weights.values()) <= 0:
         raise BadResults(f"{path}: the weights of all lengths sum to 0")
     return {length: weight for length, weight in weights.items() if weight}
+
+
+def _shares(buckets: Sequence[int], weights: Mapping[int, float]) -> dict[int, float]:
+    """The fraction of all weight that runs in each bucket."""
+    total = sum(weights.values())
+    ends = [0.0, *_cumulative(buckets, weights)]
+    return {size: (high - low) / total for size, low, high in zip(buckets, ends, ends[1:])}
 
 
 def _cumulative(sizes: Sequence[int], weights: Mapping[int, float]) -> list[float]:

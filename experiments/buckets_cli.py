@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from neff_bench.experiments.bucketing import Choice
     from neff_bench.experiments.tiling_analysis import Line
 
+FASTEST = "fastest as measured"
 HEADS = {
     "name": "choice",
     "count": "k",
@@ -49,7 +50,8 @@ def buckets(
     """The set of k buckets with the least expected latency, next to powers of two and vLLM's defaults.
 
     RESULTS: measured latencies (neff-bench latency --preset buckets, or profile-neffs). Buckets are chosen among the measured
-    sizes, exactly (dynamic programming); a length runs in the smallest bucket that holds it.
+    sizes, exactly (dynamic programming); a length runs in the smallest bucket that holds it. Of choices that differ by less
+    than the noise of the measurement, the one with the least padding is taken.
 
     \b
     Examples:
@@ -57,7 +59,14 @@ def buckets(
       neff-bench buckets buckets.csv --lengths uniform:1:1024 -k 6
       neff-bench buckets buckets.csv --lengths requests.txt --format json
     """
-    from neff_bench.experiments.bucketing import best_buckets, evaluate, powers_of_two, read_lengths
+    from neff_bench.experiments.bucketing import (
+        best_buckets,
+        evaluate,
+        least_padding,
+        noise_of,
+        powers_of_two,
+        read_lengths,
+    )
     from neff_bench.experiments.errors import ExperimentError, WrongCall
     from neff_bench.experiments.output import emit
     from neff_bench.experiments.results import read_results
@@ -69,7 +78,11 @@ def buckets(
         times = {size: point.time_us for size, point in zip(line.sizes(), line.points)}
         weights = read_lengths(lengths or f"uniform:1:{max(times)}")
         longest = max(weights)
-        choices = [evaluate(f"best {count}", best_buckets(times, weights, count), times, weights)]
+        noise = noise_of(times, {size: point.noise_us for size, point in zip(line.sizes(), line.points)})
+        best, fastest = least_padding(times, noise, weights, count), best_buckets(times, weights, count)
+        choices = [evaluate(f"best {count}", best, times, weights)]
+        if fastest != best:
+            choices.append(evaluate(FASTEST, fastest, times, weights))
         choices.append(evaluate("powers of two", powers_of_two(longest, min(times)), times, weights))
         if longest <= VLLM_SEQUENCE_BUCKETS[-1]:
             choices.append(evaluate("vLLM defaults", VLLM_SEQUENCE_BUCKETS, times, weights))
@@ -78,7 +91,7 @@ def buckets(
                 f"notice: vLLM's defaults end at {VLLM_SEQUENCE_BUCKETS[-1]}; the longest length is {longest}",
                 file=sys.stderr,
             )
-        choices.append(evaluate("one bucket", best_buckets(times, weights, 1), times, weights))
+        choices.append(evaluate("one bucket", least_padding(times, noise, weights, 1), times, weights))
         emit(_text(choices, line, found.source, found.metric, format_, output), output)
     except WrongCall as error:
         click.echo(f"error: {error}", err=True)
@@ -142,6 +155,8 @@ def _text(choices: list[Choice], line: Line, source: str, metric: str, format_: 
     text = render(rows, HEADS, chosen)
     if chosen in ("table", "md"):
         text += f"\n{line.name}, {metric}{', ' + source if source else ''}; {len(line.points)} sizes measured\n"
+        if any(choice.name == FASTEST for choice in choices):
+            text += f"{choices[0].name} has less padding, and noise explains its difference to {FASTEST}\n"
         if any(choice.interpolated for choice in choices):
             text += "not measured: interpolated between the measured neighbours\n"
     return text

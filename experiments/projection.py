@@ -28,7 +28,8 @@ class ReportRow:
     """One projection, dtype, batch and implementation. None: not known.
 
     `device_us`: total time of the profile, fixed overhead included (`fixed_overhead_us` of it when simulated).
-    `host_ms`, `host_std_ms`: median and standard deviation of `host_backend`. `speedup`: host / device.
+    `host_ms`, `host_std_ms`: median and standard deviation of `host_backend`. `speedup`: host / device where both are
+    measured; a measured time over a simulated one is no speed-up.
     `relative_error`: largest error / largest magnitude of the reference. Counts and sums of durations are over both cores.
     `sbuf_peak_bytes`, `psum_peak_bytes`: of one partition.
     """
@@ -124,7 +125,9 @@ def report(
 
 
 def _time_host(builds: Sequence[Build], runs: int, threads: int) -> dict[tuple[MatmulConfig, str], ProfilingResult]:
-    """Host times where the host has the dtype (float8 it has not)."""
+    """Host times where the host has the dtype (float8 it has not); none for 0 runs."""
+    if not runs:
+        return {}
     profiler = NPUMatmulProfiler(use_neuron=False, threads=threads)
     found: dict[tuple[MatmulConfig, str], ProfilingResult] = {}
     for build in builds:
@@ -169,7 +172,7 @@ def _row(
         host_backend=f"{host.backend} {host.version}" if host else None,
         host_ms=host.latency_ms if host else None,
         host_std_ms=host.cv * host.mean_ms if host else None,
-        speedup=1e3 * host.latency_ms / device_us if host and device_us else None,
+        speedup=1e3 * host.latency_ms / device_us if host and device_us and row["source"] == "measured" else None,
         max_abs_error=row["max_abs_error"],
         relative_error=relative_error(bundle, row["max_abs_error"]) if row["status"] == "profiled" else None,
         device_gflops_per_s=build.config.flops / device_us / 1e3 if device_us else None,

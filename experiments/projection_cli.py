@@ -54,7 +54,7 @@ def _common(function: Callable[..., None]) -> Callable[..., None]:
         click.option("--target", type=click.Choice(["trn1", "inf2", "trn2", "trn3"]), default="trn2", show_default=True),
         click.option("--lnc", type=click.IntRange(1, 2), help="Physical cores per logical core.  [default: the target's]"),
         click.option("--toolchain", type=click.Choice(["auto", "neuron", "sim"]), default="auto", show_default=True),
-        click.option("--num-runs", type=click.IntRange(1, 100_000), default=20, show_default=True, help="Timed on the host."),
+        click.option("--num-runs", type=click.IntRange(0, 100_000), default=20, show_default=True, help="Timed on the host; 0: none."),
         click.option("--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Of the host's backend."),
         click.option(
             "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, show_default=True, help="Store of the bundles."
@@ -197,14 +197,21 @@ def _text(rows: list[ReportRow], format_: str | None, output: Path | None) -> st
     chosen = chosen_format(format_, output)
     if chosen in ("csv", "json"):
         return render(records, TIMES, chosen)
-    parts = [f"{render(records, heads, chosen)}\n" for heads in (TIMES, KERNEL, MEMORY)]
+    parts = [f"{render(records, _known(heads, records), chosen)}\n" for heads in (TIMES, KERNEL, MEMORY)]
     first = rows[0]
     sources = sorted({row.source for row in rows if row.source})
     parts.append(f"device: {first.target} LNC {first.lnc}, {' and '.join(sources) or 'no profile'}")
     if first.fixed_overhead_us:
         parts.append(f" (fixed overhead of any run {first.fixed_overhead_us:.1f} us included)")
     backend = next((row.host_backend for row in rows if row.host_backend), None)
-    parts.append(f"; host: {backend or 'not timed'}, median ± standard deviation\n")
+    parts.append(f"; host: {backend}, median ± standard deviation\n" if backend else "; host: not timed\n")
+    if backend and "simulated" in sources:
+        parts.append("no speed-up: the host is measured and the device simulated\n")
     parts.append("matmul, accumulate and transpose times are sums over instructions and cores, which overlap\n")
     parts += [f"{row.test_case} {row.dtype}: {row.reason}\n" for row in rows if row.reason]
     return "".join(parts)
+
+
+def _known(heads: dict[str, str], records: list[dict[str, Any]]) -> dict[str, str]:
+    """Without the columns that no row fills."""
+    return {key: head for key, head in heads.items() if any(record[key] is not None for record in records)}

@@ -18,15 +18,18 @@ METRICS = {"latency_ms": 1e3, "total_time_us": 1.0}
 SERIES = ("implementation", "backend", "dtype", "target", "lnc", "source", "threads")
 """Columns that tell apart rows which are not to be compared with each other."""
 
+P90_P10, IQR = 2.563, 1.349
+"""Widths of a normal distribution in standard deviations."""
+
 
 @dataclass(frozen=True)
 class Point:
-    """One matmul and its time. `spread_us`: p90 - p10 or an IQR, None when the file has none. `series`: what else was
-    the same for comparable points."""
+    """One matmul and its time. `noise_us`: the standard deviation that the samples show, 0 for a simulated time, None when
+    the file says nothing of it. `series`: what else was the same for comparable points."""
 
     config: MatmulConfig
     time_us: float
-    spread_us: float | None
+    noise_us: float | None
     series: str
 
 
@@ -100,14 +103,19 @@ def _point(where: str, row: Mapping[str, Any], metric: str) -> Point:
     time = _number(where, row, metric)
     if time <= 0:
         raise BadResults(f"{where}: {metric} is {row[metric]}; expected a time above 0")
-    spread = None
-    if row.get("p10_ms") not in (None, "") and row.get("p90_ms") not in (None, ""):
-        spread = 1e3 * (_number(where, row, "p90_ms") - _number(where, row, "p10_ms"))
-    elif row.get("total_time_iqr_us") not in (None, ""):
-        spread = _number(where, row, "total_time_iqr_us")
     series = " ".join(f"{_shown(name, row[name])}" for name in SERIES if row.get(name) not in (None, ""))
     m, k, n = map(int, sizes)
-    return Point(MatmulConfig(m, k, n), time * METRICS[metric], spread, series)
+    return Point(MatmulConfig(m, k, n), time * METRICS[metric], _noise_us(where, row, metric), series)
+
+
+def _noise_us(where: str, row: Mapping[str, Any], metric: str) -> float | None:
+    if row.get("source") == "simulated":
+        return 0.0
+    if metric == "latency_ms" and row.get("p10_ms") not in (None, "") and row.get("p90_ms") not in (None, ""):
+        return 1e3 * abs(_number(where, row, "p90_ms") - _number(where, row, "p10_ms")) / P90_P10
+    if metric == "total_time_us" and row.get("total_time_iqr_us") not in (None, ""):
+        return abs(_number(where, row, "total_time_iqr_us")) / IQR
+    return None
 
 
 def _shown(name: str, value: Any) -> str:

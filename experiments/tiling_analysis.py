@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from neff_bench.experiments.latency import quantile
 from neff_bench.experiments.results import Point
 from neff_bench.experiments.workload import K_TILE, M_TILE, N_TILE
 
 TILES = {"M": M_TILE, "K": K_TILE, "N": N_TILE}
-NOISE_FACTOR = 3.0
+NOISE_FACTOR = 5.0
+"""Standard deviations of a difference that no noise reaches, in all neighbours of a hundred lines (one in 10^6 each)."""
+FEWEST_RISES = 6
+"""Rises from which a line without samples shows its own noise."""
 SMALLEST_STEP = 0.05
-"""Of the time before it: a smaller rise is no step, however quiet the data."""
+SMALLEST_EXACT_STEP = 0.01
+"""Of the time before it: a smaller rise is no step, however quiet the data. A simulated time has no noise, but small bends."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Line:
 class Step:
     """A rise of the time between two neighbours of a line beyond its trend and noise.
 
-    `boundary`: the multiple of the tile that lies between them, None when the step is not at one.
+    `boundary`: the multiple of the tile that lies between them, None when the step is not at one. Neighbours with several
+    multiples between them have no step: a rise over so many sizes may as well be a slope.
     """
 
     line: Line
@@ -53,11 +58,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Analysis:
-    """`crossings`: neighbours with a tile boundary between them; `at_boundary`: those of them with a step."""
+    """`crossings`: neighbours with a tile boundary between them; `at_boundary`: those of them with a step. `unknown`: lines
+    of too few points to tell a step from noise that nobody measured."""
 
     lines: tuple[Line, ...]
     steps: tuple[Step, ...]
     crossings: int
+    unknown: int = 0
 
     @property
     def at_boundary(self) -> int:
@@ -106,7 +113,9 @@ def analyse(points: Sequence[Point]) -> Analysis:
         sizes = line.sizes()
         tile = TILES[line.dimension]
         crossings += sum(-(-low // tile) != -(-high // tile) for low, high in zip(sizes, sizes[1:]))
-    return Analysis(tuple(lines), tuple(steps), crossings)
+    return Analysis(
+        tuple(lines), tuple(steps), crossings, sum(_noise(line, _beyond_trend(line)) is None for line in lines)
+    )
 
 
 def find_lines(points: Sequence[Point], shortest: int = 3) -> list[Line]:
@@ -126,32 +135,59 @@ def find_lines(points: Sequence[Point], shortest: int = 3) -> list[Line]:
 
 
 def _steps(line: Line) -> list[Step]:
-    times = [point.time_us for point in line.points]
-    sizes = line.sizes()
-    rises = [high - low for low, high in zip(times, times[1:])]
-    gaps = [high - low for low, high in zip(sizes, sizes[1:])]
-    slope = max(0.0, statistics.median(rise / gap for rise, gap in zip(rises, gaps)))
-    beyond = [rise - slope * gap for rise, gap in zip(rises, gaps)]
+    times, sizes = [point.time_us for point in line.points], line.sizes()
+    beyond = _beyond_trend(line)
     noise = _noise(line, beyond)
+    if noise is None:
+        return []
     tile = TILES[line.dimension]
     steps = []
     for place, extra in enumerate(beyond):
         low, high = sizes[place], sizes[place + 1]
-        if extra > max(NOISE_FACTOR * noise, SMALLEST_STEP * times[place]):
-            crossed = -(-low // tile) != -(-high // tile)
-            boundary = -(-low // tile) * tile if crossed else None
-            steps.append(Step(line, low, high, rises[place], rises[place] / times[place], boundary))
+        boundaries = -(-high // tile) - -(-low // tile)
+        least = (SMALLEST_STEP if noise[place] else SMALLEST_EXACT_STEP) * times[place]
+        if boundaries < 2 and extra > max(NOISE_FACTOR * noise[place], least):
+            boundary = -(-low // tile) * tile if boundaries else None
+            rise = times[place + 1] - times[place]
+            steps.append(Step(line, low, high, rise, rise / times[place], boundary))
     return steps
 
 
-def _noise(line: Line, beyond: Sequence[float]) -> float:
-    """The standard deviation that the measurement itself reports, or else that of the quieter neighbours."""
-    spreads = [point.spread_us for point in line.points if point.spread_us is not None]
-    if len(spreads) == len(line.points):
-        # p90 - p10 (and an IQR, less) of a normal distribution is 2.56 standard deviations.
-        return statistics.median(spreads) / 2.56
-    # A quarter of normal deviations is below 0.32 standard deviations; steps are in the other three quarters.
-    return quantile([abs(rise) for rise in beyond], 0.25) / 0.32
+def _beyond_trend(line: Line) -> list[float]:
+    """Rises between neighbours less what the trend of the whole line gives their distance (Theil-Sen: the median slope over
+    all pairs of points, which a step between close neighbours hardly moves)."""
+    times, sizes = [point.time_us for point in line.points], line.sizes()
+    pairs = itertools.combinations(zip(sizes, times), 2)
+    slope = max(0.0, statistics.median((late - early) / (high - low) for (low, early), (high, late) in pairs))
+    return [
+        late - early - slope * (high - low)
+        for (low, high), (early, late) in zip(_neighbours(sizes), _neighbours(times))
+    ]
+
+
+def _noise(line: Line, beyond: Sequence[float]) -> list[float] | None:
+    """The standard deviation of each rise that noise alone gives; None when neither samples nor the line tell it.
+
+    From the samples where all points have them: those of the two points, and no less than the line's median, since one
+    quiet sample proves little. Otherwise from the rises themselves.
+    """
+    samples = [point.noise_us for point in line.points]
+    known = [noise for noise in samples if noise is not None]
+    if len(known) == len(samples):
+        usual = statistics.median(known)
+        each = [max(noise, usual) for noise in known]
+        return [math.hypot(low, high) for low, high in _neighbours(each)]
+    if len(beyond) < FEWEST_RISES:
+        return None
+    # Up to half of the rises may be steps. The median size of normal deviations is 0.674 of their standard deviation, and of
+    # few of them it is less than that now and then.
+    middle = statistics.median(beyond)
+    usual = statistics.median(abs(rise - middle) for rise in beyond) / 0.674 * (1 + 2 * FEWEST_RISES / len(beyond))
+    return [usual] * len(beyond)
+
+
+def _neighbours(values: Sequence[Any]) -> list[tuple[Any, Any]]:
+    return list(zip(values, values[1:]))
 
 
 def _median(points: Sequence[Point]) -> Point:

@@ -110,6 +110,7 @@ def _text(results: Results, analysis: Analysis, format_: str | None, output: Pat
             "steps": steps,
             "boundary_crossings": analysis.crossings,
             "steps_at_boundaries": analysis.at_boundary,
+            "lines_without_noise": analysis.unknown,
         }
         return orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
     heads = HEADS if len({row["series"] for row in rows}) > 1 else {k: v for k, v in HEADS.items() if k != "series"}
@@ -124,6 +125,10 @@ def _text(results: Results, analysis: Analysis, format_: str | None, output: Pat
         f"{analysis.crossings} tile boundaries lie between neighbours of {len(analysis.lines)} lines; "
         f"{analysis.at_boundary} of them show a step; {elsewhere} steps are elsewhere.\n"
     )
+    if analysis.unknown:
+        parts.append(
+            f"{analysis.unknown} lines have too few points, and no spread of samples, to tell a step from noise.\n"
+        )
     series = {row["series"] for row in rows if row["series"]}
     if len(series) == 1:
         parts.append(f"series: {series.pop()}\n")

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neff_bench.experiments.bucketing import best_buckets, evaluate, powers_of_two, read_lengths
+from neff_bench.experiments.bucketing import (
+    best_buckets,
+    evaluate,
+    least_padding,
+    noise_of,
+    powers_of_two,
+    read_lengths,
+)
 from neff_bench.experiments.errors import BadResults, WrongCall
 
 
@@ -26,6 +33,29 @@ def test_the_choice_costs_what_the_best_of_all_sets_costs(problem):
     assert chosen in sets
     least = min(evaluate("", c, times, weights).expected_us for c in sets)
     assert evaluate("", chosen, times, weights).expected_us == pytest.approx(least)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems(), st.floats(0, 20))
+def test_a_choice_with_less_padding_costs_no_more_than_noise_allows(problem, noise):
+    times, weights, count = problem
+    best = evaluate("", best_buckets(times, weights, count), times, weights)
+    chosen = evaluate("", least_padding(times, dict.fromkeys(times, noise), weights, count), times, weights)
+    assert chosen.waste <= best.waste + 1e-9
+    assert chosen.expected_us <= best.expected_us + 2 * noise * 2**0.5 + 1e-9
+
+
+NOISY = {256: 5.0, 768: 12.0, 1408: 11.9}
+
+
+@pytest.mark.parametrize(
+    ("told", "largest"),
+    [(0.5, 768), (None, 768), (0.0, 1408), (0.01, 768)],
+)
+def test_a_larger_bucket_is_not_taken_for_a_difference_within_the_noise(told, largest):
+    """A time that falls with the size tells of noise even where the samples tell of little; a simulated time has none."""
+    noise = noise_of(NOISY, dict.fromkeys(NOISY, told))
+    assert least_padding(NOISY, noise, dict.fromkeys(range(1, 769), 1.0), 1) == (largest,)
 
 
 def test_a_length_longer_than_every_size_is_refused():

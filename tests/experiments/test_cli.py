@@ -102,6 +102,18 @@ def test_buckets_compares_with_powers_of_two_and_vllm(stairs):
     assert rows["powers of two"]["expected_us"] > 5000 and rows["vLLM defaults"]["interpolated"] is None
 
 
+def test_buckets_takes_no_choice_that_noise_explains(tmp_path):
+    path = tmp_path / "noisy.csv"
+    path.write_text(
+        "M,K,N,latency_ms,p10_ms,p90_ms,source\n256,64,64,5,4.8,5.3,measured\n"
+        "768,64,64,12.0,11.0,13.5,measured\n1408,64,64,11.9,11.0,13.5,measured\n"
+    )
+    result = run(buckets, path, "-k", 1, "--lengths", "uniform:1:768", "--format", "json")
+    names = {row["name"]: row["buckets"] for row in json.loads(result.stdout)}
+    assert names["best 1"] == "768" and names["fastest as measured"] == "1408"
+    assert "noise explains" in run(buckets, path, "-k", 1, "--lengths", "uniform:1:768").stdout
+
+
 def test_buckets_refuses_several_series_without_a_choice(tmp_path):
     path = tmp_path / "two.csv"
     path.write_text("M,K,N,latency_ms\n1,8,8,1\n2,8,8,2\n1,9,9,1\n2,9,9,2\n")
@@ -133,6 +145,6 @@ def test_a_projection_is_built_profiled_and_timed(tmp_path):
     (row,) = json.loads(result.stdout)
     assert row["source"] == "simulated" and row["check"] == "passed"
     assert row["matmul_count"] == 2 and row["total_tiles"] == 2
-    assert row["speedup"] == pytest.approx(1e3 * row["host_ms"] / row["device_us"])
+    assert row["host_ms"] > 0 and row["speedup"] is None
     assert 0 <= row["relative_error"] < 0.02
     assert row["sbuf_peak_bytes"] > 0 and row["psum_peak_bytes"] > 0 and row["accumulate_count"] == 1

@@ -17,7 +17,7 @@ def test_a_csv_of_latencies(tmp_path):
     results = read_results(write(tmp_path, HEADER + "128,64,32,0.5,torch,0.4,0.7,measured\n,,,0.1,torch,,,measured\n"))
     (point,) = results.points
     assert (point.config.M, point.config.K, point.config.N) == (128, 64, 32)
-    assert point.time_us == 500 and point.spread_us == pytest.approx(300)
+    assert point.time_us == 500 and point.noise_us == pytest.approx(300 / 2.563)
     assert "torch" in point.series and results.source == "measured" and results.metric == "latency_ms"
 
 

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from neff_bench.stage2_profile.compare.cli import compare
 from neff_bench.stage2_profile.metrics.rows import Row, to_dict
 
-
 WIDE = {"time_error": "-36 to +17 %, median -3 %"}
 
 
