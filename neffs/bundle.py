@@ -6,26 +6,39 @@ inp-<name>-000.bin   inputs, raw little-endian C-order bytes (the file names tha
 ref-<name>-000.bin   expected outputs, in the dtype of the output
 compile.log          what the compiler printed
 profiles/<run>/      what stage 2 adds
+
+`case.json` carries a checksum of itself and the size and sha256 of every other file, except what stage 2 adds.
 """
 
 from __future__ import annotations
 
-import hashlib
-import stat
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+import os
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 import orjson
 
 from neff_bench.neffs.case import Case
+from neff_bench.neffs.checksums import (
+    FileSum,
+    Unsealed,
+    check_seal,
+    plain_status,
+    seal,
+    sha256_file,
+    wrong_content,
+    wrong_size,
+)
 from neff_bench.neffs.errors import BundleError, CaseError
 
 MANIFEST = "case.json"
 MANIFEST_BYTES_MAX = 16 << 20
 LOG = "compile.log"
-SCHEMA = 1
+PROFILES = "profiles"
+SCHEMA = 2
+"""1 had no checksums."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +66,8 @@ class Manifest:
     2 x multiply-accumulate. `min_hbm_bytes`: every input read once and every output written once.
     `tolerance`: (rtol, atol) of the comparison |out - ref| <= atol + rtol * |ref|. `kernel_path`: which of its code paths
     the kernel takes for these dimensions (`CTE`, `TKG`), None where there is one. `inputs` and `outputs`: in NEFF order;
-    the files of `outputs` are the references. None stands for what is not known.
+    the files of `outputs` are the references. `files`: every file of the bundle by its path in it, without `case.json` and
+    `profiles/`; empty until the bundle is published. None stands for what is not known.
     """
 
     case: Case
@@ -74,15 +88,18 @@ class Manifest:
     neff_sha256: str | None = None
     inputs: tuple[TensorFile, ...] = ()
     outputs: tuple[TensorFile, ...] = ()
+    files: dict[str, FileSum] = field(default_factory=dict)
     schema: int = SCHEMA
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A readable bundle: its directory and its manifest."""
+    """A readable bundle: its directory and its manifest. `verified`: whether the manifest carried its checksum; those of
+    schema 1 have none."""
 
     path: Path
     manifest: Manifest
+    verified: bool = True
 
     @property
     def name(self) -> str:
@@ -97,21 +114,43 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Write `case.json` into `directory`; the dimensions become an object in their order."""
     fields = asdict(manifest)
     fields["case"]["dims"] = dict(manifest.case.dims)
-    (directory / MANIFEST).write_bytes(orjson.dumps(fields, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    document = orjson.dumps(fields, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    (directory / MANIFEST).write_bytes(seal(document))
+
+
+def record_files(directory: Path) -> None:
+    """Write size and sha256 of every file of a finished bundle into its `case.json`."""
+    manifest = _read(directory).manifest
+    known = used_files(manifest)
+    files = {}
+    for name in found_files(directory):
+        size_bytes = (directory / name).stat().st_size
+        sha256 = known[name].sha256 if name in known else None
+        files[name] = FileSum(size_bytes, sha256 or sha256_file(directory / name))
+    write_manifest(directory, replace(manifest, files=files, schema=SCHEMA))
 
 
 def read_bundle(path: Path) -> Bundle:
-    """The bundle in directory `path`. Raises `BundleError` when there is no manifest or it is not one that we wrote.
+    """The bundle in directory `path`. Raises `BundleError` when there is no manifest, it was damaged, or we did not write it.
 
     The files that the manifest names are looked at by `missing_file` (sizes) and `verify_bundle` (contents).
     """
-    import msgspec
+    bundle = _read(path)
+    for file in files_of(bundle.manifest):
+        if PurePosixPath(file).is_absolute() or ".." in PurePosixPath(file).parts:
+            raise BundleError(path, f"{MANIFEST} names {file!r}, which is outside the bundle")
+    for tensor in (*bundle.manifest.inputs, *bundle.manifest.outputs):
+        if not is_safe_tensor_name(tensor.name):
+            raise BundleError(path, f"{MANIFEST} has a tensor named {tensor.name!r}, which is unsafe on a command line")
+    return bundle
 
+
+def _read(path: Path) -> Bundle:
     if path.is_symlink():
         raise BundleError(path, "a symbolic link; a store holds only real directories")
     try:
-        size_bytes = _plain_size_bytes(path / MANIFEST)
-        if size_bytes is None or size_bytes > MANIFEST_BYTES_MAX:
+        status = plain_status(path / MANIFEST)
+        if status is None or status.st_size > MANIFEST_BYTES_MAX:
             raise BundleError(path, f"{MANIFEST} is not a plain file of at most {MANIFEST_BYTES_MAX >> 20} MiB")
         data = (path / MANIFEST).read_bytes()
     except FileNotFoundError:
@@ -119,50 +158,68 @@ def read_bundle(path: Path) -> Bundle:
     except OSError as error:
         raise BundleError(path, f"cannot read {MANIFEST}: {error.strerror}") from None
     try:
-        fields = orjson.loads(data)
-        fields["case"]["dims"] = list(fields["case"]["dims"].items())
-        manifest = msgspec.convert(fields, Manifest)
+        manifest = _manifest(orjson.loads(data))
     except (ValueError, KeyError, TypeError, AttributeError, CaseError) as error:
         raise BundleError(path, f"{MANIFEST} is damaged ({error}); build the case again") from None
     if manifest.schema > SCHEMA:
         raise BundleError(path, f"{MANIFEST} has schema {manifest.schema}, newer than {SCHEMA}; update neff-bench")
-    for file, _, _ in _files(manifest):
-        if PurePosixPath(file).is_absolute() or ".." in PurePosixPath(file).parts:
-            raise BundleError(path, f"{MANIFEST} names {file!r}, which is outside the bundle")
+    return Bundle(path, manifest, _has_seal(path, data, manifest.schema))
+
+
+def _manifest(fields: dict[str, Any]) -> Manifest:
+    fields["case"]["dims"] = list(fields["case"]["dims"].items())
+    return msgspec.convert(fields, Manifest)
+
+
+def _has_seal(path: Path, data: bytes, schema: int) -> bool:
+    try:
+        check_seal(data)
+    except Unsealed as error:
+        if error.absent and schema < 2:
+            return False
+        raise BundleError(path, f"{MANIFEST} is damaged ({error}); build the case again") from None
+    return True
+
+
+def used_files(manifest: Manifest) -> dict[str, FileSum]:
+    """The files that a capture and a check use: the NEFF, the inputs and the references."""
+    files = {} if manifest.neff is None else {manifest.neff: FileSum(None, manifest.neff_sha256)}
     for tensor in (*manifest.inputs, *manifest.outputs):
-        if not is_safe_tensor_name(tensor.name):
-            raise BundleError(path, f"{MANIFEST} has a tensor named {tensor.name!r}, which is unsafe on a command line")
-    return Bundle(path, manifest)
+        if tensor.file is not None:
+            files[tensor.file] = FileSum(tensor.bytes, tensor.sha256)
+    return files
+
+
+def files_of(manifest: Manifest) -> dict[str, FileSum]:
+    """All files that the manifest records; of schema 1 those that are used."""
+    return {**used_files(manifest), **manifest.files}
+
+
+def found_files(directory: Path) -> list[str]:
+    """Sorted paths of what lies in a bundle, relative to it, without `case.json` and `profiles/`; links to directories are
+    files here."""
+    found = []
+    for parent, folders, files in os.walk(directory):
+        where = os.path.relpath(parent, directory)
+        if where == ".":
+            folders[:] = [folder for folder in folders if folder != PROFILES]
+            files = [file for file in files if file != MANIFEST]
+        links = [folder for folder in folders if os.path.islink(os.path.join(parent, folder))]
+        found += [os.path.normpath(os.path.join(where, file)) for file in (*files, *links)]
+    return sorted(found)
 
 
 def missing_file(bundle: Bundle) -> str | None:
     """What is wrong with the files at first sight (one is absent or has another size), None when nothing is."""
-    for file, size_bytes, _ in _files(bundle.manifest):
-        try:
-            found = _plain_size_bytes(bundle.path / file)
-        except OSError:
-            return f"{file} is missing"
-        if found is None:
-            return f"{file} is not a plain file"
-        if size_bytes is not None and found != size_bytes:
-            return f"{file} has {found} bytes instead of {size_bytes}"
-    return None
+    return wrong_size(bundle.path, files_of(bundle.manifest))
 
 
 def verify_bundle(bundle: Bundle) -> None:
-    """Compare every file with its sha256. Raises `BundleError` that names the first missing or changed file."""
-    wrong = missing_file(bundle)
+    """Compare every file that is used with its sha256. Raises `BundleError` that names the first missing or changed one."""
+    files = used_files(bundle.manifest)
+    wrong = wrong_size(bundle.path, files) or wrong_content(bundle.path, files)
     if wrong is not None:
         raise BundleError(bundle.path, f"{wrong}; build the case again (generate-neffs --force)")
-    for file, _, sha256 in _files(bundle.manifest):
-        try:
-            found = sha256_file(bundle.path / file)
-        except OSError as error:
-            raise BundleError(bundle.path, f"cannot read {file}: {error.strerror}") from None
-        if sha256 is not None and found != sha256:
-            raise BundleError(
-                bundle.path, f"{file} was changed after it was built; build the case again (generate-neffs --force)"
-            )
 
 
 def is_safe_tensor_name(name: str) -> bool:
@@ -170,24 +227,12 @@ def is_safe_tensor_name(name: str) -> bool:
     return bool(name) and name.isprintable() and not name.startswith("-") and not any(c.isspace() for c in name)
 
 
-def _plain_size_bytes(path: Path) -> int | None:
-    """Size of a plain file, None for a link, a pipe or anything else that is not one."""
-    status = path.stat(follow_symlinks=False)
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
+def _build_decoder() -> None:
+    """Let msgspec build what it needs to read a manifest: doing that first in several threads at once can crash them."""
+    case = {"kernel": "k", "implementation": "nki", "dims": {"M": 1}, "dtype": "float32", "target": "trn2", "lnc": 1}
+    tensor = {"name": "x", "shape": [1], "dtype": "float32", "bytes": 4, "file": None, "sha256": None}
+    fields = {"case": case, "key": "", "status": "built", "toolchain": "sim", "created": "", "inputs": [tensor]}
+    _manifest({**fields, "files": {"file.neff": {"bytes": 0, "sha256": ""}}, "tolerance": [0.0, 0.0]})
 
 
-def sha256_file(path: Path) -> str:
-    """Hex sha256 of a file's contents."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _files(manifest: Manifest) -> Iterator[tuple[str, int | None, str | None]]:
-    if manifest.neff is not None:
-        yield manifest.neff, None, manifest.neff_sha256
-    for tensor in (*manifest.inputs, *manifest.outputs):
-        if tensor.file is not None:
-            yield tensor.file, tensor.bytes, tensor.sha256
+_build_decoder()

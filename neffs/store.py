@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from neff_bench.neffs.bundle import Bundle, read_bundle
+from neff_bench.neffs.bundle import PROFILES, Bundle, read_bundle, record_files
 from neff_bench.neffs.case import check_name
 from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.neffs.exchange import aside, exchange
@@ -87,13 +87,16 @@ class Store:
     def publish(self, name: str, fill: Callable[[Path], None]) -> Path:
         """Let `fill` write into an empty directory, then make it the bundle `name`, replacing an older one.
 
+        The checksums of what `fill` wrote are recorded. The profiles of an older bundle stay when the NEFF is the same.
         When `fill` raises, the store is as before. Returns the bundle's path. Raises `StoreError` when the store cannot
-        be written.
+        be written, and `BundleError` when `fill` wrote no manifest.
         """
         final = self.path / check_name(name)
         with self.scratch(name) as staging:
             fill(staging)
             try:
+                record_files(staging)
+                _keep_profiles(final, staging)
                 _sync_tree(staging)
                 _replace(staging, final)
                 _sync(self.path)
@@ -155,6 +158,17 @@ def _replace(staging: Path, final: Path) -> None:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         exchange(staging, final)
+
+
+def _keep_profiles(old: Path, new: Path) -> None:
+    """Copy the profiles of a bundle into the one that replaces it, when both have the same NEFF."""
+    try:
+        before, after = read_bundle(old).manifest, read_bundle(new).manifest
+    except BundleError:
+        return
+    if before.neff_sha256 is None or before.neff_sha256 != after.neff_sha256 or not (old / PROFILES).is_dir():
+        return
+    shutil.copytree(old / PROFILES, new / PROFILES, symlinks=True, ignore=shutil.ignore_patterns(".*"))
 
 
 def _sync_tree(directory: Path) -> None:

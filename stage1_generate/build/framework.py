@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, sha256_file, write_manifest
+from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, write_manifest
 from neff_bench.neffs.case import DEFAULT_SEED, Case, content_key
+from neff_bench.neffs.checksums import sha256_file
 from neff_bench.neffs.dtypes import SIZE_BYTES
 from neff_bench.neffs.errors import NeffsError
 from neff_bench.neffs.store import Store

@@ -38,6 +38,19 @@ def test_replacing_leaves_only_the_new_one(store, fill, case, monkeypatch, error
     assert staged(store) == []
 
 
+def test_profiles_stay_when_a_bundle_is_built_again_with_the_same_neff(store, fill, case):
+    path = store.publish(case.name, fill)
+    (path / "profiles" / "1").mkdir(parents=True)
+    (path / "profiles" / "1" / "run.json").write_text("{}")
+    store.publish(case.name, fill)
+    assert (path / "profiles" / "1" / "run.json").read_text() == "{}"
+
+
+def test_what_is_published_records_its_files(store, fill, case):
+    store.publish(case.name, fill)
+    assert sorted(store.find(case.name).manifest.files) == ["file.neff", "inp-lhs-000.bin"]
+
+
 def test_a_failing_fill_changes_nothing(store, fill, case):
     def half(path):
         (path / "file.neff").write_bytes(b"half")

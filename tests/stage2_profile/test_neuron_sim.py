@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -10,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from neff_bench.neffs.bundle import read_bundle, write_manifest
+from neff_bench.neffs.checksums import sha256_file
 
 ROOT = Path(__file__).parents[2]
 HARMLESS = ["none", "garbage", "slow_start", "flood"]
@@ -148,15 +152,12 @@ def test_a_trace_that_the_tool_is_too_old_for_says_what_to_update(built, tmp_pat
 def test_other_inputs_are_other_outputs(built, tmp_path):
     """The tool computes: a reference for other inputs does not pass."""
     copies(built, tmp_path / "store", ["one"])
-    manifest = tmp_path / "store" / "one" / "case.json"
-    record = json.loads(manifest.read_text())
-    reference = tmp_path / "store" / "one" / record["outputs"][0]["file"]
-    data = bytes(reversed(reference.read_bytes()))
-    reference.write_bytes(data)
-    import hashlib
-
-    record["outputs"][0]["sha256"] = hashlib.sha256(data).hexdigest()
-    manifest.write_text(json.dumps(record))
+    bundle = read_bundle(tmp_path / "store" / "one")
+    (tensor,) = bundle.manifest.outputs
+    reference = bundle.path / tensor.file
+    reference.write_bytes(bytes(reversed(reference.read_bytes())))
+    changed = dataclasses.replace(tensor, sha256=sha256_file(reference))
+    write_manifest(bundle.path, dataclasses.replace(bundle.manifest, outputs=(changed,)))
     done = run("neff_bench.stage2_profile.cli", str(tmp_path / "store"), "--format", "json")
     assert done.returncode == 1
     assert json.loads(done.stdout)[0]["check"] == "failed"

@@ -1,0 +1,91 @@
+"""Which directories of a store were compared with their checksums, so that each file is hashed once and not at each call.
+
+A directory (a bundle, or a run in it) is known by a stamp: a hash over size, times and inode of its files and over the
+sha256 that was expected of each. Whatever changes a file by the ordinary means of the system changes the stamp, and the
+files are hashed again. A file that was written less than a second before it was hashed is not remembered: it could change
+once more within the resolution of the file system's clock.
+
+The stamps lie in STORE/.store/verified.json. They are an aid: without the file, or with a damaged one, everything is hashed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import orjson
+
+from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, plain_status, seal, wrong_content, wrong_size
+
+FILE = "verified.json"
+_SETTLED_NS = 1_000_000_000
+
+
+class Verified:
+    """What is known of the store at `path`. Its methods may be called by several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path / ".store" / FILE
+        self._known = _read(self._file)
+        self._new: dict[str, str] = {}
+
+    def wrong(self, directory: Path, files: Mapping[str, FileSum]) -> str | None:
+        """What is wrong with the files of a directory of this store, None when nothing is."""
+        key, stamp, newest_ns = os.path.relpath(directory, self._path), _stamp(directory, files), None
+        if stamp is None:
+            return wrong_size(directory, files) or wrong_content(directory, files)
+        digest, newest_ns = stamp
+        if self._new.get(key) == digest or self._known.get(key) == digest:
+            return None
+        settled = newest_ns < time.time_ns() - _SETTLED_NS
+        found = wrong_size(directory, files) or wrong_content(directory, files)
+        if found is None and settled:
+            self._new[key] = digest
+        return found
+
+    def save(self) -> None:
+        """Keep what was learned. A store that cannot be written is left as it is."""
+        if not self._new:
+            return
+        stamps = {**_read(self._file), **self._new}
+        known = {key: stamp for key, stamp in stamps.items() if (self._path / key).is_dir()}
+        beside = self._file.with_name(f".{FILE}.{os.getpid()}")
+        try:
+            self._file.parent.mkdir(exist_ok=True)
+            beside.write_bytes(
+                seal(orjson.dumps({"stamps": known}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+            )
+            os.replace(beside, self._file)
+        except OSError:
+            beside.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> dict[str, str]:
+    try:
+        document = file.read_bytes()
+        check_seal(document)
+        stamps = orjson.loads(document)["stamps"]
+        return {key: stamp for key, stamp in stamps.items() if isinstance(stamp, str)}
+    except (OSError, Unsealed, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _stamp(directory: Path, files: Mapping[str, FileSum]) -> tuple[str, int] | None:
+    """The stamp and the latest time of change in ns; None when a file is absent or not a plain one."""
+    digest, newest_ns, prefix = hashlib.sha256(), 0, os.fspath(directory) + "/"
+    for name, expected in files.items():
+        try:
+            status = plain_status(prefix + name)
+        except OSError:
+            return None
+        if status is None:
+            return None
+        newest_ns = max(newest_ns, status.st_mtime_ns, status.st_ctime_ns)
+        digest.update(
+            f"{name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino} {expected.sha256}\n".encode()
+        )
+    return digest.hexdigest(), newest_ns
