@@ -6,18 +6,28 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from neff_bench.simulator.nki.errors import KernelError
+from neff_bench.simulator.nki import session
 from neff_bench.simulator.nki.recorder import is_recording
 
 
 class Kernel:
-    """A decorated kernel. Inside another kernel a call runs its body; `kernel[lnc]` fixes the number of cores."""
+    """A decorated kernel. Inside another kernel a call runs its body; `kernel[lnc]` fixes the number of cores.
 
-    def __init__(self, function: Callable[..., Any], lnc: int = 1, options: dict[str, Any] | None = None) -> None:
+    `gridded`: whether the number of cores was given."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        lnc: int = 1,
+        options: dict[str, Any] | None = None,
+        *,
+        gridded: bool = False,
+    ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.func = function
         self.lnc = lnc
+        self.gridded = gridded
         self.options = options or {}
 
     def __getitem__(self, grid: Any) -> Kernel:
@@ -25,12 +35,12 @@ class Kernel:
         lnc = 1
         for size in sizes:
             lnc *= int(size)
-        return Kernel(self.function, lnc, self.options)
+        return Kernel(self.function, lnc, self.options, gridded=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if is_recording():
             return self.function(*args, **kwargs)
-        raise KernelError(f"{self.function.__name__}: launch it with nki.simulate, or compile it with neuron-sim")
+        return session.call(self.function, args, kwargs, self.lnc if self.gridded else None)
 
 
 def jit(function: Any = None, **options: Any) -> Any:

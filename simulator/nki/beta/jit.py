@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from neff_bench.simulator.nki import session
 from neff_bench.simulator.nki.beta.language import programs
 from neff_bench.simulator.nki.beta.tile import dressed, plain
-from neff_bench.simulator.nki.errors import KernelError
 from neff_bench.simulator.nki.recorder import is_recording
 
 
@@ -25,7 +25,7 @@ class BetaKernel:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not is_recording():
-            raise KernelError(f"{self.function.__name__}: launch it with nki.simulate, or compile it with neuron-sim")
+            return session.call(self, args, kwargs, None)
         args, kwargs = dressed(args), {key: dressed(value) for key, value in kwargs.items()}
         if not self.grid:
             return plain(self.function(*args, **kwargs))

@@ -1,0 +1,179 @@
+"""One launch of a kernel on arrays: record it, then execute the program."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from neff_bench.simulator.nki.spec import InputSpec
+from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.program import Program
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_TARGETS = {"gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """`inputs` and `outputs`: arrays under their names in the program. `result`: what the kernel returned, with an array
+    in the place of each tensor, of the kind that the arguments have (numpy, torch or jax)."""
+
+    name: str
+    program: Program
+    inputs: Mapping[str, np.ndarray]
+    outputs: Mapping[str, np.ndarray]
+    result: Any
+
+
+def target() -> str:
+    """The chip that NEURON_PLATFORM_TARGET_OVERRIDE or NKI_NC_VERSION names (trn2, gen3 ...); trn2 when neither does."""
+    named = os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE") or os.environ.get("NKI_NC_VERSION") or "trn2"
+    return _TARGETS.get(named.lower(), named.lower())
+
+
+def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fits: bool) -> Launch:
+    """Run `function` on its arguments, in which every array of numpy, torch or jax is an input.
+
+    A kernel that returns nothing writes its arguments: those are its outputs, and a numpy or torch argument gets the new
+    values. `fits`: raise CapacityError when the kernel's tensors do not fit on the chip, else warn. Raises KernelError.
+    """
+    from neff_bench.simulator.operations.execute import execute
+
+    bound = inspect.signature(function).bind(*args, **kwargs).arguments
+    given: dict[str, Any] = {}
+    held = {name: _hold(name, value, given) for name, value in bound.items()}
+    arrays = {name: as_numpy(value) for name, value in given.items()}
+    inputs = [InputSpec(name, array.shape, _dtype(array)) for name, array in arrays.items()]
+    shape: list[Any] = []
+
+    def body(**tensors: Any) -> Any:
+        result = function(**{name: _release(value, tensors) for name, value in held.items()})
+        shape.append(result)
+        return result
+
+    with contextlib.redirect_stdout(sys.stderr):
+        program = record(body, function.__name__, inputs, {}, (), target(), lnc, fits=fits)
+    if not program.outputs:
+        program = msgspec.structs.replace(program, outputs=written_inputs(program))
+    outputs = execute(program, arrays)
+    if shape[0] is None:
+        for name, values in outputs.items():
+            _write_back(given[name], values)
+    like = next(iter(given.values()), None)
+    results = iter([like_argument(outputs[program.buffers[at].name], like) for at in program.outputs])
+    return Launch(function.__name__, program, arrays, outputs, _fill(shape[0], results))
+
+
+def written_inputs(program: Program) -> tuple[int, ...]:
+    """The inputs that some instruction writes, in the order of the arguments."""
+    written = {access.buffer for core in program.cores for one in core for access in one.writes.values()}
+    return tuple(index for index in program.inputs if index in written)
+
+
+def as_numpy(value: Any) -> np.ndarray:
+    """A numpy, torch or jax array as a numpy array; bfloat16 of torch becomes ml_dtypes' bfloat16."""
+    import numpy as np
+
+    if kind_of(value) != "torch":
+        return np.asarray(value)
+    value = value.detach().cpu()
+    if str(value.dtype) == "torch.bfloat16":
+        import ml_dtypes
+
+        return value.float().numpy().astype(ml_dtypes.bfloat16)
+    return value.numpy()
+
+
+def like_argument(array: np.ndarray, like: Any) -> Any:
+    """The array as the kind of array that `like` is."""
+    kind = kind_of(like)
+    if kind == "torch":
+        import torch
+
+        if array.dtype.name == "bfloat16":
+            return torch.from_numpy(array.astype("float32")).to(torch.bfloat16)
+        return torch.from_numpy(array)
+    if kind == "jax":
+        import jax.numpy as jnp
+
+        return jnp.asarray(array)
+    return array
+
+
+def kind_of(value: Any) -> str | None:
+    """numpy, torch or jax for an array with at least one dimension, None for anything else."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        return "numpy" if value.ndim else None
+    package = type(value).__module__.partition(".")[0]
+    if package == "torch" and hasattr(value, "detach"):
+        return "torch" if value.dim() else None
+    if package in ("jax", "jaxlib") and hasattr(value, "addressable_shards"):
+        return "jax" if value.ndim else None
+    return None
+
+
+class _Held:
+    """The place of an array among a kernel's arguments."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _hold(name: str, value: Any, given: dict[str, Any]) -> Any:
+    """The argument with every array replaced by its place; scalars and 0-d arrays stay as they are."""
+    if kind_of(value) is not None:
+        given[name] = value
+        return _Held(name)
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)(_hold(f"{name}.{at}", item, given) for at, item in enumerate(value))
+    if type(value) is dict:
+        return {key: _hold(f"{name}.{key}", item, given) for key, item in value.items()}
+    return value
+
+
+def _release(value: Any, tensors: dict[str, Any]) -> Any:
+    if isinstance(value, _Held):
+        return tensors[value.name]
+    if type(value) in (list, tuple):
+        return type(value)(_release(item, tensors) for item in value)
+    if type(value) is dict:
+        return {key: _release(item, tensors) for key, item in value.items()}
+    return value
+
+
+def _write_back(value: Any, array: np.ndarray) -> None:
+    """Put what the kernel wrote into the caller's array. Jax arrays cannot change, and are left alone."""
+    kind = kind_of(value)
+    if kind == "numpy":
+        value[...] = array
+    elif kind == "torch":
+        value.copy_(like_argument(array, value))
+
+
+def _fill(result: Any, values: Any) -> Any:
+    """The structure of the kernel's result with arrays in the places of tensors."""
+    if isinstance(result, NkiTensor):
+        return next(values)
+    if isinstance(result, (list, tuple)):
+        return type(result)(_fill(item, values) for item in result)
+    if isinstance(result, dict):
+        return {key: _fill(item, values) for key, item in result.items()}
+    return result
+
+
+def _dtype(array: Any) -> str:
+    from neff_bench.simulator.dtypes import dtype_name
+
+    return "uint8" if array.dtype.kind == "b" else dtype_name(array.dtype)
