@@ -129,7 +129,7 @@ def test_an_instruction_without_a_result_is_named():
 
 
 def test_a_kernel_needs_a_launch():
-    with pytest.raises(KernelError, match="add_programs: launch it"):
+    with pytest.raises(KernelError, match="add_programs: a kernel is launched on a device"):
         add_programs(A, B)
 
 

@@ -138,7 +138,7 @@ def test_a_kernel_calls_another_and_needs_a_launch():
         return out
 
     assert np.array_equal(simulation.simulate(outer)(X), X)
-    with pytest.raises(KernelError, match="inner: launch it"):
+    with pytest.raises(KernelError, match="inner: a kernel is launched on a device"):
         inner(X)
 
 
