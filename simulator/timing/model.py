@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
+from pathlib import Path
 
 from neff_bench.installation import PACKAGE
 
 MODEL_VERSION = "2"
 """Changes with the structure of the model; the fingerprint changes with any of its code."""
 
-_SOURCES = (
-    "chips.py",
-    "compiler/allocation.py",
-    "compiler/assembler.py",
-    "compiler/dependencies.py",
-    "compiler/lowering.py",
-    "compiler/order.py",
-    "compiler/transfers.py",
-    "../parsers/formats/opcodes.py",
-    "operations/costs.py",
-    "timing/overheads.py",
-    "timing/schedule.py",
-    "timing/scheduler.py",
-    "timing/timeline.py",
-)
+_ROOTS = ("simulator.timing.schedule", "simulator.timing.timeline")
+"""The modules that a program's times come out of."""
+
+_IMPORT = re.compile(rf"^[ \t]*from {PACKAGE.name}\.([\w.]+) import ([^#\n(]*|\([^)]*\))", re.MULTILINE)
+
+
+@cache
+def sources() -> tuple[Path, ...]:
+    """The files that decide a simulated time: what `_ROOTS` import, directly or not, in this package."""
+    found: set[Path] = set()
+    waiting = list(_ROOTS)
+    while waiting:
+        module = waiting.pop()
+        path = PACKAGE.joinpath(*module.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if path in found or not path.is_file():
+            continue
+        found.add(path)
+        for package, names in _IMPORT.findall(path.read_text()):
+            # `from room import module` names a module too; a name that is none has no file.
+            waiting += [package, *(f"{package}.{name}" for name in re.findall(r"\w+", names))]
+    return tuple(sorted(found))
 
 
 @cache
 def fingerprint() -> str:
     """8 hex digits over the modules that decide a simulated time."""
     digest = hashlib.sha256()
-    for name in _SOURCES:
-        digest.update((PACKAGE / "simulator" / name).read_bytes())
+    for path in sources():
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
 
 

@@ -154,3 +154,11 @@ def test_a_lock_excludes_other_processes_and_dies_with_its_holder(store):
     with store.lock("case", give_up):
         pass
     assert list((store.path / ".store" / "locks").iterdir()) == []
+
+
+def test_a_bundle_is_on_the_disk_before_it_has_its_name(store, fill, case, disk):
+    store.create()
+    store.publish(case.name, fill)
+    assert case.name in disk.renamed
+    assert disk.unsynced == []
+    assert disk.has(store.path)

@@ -234,3 +234,12 @@ def test_a_full_buffer_is_named(files, write):
         metadata = data[128 : 128 + metadata_bytes] + files.message((13, files.message((3, capacity))))
         whole = data[:1] + len(metadata).to_bytes(7, "little") + bytes(120) + metadata + data[128 + metadata_bytes :]
         assert read_ntff(write("a.ntff", whole)).full_buffers == full
+
+
+def test_every_dma_engine_and_queue_has_its_own_number(files, write):
+    """Sixteen DMA engines of sixteen queues each, with a packet on every one of them at the same time."""
+    pairs = [(engine, queue) for engine in range(16) for queue in range(16)]
+    packets = rows(*(files.packet(engine, queue, 64 + 16 * engine + queue, 10, 30) for engine, queue in pairs))
+    found = read_ntff(write("a.ntff", files.ntff_of([], packets))).dma_packets
+    columns = zip(found.engine.tolist(), found.queue.tolist(), found.bytes.tolist(), strict=True)
+    assert sorted(columns) == [(engine, queue, 64 + 16 * engine + queue) for engine, queue in pairs]

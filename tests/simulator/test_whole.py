@@ -19,3 +19,9 @@ def test_an_earlier_file_survives_a_write_that_fails(tmp_path, monkeypatch):
         write_whole(str(path), b"half of it")
     assert path.read_bytes() == b"good"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, disk):
+    write_whole(str(tmp_path / "file"), b"data")
+    assert disk.renamed == ["file"]
+    assert disk.unsynced == []

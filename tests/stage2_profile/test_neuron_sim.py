@@ -179,3 +179,15 @@ def test_what_was_captured_can_be_read_without_the_tool(built, tmp_path):
     assert viewed["status"] == "profiled"
     for column in ("total_time_us", "tensor_active_us", "dma_active_us"):
         assert read[column] == pytest.approx(viewed[column], rel=0.02), column
+
+
+@pytest.mark.parametrize(("earlier", "again"), [("neuron-sim 0.1+sim.1.00000000", True), (None, False)])
+def test_a_run_of_another_model_is_captured_again(built, tmp_path, earlier, again):
+    copies(built, tmp_path / "store", ["one"])
+    words = ("neff_bench.stage2_profile.cli", str(tmp_path / "store"), "--format", "json")
+    (first,) = json.loads(run(*words).stdout)
+    (record,) = (tmp_path / "store" / "one" / "profiles").glob("*/run.json")
+    if earlier:
+        record.write_text(json.dumps({**json.loads(record.read_text()), "tool_version": earlier}))
+    (second,) = json.loads(run(*words).stdout)
+    assert (second["run"] != first["run"]) is again

@@ -121,6 +121,18 @@ def test_a_trace_of_another_program_is_refused(folder):
     assert done.returncode == 1 and "another NEFF" in done.stderr
 
 
+def test_a_trace_of_another_model_is_refused(folder, monkeypatch):
+    from neff_bench.simulator.commands import view
+    from neff_bench.simulator.errors import ViewError
+
+    assert run("capture", "-n", "file.neff", "-s", "p.ntff", *INPUTS, cwd=folder).returncode == 0
+    neff, trace = str(folder / "file.neff"), str(folder / "p.ntff")
+    assert view.load_profile(neff, trace).schedule.total_ns > 0
+    monkeypatch.setattr(view, "model_name", lambda target: f"{target}-1.00000000")
+    with pytest.raises(ViewError, match="capture again"):
+        view.load_profile(neff, trace)
+
+
 def test_logical_core_must_match(folder):
     done = run("capture", "-n", "file.neff", "-s", "p.ntff", cwd=folder, NEURON_LOGICAL_NC_CONFIG="2")
     assert done.returncode == 1 and "Logical NC not available" in done.stderr

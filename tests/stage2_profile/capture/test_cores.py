@@ -139,3 +139,17 @@ def test_a_link_in_place_of_a_lock_is_refused(tmp_path):
     with pytest.raises(UnsafePath, match="core-0.lock"):
         acquire(tmp_path / "core-0.lock")
     assert not (tmp_path / "target").exists()
+
+
+def test_a_lock_file_that_was_replaced_does_not_count(tmp_path, monkeypatch):
+    path = tmp_path / "core-0.lock"
+    path.touch()
+    real = os.fstat
+
+    def replaced(descriptor):
+        path.unlink()
+        path.touch()
+        return real(descriptor)
+
+    monkeypatch.setattr(os, "fstat", replaced)
+    assert acquire(path) is None

@@ -98,3 +98,14 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
         runs.write_file(target, "text is no bytes")
     assert target.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_run_is_on_the_disk_before_it_has_its_name(tmp_path, disk):
+    with runs.locked(tmp_path) as held:
+        assert held is not None
+        work = runs.new_work(tmp_path)
+        (work / "trace.ntff").write_bytes(b"trace")
+        path = runs.publish(work, RUN)
+    assert path.name in disk.renamed
+    assert disk.unsynced == []
+    assert disk.has(path.parent)
