@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import orjson
 
@@ -77,5 +77,5 @@ class Case:
 
 def content_key(case: Case, depends_on: Mapping[str, str]) -> str:
     """Hex sha256 over the case and over what its result depends on (source hashes, toolchain, versions)."""
-    payload = {"case": asdict(case), "depends_on": dict(depends_on)}
+    payload = {"case": case, "depends_on": dict(depends_on)}
     return hashlib.sha256(orjson.dumps(payload, option=orjson.OPT_SORT_KEYS)).hexdigest()

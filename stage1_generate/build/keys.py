@@ -4,18 +4,55 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
-from neff_bench.installation import PACKAGE
+from neff_bench.installation import IMPORT_ROOT, PACKAGE
 from neff_bench.neffs.case import Case, content_key
 from neff_bench.stage1_generate import kernels
-from neff_bench.stage1_generate.kernel import Implementation
+from neff_bench.stage1_generate.build.closure import Closures, search_path
+from neff_bench.stage1_generate.kernel import Dims, Implementation
 from neff_bench.stage1_generate.toolchains.find import Toolchain, version_of
 
 _STAGE = PACKAGE / "stage1_generate"
 _SDK = ("neuronx-cc", "nki", "torch-neuronx")
+
+SDK_ENVIRONMENT = (
+    "NEURON_CC_FLAGS",
+    "NEURON_LOGICAL_NC_CONFIG",
+    "NKI_COMPILER_FRONTEND",
+    "NKI_DEBUG_INFO",
+    "NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE",
+    "NKI_PREFETCH_RING_SIZE",
+    "NKI_USE_COLZ",
+    "NEURON_FRAMEWORK_DEBUG",
+    "NEURON_FUSE_SOFTMAX",
+    "XLA_DOWNCAST_BF16",
+    "XLA_HLO_DEBUG",
+    "XLA_IR_DEBUG",
+    "XLA_USE_BF16",
+)
+"""Variables that the SDK's compilers read by themselves and that change the NEFF (AWS Neuron documentation: NKI's environment
+variables; torch-neuronx, "PyTorch NeuronX Environment Variables"). The target is not among them: we set it ourselves."""
+
+JAX_ENVIRONMENT = (
+    "JAX_DEFAULT_DTYPE_BITS",
+    "JAX_DEFAULT_MATMUL_PRECISION",
+    "JAX_DEFAULT_PRNG_IMPL",
+    "JAX_ENABLE_X64",
+    "JAX_NUMPY_DTYPE_PROMOTION",
+)
+"""Variables that change the graph that jax traces (jax, configuration options)."""
+
+_COMPILE = "neff_bench.simulator.commands.compile"
+_XLA_ONLY = ("neff_bench.simulator.hlo.lower",)
+"""What `neuron-sim compile` imports for an HLO module only. (What it imports for NKI serves both.)"""
+
+_FACES = ("neff_bench", "neff_bench.stage1_generate.kernels")
+"""Packages on the way to our own kernels whose functions load everything else; compiling a kernel calls none of them."""
 
 
 @dataclass
@@ -23,49 +60,84 @@ class Keys:
     """Keys of cases under one toolchain; each source is hashed once."""
 
     toolchain: Toolchain
-    _versions: dict[str, str] = field(default_factory=dict)
+    _depends: dict[tuple[str, ...], dict[str, str]] = field(default_factory=dict)
 
     def key(self, case: Case) -> str:
         """Content key of the case with this toolchain."""
         return content_key(case, self.depends_on(case))
 
     def depends_on(self, case: Case) -> dict[str, str]:
-        """Name -> hash or version of everything that shapes the bundle of this case."""
+        """Name -> hash, version or value of everything that shapes the bundle of this case."""
         implementation = kernels.load(case.kernel).implementations[case.implementation]
+        roots = _roots(implementation, Dims(**dict(case.dims)))
+        about = (case.kernel, case.implementation, *roots)
+        if about not in self._depends:
+            self._depends[about] = self._depends_on(case.kernel, implementation, roots)
+        return self._depends[about]
+
+    def _depends_on(self, kernel: str, implementation: Implementation, roots: tuple[str, ...]) -> dict[str, str]:
+        route, sim = implementation.route, self.toolchain.name == "sim"
         depends = {
-            "declaration": _files(
-                kernels.FOLDER / f"{case.kernel}.py",
-                _STAGE / "kernel.py",
+            "toolchain": self.toolchain.name,
+            "declaration": self._closures.digest(f"{kernels.__name__}.{kernel}", without=_FACES),
+            "kernel": self._closures.digest(*self._twins(roots, route), without=_FACES),
+            "bundle": _files(
                 _STAGE / "build" / "tensors.py",
                 _STAGE / "build" / "worker.py",
+                *sorted((_STAGE / "toolchains" / self.toolchain.name).glob("*.py")),
             ),
-            "kernel": self._kernel(implementation),
-            "toolchain": self.toolchain.name,
         }
-        if implementation.route == "xla":
-            depends["jax"] = self._version("jax")
-        if self.toolchain.name == "sim":
-            depends["simulator"] = tree_digest(PACKAGE / "simulator")
+        if route == "xla":
+            depends |= {"jax": version_of("jax") or "absent"} | _set(JAX_ENVIRONMENT)
+            depends["trace"] = _files(_STAGE / "toolchains" / "hlo.py", _STAGE / "toolchains" / "xla.py")
+        if sim:
+            depends["simulator"] = self._closures.digest(_COMPILE, without=_not_for(route))
         else:
-            depends |= {name: self._version(name) for name in _SDK}
-            depends["NEURON_CC_FLAGS"] = os.environ.get("NEURON_CC_FLAGS", "")  # neuronx-cc reads it by itself
+            depends |= {name: version_of(name) or "absent" for name in _SDK} | _set(SDK_ENVIRONMENT)
         return depends
 
-    def _kernel(self, implementation: Implementation) -> str:
-        if "nkilib" in implementation.needs:
-            ours = _files(*sorted(kernels.FOLDER.glob("*_nkilib.py")))
-            return ours + (tree_digest(self.toolchain.nkilib / "nkilib_src") if self.toolchain.nkilib else "absent")
-        if implementation.route == "nki":
-            return _files(*sorted(kernels.FOLDER.glob("*_nki.py")))
-        if implementation.route == "xla":
-            sources = [path for kind in ("xla", "torch") for path in sorted(kernels.FOLDER.glob(f"*_{kind}.py"))]
-            return _files(*sources, _STAGE / "toolchains" / "xla.py")
-        return self._version("neuronx-cc")
+    def _twins(self, roots: tuple[str, ...], route: str) -> Iterator[str]:
+        """The modules that are compiled; torch_neuronx takes the torch twin of a jax function."""
+        for root in roots:
+            yield root
+            if route == "xla" and root.endswith("_xla") and not self.toolchain.has_jax:
+                yield f"{root.removesuffix('_xla')}_torch"
 
-    def _version(self, distribution: str) -> str:
-        if distribution not in self._versions:
-            self._versions[distribution] = version_of(distribution) or "absent"
-        return self._versions[distribution]
+    @cached_property
+    def _closures(self) -> Closures:
+        nkilib = [self.toolchain.nkilib] if self.toolchain.nkilib else []
+        return Closures((*nkilib, IMPORT_ROOT, *search_path()))
+
+
+def simulator_modules(route: str) -> list[str]:
+    """Names of the modules that `neuron-sim compile` may load for a route."""
+    return Closures((IMPORT_ROOT,)).modules(_COMPILE, without=_not_for(route))
+
+
+def _not_for(route: str) -> tuple[str, ...]:
+    """Modules whose imports do not count: nothing of them runs when a case of this route is compiled."""
+    return _FACES if route == "xla" else (*_FACES, *_XLA_ONLY)
+
+
+def _roots(implementation: Implementation, dims: Dims) -> tuple[str, ...]:
+    """The modules that hold the kernel and the objects among its arguments."""
+    entry = implementation.entry if isinstance(implementation.entry, str) else implementation.entry(dims)
+    return tuple(sorted({name.partition(":")[0] for name in (entry, *_references(implementation.arguments(dims)))}))
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict) and set(value) == {"ref"}:
+        yield value["ref"]
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _references(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _references(item)
+
+
+def _set(names: tuple[str, ...]) -> dict[str, str]:
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 @cache

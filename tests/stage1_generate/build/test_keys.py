@@ -1,9 +1,14 @@
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 import pytest
 
 from neff_bench.neffs.case import Case
-from neff_bench.stage1_generate.build.keys import Keys
+from neff_bench.stage1_generate.build import keys as keys_module
+from neff_bench.stage1_generate.build.keys import SDK_ENVIRONMENT, Keys, simulator_modules
 from neff_bench.stage1_generate.toolchains.find import Toolchain
 
 MLP = Case("mlp", "nkilib", (("b", 1), ("s", 128), ("h", 1024), ("i", 512)), "bfloat16", "trn2", 2)
@@ -11,7 +16,7 @@ TOOLCHAIN = Toolchain("sim", None, False, False, False, False, True)
 
 
 def nkilib(folder, line):
-    source = folder / "nkilib_src" / "nkilib" / "mlp.py"
+    source = folder / "nkilib_src" / "nkilib" / "core" / "mlp" / "mlp.py"
     source.parent.mkdir(parents=True)
     source.write_text(line)
     return folder
@@ -37,10 +42,118 @@ def test_sources_of_other_implementations_do_not(tmp_path):
     assert Keys(TOOLCHAIN).key(nki) == Keys(replace(TOOLCHAIN, nkilib=nkilib(tmp_path, "a = 1"))).key(nki)
 
 
-def test_compiler_flags_of_the_environment_belong_to_the_key_where_the_compiler_reads_them(monkeypatch):
+@pytest.mark.parametrize("variable", SDK_ENVIRONMENT)
+def test_what_a_compiler_reads_from_the_environment_belongs_to_the_key_where_it_reads_it(monkeypatch, variable):
     nki = replace(MLP, implementation="nki")
     keys = []
-    for flags in ("-O1", "-O2"):
-        monkeypatch.setenv("NEURON_CC_FLAGS", flags)
+    for value in ("0", "1"):
+        monkeypatch.setenv(variable, value)
         keys.append((Keys(TOOLCHAIN).key(nki), Keys(replace(TOOLCHAIN, name="neuron")).key(nki)))
     assert keys[0][0] == keys[1][0] and keys[0][1] != keys[1][1]
+
+
+def test_what_changes_a_traced_graph_belongs_to_the_key(monkeypatch):
+    key = Keys(TOOLCHAIN).key(replace(MLP, implementation="xla"))
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    assert Keys(TOOLCHAIN).key(replace(MLP, implementation="xla")) != key
+
+
+@pytest.fixture
+def key_in(tmp_path):
+    """A function that computes the keys of `mlp` in a copy of the project, by implementation."""
+
+    def run(copy):
+        program = (
+            "from neff_bench.stage1_generate.build.keys import Keys\n"
+            "from neff_bench.stage1_generate.toolchains.find import Toolchain\n"
+            "from neff_bench.neffs.case import Case\n"
+            "keys = Keys(Toolchain('sim', None, False, False, False, False, True))\n"
+            "dims = (('b', 1), ('s', 128), ('h', 1024), ('i', 512))\n"
+            "print(*(keys.key(Case('mlp', name, dims, 'bfloat16', 'trn2', 2)) for name in ('nki', 'xla')))\n"
+        )
+        done = subprocess.run([sys.executable, "-c", program], cwd=copy, capture_output=True, text=True, check=True)
+        return dict(zip(("nki", "xla"), done.stdout.split()))
+
+    return run
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A copy of the packages that the keys look at."""
+    root = Path(keys_module.__file__).resolve().parents[2]
+    (tmp_path / "neff_bench").mkdir()
+    for file in (root / "neff_bench").glob("*.py"):
+        (tmp_path / "neff_bench" / file.name).write_bytes(file.read_bytes())
+    for path in (root / "neff_bench").iterdir():
+        if path.is_dir() and path.name != "__pycache__":
+            copytree(path.resolve(), tmp_path / "neff_bench" / path.name, ignore=ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+UNRELATED = [
+    "stage1_generate/kernels/softmax_nki.py",
+    "stage1_generate/kernels/exp_nki.py",
+    "simulator/commands/explain.py",
+    "simulator/commands/cli.py",
+    "stage2_profile/cli.py",
+    "neffs/store.py",
+]
+
+
+def comment(path):
+    with path.open("a") as file:
+        file.write("# a comment\n")
+
+
+def test_files_that_the_compiler_does_not_import_rebuild_nothing(project, key_in):
+    before = key_in(project)
+    for file in UNRELATED:
+        comment(project / "neff_bench" / file)
+    assert key_in(project) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "changed"),
+    [
+        ("stage1_generate/kernels/tiles_nki.py", {"nki"}),
+        ("stage1_generate/kernels/mlp_xla.py", {"xla"}),
+        ("stage1_generate/kernels/mlp.py", {"nki", "xla"}),
+        ("stage1_generate/build/tensors.py", {"nki", "xla"}),
+        ("simulator/nki/isa/matmul.py", {"nki", "xla"}),
+        ("simulator/hlo/tiles.py", {"xla"}),
+        ("simulator/files/neff.py", {"nki", "xla"}),
+    ],
+)
+def test_a_file_of_the_closure_rebuilds_what_is_compiled_with_it(project, key_in, file, changed):
+    before = key_in(project)
+    comment(project / "neff_bench" / file)
+    after = key_in(project)
+    assert {name for name in before if before[name] != after[name]} == changed
+
+
+@pytest.mark.parametrize(("implementation", "framework"), [("nki", "NKI"), ("xla", "XLA")])
+def test_the_key_covers_every_module_that_neuron_sim_loads_to_compile(tmp_path, implementation, framework):
+    """The closure is computed; this compiles and looks."""
+    if implementation == "xla":
+        pytest.importorskip("jax")
+        from neff_bench.stage1_generate.kernels.matmul_xla import matmul
+        from neff_bench.stage1_generate.toolchains.xla import trace
+
+        source = tmp_path / "graph.hlo"
+        source.write_bytes(trace(matmul, [((128, 128), "bfloat16"), ((128, 128), "bfloat16")]))
+    else:
+        source = tmp_path / "kernel.json"
+        source.write_text(
+            '{"entry": "neff_bench.stage1_generate.kernels.matmul_nki:matmul", "inputs": '
+            '[{"name": "lhs", "shape": [128, 128], "dtype": "bfloat16"}, {"name": "rhs", "shape": [128, 128], "dtype": "bfloat16"}]}'
+        )
+    program = (
+        "import sys\n"
+        "from neff_bench.simulator.commands.compile import compile_model\n"
+        f"compile_model({str(source)!r}, {framework!r}, 'trn2', 2, {str(tmp_path / 'file.neff')!r})\n"
+        "print(*(name for name in sys.modules if name.startswith('neff_bench')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name for name in done.stdout.split() if not name.startswith("neff_bench.stage1_generate")}
+    assert len(loaded) > 30
+    assert loaded <= set(simulator_modules(implementation))

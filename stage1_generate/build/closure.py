@@ -1,0 +1,209 @@
+"""The import closure of Python code: every file that importing it can read, found without importing anything.
+
+Statements anywhere in a file count, also those inside functions and `try`, but not those below `if TYPE_CHECKING`. Of calls,
+`import_module("name")` and `__import__("name")` with a literal name count. A module that is chosen at run time is not seen.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import sys
+import sysconfig
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from neff_bench.stage1_generate.toolchains.find import version_of
+
+_INSTALLED = ("site-packages", "dist-packages")
+_STANDARD = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module of a closure. `name`: as it is imported, `file`: None for a package without `__init__.py`."""
+
+    name: str
+    file: Path | None
+    folders: tuple[Path, ...]
+
+    @property
+    def package(self) -> str:
+        """What a relative import is relative to."""
+        return self.name if self.folders else self.name.rpartition(".")[0]
+
+
+@dataclass
+class Closures:
+    """Closures of modules that are looked for in `folders`, in this order; every file is read once.
+
+    A package below `site-packages` counts by its version where a distribution of its name is installed, unless it is the
+    package that was asked for.
+    """
+
+    folders: tuple[Path, ...]
+    _files: dict[tuple[str, Path], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    _found: dict[tuple[Path, ...], dict[str, Module | None]] = field(default_factory=dict)
+    _versions: dict[str, str | None] = field(default_factory=dict)
+
+    def digest(self, *roots: str | Path, without: Collection[str] = ()) -> str:
+        """Hex sha256 over the closure's module names and the contents of their files; the folders do not count."""
+        lines = [f"{name} {said}" for name, said in sorted(self._closure(roots, without).items())]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def modules(self, *roots: str | Path, without: Collection[str] = ()) -> list[str]:
+        """Sorted names of the modules and packages of the closure."""
+        return sorted(self._closure(roots, without))
+
+    def _closure(self, roots: Iterable[str | Path], without: Collection[str]) -> dict[str, str]:
+        """Name -> hash of the file, `version ...`, or `absent` for a root that is not there.
+
+        `roots`: module names, or Python files, whose own folder is then searched first. `without`: modules whose imports
+        are not followed.
+        """
+        closure: dict[str, str] = {}
+        for root in roots:
+            if isinstance(root, Path):
+                own, folders = root.stem, (root.parent, *self.folders)
+                waiting = [Module(root.stem, root, ())] if root.is_file() else []
+            else:
+                own, folders = root.partition(".")[0], self.folders
+                waiting = list(self._along(root, folders, own, closure))
+                if not waiting or waiting[-1].name != root:
+                    closure[root] = "absent"
+            while waiting:
+                module = waiting.pop()
+                if module.name in closure or module.file is None:
+                    continue
+                closure[module.name], imports = self._read(module.name, module.package, module.file)
+                if module.name not in without:
+                    for name in imports:
+                        waiting += self._along(name, folders, own, closure)
+            if isinstance(root, Path):
+                closure.setdefault(root.stem, "absent")
+        return closure
+
+    def _along(self, name: str, folders: tuple[Path, ...], own: str, closure: dict[str, str]) -> Iterator[Module]:
+        """The packages on the way to a module and the module, as far as they exist as files."""
+        top, *rest = name.split(".")
+        module = self._find(top, top, folders)
+        if module is None:
+            return
+        if top != own and _is_installed(module):
+            version = self._version(top)
+            if version is not None:
+                closure[top] = f"version {version}"
+                return
+        yield module
+        for part in rest:
+            module = self._find(f"{module.name}.{part}", part, module.folders)
+            if module is None:
+                return
+            yield module
+
+    def _find(self, name: str, part: str, folders: tuple[Path, ...]) -> Module | None:
+        known = self._found.setdefault(folders, {})
+        if part not in known:
+            known[part] = _look(name, part, folders)
+        return known[part]
+
+    def _read(self, name: str, package: str, file: Path) -> tuple[str, tuple[str, ...]]:
+        known = self._files.get((name, file))
+        if known is None:
+            try:
+                data = file.read_bytes()
+                known = hashlib.sha256(data).hexdigest(), tuple(imports(data, package))
+            except OSError as error:  # the compiler meets it too, and then it is the reason of a failed case
+                known = f"unreadable: {error.strerror}", ()
+            self._files[name, file] = known
+        return known
+
+    def _version(self, distribution: str) -> str | None:
+        if distribution not in self._versions:
+            self._versions[distribution] = version_of(distribution)
+        return self._versions[distribution]
+
+
+def search_path() -> tuple[Path, ...]:
+    """The folders of `sys.path` without those of Python itself."""
+    folders = (Path(entry or ".").absolute() for entry in sys.path if entry not in _STANDARD)
+    return tuple(folder for folder in folders if folder.is_dir() and folder.name != "lib-dynload")
+
+
+def imports(source: bytes, package: str) -> list[str]:
+    """Absolute names that a file may import; `from a import b` gives `a.b`, which may be a name in `a` only.
+
+    `package`: of the file, for relative imports. A file that is no Python imports nothing: whoever compiles it says so.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    found = [name for statement in _statements(tree.body) for name in _named(statement, package)]
+    if b"import_module" in source or b"__import__" in source:
+        found += [name for node in ast.walk(tree) for name in _called(node)]
+    return found
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements at any depth. Expressions hold none, so they are not visited."""
+    for statement in body:
+        yield statement
+        if not (isinstance(statement, ast.If) and _is_type_checking(statement.test)):
+            yield from _statements(getattr(statement, "body", ()))
+        for name in ("orelse", "finalbody"):
+            yield from _statements(getattr(statement, name, ()))
+        for name in ("handlers", "cases"):
+            for part in getattr(statement, name, ()):
+                yield from _statements(part.body)
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return (test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", None)) == "TYPE_CHECKING"
+
+
+def _named(statement: ast.stmt, package: str) -> Iterator[str]:
+    if isinstance(statement, ast.Import):
+        yield from (alias.name for alias in statement.names)
+    elif isinstance(statement, ast.ImportFrom):
+        base = statement.module or ""
+        if statement.level:
+            parents = package.split(".")
+            above = ".".join(parents[: max(0, len(parents) - statement.level + 1)])
+            base = (f"{above}.{base}" if base else above) if above else ""
+        if base:
+            yield from (base if alias.name == "*" else f"{base}.{alias.name}" for alias in statement.names)
+    elif isinstance(statement, ast.Assign) and [getattr(t, "id", None) for t in statement.targets] == ["__all__"]:
+        # `from package import *` imports the submodules that __all__ names.
+        names = statement.value.elts if isinstance(statement.value, (ast.List, ast.Tuple)) else ()
+        texts = (name.value for name in names if isinstance(name, ast.Constant))
+        yield from (f"{package}.{text}" for text in texts if isinstance(text, str) and package)
+
+
+def _called(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        function = node.func
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
+        if name in ("import_module", "__import__") and isinstance(node.args[0].value, str):
+            yield node.args[0].value
+
+
+def _look(name: str, part: str, folders: Iterable[Path]) -> Module | None:
+    """As Python looks: the first folder with a package or a module; folders without `__init__.py` only if there is none."""
+    bare = []
+    for folder in folders:
+        inside = folder / part
+        if (inside / "__init__.py").is_file():
+            return Module(name, inside / "__init__.py", (inside,))
+        file = folder / f"{part}.py"
+        if file.is_file():
+            return Module(name, file, ())
+        if inside.is_dir():
+            bare.append(inside)
+    return Module(name, None, tuple(bare)) if bare else None
+
+
+def _is_installed(module: Module) -> bool:
+    places = module.folders or ((module.file,) if module.file else ())
+    return any(place.parent.name in _INSTALLED for place in places)

@@ -1,0 +1,107 @@
+import pytest
+
+from neff_bench.stage1_generate.build.closure import Closures, imports
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write files below `tmp_path`; returns their closures there."""
+
+    def files(**texts):
+        for name, text in texts.items():
+            path = tmp_path.joinpath(*name.split("__dir__")).with_suffix(".py")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return Closures((tmp_path,))
+
+    return files
+
+
+@pytest.mark.parametrize(
+    ("source", "package", "names"),
+    [
+        ("import a.b, c", "", ["a.b", "c"]),
+        ("from a import b, c", "", ["a.b", "a.c"]),
+        ("from a import *", "", ["a"]),
+        ("from . import b", "p.q", ["p.q.b"]),
+        ("from ..m import b", "p.q", ["p.m.b"]),
+        ("from ... import b", "p", []),
+        ("from . import b", "", []),
+        ("def f():\n  try:\n    import a\n  except ImportError:\n    import b", "", ["a", "b"]),
+        ("match x:\n  case 1:\n    import a", "", ["a"]),
+        ("if TYPE_CHECKING:\n  import a\nelse:\n  import b", "", ["b"]),
+        ("import typing\nif typing.TYPE_CHECKING:\n  import a", "", ["typing"]),
+        ("from importlib import import_module\nm = import_module('a.b')", "", ["importlib.import_module", "a.b"]),
+        ("__all__ = ['a']", "p", ["p.a"]),
+        ("import a\nthis is no Python", "", []),
+    ],
+)
+def test_imports_of_a_source(source, package, names):
+    assert imports(source.encode(), package) == names
+
+
+def test_a_closure_follows_packages_and_relative_imports(write):
+    closures = write(
+        kernel="from pack.deep import tiles",
+        other="",
+        pack__dir____init__="from . import at_import",
+        pack__dir__at_import="",
+        pack__dir__unused="",
+        pack__dir__deep__dir____init__="",
+        pack__dir__deep__dir__tiles="from ..shared import size",
+        pack__dir__shared="size = 128",
+    )
+    found = ["kernel", "pack", "pack.at_import", "pack.deep", "pack.deep.tiles", "pack.shared"]
+    assert closures.modules("kernel") == found
+
+
+def test_imports_in_a_circle_end(write):
+    assert write(a="import b", b="import a").modules("a") == ["a", "b"]
+
+
+def test_a_file_finds_what_lies_beside_it(write, tmp_path):
+    write(dir__dir__kernel="import tiles", dir__dir__tiles="", tiles="other = True")
+    closures = Closures((tmp_path,))
+    before = closures.digest(tmp_path / "dir" / "kernel.py")
+    assert closures.modules(tmp_path / "dir" / "kernel.py") == ["kernel", "tiles"]
+    write(tiles="other = False")
+    assert Closures((tmp_path,)).digest(tmp_path / "dir" / "kernel.py") == before
+    write(dir__dir__tiles="changed = True")
+    assert Closures((tmp_path,)).digest(tmp_path / "dir" / "kernel.py") != before
+
+
+def test_the_folder_does_not_count(write, tmp_path):
+    write(one__dir__kernel="import tiles", one__dir__tiles="", two__dir__kernel="import tiles", two__dir__tiles="")
+    assert Closures((tmp_path / "one",)).digest("kernel") == Closures((tmp_path / "two",)).digest("kernel")
+
+
+def test_what_is_installed_counts_by_its_version(write):
+    assert Closures((*write(kernel="import numpy").folders, *_site_packages())).modules("kernel") == ["kernel", "numpy"]
+
+
+def test_a_package_that_is_installed_is_followed_when_the_kernel_is_in_it(write, tmp_path):
+    site = tmp_path / "site-packages"
+    (site / "pack").mkdir(parents=True)
+    (site / "pack" / "__init__.py").write_text("")
+    (site / "pack" / "kernel.py").write_text("from pack import tiles")
+    (site / "pack" / "tiles.py").write_text("")
+    (site / "pack-1.0.dist-info").mkdir()
+    assert Closures((site,)).modules("pack.kernel") == ["pack", "pack.kernel", "pack.tiles"]
+
+
+def test_a_root_that_is_absent_is_told_apart(write, tmp_path):
+    closures = write(kernel="")
+    assert closures.modules("nothing.here") == ["nothing.here"]
+    assert closures.digest("nothing.here") != closures.digest("kernel")
+    assert closures.modules(tmp_path / "gone.py") == ["gone"]
+
+
+def test_a_module_that_is_left_out_counts_but_its_imports_do_not(write):
+    closures = write(kernel="import face", face="import all_else", all_else="")
+    assert closures.modules("kernel", without=["face"]) == ["face", "kernel"]
+
+
+def _site_packages():
+    from neff_bench.stage1_generate.build.closure import search_path
+
+    return search_path()
