@@ -15,10 +15,10 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 
+from neff_bench.simulator.execution.execute import execute
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
-from neff_bench.simulator.operations.execute import execute
 
 install()
 

@@ -43,9 +43,9 @@ def kernel(blocks: int):
 
 def measure(instructions: int) -> None:
     """Print one row."""
-    from neff_bench.simulator.nki.recorder import recording
     from neff_bench.simulator.nki.spec import InputSpec
     from neff_bench.simulator.nki.trace import input_tensor, record
+    from neff_bench.simulator.recording.recorder import recording
 
     inputs = [InputSpec("left", (128, 16, 128), "bfloat16"), InputSpec("right", (128, 16, 512), "bfloat16")]
     function = kernel(max(1, instructions // 20))

@@ -83,8 +83,10 @@ def preload() -> None:
 
 
 def _record(kernel: Kernel, inputs: Mapping[str, Input], target: str, lnc: int, arguments: dict[str, Any]) -> Program:
+    from neff_bench.simulator.nki.jit import body
+    from neff_bench.simulator.nki.load import trace_kernel
     from neff_bench.simulator.nki.spec import KernelSpec
-    from neff_bench.simulator.nki.trace import body, record, trace_kernel
+    from neff_bench.simulator.nki.trace import record
 
     specs = tuple(_input(name, given) for name, given in inputs.items())
     if isinstance(kernel, str):
@@ -98,7 +100,7 @@ def _record(kernel: Kernel, inputs: Mapping[str, Input], target: str, lnc: int, 
 def _input(name: str, given: Input) -> InputSpec:
     """The shape and canonical dtype of an input. Raises SpecError for one that has neither."""
     from neff_bench.simulator.dtypes import dtype_name
-    from neff_bench.simulator.nki.errors import SpecError
+    from neff_bench.simulator.errors import SpecError
     from neff_bench.simulator.nki.spec import InputSpec
 
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):

@@ -1,10 +1,15 @@
 """Everything the simulator raises for a user's mistake.
 
     SimulatorError
-    ├── CompileError     a kernel, graph or target that cannot be compiled
-    ├── ExecutionError   a program that cannot run on the inputs it was given
-    ├── CaptureError     a capture that failed: bad NEFF, bad input file, device fault
-    └── ViewError        a trace or program file that cannot be read or shown
+    ├── CompileError              a kernel, graph or target that cannot be compiled
+    │   ├── SpecError             kernel.json that cannot be read, or names something that does not exist
+    │   └── KernelError           the kernel itself failed while it was recorded
+    │       ├── NkiValidationError    a rule of the hardware or of the dialect is violated
+    │       │   └── CapacityError     SBUF or PSUM does not hold what the kernel keeps at one time
+    │       └── NotModelledError      valid NKI that the recorder does not know
+    ├── ExecutionError            a program that cannot run on the inputs it was given
+    ├── CaptureError              a capture that failed: bad NEFF, bad input file, device fault
+    └── ViewError                 a trace or program file that cannot be read or shown
 
 The text of each is one line: where (when known), what, what was expected.
 """
@@ -25,6 +30,30 @@ class SimulatorError(Exception):
 
 
 class CompileError(SimulatorError):
+    pass
+
+
+class SpecError(CompileError):
+    pass
+
+
+class KernelError(CompileError):
+    pass
+
+
+class NkiValidationError(KernelError):
+    pass
+
+
+class CapacityError(NkiValidationError):
+    pass
+
+
+class CapacityWarning(UserWarning):
+    """What CapacityError says, where only the numbers of a kernel are asked for: `nki.simulate` has no memory limit."""
+
+
+class NotModelledError(KernelError):
     pass
 
 

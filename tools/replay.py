@@ -9,8 +9,8 @@ from typing import Any
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.chips import CHIPS, Chip
 from neff_bench.simulator.compiler.assembler import Code
-from neff_bench.simulator.compiler.transfers import MAX_PACKET_BYTES, Transfer
-from neff_bench.simulator.operations.costs import engine_cost
+from neff_bench.simulator.costs.engines import engine_cost
+from neff_bench.simulator.costs.transfers import MAX_PACKET_BYTES, Transfer
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 from neff_bench.simulator.timing.counters import union_ps
 from neff_bench.simulator.timing.overheads import OVERHEADS

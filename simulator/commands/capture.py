@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neff_bench.parsers.formats.ntff import trace_path
+from neff_bench.simulator.commands.faults import Fault, after_trace, after_work, before_work, planned_fault
 from neff_bench.simulator.compiler.dependencies import buffer_bytes
 from neff_bench.simulator.errors import CaptureError, ExecutionError
-from neff_bench.simulator.faults import Fault, after_trace, after_work, before_work, planned_fault
 from neff_bench.simulator.files.neff import NeffContent, read_neff_content
 from neff_bench.simulator.program import Buffer, Program
 from neff_bench.simulator.whole import write_whole
@@ -144,7 +144,7 @@ def _run(program: Program, request: CaptureRequest, files: Mapping[str, bytes]) 
     import numpy as np
 
     from neff_bench.simulator.dtypes import numpy_dtype
-    from neff_bench.simulator.operations.execute import execute
+    from neff_bench.simulator.execution.execute import execute
 
     inputs = {}
     for index in program.inputs:

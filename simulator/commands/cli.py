@@ -206,7 +206,7 @@ def view_command(
       neuron-sim view -n file.neff -s profile_exec_2.ntff --output-format summary-json
       neuron-sim view -n file.neff -s profile_exec_2.ntff --output-format json --output-file ntff.json
     """
-    from neff_bench.simulator.faults import before_work, planned_fault
+    from neff_bench.simulator.commands.faults import before_work, planned_fault
 
     before_work(planned_fault("view", neff))
     if output_format is None:
@@ -249,8 +249,8 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
     Example:
       neuron-sim show-session -s profile_exec_2.ntff -j
     """
+    from neff_bench.simulator.commands.faults import before_work, planned_fault
     from neff_bench.simulator.commands.session import session_json, session_text
-    from neff_bench.simulator.faults import before_work, planned_fault
     from neff_bench.simulator.files.ntff import read_head
 
     before_work(planned_fault("show-session", session_file))

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.commands.faults import before_work, planned_fault
 from neff_bench.simulator.errors import CompileError, SimulatorError
-from neff_bench.simulator.faults import before_work, planned_fault
 from neff_bench.simulator.files.neff import write_neff
 from neff_bench.simulator.program import Program
 
@@ -31,8 +31,8 @@ def compile_model(model: str, framework: str, target: str, lnc: int | None, outp
 
 
 def _trace_kernel(path: str, target: str, lnc: int) -> Program:
+    from neff_bench.simulator.nki.load import trace_kernel
     from neff_bench.simulator.nki.spec import read_spec
-    from neff_bench.simulator.nki.trace import trace_kernel
 
     return trace_kernel(read_spec(Path(path)), target, lnc)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.transfers import start_ns
+from neff_bench.simulator.costs.transfers import start_ns
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 

@@ -1,6 +1,6 @@
 """From a program to machine instructions: one columnar list for each physical core.
 
-Operations are lowered (`neff_bench.simulator.compiler.lowering`), put in order (`neff_bench.simulator.compiler.order`) and given their waits. A change of activation
+Operations are lowered (`neff_bench.simulator.costs.lowering`), put in order (`neff_bench.simulator.compiler.order`) and given their waits. A change of activation
 function becomes an ACT_TABLE_LOAD, and every wait for a second semaphore an EVENT_SEMAPHORE of its own, as in real
 profiles. The fixed instructions around a kernel are in `neff_bench.simulator.timing.overheads`.
 """
@@ -15,7 +15,9 @@ from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.chips import Chip, chip_for
 from neff_bench.simulator.compiler.allocation import allocate
 from neff_bench.simulator.compiler.dependencies import Edge, find_edges
-from neff_bench.simulator.compiler.lowering import (
+from neff_bench.simulator.compiler.order import issue_order
+from neff_bench.simulator.costs.engines import activation_table
+from neff_bench.simulator.costs.lowering import (
     ALL,
     SCALAR,
     TENSOR,
@@ -25,9 +27,7 @@ from neff_bench.simulator.compiler.lowering import (
     Step,
     lowering,
 )
-from neff_bench.simulator.compiler.order import issue_order
-from neff_bench.simulator.compiler.transfers import Transfer
-from neff_bench.simulator.operations.costs import activation_table
+from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import Program
 
 if TYPE_CHECKING:

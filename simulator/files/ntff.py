@@ -15,7 +15,7 @@ from neff_bench.parsers.formats import ntff as layout
 from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES, LENGTH, LENGTH_BYTE
 from neff_bench.parsers.formats.ntff import DATA_START, SIMULATED, Core, Queue, Root, Section, Simulator, Stream, Window
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.transfers import QUEUE_NAMES
+from neff_bench.simulator.costs.transfers import QUEUE_NAMES
 from neff_bench.simulator.errors import ViewError
 from neff_bench.simulator.files.neff import NeffContent
 from neff_bench.simulator.timing.model import model_name

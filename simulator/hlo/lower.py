@@ -13,9 +13,9 @@ from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.dtypes import numpy_dtype
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.hlo.graph import Graph, Value, build_graph
-from neff_bench.simulator.hlo.memory import Pool
 from neff_bench.simulator.hlo.plan import Plan, Stage, make_plan
-from neff_bench.simulator.hlo.tiles import Span, StageKernel
+from neff_bench.simulator.hlo.pool import Pool
+from neff_bench.simulator.hlo.stage import Span, StageKernel
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.spec import InputSpec

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from neff_bench.simulator.dtypes import SIZE_BYTES
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.hlo.graph import Graph, Value
-from neff_bench.simulator.hlo.views import Matrix, View, contiguous
+from neff_bench.simulator.hlo.matrix import Matrix, View, contiguous
 
 COMPUTED = ("unary", "binary", "select", "convert", "dot", "reduce")
 MAX_CONTRACTION_BYTES = 16 << 10

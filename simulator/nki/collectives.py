@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from neff_bench.simulator.nki.recorder import not_modelled
+from neff_bench.simulator.recording.recorder import not_modelled
 
 
 class ReplicaGroup:

@@ -13,6 +13,6 @@ def identity(n: int, dtype: Any) -> np.ndarray:
     import numpy
 
     from neff_bench.simulator.dtypes import numpy_dtype
-    from neff_bench.simulator.nki.dtypes import dtype_of
+    from neff_bench.simulator.recording.dtype_names import dtype_of
 
     return numpy.eye(n).astype(numpy_dtype(dtype_of(dtype)))

@@ -6,10 +6,10 @@ from math import prod
 
 import msgspec
 
-from neff_bench.simulator.nki.errors import KernelError, NkiValidationError
-from neff_bench.simulator.nki.recorder import Recorder
-from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.errors import KernelError, NkiValidationError
 from neff_bench.simulator.program import Access, Dynamic, Instruction
+from neff_bench.simulator.recording.recorder import Recorder
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def check_meetings(now: Recorder) -> None:

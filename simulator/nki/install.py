@@ -30,8 +30,8 @@ def install() -> None:
     if sdk_present() or getattr(sys.modules.get("nki"), "__recorder__", None) == _MARK:
         return
     from neff_bench.simulator.nki import annotations, collectives, constants, isa, jit, language, simulate
-    from neff_bench.simulator.nki.dtypes import NAMES
-    from neff_bench.simulator.nki.isa import enums
+    from neff_bench.simulator.recording import enums
+    from neff_bench.simulator.recording.dtype_names import NAMES
 
     nki = _module("nki", jit=jit.jit, simulate=simulate.simulate, cpu_simulate=simulate.simulate)
     nki.__recorder__ = _MARK  # type: ignore[attr-defined]

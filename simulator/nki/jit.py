@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from neff_bench.simulator.nki import session
-from neff_bench.simulator.nki.recorder import is_recording
+from neff_bench.simulator.recording.recorder import is_recording
 
 
 class Kernel:

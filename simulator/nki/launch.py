@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.tensor import NkiTensor
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fi
     A kernel that returns nothing writes its arguments: those are its outputs, and a numpy or torch argument gets the new
     values. `fits`: raise CapacityError when the kernel's tensors do not fit on the chip, else warn. Raises KernelError.
     """
-    from neff_bench.simulator.operations.execute import execute
+    from neff_bench.simulator.execution.execute import execute
 
     bound = inspect.signature(function).bind(*args, **kwargs).arguments
     given: dict[str, Any] = {}

@@ -19,7 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from neff_bench.simulator.dtypes import convert, dtype_name
-from neff_bench.simulator.nki.errors import NkiValidationError
+from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.simulate import simulate
 

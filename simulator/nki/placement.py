@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from neff_bench.simulator.compiler.allocation import lives
 from neff_bench.simulator.compiler.dependencies import Box, find_edges, overlap, storage_box
-from neff_bench.simulator.nki.errors import NkiValidationError
+from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 

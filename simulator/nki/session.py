@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from neff_bench.simulator.nki.errors import KernelError
+from neff_bench.simulator.errors import KernelError
 
 launcher: Callable[[Any, Any, Any, int | None], Any] | None = None
 """(function, args, kwargs, lnc) -> the kernel's result; `lnc` None where the kernel was launched without a grid."""

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from neff_bench.simulator.dtypes import DTYPES
-from neff_bench.simulator.nki.errors import SpecError
+from neff_bench.simulator.errors import SpecError
 
 
 class InputSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

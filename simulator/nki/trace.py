@@ -1,9 +1,7 @@
-"""From a kernel specification to a `Program`: import the kernel, run it once for each core, gather what it recorded."""
+"""From a kernel to a `Program`: run it once for each core and gather what it recorded."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import sys
 import traceback
 import warnings
@@ -11,41 +9,19 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from neff_bench.simulator.errors import SimulatorError
-from neff_bench.simulator.nki import views
+from neff_bench.simulator.errors import CapacityError, CapacityWarning, KernelError, SimulatorError, SpecError
+from neff_bench.simulator.nki.capacity import check_capacity
 from neff_bench.simulator.nki.cores import check_meetings, share_by_use
-from neff_bench.simulator.nki.dtypes import dtype_of
-from neff_bench.simulator.nki.errors import CapacityError, CapacityWarning, KernelError, SpecError
-from neff_bench.simulator.nki.install import install, sdk_present
-from neff_bench.simulator.nki.isa.enums import GENERATIONS
-from neff_bench.simulator.nki.jit import body
-from neff_bench.simulator.nki.language.creation import allocate, whole
-from neff_bench.simulator.nki.language.regions import MemoryRegion
-from neff_bench.simulator.nki.memory import check_capacity
 from neff_bench.simulator.nki.placement import check_placement
-from neff_bench.simulator.nki.recorder import Recorder, Storage, recording
-from neff_bench.simulator.nki.spec import InputSpec, KernelSpec, lookup, resolve_arguments
-from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.program import Buffer, Program
-
-_OWN = str(Path(__file__).parent)
-
-
-def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
-    """Record the kernel on `target` with `lnc` physical cores; what it prints goes to stderr.
-
-    Raises SpecError for an entry or argument that does not exist, KernelError (with the kernel's line) for a kernel
-    that fails.
-    """
-    if sdk_present():
-        raise SpecError("the AWS nki package is installed; compile with the SDK instead of neuron-sim")
-    install()
-    sys.path[:0] = [entry for entry in spec.path if entry not in sys.path]
-    with contextlib.redirect_stdout(sys.stderr):
-        kernel = _load(spec.entry)
-        arguments = resolve_arguments(spec.arguments)
-        name = spec.entry.rpartition(":")[2]
-        return record(body(kernel), name, spec.inputs, arguments, spec.outputs, target, lnc)
+from neff_bench.simulator.recording import views
+from neff_bench.simulator.recording.creation import allocate, whole
+from neff_bench.simulator.recording.dtype_names import dtype_of
+from neff_bench.simulator.recording.enums import GENERATIONS
+from neff_bench.simulator.recording.recorder import OWN, Recorder, Storage, recording
+from neff_bench.simulator.recording.regions import MemoryRegion
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def record(
@@ -90,29 +66,6 @@ def record(
                 raise
             warnings.warn(str(error), CapacityWarning, stacklevel=2)
         return program
-
-
-def _load(entry: str) -> Any:
-    module_name, _, function = entry.rpartition(":")
-    if not module_name.endswith(".py"):
-        return lookup(entry)
-    path = Path(module_name)
-    made = importlib.util.spec_from_file_location(path.stem, path)
-    if not path.is_file() or made is None or made.loader is None:
-        raise SpecError(f"no such file: {path}")
-    module = importlib.util.module_from_spec(made)
-    sys.modules[path.stem] = module
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
-    try:
-        made.loader.exec_module(module)
-    except SyntaxError as error:
-        raise SpecError(f"SyntaxError: {error.msg}", f"{error.filename}:{error.lineno}") from error
-    except (Exception, SystemExit) as error:
-        raise SpecError(f"cannot import: {type(error).__name__}: {error}", _line(error) or str(path)) from error
-    if not hasattr(module, function):
-        raise SpecError(f"{path} has no function {function!r}")
-    return getattr(module, function)
 
 
 def input_tensor(now: Recorder, given: InputSpec) -> NkiTensor:
@@ -202,13 +155,13 @@ def _kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelE
     what = str(error) or "failed"
     if not isinstance(error, AssertionError):
         what = f"{type(error).__name__}: {what}"
-    return KernelError(what, _line(error) or _home(function))
+    return KernelError(what, kernel_line(error) or _home(function))
 
 
-def _line(error: BaseException) -> str | None:
+def kernel_line(error: BaseException) -> str | None:
     """ "file.py:33" of the innermost frame that is neither ours nor Python's import machinery."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not frame.filename.startswith((_OWN, "<frozen")):
+        if not frame.filename.startswith((*OWN, "<frozen")):
             return f"{frame.filename}:{frame.lineno}"
     return None
 

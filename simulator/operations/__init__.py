@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations import (
     activation,
     dma,
@@ -18,7 +19,6 @@ from neff_bench.simulator.operations import (
     select,
     sequencer,
 )
-from neff_bench.simulator.operations.operands import Operands
 
 Operation = Callable[[Operands], None]
 

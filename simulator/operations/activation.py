@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from neff_bench.simulator.operations import alu
-from neff_bench.simulator.operations.accumulators import accumulate
-from neff_bench.simulator.operations.functions import activation_function, prelu
-from neff_bench.simulator.operations.operands import Operands
+from neff_bench.simulator.machine import alu
+from neff_bench.simulator.machine.accumulators import accumulate
+from neff_bench.simulator.machine.activations import activation_function, prelu
+from neff_bench.simulator.machine.operands import Operands
 
 
 def activation(o: Operands) -> None:

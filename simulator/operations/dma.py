@@ -8,9 +8,9 @@ from functools import reduce
 import numpy as np
 
 from neff_bench.simulator.dtypes import convert, from_float32, to_float32
-from neff_bench.simulator.operations import alu
-from neff_bench.simulator.operations.addressing import bits, is_gather
-from neff_bench.simulator.operations.operands import Operands
+from neff_bench.simulator.machine import alu
+from neff_bench.simulator.machine.addressing import bits, is_gather
+from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.program import Access
 
 _PERMUTATIONS = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}

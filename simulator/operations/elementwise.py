@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from neff_bench.simulator.dtypes import INTEGERS, convert, from_float32, numpy_dtype, to_float32
-from neff_bench.simulator.operations import alu
-from neff_bench.simulator.operations.operands import Operands, column
+from neff_bench.simulator.machine import alu
+from neff_bench.simulator.machine.operands import Operands, column
 
 _WORDS = ("int32", "uint32")
 

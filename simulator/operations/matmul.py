@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from neff_bench.simulator.dtypes import SIZE_BYTES, copy_to_float32, from_float32, numpy_dtype, to_float32
-from neff_bench.simulator.operations.addressing import bits
-from neff_bench.simulator.operations.memory import Memory
-from neff_bench.simulator.operations.operands import Operands
+from neff_bench.simulator.machine.addressing import bits
+from neff_bench.simulator.machine.memory import Memory
+from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.program import Access
 
 _STACKED_ROWS = 1024

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from neff_bench.simulator.operations.addressing import bits
-from neff_bench.simulator.operations.operands import Operands
+from neff_bench.simulator.machine.addressing import bits
+from neff_bench.simulator.machine.operands import Operands
 
 _QUADRANT = 32
 _UNMODIFIED = 255

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from neff_bench.simulator.operations.operands import Operands
+from neff_bench.simulator.machine.operands import Operands
 
 
 def dropout(o: Operands) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from neff_bench.simulator.operations import alu
-from neff_bench.simulator.operations.accumulators import prepare
+from neff_bench.simulator.machine import alu
+from neff_bench.simulator.machine.accumulators import prepare
+from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.elementwise import scalar_operator
-from neff_bench.simulator.operations.operands import Operands
 
 _ACCUMULATE = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from neff_bench.simulator.dtypes import to_float32
-from neff_bench.simulator.operations.operands import Operands
+from neff_bench.simulator.machine.operands import Operands
 
 _FOUND_BY_ONE_INSTRUCTION = 8
 _PARTITIONS_OF_A_GPSIMD_CORE = 16

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from neff_bench.simulator.dtypes import to_float32
-from neff_bench.simulator.operations import alu
-from neff_bench.simulator.operations.accumulators import accumulate
-from neff_bench.simulator.operations.operands import Operands
+from neff_bench.simulator.machine import alu
+from neff_bench.simulator.machine.accumulators import accumulate
+from neff_bench.simulator.machine.operands import Operands
 
 _FLOAT32_MIN = np.finfo(np.float32).min
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.dma import write_converted
 from neff_bench.simulator.operations.elementwise import fill
-from neff_bench.simulator.operations.operands import Operands
 
 
 def register_alloc(o: Operands) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.chips import Chip
-from neff_bench.simulator.compiler.transfers import SEMAPHORE_PACKET_NS, Transfer, packet_ns, start_ns
+from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_NS, Transfer, packet_ns, start_ns
 
 if TYPE_CHECKING:
     import numpy as np

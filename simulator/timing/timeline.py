@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from neff_bench.simulator.compiler.transfers import SEMAPHORE_PACKET_BYTES, SEMAPHORE_PACKET_NS
+from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_BYTES, SEMAPHORE_PACKET_NS
 from neff_bench.simulator.timing.overheads import Control
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from neff_bench.simulator.chips import CHIPS
+from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
-from neff_bench.simulator.nki.trace import trace_kernel
 from neff_bench.simulator.program import Program
 from tests.simulator.programs import ProgramBuilder
 

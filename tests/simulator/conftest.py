@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from neff_bench.simulator.program import Access, Dynamic
+from neff_bench.simulator.recording.recorder import recording
 from tests.simulator.programs import ProgramBuilder
 
 
@@ -52,3 +53,10 @@ def dynamic():
         return Access(**{**fields, "dynamic": (Dynamic(step, index),)})
 
     return build
+
+
+@pytest.fixture
+def now():
+    """A recording context on trn2."""
+    with recording("trn2") as recorder:
+        yield recorder

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from neff_bench.simulator.nki.recorder import invalid, not_modelled
-from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.recording.recorder import invalid, not_modelled
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 class Index:

@@ -7,9 +7,9 @@ from typing import Any
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta.tile import Tile, plain
-from neff_bench.simulator.nki.isa import check
-from neff_bench.simulator.nki.recorder import not_modelled
-from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.recorder import not_modelled
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _LIKE = {
     "activation": "data",

@@ -9,7 +9,7 @@ from typing import Any
 from neff_bench.simulator.nki import session
 from neff_bench.simulator.nki.beta.language import programs
 from neff_bench.simulator.nki.beta.tile import dressed, plain
-from neff_bench.simulator.nki.recorder import is_recording
+from neff_bench.simulator.recording.recorder import is_recording
 
 
 class BetaKernel:

@@ -10,8 +10,8 @@ from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta.index import Grid, arange
 from neff_bench.simulator.nki.beta.tile import Tile, dressed, plain, write
 from neff_bench.simulator.nki.language.operators import Operator
-from neff_bench.simulator.nki.recorder import not_modelled, recorder
-from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.recording.recorder import not_modelled, recorder
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 __all__ = ["arange", "mgrid"]
 

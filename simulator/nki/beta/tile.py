@@ -8,8 +8,8 @@ from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta.index import Index, take
 from neff_bench.simulator.nki.language import tiles
-from neff_bench.simulator.nki.recorder import not_modelled
-from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.recording.recorder import not_modelled
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 class Tile:

@@ -2,26 +2,10 @@
 
 # ruff: noqa: F401 - the module is the namespace that kernels import
 
-from neff_bench.simulator.nki.errors import NkiValidationError
+from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.nki.isa.activate import activate2, activation, activation_reduce
 from neff_bench.simulator.nki.isa.dma import dma_compute, dma_copy, dma_transpose
 from neff_bench.simulator.nki.isa.elementwise import memset, tensor_copy, tensor_scalar, tensor_tensor
-from neff_bench.simulator.nki.isa.enums import (
-    dge_mode,
-    dma_engine,
-    engine,
-    get_nc_sub_version,
-    get_nc_version,
-    gpsimd_engine,
-    matmul_perf_mode,
-    nc_version,
-    oob_mode,
-    reduce_cmd,
-    scalar_engine,
-    tensor_engine,
-    unknown_engine,
-    vector_engine,
-)
 from neff_bench.simulator.nki.isa.gather import local_gather, nc_n_gather, nc_stream_shuffle
 from neff_bench.simulator.nki.isa.matmul import nc_matmul, nc_transpose
 from neff_bench.simulator.nki.isa.mx import nc_matmul_mx, quantize_mx
@@ -59,8 +43,24 @@ from neff_bench.simulator.nki.isa.sync import (
     register_store,
     sendrecv,
 )
-from neff_bench.simulator.nki.recorder import NkiInstruction
-from neff_bench.simulator.nki.tensor import NkiTensor, VirtualRegister
+from neff_bench.simulator.recording.enums import (
+    dge_mode,
+    dma_engine,
+    engine,
+    get_nc_sub_version,
+    get_nc_version,
+    gpsimd_engine,
+    matmul_perf_mode,
+    nc_version,
+    oob_mode,
+    reduce_cmd,
+    scalar_engine,
+    tensor_engine,
+    unknown_engine,
+    vector_engine,
+)
+from neff_bench.simulator.recording.recorder import NkiInstruction
+from neff_bench.simulator.recording.tensor import NkiTensor, VirtualRegister
 
 
 def __getattr__(name: str) -> object:

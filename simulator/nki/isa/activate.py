@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from neff_bench.simulator.nki.isa import check
-from neff_bench.simulator.nki.isa.enums import reduce_cmd as reduce_enum
-from neff_bench.simulator.nki.isa.enums import word
-from neff_bench.simulator.nki.language.operators import ACTIVATIONS, alu
-from neff_bench.simulator.nki.recorder import NkiInstruction, invalid, recorder
-from neff_bench.simulator.nki.tensor import NkiTensor, access
 from neff_bench.simulator.program import Access
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
+from neff_bench.simulator.recording.enums import word
+from neff_bench.simulator.recording.operators import ACTIVATIONS, alu
+from neff_bench.simulator.recording.recorder import NkiInstruction, invalid, recorder
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 _IDLE = reduce_enum.idle
 _STAGES = frozenset({"multiply", "add", "subtract", "bypass"})

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from neff_bench.simulator.dtypes import SIZE_BYTES
-from neff_bench.simulator.nki.isa import check
-from neff_bench.simulator.nki.isa.enums import dge_mode as dge_enum
-from neff_bench.simulator.nki.isa.enums import engine as engine_enum
-from neff_bench.simulator.nki.isa.enums import oob_mode as oob_enum
-from neff_bench.simulator.nki.isa.enums import word
-from neff_bench.simulator.nki.language.operators import op_name
-from neff_bench.simulator.nki.recorder import NkiInstruction, invalid, recorder
-from neff_bench.simulator.nki.tensor import NkiTensor, access
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import dge_mode as dge_enum
+from neff_bench.simulator.recording.enums import engine as engine_enum
+from neff_bench.simulator.recording.enums import oob_mode as oob_enum
+from neff_bench.simulator.recording.enums import word
+from neff_bench.simulator.recording.operators import op_name
+from neff_bench.simulator.recording.recorder import NkiInstruction, invalid, recorder
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 _UNKNOWN_DGE = dge_enum.unknown
 _UNKNOWN = engine_enum.unknown

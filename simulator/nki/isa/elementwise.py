@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from neff_bench.simulator.dtypes import INTEGERS
-from neff_bench.simulator.nki.isa import check
-from neff_bench.simulator.nki.isa.enums import engine as engine_enum
-from neff_bench.simulator.nki.language.operators import ALU, ALU_UNARY, BINARY, BITVEC, alu
-from neff_bench.simulator.nki.recorder import NkiInstruction, invalid, recorder
-from neff_bench.simulator.nki.tensor import NkiTensor, access
 from neff_bench.simulator.program import Access
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import engine as engine_enum
+from neff_bench.simulator.recording.operators import ALU, ALU_UNARY, BINARY, BITVEC, alu
+from neff_bench.simulator.recording.recorder import NkiInstruction, invalid, recorder
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 _UNKNOWN = engine_enum.unknown
 _ALL = ("vector", "scalar", "gpsimd")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from neff_bench.simulator.nki.isa import check
-from neff_bench.simulator.nki.recorder import NkiInstruction, invalid, recorder
-from neff_bench.simulator.nki.tensor import NkiTensor, access
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.recorder import NkiInstruction, invalid, recorder
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
 def nc_stream_shuffle(dst: NkiTensor, src: NkiTensor, shuffle_mask: Any, name: str | None = None) -> NkiInstruction:

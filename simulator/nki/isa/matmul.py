@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from neff_bench.simulator.dtypes import SIZE_BYTES
-from neff_bench.simulator.nki.isa import check
-from neff_bench.simulator.nki.isa.enums import engine as engine_enum
-from neff_bench.simulator.nki.isa.enums import matmul_perf_mode, word
-from neff_bench.simulator.nki.language.regions import PSUM_BANK_BYTES, PSUM_BANKS
-from neff_bench.simulator.nki.recorder import NkiInstruction, Recorder, invalid, not_modelled, recorder
-from neff_bench.simulator.nki.tensor import NkiTensor, access
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import engine as engine_enum
+from neff_bench.simulator.recording.enums import matmul_perf_mode, word
+from neff_bench.simulator.recording.recorder import NkiInstruction, Recorder, invalid, not_modelled, recorder
+from neff_bench.simulator.recording.regions import PSUM_BANK_BYTES, PSUM_BANKS
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 _FLOAT32 = frozenset({"float32", "tfloat32"})
 _FLOAT8 = frozenset({"float8_e4m3", "float8_e5m2", "float8_e4m3fn"})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from neff_bench.simulator.dtypes import INTEGERS
-from neff_bench.simulator.nki.isa import check
-from neff_bench.simulator.nki.isa.enums import engine as engine_enum
-from neff_bench.simulator.nki.recorder import NkiInstruction, invalid, recorder
-from neff_bench.simulator.nki.tensor import NkiTensor, access
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import engine as engine_enum
+from neff_bench.simulator.recording.recorder import NkiInstruction, invalid, recorder
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
 def rng(dst: NkiTensor, engine: Any = engine_enum.vector, name: str | None = None) -> NkiInstruction:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from neff_bench.simulator.nki.isa import check
 from neff_bench.simulator.nki.isa.elementwise import scalar_stage
-from neff_bench.simulator.nki.isa.enums import reduce_cmd as reduce_enum
-from neff_bench.simulator.nki.isa.enums import word
-from neff_bench.simulator.nki.language.operators import BINARY, BITVEC, REDUCTIONS, alu
-from neff_bench.simulator.nki.recorder import NkiInstruction, invalid, recorder
-from neff_bench.simulator.nki.tensor import NkiTensor, access
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
+from neff_bench.simulator.recording.enums import word
+from neff_bench.simulator.recording.operators import BINARY, BITVEC, REDUCTIONS, alu
+from neff_bench.simulator.recording.recorder import NkiInstruction, invalid, recorder
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 _ARITHMETIC = BINARY - BITVEC
 _ACCUMULATE = frozenset({"add", "subtract", "multiply", "maximum", "minimum"})

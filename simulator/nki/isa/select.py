@@ -6,17 +6,17 @@ from math import prod
 from typing import Any
 
 from neff_bench.simulator.dtypes import FLOATS
-from neff_bench.simulator.nki.isa import check
-from neff_bench.simulator.nki.isa.enums import reduce_cmd as reduce_enum
-from neff_bench.simulator.nki.isa.enums import word
 from neff_bench.simulator.nki.isa.reduce import check_eight
-from neff_bench.simulator.nki.language.operators import COMPARE, OPERATORS, alu
-from neff_bench.simulator.nki.recorder import NkiInstruction, invalid, recorder
-from neff_bench.simulator.nki.tensor import NkiTensor, access
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
+from neff_bench.simulator.recording.enums import word
+from neff_bench.simulator.recording.operators import COMPARE, alu
+from neff_bench.simulator.recording.recorder import NkiInstruction, invalid, recorder
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 _FP32_MIN = -3.4028234663852886e38
-_MAXIMUM = OPERATORS["maximum"]
-_EQUAL = OPERATORS["equal"]
+_MAXIMUM = "maximum"
+_EQUAL = "equal"
 _UNSIGNED = frozenset({"uint8", "uint16", "uint32"})
 _INTEGER_PREDICATES = frozenset({"int8", "uint8", "int16", "uint16", "int32", "uint32"})
 

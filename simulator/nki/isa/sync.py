@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from neff_bench.simulator.nki.isa import check
-from neff_bench.simulator.nki.isa.enums import dma_engine as dma_engine_enum
-from neff_bench.simulator.nki.isa.enums import engine as engine_enum
-from neff_bench.simulator.nki.isa.enums import word
-from neff_bench.simulator.nki.language.creation import allocate, whole
-from neff_bench.simulator.nki.language.regions import MemoryRegion
-from neff_bench.simulator.nki.recorder import NkiInstruction, Recorder, invalid, recorder
-from neff_bench.simulator.nki.tensor import NkiTensor, VirtualRegister, access
 from neff_bench.simulator.program import Access
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.creation import allocate, whole
+from neff_bench.simulator.recording.enums import dma_engine as dma_engine_enum
+from neff_bench.simulator.recording.enums import engine as engine_enum
+from neff_bench.simulator.recording.enums import word
+from neff_bench.simulator.recording.recorder import NkiInstruction, Recorder, invalid, recorder
+from neff_bench.simulator.recording.regions import MemoryRegion
+from neff_bench.simulator.recording.tensor import NkiTensor, VirtualRegister, access
 
 
 def sendrecv(

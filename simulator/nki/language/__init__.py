@@ -2,7 +2,6 @@
 
 # ruff: noqa: F401 - the module is the namespace that kernels import
 
-from neff_bench.simulator.nki.dtypes import NAMES
 from neff_bench.simulator.nki.language.control import (
     affine_range,
     ds,
@@ -16,7 +15,6 @@ from neff_bench.simulator.nki.language.control import (
     static_range,
     while_loop,
 )
-from neff_bench.simulator.nki.language.creation import ndarray, shared_constant
 from neff_bench.simulator.nki.language.fill import (
     device_print,
     empty_like,
@@ -46,19 +44,6 @@ from neff_bench.simulator.nki.language.functions import (
 )
 from neff_bench.simulator.nki.language.objects import NKIObject
 from neff_bench.simulator.nki.language.operators import OPERATORS
-from neff_bench.simulator.nki.language.regions import (
-    MemoryRegion,
-    hbm,
-    is_hbm,
-    is_on_chip,
-    is_psum,
-    is_sbuf,
-    private_hbm,
-    psum,
-    sbuf,
-    shared_hbm,
-    tile_size,
-)
 from neff_bench.simulator.nki.language.tiles import (
     reduce_all as all,
 )
@@ -74,7 +59,22 @@ from neff_bench.simulator.nki.language.tiles import (
 from neff_bench.simulator.nki.language.tiles import (
     reduce_sum as sum,
 )
-from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.recording.creation import ndarray, shared_constant
+from neff_bench.simulator.recording.dtype_names import NAMES
+from neff_bench.simulator.recording.regions import (
+    MemoryRegion,
+    hbm,
+    is_hbm,
+    is_on_chip,
+    is_psum,
+    is_sbuf,
+    private_hbm,
+    psum,
+    sbuf,
+    shared_hbm,
+    tile_size,
+)
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 globals().update(OPERATORS)
 globals().update({name: name for name in NAMES})

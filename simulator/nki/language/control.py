@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from neff_bench.simulator.nki.indexing import DynamicSlice
-from neff_bench.simulator.nki.recorder import not_modelled, recorder
-from neff_bench.simulator.nki.tensor import VirtualRegister
+from neff_bench.simulator.recording.indexing import DynamicSlice
+from neff_bench.simulator.recording.recorder import not_modelled, recorder
+from neff_bench.simulator.recording.tensor import VirtualRegister
 
 affine_range = range
 sequential_range = range

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from neff_bench.simulator.nki import isa
-from neff_bench.simulator.nki.language import regions
-from neff_bench.simulator.nki.language.creation import ndarray, shared_constant
-from neff_bench.simulator.nki.recorder import not_modelled
-from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.recording import regions
+from neff_bench.simulator.recording.creation import ndarray, shared_constant
+from neff_bench.simulator.recording.recorder import not_modelled
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = regions.sbuf, name: str = "") -> NkiTensor:
@@ -77,7 +77,7 @@ def shared_identity_matrix(n: int, dtype: Any = "uint8", dst: NkiTensor | None =
     import numpy as np
 
     from neff_bench.simulator.dtypes import numpy_dtype
-    from neff_bench.simulator.nki.dtypes import dtype_of
+    from neff_bench.simulator.recording.dtype_names import dtype_of
 
     kind = dtype_of(dtype)
     tile = ndarray((n, n), kind) if dst is None else dst

@@ -6,11 +6,11 @@ from math import prod
 from typing import Any
 
 from neff_bench.simulator.nki import isa
-from neff_bench.simulator.nki.language.creation import ndarray
-from neff_bench.simulator.nki.language.regions import psum
 from neff_bench.simulator.nki.language.tiles import _like, _reduce, _tile, where_mask
-from neff_bench.simulator.nki.recorder import invalid
-from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.recording.creation import ndarray
+from neff_bench.simulator.recording.recorder import invalid
+from neff_bench.simulator.recording.regions import psum
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def mean(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:

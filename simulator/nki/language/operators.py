@@ -1,37 +1,11 @@
-"""Operators: `nl.add` is both the `op` of an instruction and a function on tiles.
-
-Names and kinds follow AWS docs nki/api/nki.api.shared.rst, "Supported Math Operators" and "Supported Activation
-Functions".
-"""
+"""Operators: `nl.add` is both the `op` of an instruction and a function on tiles."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from neff_bench.simulator.nki.recorder import invalid
-
-BITVEC = frozenset({"invert", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"})
-COMPARE = frozenset({"equal", "not_equal", "greater_equal", "greater", "less_equal", "less"})
-BINARY = BITVEC - {"invert"} | COMPARE | frozenset(
-    "add subtract multiply divide maximum minimum logical_and logical_or logical_xor power abs_max abs_min fmod mod"
-    .split()
-)  # fmt: skip
-UNARY = frozenset(
-    "invert logical_not abs square relu rsqrt reciprocal exp log sqrt tanh sigmoid gelu gelu_apprx_sigmoid"
-    " gelu_apprx_tanh gelu_dx gelu_apprx_sigmoid_dx silu silu_dx softplus mish erf erf_dx copy sin cos tan arctan ceil"
-    " floor trunc negative sign prelu".split()
-)
-TOKENS = frozenset({"bypass", "average"})
-ACTIVATIONS = frozenset(
-    "copy square sigmoid relu prelu gelu gelu_dx gelu_apprx_tanh gelu_apprx_sigmoid gelu_apprx_sigmoid_dx silu silu_dx"
-    " tanh softplus mish erf erf_dx exp log sin arctan sqrt rsqrt reciprocal sign abs".split()
-)
-ALU_UNARY = frozenset({"abs", "square", "relu", "rsqrt", "reciprocal", "invert", "logical_not"})
-ALU = BINARY | ALU_UNARY | {"bypass"}
-REDUCTIONS = frozenset(
-    "add subtract multiply maximum minimum bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor abs_max"
-    " abs_min average".split()
-)
+from neff_bench.simulator.nki.language.tiles import apply
+from neff_bench.simulator.recording.operators import KNOWN
 
 
 class Operator:
@@ -43,9 +17,8 @@ class Operator:
         self.__name__ = name
 
     def __call__(self, *tiles: Any, dtype: Any = None) -> Any:
-        from neff_bench.simulator.nki.language import tiles as tile_functions
-
-        return tile_functions.apply(self.__name__, tiles, dtype)
+        """The operator on tiles: a new SBUF tile, of `dtype` or of the first tile's."""
+        return apply(self.__name__, tiles, dtype)
 
     def __repr__(self) -> str:
         return f"nl.{self.__name__}"
@@ -54,32 +27,9 @@ class Operator:
         return operator_named, (self.__name__,)
 
 
-OPERATORS = {name: Operator(name) for name in sorted(BINARY | UNARY | TOKENS)}
-
-_ALIASES = {
-    "max": "maximum", "min": "minimum", "mult": "multiply", "sub": "subtract", "is_equal": "equal", "absolute": "abs",
-    "np_add": "add", "identity": "copy", "true_divide": "divide",
-}  # fmt: skip
+OPERATORS = {name: Operator(name) for name in sorted(KNOWN)}
 
 
 def operator_named(name: str) -> Operator:
+    """One of `OPERATORS`; unpickling calls it."""
     return OPERATORS[name]
-
-
-def op_name(op: Any) -> str:
-    """The bare name of an operator given as `nl.add`, numpy's `np.add` or "add". Raises NkiValidationError else."""
-    if type(op) is Operator:
-        return op.__name__
-    name = op if isinstance(op, str) else getattr(op, "__name__", repr(op))
-    name = _ALIASES.get(name, name)
-    if name not in OPERATORS:
-        raise invalid(f"{op!r} is no operator of nki.language")
-    return name
-
-
-def alu(op: str, key: str, given: Any, allowed: frozenset[str] = ALU) -> str:
-    """The name of an operator that `allowed` holds. Raises NkiValidationError naming instruction and parameter."""
-    name = given.__name__ if type(given) is Operator else op_name(given)
-    if name not in allowed:
-        raise invalid(f"{op}: {key} {name} is not supported here")
-    return name

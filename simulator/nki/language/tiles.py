@@ -6,10 +6,10 @@ from math import pi, prod
 from typing import Any
 
 from neff_bench.simulator.nki import isa
-from neff_bench.simulator.nki.language import operators
-from neff_bench.simulator.nki.language.creation import ndarray
-from neff_bench.simulator.nki.recorder import invalid, not_modelled
-from neff_bench.simulator.nki.tensor import NkiTensor
+from neff_bench.simulator.recording import operators
+from neff_bench.simulator.recording.creation import ndarray
+from neff_bench.simulator.recording.recorder import invalid, not_modelled
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def apply(name: str, tiles: tuple[Any, ...], dtype: Any) -> NkiTensor:

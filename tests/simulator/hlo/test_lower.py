@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from neff_bench.simulator.errors import CompileError
+from neff_bench.simulator.execution.execute import execute
 from neff_bench.simulator.hlo.lower import lower_hlo
-from neff_bench.simulator.nki.memory import memory_peak
-from neff_bench.simulator.operations.execute import execute
+from neff_bench.simulator.nki.capacity import memory_peak
 from neff_bench.stage1_generate.kernels.matmul_xla import matmul
 from neff_bench.stage1_generate.kernels.mlp_xla import mlp
 from neff_bench.stage1_generate.toolchains.xla import trace

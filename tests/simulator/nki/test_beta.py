@@ -5,10 +5,10 @@ import sys
 import numpy as np
 import pytest
 
+from neff_bench.simulator.errors import KernelError, NkiValidationError, NotModelledError
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl
 from neff_bench.simulator.nki.beta.jit import jit
-from neff_bench.simulator.nki.errors import KernelError, NkiValidationError, NotModelledError
 from neff_bench.simulator.nki.simulate import simulate
 
 RANDOM = np.random.default_rng(3)

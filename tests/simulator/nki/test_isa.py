@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from neff_bench.simulator.errors import NkiValidationError, NotModelledError
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
-from neff_bench.simulator.nki.errors import NkiValidationError, NotModelledError
-from neff_bench.simulator.nki.isa.enums import engine, reduce_cmd, word
-from neff_bench.simulator.nki.recorder import recording
+from neff_bench.simulator.recording.enums import engine, reduce_cmd, word
+from neff_bench.simulator.recording.recorder import recording
 
 
 def sbuf(*shape, dtype=nl.float32):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import neff_bench.simulator.nki.simulate as simulation
+from neff_bench.simulator.errors import KernelError, NkiValidationError, NotModelledError
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
-from neff_bench.simulator.nki.errors import KernelError, NkiValidationError, NotModelledError
 from neff_bench.simulator.nki.jit import jit
 from neff_bench.simulator.nki.language.objects import NKIObject
 

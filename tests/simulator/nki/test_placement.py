@@ -2,9 +2,9 @@
 
 import pytest
 
+from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
-from neff_bench.simulator.nki.errors import NkiValidationError
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
 

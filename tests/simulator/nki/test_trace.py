@@ -9,9 +9,9 @@ import pytest
 
 from neff_bench.simulator import program
 from neff_bench.simulator.dtypes import SIZE_BYTES
-from neff_bench.simulator.nki.errors import KernelError, NkiValidationError, NotModelledError, SpecError
+from neff_bench.simulator.errors import KernelError, NkiValidationError, NotModelledError, SpecError
+from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec, decode_spec
-from neff_bench.simulator.nki.trace import trace_kernel
 
 needs_nkilib = pytest.mark.skipif("NKILIB_PATH" not in os.environ, reason="NKILIB_PATH is not set")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from neff_bench.simulator.dtypes import numpy_dtype
+from neff_bench.simulator.execution.execute import execute
+from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
-from neff_bench.simulator.nki.trace import trace_kernel
-from neff_bench.simulator.operations.execute import execute
 
 
 def run(entry, inputs, dtype, lnc, target="trn2"):

@@ -1,0 +1,1 @@
+"""What operations cost: machine instructions, engine times and DMA packets."""

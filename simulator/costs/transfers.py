@@ -1,0 +1,150 @@
+"""DMA: what one `dma_copy`, `dma_transpose`, `dma_compute` or `sendrecv` moves, and in which packets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from neff_bench.simulator.chips import Chip
+from neff_bench.simulator.compiler.dependencies import item_bytes
+from neff_bench.simulator.costs.engines import elements
+from neff_bench.simulator.program import ENGINES, Instruction, Program
+
+TRANSFER_OPS = frozenset(("dma_copy", "dma_transpose", "dma_compute", "sendrecv"))
+_SCALAR, _GPSIMD, _SYNC = ENGINES.index("scalar"), ENGINES.index("gpsimd"), ENGINES.index("sync")
+MAX_PACKET_BYTES = 4096
+"""Largest data packet in the trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1."""
+
+SEMAPHORE_PACKET_BYTES = 4
+SEMAPHORE_PACKET_NS = 7.0
+"""Each DMA engine ends its share of a DMA with a 4-byte packet of 7 ns that bumps the semaphore (trn2 and inf2 traces)."""
+
+QUEUE_NAMES = {
+    1: "qScalarDynamicHW",
+    2: "qGpSimdDynamic",
+    3: "qVectorDynamicHW",
+    4: "qSyncDynamicHW",
+    0: "qTensorDynamicHW",
+}
+"""By the index of the issuing engine; Sync, Scalar and GpSimd occur in real profiles."""
+
+
+class Transfer(NamedTuple):
+    """`packets` packets of `packet_bytes` each (the last may be shorter), spread over the DMA engines.
+
+    queue: index of the issuing engine. software: descriptors made by GpSimd; static: made at compile time, else by hardware.
+    rows: rows that a packet gathers on its way to HBM. converts: to another dtype on the way; `bytes` are those written. hbm_*, sbuf_*, psum_*: bytes moved by this DMA on that side.
+    """
+
+    queue: int
+    packets: int
+    packet_bytes: int
+    bytes: int
+    hbm_read: int
+    hbm_write: int
+    sbuf_read: int
+    sbuf_write: int
+    psum_read: int
+    psum_write: int
+    software: bool = False
+    static: bool = False
+    rows: int = 1
+    converts: bool = False
+
+
+def is_transfer(instruction: Instruction) -> bool:
+    return instruction.op in TRANSFER_OPS
+
+
+def trigger_engine(instruction: Instruction, program: Program) -> int:
+    """Index of the engine that triggers a DMA. Where the kernel leaves it open, what compiled kernels do on trn2: inputs and
+    outputs go through software descriptors on GpSimd, internal HBM is read on Sync and written on Scalar (NTFF of github
+    allenkchau/trainium-kernel-fusion @d709ddf1; the published profile of nki-library's mlp has no DMA on Sync either)."""
+    attributes = instruction.attributes
+    if instruction.engine != "sync" or "dge_mode" in attributes or "engine" in attributes:
+        return ENGINES.index(instruction.engine)
+    if instruction.op == "sendrecv":
+        return _SYNC
+    buffers = program.buffers
+    touched = [buffers[a.buffer] for a in (*instruction.reads.values(), *instruction.writes.values())]
+    if any(buffer.kind in ("input", "output") for buffer in touched):
+        return _GPSIMD
+    stores = any(buffers[a.buffer].memory == "hbm" for a in instruction.writes.values())
+    return _SCALAR if stores else _SYNC
+
+
+def transfer_of(instruction: Instruction, program: Program, engine: int) -> Transfer:
+    """Bytes by memory and the packets of a DMA. A hardware descriptor's packet is a run that is contiguous on both sides, a
+    software one's is contiguous in HBM."""
+    software = engine == _GPSIMD
+    converts = instruction.op == "dma_copy" and instruction.reads["src"].dtype != instruction.writes["dst"].dtype
+    moved = dict.fromkeys(("hbm_read", "hbm_write", "sbuf_read", "sbuf_write", "psum_read", "psum_write"), 0)
+    run = row = None
+    total = {"read": 0, "write": 0}
+    for side, operands in (("read", instruction.reads), ("write", instruction.writes)):
+        for access in operands.values():
+            memory = program.buffers[access.buffer].memory
+            size = item_bytes(access.dtype)
+            count = elements(access)
+            moved[f"{memory}_{side}"] += count * size
+            total[side] += count * size
+            if converts:
+                # Packets are counted by what is written.
+                size = item_bytes(instruction.writes["dst"].dtype)
+            if software and memory != "hbm":
+                # Software descriptors fill a packet with rows of several partitions.
+                row = _run(access.pattern[1:]) * size
+                continue
+            pattern = access.pattern[1:] if memory != "hbm" else access.pattern
+            contiguous = _run(sorted(pattern, key=_outermost, reverse=True) if software else pattern) * size
+            run = contiguous if run is None else min(run, contiguous)
+    moves = total["write"] if converts else max(total.values())
+    packet = min(max(run or 1, 1), MAX_PACKET_BYTES)
+    if software:
+        # Small DMAs still use all 16 DMA engines (inf2 traces: 32 KiB in 16 packets of 2 KiB). Rows that change their dtype
+        # are not joined (trn2: 512 packets of 256 bytes; inf2: 128 of 1 KiB).
+        packet = min(packet, row or 1) if converts else max(min(packet, moves // 16), min(packet, row or 1))
+    return Transfer(
+        queue=engine,
+        packets=max(-(-moves // packet), 1),
+        packet_bytes=min(packet, max(moves, 1)),
+        bytes=moves,
+        software=software,
+        static=instruction.attributes.get("dge_mode") == "none",
+        rows=max(packet // row, 1) if row and moved["hbm_write"] else 1,
+        converts=converts,
+        **moved,
+    )
+
+
+def start_ns(transfer: Transfer, chip: Chip) -> float:
+    """From when the engine could issue the DMA to its first packet: GpSimd writes descriptors before it triggers."""
+    if transfer.static:
+        return chip.static_dma_start_ns
+    if transfer.software:
+        return chip.software_dma_prepare_ns + chip.software_dma_start_ns
+    return chip.dma_start_ns
+
+
+def packet_ns(transfer: Transfer, chip: Chip) -> float:
+    """Spacing of its packets on one DMA engine."""
+    rows = (transfer.rows - 1) * chip.dma_row_ns
+    spacing = chip.dma_packet_ns + transfer.packet_bytes / chip.dma_engine_bandwidth + rows
+    return spacing * chip.dma_convert_factor if transfer.converts else spacing
+
+
+def _run(pattern: Sequence[tuple[int, int]]) -> int:
+    """Elements of the longest contiguous run of `(step, size)` pairs, innermost last."""
+    run = 1
+    for step, size in reversed(pattern):
+        if size == 1:
+            continue
+        if step != run:
+            break
+        run *= size
+    return run
+
+
+def _outermost(pair: tuple[int, int]) -> int:
+    """Sorting key: the widest step is outermost, and a repeated row wider still."""
+    return pair[0] or 1 << 62

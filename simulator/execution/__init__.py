@@ -1,0 +1,1 @@
+"""Runs programs on numpy inputs."""

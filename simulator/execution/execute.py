@@ -1,0 +1,236 @@
+"""Run a program on numpy inputs.
+
+The instructions of a core run in program order; the two cores of a logical core take turns, one instruction each, and
+wait for each other where they meet (`sendrecv`, `core_barrier`): a run is the same every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from neff_bench.simulator.dtypes import INTEGERS, numpy_dtype, to_float32
+from neff_bench.simulator.errors import ExecutionError
+from neff_bench.simulator.execution.products import products
+from neff_bench.simulator.execution.races import SharedUses
+from neff_bench.simulator.machine.memory import UNWRITTEN_INT32, Memory
+from neff_bench.simulator.machine.operands import Operands, Registers
+from neff_bench.simulator.operations import OPERATIONS
+from neff_bench.simulator.program import Instruction, Program
+
+_MEETINGS = ("sendrecv", "core_barrier")
+_NAMED_PLACES = 3
+_PIECE = 1 << 18
+_OTHER_CAUSE = "an operation without a result, such as inf - inf, or bytes of another type stored there"
+
+
+def execute(
+    program: Program, inputs: Mapping[str, np.ndarray], warnings: list[str] | None = None
+) -> dict[str, np.ndarray]:
+    """Outputs by name, each in its buffer's shape and numpy dtype (see `neff_bench.simulator.dtypes`).
+
+    `inputs`: arrays by input name; their size and dtype must be the buffer's (raw uint8 bytes of the same length are
+    accepted too); a missing input is zero. `warnings`: receives a line for each place where one core reads shared HBM
+    that the other writes without a meeting between them, and for each output that holds values which no instruction
+    wrote, or NaN although no input does, with the lines that read memory before it was written (found by a second run,
+    only then). Without it, outputs are not looked at.
+    Raises ExecutionError for an input that does not fit, an operation that is not modelled, an address outside its
+    buffer, cores that wait for each other for ever, and an output that nothing wrote.
+    """
+    watched = [index for index in program.outputs if program.buffers[index].kind != "input"]
+    with np.errstate(all="ignore"), products() as product:
+        memory = Memory(program, watched, product)
+        _place_inputs(program, inputs, memory)
+        races = _run(program, memory)
+        _check_written(program, memory)
+        if warnings is not None:
+            warnings.extend(races + _doubts(program, inputs, memory))
+    return {program.buffers[index].name: _result(program, index, memory) for index in program.outputs}
+
+
+def _result(program: Program, index: int, memory: Memory) -> np.ndarray:
+    """An output; one that is an input too may still be the caller's array, and is copied."""
+    array = memory.array(index)
+    return array.copy() if program.buffers[index].kind == "input" else array
+
+
+def _place_inputs(program: Program, inputs: Mapping[str, np.ndarray], memory: Memory) -> None:
+    expected = {program.buffers[index].name: index for index in program.inputs}
+    for name, array in inputs.items():
+        if name not in expected:
+            raise ExecutionError(f"no input {name!r}; the program has {', '.join(expected) or 'none'}")
+        buffer = program.buffers[expected[name]]
+        dtype = numpy_dtype(buffer.dtype)
+        size = int(np.prod(buffer.shape, dtype=np.int64)) * dtype.itemsize
+        if array.nbytes != size:
+            raise ExecutionError(
+                f"input {name!r} has {array.nbytes} bytes, expected {size} ({list(buffer.shape)} {buffer.dtype})"
+            )
+        if array.dtype not in (dtype, np.uint8):
+            raise ExecutionError(f"input {name!r} is {array.dtype}, expected {buffer.dtype}")
+        memory.fill(expected[name], array)
+
+
+@dataclass
+class _Core:
+    """One instruction list and how far it has run."""
+
+    number: int
+    instructions: tuple[Instruction, ...]
+    registers: Registers
+    at: int = 0
+
+    @property
+    def waiting(self) -> Instruction | None:
+        return self.instructions[self.at] if self.at < len(self.instructions) else None
+
+
+_Inspect = Callable[[Instruction], None]
+
+
+def _run(program: Program, memory: Memory, inspect: _Inspect | None = None) -> list[str]:
+    """Run every instruction; `inspect` is shown each one first. Returns a line for each race between the cores."""
+    cores = [_Core(number, instructions, Registers()) for number, instructions in enumerate(program.cores)]
+    uses = SharedUses(program, memory.layouts)
+    races: dict[str, None] = {}
+    while True:
+        if any([_step(program, core, memory, uses, inspect) for core in cores]):
+            continue
+        for index, writing, reading in uses.conflicts():
+            races[_describe_race(program, index, writing, reading)] = None
+        waiting = [core.waiting for core in cores if core.waiting is not None]
+        if not waiting:
+            return list(races)
+        if inspect is not None:
+            for instruction in waiting:
+                inspect(instruction)
+        _meet(program, cores, memory)
+        for core in cores:
+            memory.release(core.number, core.at)
+            core.at += 1
+
+
+def _step(program: Program, core: _Core, memory: Memory, uses: SharedUses, inspect: _Inspect | None) -> bool:
+    """Run the core's next instruction; False when it has ended or stands at a meeting."""
+    instruction = core.waiting
+    if instruction is None or instruction.op in _MEETINGS:
+        return False
+    if inspect is not None:
+        inspect(instruction)
+    operation = OPERATIONS.get(instruction.op)
+    if operation is None:
+        raise ExecutionError(f"operation {instruction.op!r} is not modelled", _source(program, instruction))
+    try:
+        operation(Operands(instruction, memory, core.registers, program.target))
+    except ExecutionError as error:
+        raise ExecutionError(error.what, _source(program, instruction)) from None
+    except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
+        what = f"{instruction.op}: operands or attributes do not fit ({type(error).__name__}: {error})"
+        raise ExecutionError(what, _source(program, instruction)) from error
+    if uses.shared:
+        uses.note(core.number, instruction)
+    memory.release(core.number, core.at)
+    core.at += 1
+    return True
+
+
+def _describe_race(program: Program, index: int, writing: Instruction, reading: Instruction) -> str:
+    first, second = (_source(program, instruction) or "unknown line" for instruction in (writing, reading))
+    return (
+        f"{program.buffers[index].name!r}: one core writes ({first}) what the other reads ({second}) "
+        f"with no core_barrier or sendrecv between them; the order is undefined on a device"
+    )
+
+
+def _meet(program: Program, cores: list[_Core], memory: Memory) -> None:
+    """All cores stand at a meeting or at their end: exchange, or report that they wait for ever."""
+    instructions = [core.waiting for core in cores]
+    described = "; ".join(
+        f"core {core.number} {_describe(program, instruction)}"
+        for core, instruction in zip(cores, instructions, strict=True)
+    )
+    met = [instruction for instruction in instructions if instruction is not None]
+    meetings = {(instruction.op, instruction.attributes.get("sync")) for instruction in met}
+    if len(met) < len(cores) or len(meetings) > 1:
+        raise ExecutionError(f"the cores wait for ever: {described}", _source(program, met[0]))
+    if met[0].op != "sendrecv":
+        return
+    received = []
+    for core, instruction in zip(cores, met, strict=True):
+        rank = instruction.attributes.get("recv_from_rank", 1 - core.number)
+        if not 0 <= rank < len(cores):
+            raise ExecutionError(f"sendrecv from rank {rank} of {len(cores)}", _source(program, instruction))
+        received.append(memory.read(met[rank].reads["src"]).copy())
+    for instruction, values in zip(met, received, strict=True):
+        target = instruction.writes["dst"]
+        if values.shape != target.shape or values.dtype != numpy_dtype(target.dtype):
+            raise ExecutionError(f"sendrecv operands differ: {described}", _source(program, instruction))
+        memory.write(target, values)
+
+
+def _describe(program: Program, instruction: Instruction | None) -> str:
+    if instruction is None:
+        return "has ended"
+    return f"at {instruction.op} ({_source(program, instruction) or 'unknown line'})"
+
+
+def _source(program: Program, instruction: Instruction) -> str | None:
+    return program.sources[instruction.source] or None
+
+
+def _check_written(program: Program, memory: Memory) -> None:
+    for index in program.outputs:
+        buffer = program.buffers[index]
+        if memory.written_bytes(index) == 0:
+            place = program.sources[buffer.source] or program.name
+            raise ExecutionError(f"output {buffer.name!r} is never written", place)
+
+
+def _doubts(program: Program, inputs: Mapping[str, np.ndarray], memory: Memory) -> list[str]:
+    """A line for each output that is not wholly the result of instructions on the inputs."""
+    notes = []
+    for index in program.outputs:
+        buffer, array, written = program.buffers[index], memory.array(index), memory.written_bytes(index)
+        if written is not None and written < array.nbytes:
+            notes.append(f"output {buffer.name!r}: {array.nbytes - written} of {array.nbytes} bytes are never written")
+        suspect = _suspects(array, buffer.dtype)
+        if suspect and not any(_count_nan(given) for given in inputs.values()):
+            kind = "the mark of unwritten memory" if buffer.dtype in INTEGERS else "NaN, although no input is"
+            cause = _unwritten_reads(program, inputs) or _OTHER_CAUSE
+            notes.append(f"output {buffer.name!r}: {suspect} of {array.size} elements are {kind}: {cause}")
+    return notes
+
+
+def _unwritten_reads(program: Program, inputs: Mapping[str, np.ndarray]) -> str:
+    """Where the program reads on-chip or scratch memory that nothing wrote before: the first lines, or nothing."""
+    internal = [index for index, buffer in enumerate(program.buffers) if buffer.kind == "internal"]
+    memory = Memory(program, internal, np.matmul)
+    _place_inputs(program, inputs, memory)
+    places: dict[str, None] = {}
+
+    def inspect(instruction: Instruction) -> None:
+        for name, access in instruction.reads.items():
+            if len(places) < _NAMED_PLACES and memory.reads_unwritten(access):
+                line = _source(program, instruction) or "unknown line"
+                places[f"{instruction.op} reads {name} {program.buffers[access.buffer].name!r} ({line})"] = None
+
+    _run(program, memory, inspect)
+    return "memory read before it was written: " + "; ".join(places) if places else ""
+
+
+def _suspects(array: np.ndarray, dtype: str) -> int:
+    """How many elements look like memory that nothing wrote."""
+    if dtype in ("int32", "uint32"):
+        return int(np.count_nonzero(array == UNWRITTEN_INT32))
+    return 0 if dtype in INTEGERS else _count_nan(array)
+
+
+def _count_nan(array: np.ndarray) -> int:
+    """How many elements are NaN; none of an array of integers. Looks at a piece at a time, to stay small."""
+    if array.dtype.kind in "iub":
+        return 0
+    flat = array.reshape(-1)
+    pieces = (flat[start : start + _PIECE] for start in range(0, flat.size, _PIECE))
+    return sum(int(np.count_nonzero(np.isnan(to_float32(piece)))) for piece in pieces)

@@ -1,0 +1,83 @@
+"""Do the two cores of a logical core use shared HBM without waiting for each other?
+
+Between two meetings the cores run at the same time: what one writes there and the other reads has no order on a device,
+although a run of this executor always has one. Run-time addresses are not looked at.
+"""
+
+from __future__ import annotations
+
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.machine.addressing import Layout
+from neff_bench.simulator.machine.marks import Marks, granule
+from neff_bench.simulator.program import Access, Instruction, Program
+
+_Use = tuple[Access, Instruction]
+
+
+class SharedUses:
+    """What each core read and wrote in shared HBM since the cores last met."""
+
+    def __init__(self, program: Program, layouts: list[Layout]) -> None:
+        self.layouts = layouts
+        targets = {access.buffer for core in program.cores for i in core for access in i.writes.values()}
+        self.shared = {index for index in targets if program.buffers[index].memory == "hbm"}
+        if len(program.cores) < 2:
+            self.shared = set()
+        self.reads: list[dict[int, list[_Use]]] = [{} for _ in program.cores]
+        self.writes: list[dict[int, list[_Use]]] = [{} for _ in program.cores]
+
+    def note(self, core: int, instruction: Instruction) -> None:
+        """Remember the shared operands of an instruction that is no meeting."""
+        for accesses, uses in ((instruction.reads, self.reads[core]), (instruction.writes, self.writes[core])):
+            for access in accesses.values():
+                if access.buffer in self.shared and not access.dynamic:
+                    uses.setdefault(access.buffer, []).append((access, instruction))
+
+    def conflicts(self) -> list[tuple[int, Instruction, Instruction]]:
+        """The cores have met: (buffer, writing, reading instruction) of a first conflict for each buffer; start anew."""
+        found = []
+        for writer, uses in enumerate(self.writes):
+            for index in uses:
+                for reader, others in enumerate(self.reads):
+                    pair = self._overlap(uses[index], others.get(index, [])) if reader != writer else None
+                    if pair is not None:
+                        found.append((index, *pair))
+        for kept in (*self.reads, *self.writes):
+            kept.clear()
+        return found
+
+    def _overlap(self, writes: list[_Use], reads: list[_Use]) -> tuple[Instruction, Instruction] | None:
+        """A write and a read that share a byte."""
+        if not reads or not _may_overlap(writes, reads):
+            return None
+        size = self.layouts[writes[0][0].buffer].bytes
+        marks = Marks(size, granule(size, [access for access, _ in (*writes, *reads)]))
+        for access, _ in writes:
+            marks.of(access, access.offset).fill(True)
+        for read, reading in reads:
+            if marks.of(read, read.offset).any():
+                return next(i for access, i in writes if _share(marks, access, read)), reading
+        return None
+
+
+def _share(marks: Marks, first: Access, second: Access) -> bool:
+    marks.flags.fill(False)
+    marks.of(first, first.offset).fill(True)
+    return bool(marks.of(second, second.offset).any())
+
+
+def _may_overlap(writes: list[_Use], reads: list[_Use]) -> bool:
+    """Whether the ranges from first to last byte of all writes and of all reads overlap."""
+    (write_low, write_high), (read_low, read_high) = _range(writes), _range(reads)
+    return write_low < read_high and read_low < write_high
+
+
+def _range(uses: list[_Use]) -> tuple[int, int]:
+    lows, highs = [], []
+    for access, _ in uses:
+        item = SIZE_BYTES[access.dtype]
+        low = access.offset + sum(step * (size - 1) for step, size in access.pattern if step < 0)
+        high = access.offset + sum(step * (size - 1) for step, size in access.pattern if step > 0)
+        lows.append(low * item)
+        highs.append((high + 1) * item)
+    return min(lows), max(highs)

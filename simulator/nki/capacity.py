@@ -1,0 +1,154 @@
+"""SBUF and PSUM over time: how much of each partition the live tensors of a program need, and whether it fits.
+
+A tensor lives from the first to the last instruction, in program order, that computes with it. Transfers by DMA do not
+lengthen that: a scheduler may put a load just before the first use and a store just after the last result. Tensors
+that the kernel placed itself count once for each byte that any of them occupies. The others are added up as if packed
+without gaps, also side by side: a tensor of 64 partitions takes half of its bytes. So no schedule that keeps the order
+of the computation needs less, and a program above the capacity cannot run as it is written.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from operator import itemgetter
+
+from neff_bench.simulator.compiler.dependencies import row_bytes
+from neff_bench.simulator.errors import CapacityError
+from neff_bench.simulator.program import Buffer, Instruction, Memory, Program
+from neff_bench.simulator.recording.regions import PARTITIONS, PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
+
+_QUADRANT = 32
+_TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The largest use of one memory of one physical core, in bytes of a partition: the area in use over 128 partitions.
+
+    `instruction`: index, in the core's list, of the instruction at which it was reached; None when nothing is used.
+    `buffer`: index of the tensor that was added last. `source`: the line that allocated it.
+    """
+
+    core: int
+    memory: Memory
+    used_bytes: int
+    capacity_bytes: int
+    instruction: int | None
+    buffer: int | None
+    source: str
+
+
+def memory_peak(program: Program) -> tuple[Peak, ...]:
+    """The peaks of SBUF and PSUM, for each core in order."""
+    peaks = []
+    for number, core in enumerate(program.cores):
+        lives = _lives(core)
+        for memory in ("sbuf", "psum"):
+            peaks.append(_peak(program, number, memory, lives))
+    return tuple(peaks)
+
+
+def check_capacity(program: Program) -> tuple[Peak, ...]:
+    """`memory_peak`; raises CapacityError naming the allocation with which a memory overflows."""
+    peaks = memory_peak(program)
+    for peak in peaks:
+        if peak.used_bytes > peak.capacity_bytes and peak.buffer is not None:
+            buffer = program.buffers[peak.buffer]
+            raise CapacityError(
+                f"{peak.memory.upper()} of core {peak.core} is full: tensor {buffer.name!r} {list(buffer.shape)}"
+                f" {buffer.dtype} raises the live tensors to {peak.used_bytes} bytes of each partition; it has"
+                f" {peak.capacity_bytes}",
+                peak.source or None,
+            )
+    return peaks
+
+
+def capacity_bytes(target: str, memory: Memory) -> int:
+    """Bytes of one partition."""
+    return PSUM_BANKS * PSUM_BANK_BYTES if memory == "psum" else SBUF_PARTITION_BYTES[target]
+
+
+def _lives(core: Sequence[Instruction]) -> dict[int, tuple[int, int]]:
+    """For each buffer that the core touches: its first and last instruction, in order of the first."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    moved: dict[int, int] = {}
+    for at, step in enumerate(core):
+        computes = step.op not in _TRANSFERS
+        for operands in (step.writes, step.reads):
+            for operand in operands.values():
+                buffer = operand.buffer
+                if not computes:
+                    moved[buffer] = at
+                else:
+                    last[buffer] = at
+                    if buffer not in first:
+                        first[buffer] = at
+                if operand.dynamic:
+                    for part in operand.dynamic:
+                        last[part.index.buffer] = at
+                        first.setdefault(part.index.buffer, at)
+    lives = {buffer: (at, at) for buffer, at in moved.items()}
+    lives.update((buffer, (at, last[buffer])) for buffer, at in first.items())
+    return dict(sorted(lives.items(), key=itemgetter(1)))
+
+
+def _share(buffer: Buffer) -> int:
+    """Its bytes over all 128 partitions; tensors start at partitions 0, 32, 64 and 96."""
+    quadrants = -(-buffer.shape[0] // _QUADRANT)
+    return row_bytes(buffer) * quadrants * _QUADRANT // PARTITIONS
+
+
+def _peak(program: Program, core: int, memory: Memory, lives: dict[int, tuple[int, int]]) -> Peak:
+    """Sweep the lives in order of their first instruction. At an overflow, stop at the first one."""
+    capacity = capacity_bytes(program.target, memory)
+    ends: list[tuple[int, int]] = []
+    packed = placed = best = 0
+    placed_now: Counter[tuple[int, int]] = Counter()
+    place: tuple[int, int] | None = None
+    for index, (first, last) in lives.items():
+        buffer = program.buffers[index]
+        if buffer.memory != memory:
+            continue
+        while ends and ends[0][0] < first:
+            gone = program.buffers[heappop(ends)[1]]
+            if gone.address is None:
+                packed -= _share(gone)
+            else:
+                span = _span(gone)
+                placed_now[span] -= 1
+                if not placed_now[span]:
+                    del placed_now[span]
+                    placed = _union(placed_now)
+        heappush(ends, (last, index))
+        if buffer.address is None:
+            packed += _share(buffer)
+        else:
+            placed_now[_span(buffer)] += 1
+            placed = _union(placed_now) if placed_now[_span(buffer)] == 1 else placed
+        if packed + placed > best:
+            best, place = packed + placed, (first, index)
+            if best > capacity:
+                break
+    if place is None:
+        return Peak(core, memory, 0, capacity, None, None, "")
+    source = program.sources[program.buffers[place[1]].source]
+    return Peak(core, memory, best, capacity, place[0], place[1], source)
+
+
+def _span(buffer: Buffer) -> tuple[int, int]:
+    start = buffer.address or 0
+    return start, start + row_bytes(buffer)
+
+
+def _union(spans: Iterable[tuple[int, int]]) -> int:
+    """Bytes that any of the spans covers."""
+    total = reached = 0
+    for start, stop in sorted(spans):
+        if stop > reached:
+            total += stop - max(start, reached)
+            reached = stop
+    return total

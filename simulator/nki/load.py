@@ -1,0 +1,56 @@
+"""From a kernel specification (kernel.json) to a `Program`: import the kernel and record it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from neff_bench.simulator.errors import SpecError
+from neff_bench.simulator.nki.install import install, sdk_present
+from neff_bench.simulator.nki.jit import body
+from neff_bench.simulator.nki.spec import KernelSpec, lookup, resolve_arguments
+from neff_bench.simulator.nki.trace import kernel_line, record
+from neff_bench.simulator.program import Program
+
+
+def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
+    """Record the kernel on `target` with `lnc` physical cores; what it prints goes to stderr.
+
+    Raises SpecError for an entry or argument that does not exist, KernelError (with the kernel's line) for a kernel
+    that fails.
+    """
+    if sdk_present():
+        raise SpecError("the AWS nki package is installed; compile with the SDK instead of neuron-sim")
+    install()
+    sys.path[:0] = [entry for entry in spec.path if entry not in sys.path]
+    with contextlib.redirect_stdout(sys.stderr):
+        kernel = _load(spec.entry)
+        arguments = resolve_arguments(spec.arguments)
+        name = spec.entry.rpartition(":")[2]
+        return record(body(kernel), name, spec.inputs, arguments, spec.outputs, target, lnc)
+
+
+def _load(entry: str) -> Any:
+    module_name, _, function = entry.rpartition(":")
+    if not module_name.endswith(".py"):
+        return lookup(entry)
+    path = Path(module_name)
+    made = importlib.util.spec_from_file_location(path.stem, path)
+    if not path.is_file() or made is None or made.loader is None:
+        raise SpecError(f"no such file: {path}")
+    module = importlib.util.module_from_spec(made)
+    sys.modules[path.stem] = module
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    try:
+        made.loader.exec_module(module)
+    except SyntaxError as error:
+        raise SpecError(f"SyntaxError: {error.msg}", f"{error.filename}:{error.lineno}") from error
+    except (Exception, SystemExit) as error:
+        raise SpecError(f"cannot import: {type(error).__name__}: {error}", kernel_line(error) or str(path)) from error
+    if not hasattr(module, function):
+        raise SpecError(f"{path} has no function {function!r}")
+    return getattr(module, function)

@@ -1,0 +1,93 @@
+"""Rules that many instructions share. Each function raises NkiValidationError at the kernel's line."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from neff_bench.simulator.program import Access
+from neff_bench.simulator.recording.enums import engine as engine_enum
+from neff_bench.simulator.recording.enums import word
+from neff_bench.simulator.recording.recorder import invalid
+from neff_bench.simulator.recording.tensor import NkiTensor, access
+
+
+def tensor(op: str, key: str, value: Any) -> NkiTensor:
+    if not isinstance(value, NkiTensor):
+        raise invalid(f"{op}: {key} must be a tensor, not {type(value).__name__}")
+    return value
+
+
+def free(view: NkiTensor) -> int:
+    """Elements in one partition."""
+    shape = view.shape
+    return shape[1] if len(shape) == 2 else prod(shape[1:])
+
+
+def on_chip(op: str, **operands: NkiTensor) -> None:
+    for key, value in operands.items():
+        if type(value) is not NkiTensor:
+            value = tensor(op, key, value)
+        if value.storage.memory == "hbm":
+            raise invalid(f"{op}: {key} must be in SBUF or PSUM; {value!r} is in HBM")
+
+
+def same_tile(op: str, key: str, value: NkiTensor, like: NkiTensor) -> None:
+    """The operand must have the partitions and the elements for each partition of `like`."""
+    if value.shape == like.shape:
+        return
+    if value.shape[0] != like.shape[0]:
+        raise invalid(f"{op}: {key} has {value.shape[0]} partitions, expected {like.shape[0]}: {value!r} with {like!r}")
+    if free(value) != free(like):
+        raise invalid(
+            f"{op}: {key} has {free(value)} elements in a partition, expected {free(like)}: {value!r} with {like!r}"
+        )
+
+
+def vector(op: str, key: str, value: NkiTensor, partitions: int) -> Access:
+    """A per-partition operand: one element in each of `partitions` partitions; surplus partitions are not read."""
+    if value.storage.memory == "hbm":
+        raise invalid(f"{op}: {key} must be in SBUF or PSUM; {value!r} is in HBM")
+    if free(value) != 1:
+        raise invalid(f"{op}: {key} must hold one element in each partition; {value!r} holds {free(value)}")
+    if value.shape[0] < partitions:
+        raise invalid(f"{op}: {key} has {value.shape[0]} partitions, expected {partitions}: {value!r}")
+    return access(value if value.shape[0] == partitions else value.slice(0, 0, partitions))
+
+
+def operand(
+    op: str, key: str, value: Any, partitions: int, reads: dict[str, Access], attributes: dict[str, Any]
+) -> None:
+    """A tensor of one element in each partition goes to `reads`, a number to `attributes`, None nowhere."""
+    if type(value) is NkiTensor:
+        reads[key] = vector(op, key, value, partitions)
+    elif value is not None:
+        attributes[key] = number(op, key, value)
+
+
+def number(op: str, key: str, value: Any) -> float | int:
+    if isinstance(value, (bool, int, float)):
+        return value
+    try:
+        return value.item()
+    except AttributeError:
+        raise invalid(f"{op}: {key} must be a number or a tensor, not {value!r}") from None
+
+
+def chosen_engine(op: str, given: Any, allowed: tuple[str, ...], default: str) -> Any:
+    """The engine by name; `default` when the kernel leaves the choice to the compiler."""
+    if given is engine_enum.unknown:
+        return default
+    name = word(engine_enum, given)
+    if name == "unknown":
+        return default
+    if name not in allowed:
+        raise invalid(f"{op}: runs on {' or '.join(allowed)}, not on {name}")
+    return name
+
+
+def no_psum_on_gpsimd(op: str, engine: str, *operands: NkiTensor) -> None:
+    if engine == "gpsimd":
+        for value in operands:
+            if value.storage.memory == "psum":
+                raise invalid(f"{op}: GpSimd cannot access PSUM: {value!r}")

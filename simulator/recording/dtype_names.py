@@ -1,0 +1,39 @@
+"""Names of dtypes as the dialect spells them, to canonical strings. A dtype of `nl` is its canonical string."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neff_bench.simulator.dtypes import DTYPES
+from neff_bench.simulator.recording.recorder import invalid, not_modelled
+
+PACKED = ("float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4", "float8_e8m0fnu")
+"""MX types (NeuronCore-v4): they exist as names, no operation on them is modelled."""
+
+NAMES = (*DTYPES, *PACKED)
+"""Every dtype name of the dialect."""
+
+_KNOWN: dict[Any, str] = {name: name for name in DTYPES}
+_KNOWN.update(
+    {"float8e4": "float8_e4m3", "float8e5": "float8_e5m2", "bool": "uint8", "bool_": "uint8", "fp32": "float32"}
+)
+
+
+def dtype_of(given: Any) -> str:
+    """The canonical name of a string, numpy, ml_dtypes or torch dtype. Raises NkiValidationError for any other."""
+    try:
+        return _KNOWN[given]
+    except (KeyError, TypeError):
+        pass
+    if isinstance(given, str):
+        name = given
+    else:
+        name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
+    name = name.removeprefix("torch.").removeprefix("nki.language.").removeprefix("nl.")
+    if name in PACKED:
+        raise not_modelled(f"dtype {name}")
+    found = _KNOWN.get(name)
+    if found is None:
+        raise invalid(f"unknown dtype {given!r}; known: {', '.join(DTYPES)}")
+    _KNOWN[given] = found
+    return found

@@ -1,0 +1,110 @@
+"""Enumerations of `nki.isa`, and how their members, names and numbers become the words that a program holds."""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from neff_bench.simulator.recording.recorder import invalid, recorder
+
+
+class engine(Enum):
+    tensor = 1
+    vector = 5
+    scalar = 2
+    gpsimd = 3
+    dma = 4
+    sync = 6
+    unknown = 0
+
+
+class reduce_cmd(Enum):
+    idle = 0
+    reset = 1
+    reduce = 2
+    reset_reduce = 3
+    load_reduce = 4
+
+
+class dge_mode(Enum):
+    unknown = 0
+    swdge = 1
+    hwdge = 2
+    none = 3
+
+
+class oob_mode(Enum):
+    error = 0
+    skip = 1
+
+
+class matmul_perf_mode(Enum):
+    none = "none"
+    double_row = "double_row"
+
+
+class nc_version(Enum):
+    gen2 = 2
+    gen3 = 3
+    gen4 = 4
+
+    def __lt__(self, other: nc_version) -> bool:
+        return self.value < other.value
+
+    def __le__(self, other: nc_version) -> bool:
+        return self.value <= other.value
+
+    def __gt__(self, other: nc_version) -> bool:
+        return self.value > other.value
+
+    def __ge__(self, other: nc_version) -> bool:
+        return self.value >= other.value
+
+
+class dma_engine(Enum):
+    dma = 1
+    gpsimd_dma = 2
+
+
+tensor_engine = engine.tensor
+vector_engine = engine.vector
+scalar_engine = engine.scalar
+gpsimd_engine = engine.gpsimd
+unknown_engine = engine.unknown
+
+GENERATIONS = {
+    "trn1": nc_version.gen2,
+    "inf2": nc_version.gen2,
+    "trn2": nc_version.gen3,
+    "trn3": nc_version.gen4,
+}
+
+
+def get_nc_version() -> nc_version:
+    return GENERATIONS[recorder().target]
+
+
+def get_nc_sub_version() -> int:
+    return 0
+
+
+@cache
+def _words(kind: type[Enum]) -> dict[Any, str]:
+    words: dict[Any, str] = {}
+    for name, member in kind.__members__.items():
+        words[member] = words[name] = words[member.value] = name
+    return words
+
+
+def word(kind: type[Enum], value: Any) -> str:
+    """The bare name of a member, given as member, name or number; None is the member that means no choice."""
+    words = _words(kind)
+    found = words.get(value)
+    if found is None:
+        found = "unknown" if value is None and "unknown" in words else words.get(getattr(value, "name", ""))
+    if found is None and isinstance(value, str):
+        found = words.get(value.rpartition(".")[2])
+    if found is None:
+        raise invalid(f"{value!r} is no {kind.__name__}; known: {', '.join(kind.__members__)}")
+    return found

@@ -1,0 +1,122 @@
+"""Indexing of tensors: integers, slices, `...`, `nl.ds`, and indices that are known at run time only."""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import TYPE_CHECKING, Any
+
+from neff_bench.simulator.program import Access, Dynamic
+from neff_bench.simulator.recording.recorder import invalid
+
+if TYPE_CHECKING:
+    from neff_bench.simulator.recording.tensor import NkiTensor
+
+
+class DynamicSlice:
+    """`nl.ds(start, size)`; `start` is a number, or a tensor of one element or a register for a run-time address."""
+
+    __slots__ = ("size", "start")
+
+    def __init__(self, start: Any, size: int) -> None:
+        self.start = start
+        self.size = size
+
+
+def getitem(tensor: NkiTensor, key: Any) -> NkiTensor:
+    """`tensor[key]`: numpy's rules for HBM; on chip an index keeps the partition dimension, and two dimensions stay."""
+    if type(key) is not tuple:
+        key = (key,)
+    shape = tensor.shape
+    if len(key) != len(shape):
+        key = _full_key(tensor, key)
+    storage = tensor.storage
+    on_chip = storage.memory != "hbm"
+    if on_chip and type(key[0]) is int:
+        row = _index(tensor, key[0], shape[0])
+        key = (slice(row, row + 1), *key[1:])
+    offset = tensor.offset
+    dynamic = tensor.dynamic
+    sizes: list[int] = []
+    strides: list[int] = []
+    for item, size, stride in zip(key, shape, tensor.strides):
+        kind = type(item)
+        if kind is slice:
+            start = item.start or 0
+            stop = item.stop
+            if stop is None:
+                stop = size
+            if item.step is None and 0 <= start < stop <= size:
+                sizes.append(stop - start)
+                strides.append(stride)
+            else:
+                start, count, step = _slice(tensor, item, size)
+                sizes.append(count)
+                strides.append(stride * step)
+            if start:
+                offset += start * stride
+        elif kind is int:
+            if not 0 <= item < size:
+                item = _index(tensor, item, size)
+            offset += item * stride
+        elif kind is DynamicSlice:
+            start = item.start
+            if type(start) is not int:
+                index, start = _at_run_time(start)
+                if index is not None:
+                    dynamic += (Dynamic(stride, index),)
+            if start < 0 or start + item.size > size or item.size < 1:
+                raise invalid(f"ds({start}, {item.size}) of a dimension of {size} is outside {tensor!r}")
+            offset += start * stride
+            sizes.append(item.size)
+            strides.append(stride)
+        elif item is Ellipsis:
+            sizes.append(size)
+            strides.append(stride)
+        else:
+            index, at = _at_run_time(item)
+            if index is None:
+                return tensor[tuple(at if part is item else part for part in key)]
+            dynamic += (Dynamic(stride, index),)
+    if len(sizes) < 2 and (not sizes or (on_chip and len(shape) > 1)):
+        sizes.append(1)
+        strides.append(1)
+    unchecked = tensor._access is True or None
+    return tensor.__class__(storage, offset, tuple(sizes), tuple(strides), tensor.dtype, dynamic, unchecked)
+
+
+def _index(tensor: NkiTensor, index: int, size: int) -> int:
+    """`index` counted from the start of a dimension of `size`. Raises when it is outside."""
+    if not -size <= index < size:
+        raise invalid(f"index {index} of a dimension of {size} is outside {tensor!r}")
+    return index % size
+
+
+def _slice(tensor: NkiTensor, part: slice, size: int) -> tuple[int, int, int]:
+    """Start, number of elements and step of a slice of a dimension of `size`. Raises where numpy would cut it short."""
+    start = 0 if part.start is None else part.start
+    stop = size if part.stop is None else part.stop
+    step = 1 if part.step is None else part.step
+    start, stop = (at + size if at < 0 else at for at in (start, stop))
+    if start < 0 or stop > size or start >= stop:
+        raise invalid(f"slice {part.start}:{part.stop} of a dimension of {size} is outside {tensor!r}")
+    if step < 1:
+        raise invalid(f"slice step {step} of {tensor!r} must be at least 1")
+    return start, -(-(stop - start) // step), step
+
+
+def _full_key(tensor: NkiTensor, key: tuple) -> tuple:
+    missing = len(tensor.shape) - len(key)
+    dots = [place for place, item in enumerate(key) if item is Ellipsis]
+    if len(dots) > 1:
+        raise invalid("an index holds at most one '...'")
+    if dots:
+        return key[: dots[0]] + (slice(None),) * (missing + 1) + key[dots[0] + 1 :]
+    if missing < 0:
+        raise invalid(f"{len(key)} indices for the {tensor.ndim} dimensions of {tensor!r}")
+    return key + (slice(None),) * missing
+
+
+def _at_run_time(value: Any) -> tuple[Access | None, int]:
+    """What reads an index at run time (of a tensor or a register), or None and the index itself."""
+    read = getattr(value, "index_access", None)
+    return (None, as_int(value)) if read is None else (read(), 0)

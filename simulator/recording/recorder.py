@@ -1,0 +1,211 @@
+"""The recording context: what the kernel that runs now has allocated and issued.
+
+One recorder serves one trace. With two physical cores the kernel runs twice, core 0 then core 1, over the same HBM:
+shapes do not depend on data, so neither run needs the other's results.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import msgspec
+
+from neff_bench.simulator.errors import KernelError, NkiValidationError, NotModelledError
+from neff_bench.simulator.program import Access, Engine, Instruction, Kind, Memory
+
+_SIMULATOR = Path(__file__).parent.parent
+OWN = tuple(f"{_SIMULATOR / room}/" for room in ("nki", "operations", "recording"))
+"""Folders of the dialect itself: what they hold is never the source of an instruction."""
+
+
+class Storage(msgspec.Struct, eq=False, gc=False):
+    """One allocation. `size`: elements; `free`: elements in one partition (on chip), else `size`.
+
+    `partition` and `address`: where the kernel placed it, the latter None where the allocator may choose.
+    """
+
+    index: int
+    name: str
+    memory: Memory
+    region: Any
+    shape: tuple[int, ...]
+    dtype: str
+    itemsize: int
+    size: int
+    free: int
+    kind: Kind
+    core: int | None
+    source: int
+    data: bytes = b""
+    partition: int = 0
+    address: int | None = None
+
+
+class NkiInstruction:
+    """What an instruction returns. All are one object: nothing can be asked of it."""
+
+    __slots__ = ()
+
+    def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:
+        raise not_modelled("NkiInstruction.depends_on")
+
+
+_ISSUED = NkiInstruction()
+
+
+class Recorder:
+    """`instructions`: the list of the core that is being recorded; `core`: its number.
+
+    `line_index`: places in code objects, by identity since hashing one walks all of it, to indices of `source_texts`;
+    `codes` keeps those objects alive. `valid_matmuls`: shapes, dtypes and memories of matmuls that were checked; kernels repeat a few of them often.
+    """
+
+    __slots__ = (
+        "target", "lnc", "core", "cores", "instructions", "storages", "source_texts", "source_index", "line_index",
+        "codes", "fixed_source", "shared", "shared_count", "sync_count",
+        "valid_matmuls",
+    )  # fmt: skip
+
+    def __init__(self, target: str, lnc: int) -> None:
+        self.target = target
+        self.lnc = lnc
+        self.core = 0
+        self.cores: list[list[Instruction]] = [[] for _ in range(lnc)]
+        self.instructions = self.cores[0]
+        self.storages: list[Storage] = []
+        self.source_texts: list[str] = [""]
+        self.source_index: dict[str, int] = {"": 0}
+        self.line_index: dict[tuple[int, int], int] = {}
+        self.codes: list[CodeType] = []
+        self.fixed_source = -1
+        self.shared: dict[tuple, Storage] = {}
+        self.shared_count: dict[tuple, int] = {}
+        self.sync_count: dict[str, int] = {}
+        self.valid_matmuls: set[tuple] = set()
+
+    def start_core(self, core: int) -> None:
+        """Send what follows to physical core `core`; occurrences of shared tensors and barriers count from zero."""
+        self.core = core
+        self.instructions = self.cores[core]
+        self.shared_count.clear()
+        self.sync_count.clear()
+
+    def emit(
+        self,
+        op: str,
+        engine: Engine,
+        writes: dict[str, Access],
+        reads: dict[str, Access],
+        attributes: dict[str, Any],
+    ) -> NkiInstruction:
+        """Append one instruction; its source is the first line up the stack that is not the dialect's own."""
+        source = self.fixed_source
+        if source < 0:
+            frame = sys._getframe(2)
+            source = self.line_index.get((id(frame.f_code), frame.f_lasti), -2)
+            if source < 0:
+                source = self._locate(frame, source)
+        self.instructions.append(Instruction(op, engine, writes, reads, attributes, source))
+        return _ISSUED
+
+    def source(self) -> int:
+        """Index of the kernel line that runs now."""
+        if self.fixed_source >= 0:
+            return self.fixed_source
+        frame = sys._getframe(2)
+        source = self.line_index.get((id(frame.f_code), frame.f_lasti), -2)
+        return source if source >= 0 else self._locate(frame, source)
+
+    def _locate(self, frame: FrameType, known: int) -> int:
+        """`known`: -2 for a line not seen before, -1 for one of the dialect's own."""
+        while True:
+            key = (id(frame.f_code), frame.f_lasti)
+            if known == -2:
+                known = self.line_index.get(key, -2)
+            if known >= 0:
+                return known
+            if known == -2:
+                self.codes.append(frame.f_code)
+                if not frame.f_code.co_filename.startswith(OWN):
+                    index = self.intern(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+                    self.line_index[key] = index
+                    return index
+                self.line_index[key] = -1
+            if frame.f_back is None:
+                return 0
+            frame, known = frame.f_back, -2
+
+    def intern(self, text: str) -> int:
+        """Index of a source text in the program's table."""
+        index = self.source_index.get(text)
+        if index is None:
+            index = self.source_index[text] = len(self.source_texts)
+            self.source_texts.append(text)
+        return index
+
+    @contextmanager
+    def at(self, text: str) -> Iterator[None]:
+        """Give everything recorded inside the source `text` (a graph's instruction, say) instead of a Python line."""
+        before, self.fixed_source = self.fixed_source, self.intern(text)
+        try:
+            yield
+        finally:
+            self.fixed_source = before
+
+
+_active: list[Recorder] = []
+
+
+def recorder() -> Recorder:
+    """The recorder of the kernel that runs now. Raises KernelError outside one."""
+    if not _active:
+        raise KernelError("nki operations work inside a kernel only; launch it with nki.simulate or compile it")
+    return _active[-1]
+
+
+def is_recording() -> bool:
+    return bool(_active)
+
+
+@contextmanager
+def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
+    """A recording context on `target` (trn1, inf2, trn2, trn3) with `lnc` physical cores.
+
+    The collector of cycles rests meanwhile: a program holds millions of objects and no cycle, and walking them all
+    again and again would cost more than recording them.
+    """
+    made = Recorder(target, lnc)
+    _active.append(made)
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield made
+    finally:
+        _active.pop()
+        if collects:
+            gc.enable()
+
+
+def here() -> str | None:
+    """ "file.py:33" of the innermost running line that is not the dialect's own."""
+    if _active and _active[-1].fixed_source >= 0:
+        return _active[-1].source_texts[_active[-1].fixed_source]
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(OWN):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else None
+
+
+def invalid(what: str) -> NkiValidationError:
+    """The error for a broken rule, at the kernel's line; the caller raises it."""
+    return NkiValidationError(what, here())
+
+
+def not_modelled(what: str) -> NotModelledError:
+    return NotModelledError(f"{what} is not modelled", here())

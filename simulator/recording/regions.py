@@ -1,0 +1,100 @@
+"""Memory regions and the sizes of the machine that a kernel may ask for."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from neff_bench.simulator.program import Memory
+from neff_bench.simulator.recording.recorder import is_recording, recorder
+
+
+class MemoryRegion(Enum):
+    """`memory`: what a program calls it."""
+
+    memory: Memory
+
+    sbuf = "sbuf"
+    psum = "psum"
+    private_hbm = "private_hbm"
+    shared_hbm = "shared_hbm"
+    hbm = "private_hbm"
+
+    def __init__(self, name: str) -> None:
+        self.memory = "hbm" if name.endswith("hbm") else name  # type: ignore[assignment]
+
+
+sbuf = MemoryRegion.sbuf
+psum = MemoryRegion.psum
+private_hbm = MemoryRegion.private_hbm
+shared_hbm = MemoryRegion.shared_hbm
+hbm = private_hbm
+
+
+def region_of(buffer: object) -> MemoryRegion:
+    """A region, or its name as dialect 0.2 spells it. Raises ValueError for anything else."""
+    if isinstance(buffer, MemoryRegion):
+        return buffer
+    name = str(getattr(buffer, "name", buffer))
+    return MemoryRegion[name.rpartition(".")[2]]
+
+
+def is_hbm(buffer: object) -> bool:
+    return region_of(buffer) in (private_hbm, shared_hbm)
+
+
+def is_on_chip(buffer: object) -> bool:
+    return not is_hbm(buffer)
+
+
+def is_psum(buffer: object) -> bool:
+    return region_of(buffer) is psum
+
+
+def is_sbuf(buffer: object) -> bool:
+    return region_of(buffer) is sbuf
+
+
+PSUM_BANK_BYTES = 2048
+PSUM_BANKS = 8
+PARTITIONS = 128
+
+SBUF_PARTITION_BYTES = {"trn1": 192 << 10, "inf2": 192 << 10, "trn2": 224 << 10, "trn3": 256 << 10}
+"""SBUF bytes of one partition, by target. AWS docs nki/guides/architecture: 192 KiB on NeuronCore-v2, 224 KiB on -v3."""
+
+SBUF_RESERVED_BYTES = (16 << 10) + 8
+"""What the compiler keeps of each partition: nki-library@0759719 core/mlp/mlp_cte/mlp_cte_constants.py subtracts it."""
+
+
+class TileSize:
+    """`nl.tile_size`: limits of one tile."""
+
+    pmax = PARTITIONS
+    psum_fmax = PSUM_BANK_BYTES // 4
+    psum_bank_fmax = PSUM_BANK_BYTES // 4
+    psum_bank_fmax_bytes = PSUM_BANK_BYTES
+    psum_num_banks = PSUM_BANKS
+    gemm_stationary_fmax = 128
+    gemm_moving_fmax = 512
+    bn_stats_fmax = 512
+    psum_min_align = 4
+    sbuf_min_align = 1
+
+    @property
+    def sbuf_fmax_bytes(self) -> int:
+        return SBUF_PARTITION_BYTES[recorder().target if is_recording() else "trn2"]
+
+    @property
+    def sbuf_fmax(self) -> int:
+        return self.sbuf_fmax_bytes // 4
+
+    @property
+    def sbuf_size_bytes(self) -> int:
+        return self.sbuf_fmax_bytes * PARTITIONS
+
+    @property
+    def total_available_sbuf_size(self) -> int:
+        """Bytes of one partition that a kernel may place tensors in."""
+        return self.sbuf_fmax_bytes - SBUF_RESERVED_BYTES
+
+
+tile_size = TileSize()

@@ -1,0 +1,374 @@
+"""`NkiTensor`: a strided view of an allocation that knows shapes and addresses, never data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import msgspec
+
+from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.program import Access, Dynamic
+from neff_bench.simulator.recording import views
+from neff_bench.simulator.recording.dtype_names import dtype_of
+from neff_bench.simulator.recording.indexing import getitem
+from neff_bench.simulator.recording.recorder import Storage, invalid, not_modelled
+
+
+class NkiTensor(msgspec.Struct, eq=False, gc=False):
+    """A view. `offset` and `strides` count elements of `dtype`; on chip, dimension 0 is the partition.
+
+    An operand of an instruction is `access(tensor)`.
+    """
+
+    storage: Storage
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    dynamic: tuple[Dynamic, ...] = ()
+    _access: Access | bool | None = None  # True: an explicit pattern whose bounds are not checked yet
+
+    @property
+    def buffer(self) -> Any:
+        """The memory region: nl.sbuf, nl.psum, nl.shared_hbm or nl.private_hbm."""
+        return self.storage.region
+
+    @property
+    def name(self) -> str:
+        return self.storage.name
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return SIZE_BYTES[self.dtype]
+
+    @property
+    def on_chip(self) -> bool:
+        return self.storage.memory != "hbm"
+
+    def __repr__(self) -> str:
+        return f"{self.storage.name or 'tensor'}@{self.storage.memory}{list(self.shape)}:{self.dtype}"
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        raise invalid(f"{self!r} cannot be iterated over; index it instead")
+
+    def __bool__(self) -> bool:
+        raise invalid(f"the value of {self!r} is not known while the kernel is recorded; it cannot steer Python")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise invalid("tensors are written by instructions (nisa.tensor_copy, nisa.dma_copy ...), not by assignment")
+
+    __getitem__ = getitem
+
+    def _view(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> NkiTensor:
+        at = self.offset if offset is None else offset
+        made = NkiTensor(self.storage, at, tuple(shape), tuple(strides), self.dtype, self.dynamic)
+        if self._access is True:
+            made._access = True
+        return made
+
+    def is_contiguous(self) -> bool:
+        """Whether the view covers its storage in row-major order; on chip, within each partition."""
+        first = 1 if self.on_chip else 0
+        return views.is_contiguous(self.shape[first:], self.strides[first:])
+
+    def get_pattern(self) -> list[list[int]]:
+        """`[[stride, count], ...]`, outermost first."""
+        return [list(pair) for pair in zip(self.strides, self.shape)]
+
+    def is_indirect(self) -> bool:
+        return bool(self.dynamic)
+
+    def slice(self, dim: int, start: int, end: int, step: int = 1) -> NkiTensor:
+        dim = self._dim(dim)
+        if not 0 <= start < end <= self.shape[dim] or step < 1:
+            raise invalid(f"slice {start}:{end}:{step} of dimension {dim} is outside {self!r}")
+        shape, strides = list(self.shape), list(self.strides)
+        shape[dim] = (end - start + step - 1) // step
+        strides[dim] *= step
+        return self._view(shape, strides, self.offset + start * self.strides[dim])
+
+    def select(self, dim: int, index: Any) -> NkiTensor:
+        dim = self._dim(dim)
+        shape = self.shape[:dim] + self.shape[dim + 1 :]
+        strides = self.strides[:dim] + self.strides[dim + 1 :]
+        if is_index(index):
+            if self.dynamic:
+                raise invalid(f"{self!r} is indexed at run time already; a second run-time index is not allowed")
+            if self.on_chip and dim == 0:
+                raise invalid("the partition dimension cannot be selected at run time")
+            dynamic = (Dynamic(self.strides[dim], index_access(index)),)
+            return NkiTensor(self.storage, self.offset, shape, strides, self.dtype, dynamic)
+        if not 0 <= index < self.shape[dim]:
+            raise invalid(f"index {index} of dimension {dim} is outside {self!r}")
+        if self.on_chip and dim == 0:
+            return self.slice(0, index, index + 1)
+        return self._view(shape or (1,), strides or (1,), self.offset + index * self.strides[dim])
+
+    def vector_select(self, dim: int, vector_offset: NkiTensor) -> NkiTensor:
+        if dim != 0 or self.on_chip or self.dynamic:
+            raise invalid("vector_select works on dimension 0 of an HBM tensor without another run-time index")
+        rows = vector_offset.shape[0]
+        dynamic = (Dynamic(self.strides[0], access(vector_offset)),)
+        shape, strides = (rows, *self.shape[1:]), (0, *self.strides[1:])
+        return NkiTensor(self.storage, self.offset, shape, strides, self.dtype, dynamic)
+
+    def permute(self, dims: Sequence[int]) -> NkiTensor:
+        if sorted(dims) != list(range(self.ndim)) or (self.on_chip and dims[0] != 0):
+            raise invalid(f"permute{tuple(dims)} does not fit {self!r}; the partition dimension stays first")
+        return self._view([self.shape[dim] for dim in dims], [self.strides[dim] for dim in dims])
+
+    def broadcast(self, dim: int, size: int) -> NkiTensor:
+        dim = self._dim(dim)
+        if self.shape[dim] != 1 or (self.on_chip and dim == 0):
+            raise invalid(f"dimension {dim} of {self!r} cannot be broadcast; it must have size 1 and be a free one")
+        shape, strides = list(self.shape), list(self.strides)
+        shape[dim], strides[dim] = size, 0
+        return self._view(shape, strides)
+
+    def broadcast_to(self, shape: Sequence[int]) -> NkiTensor:
+        """The view under numpy's broadcasting rules. Raises when a dimension differs and is not 1."""
+        shape = tuple(shape)
+        if shape == self.shape:
+            return self
+        new = len(shape) - self.ndim
+        old_shape, old_strides = (1,) * new + self.shape, (0,) * new + self.strides
+        if new < 0 or any(have not in (1, want) for have, want in zip(old_shape, shape)):
+            raise invalid(f"{self!r} cannot be broadcast to {list(shape)}")
+        strides = [0 if have != want else stride for have, want, stride in zip(old_shape, shape, old_strides)]
+        return self._view(shape, strides)
+
+    def expand_dim(self, dim: int) -> NkiTensor:
+        dim = dim % (self.ndim + 1)
+        if self.on_chip and dim == 0:
+            raise invalid("a dimension cannot be put before the partition dimension")
+        step = self.strides[dim] * self.shape[dim] if dim < self.ndim else 1
+        return self._view(self.shape[:dim] + (1,) + self.shape[dim:], self.strides[:dim] + (step,) + self.strides[dim:])
+
+    def squeeze_dim(self, dim: int) -> NkiTensor:
+        dim = self._dim(dim)
+        if self.shape[dim] != 1 or (self.on_chip and dim == 0):
+            raise invalid(f"dimension {dim} of {self!r} cannot be removed; it must have size 1 and be a free one")
+        return self._view(self.shape[:dim] + self.shape[dim + 1 :], self.strides[:dim] + self.strides[dim + 1 :])
+
+    def reshape_dim(self, dim: int, shape: Sequence[int]) -> NkiTensor:
+        dim = self._dim(dim)
+        split = views.infer(tuple(shape), self.shape[dim])
+        if split is None or (self.on_chip and dim == 0 and len(split) > 1):
+            raise invalid(f"dimension {dim} of {self!r} cannot be split into {list(shape)}")
+        inner = tuple(step * self.strides[dim] for step in views.row_major(split))
+        return self._view(
+            self.shape[:dim] + split + self.shape[dim + 1 :], self.strides[:dim] + inner + self.strides[dim + 1 :]
+        )
+
+    def flatten_dims(self, start_dim: int, end_dim: int) -> NkiTensor:
+        start, end = self._dim(start_dim), self._dim(end_dim)
+        merged = prod(self.shape[start : end + 1])
+        inner = views.reshape(self.shape[start : end + 1], self.strides[start : end + 1], (merged,))
+        if inner is None or end < start or (self.on_chip and start == 0 and end > 0):
+            raise invalid(f"dimensions {start} to {end} of {self!r} cannot be merged without a copy")
+        return self._view(
+            self.shape[:start] + (merged,) + self.shape[end + 1 :],
+            self.strides[:start] + inner + self.strides[end + 1 :],
+        )
+
+    def reshape(self, shape: Any, *more: int) -> NkiTensor:
+        wanted = views.infer((shape, *more) if isinstance(shape, int) else tuple(shape), self.size)
+        if wanted is None:
+            raise invalid(f"{self!r} cannot be reshaped to {shape}: the number of elements differs")
+        if self.on_chip:
+            if wanted[0] != self.shape[0]:
+                raise invalid(f"{self!r} cannot be reshaped to {list(wanted)}: the partition dimension is fixed")
+            inner = views.reshape(self.shape[1:], self.strides[1:], wanted[1:])
+            strides = None if inner is None else (self.strides[0], *inner)
+        else:
+            strides = views.reshape(self.shape, self.strides, wanted)
+        if strides is None:
+            raise invalid(f"{self!r} with strides {list(self.strides)} cannot be reshaped to {list(wanted)} in place")
+        return self._view(wanted, strides)
+
+    def rearrange(self, src_pattern: tuple, dst_pattern: tuple, fixed_sizes: dict | None = None) -> NkiTensor:
+        """einops-style split, reorder and merge; patterns are tuples of names or tuples of names."""
+        view = self
+        names: list[str] = []
+        for item in src_pattern:
+            group = (item,) if isinstance(item, str) else tuple(item)
+            if len(group) > 1:
+                sizes = tuple((fixed_sizes or {}).get(name, -1) for name in group)
+                view = view.reshape_dim(len(names), sizes)
+            names.extend(group)
+        wanted = [name for item in dst_pattern for name in ((item,) if isinstance(item, str) else item)]
+        if sorted(names) != sorted(wanted) or len(names) != view.ndim:
+            raise invalid(f"rearrange {src_pattern} -> {dst_pattern} does not fit {self!r}")
+        view = view.permute([names.index(name) for name in wanted])
+        for dim, item in enumerate(dst_pattern):
+            if not isinstance(item, str):
+                view = view.flatten_dims(dim, dim + len(item) - 1)
+        return view
+
+    def ap(
+        self,
+        pattern: Sequence[Sequence[int]],
+        offset: int | None = None,
+        scalar_offset: Any = None,
+        vector_offset: NkiTensor | None = None,
+        indirect_dim: int = 0,
+        dtype: Any = None,
+    ) -> NkiTensor:
+        """An explicit `[[step, count], ...]` pattern over the storage; `offset` adds to the view's own.
+
+        On chip, a step between partitions that is not one of the storage is taken as one of this view's own rows, as
+        nki-library@2.29 needs where it makes patterns of views (core/utils/tensor_view.py).
+        """
+        kind = self.dtype if dtype is None else dtype_of(dtype)
+        have, want = SIZE_BYTES[self.dtype], SIZE_BYTES[kind]
+        start = self.offset
+        if have != want:
+            start = _scaled(start, have, want, self)
+        strides, shape = zip(*pattern)
+        storage = self.storage
+        if storage.memory != "hbm" and shape[0] > 1:
+            row = storage.free * storage.itemsize // want
+            own = prod(self.shape[1:]) * have // want
+            if strides[0] % row and own and strides[0] % own == 0:
+                strides = (strides[0] // own * row, *strides[1:])
+                partitions, rest = divmod(offset or 0, own)
+                offset = partitions * row + rest
+        if offset is not None:
+            start += offset
+        dynamic = self.dynamic
+        if scalar_offset is not None or vector_offset is not None:
+            if scalar_offset is not None and vector_offset is not None:
+                raise invalid("ap takes a scalar_offset or a vector_offset, not both")
+            step = _scaled(self.strides[indirect_dim], have, want, self)
+            if vector_offset is not None:
+                dynamic = (*dynamic, Dynamic(step, access(vector_offset)))
+                strides = (0, *strides[1:])
+            elif isinstance(scalar_offset, int):
+                start += scalar_offset * step
+            else:
+                dynamic = (*dynamic, Dynamic(step, index_access(scalar_offset)))
+        made = NkiTensor(storage, start, shape, strides, kind, dynamic)
+        made._access = True
+        return made
+
+    def check_bounds(self) -> None:
+        """Raise unless every element of the view lies in its storage, and in its own partition on chip.
+
+        An explicit pattern is checked when an instruction takes it: kernels make patterns that they do not use.
+        """
+        start, shape, strides = self.offset, self.shape, self.strides
+        free = self.storage.free * self.storage.itemsize // SIZE_BYTES[self.dtype]
+        if start < 0 or min(shape) < 1:
+            raise invalid(f"pattern {list(zip(strides, shape))} at {start} is empty or starts before {self!r}")
+        if self.storage.memory == "hbm":
+            last = start
+            for size, stride in zip(shape, strides):
+                last += (size - 1) * stride
+            if last >= free:
+                raise invalid(f"pattern {list(zip(strides, shape))} at {start} reaches element {last} of {free}")
+            return
+        partition, at = divmod(start, free)
+        rows, skewed = divmod(strides[0], free) if shape[0] > 1 else (1, 0)
+        last_partition = partition + rows * (shape[0] - 1)
+        last = at
+        for size, stride in zip(shape[1:], strides[1:]):
+            last += (size - 1) * stride
+        if skewed:
+            raise invalid(f"the partition step {strides[0]} is not a multiple of the {free} elements of a partition")
+        if last_partition >= self.storage.shape[0]:
+            raise invalid(f"pattern reaches partition {last_partition} of the {self.storage.shape[0]} of {self!r}")
+        if last >= free:
+            raise invalid(f"pattern {list(zip(strides, shape))} reaches element {last} of the {free} in a partition")
+
+    def view(self, dtype: Any) -> NkiTensor:
+        """The same bytes as another dtype; the last dimension scales by the ratio of the sizes."""
+        kind = dtype_of(dtype)
+        have, want = SIZE_BYTES[self.dtype], SIZE_BYTES[kind]
+        if have == want:
+            return NkiTensor(self.storage, self.offset, self.shape, self.strides, kind, self.dynamic)
+        if self.dynamic:
+            raise invalid("view does not follow a run-time index")
+        if self.strides[-1] != 1 and self.shape[-1] != 1:
+            raise invalid(f"the last dimension of {self!r} is not contiguous; view needs it so")
+        strides = [_scaled(stride, have, want, self) for stride in self.strides[:-1]] + [1]
+        shape = (*self.shape[:-1], _scaled(self.shape[-1], have, want, self))
+        return NkiTensor(self.storage, _scaled(self.offset, have, want, self), shape, tuple(strides), kind)
+
+    reinterpret_cast = view
+
+    def indirect(self, index: NkiTensor, num_elem: int | None = None) -> NkiTensor:
+        raise not_modelled("tensor indirection (.indirect, NeuronCore-v4)")
+
+    def index_access(self) -> Access:
+        """The one element that a run-time index reads. Raises when the tensor holds more than one."""
+        if self.size != 1:
+            raise invalid(f"a run-time index reads one element; {self!r} has {self.size}")
+        return access(self)
+
+    def _dim(self, dim: int) -> int:
+        if not -self.ndim <= dim < self.ndim:
+            raise invalid(f"dimension {dim} of {self!r} does not exist")
+        return dim % self.ndim
+
+
+def access(tensor: NkiTensor) -> Access:
+    """The operand that an instruction records for a tensor."""
+    made = tensor._access
+    if type(made) is not Access:
+        if made is True:
+            tensor.check_bounds()
+        pattern = views.pattern(tensor.strides, tensor.shape)
+        made = Access(tensor.storage.index, tensor.offset, pattern, tensor.dtype, tensor.dynamic)
+        tensor._access = made
+    return made
+
+
+class VirtualRegister:
+    """A register: one int32 that lives in a cell of its own."""
+
+    __slots__ = ("cell",)
+
+    def __init__(self, cell: NkiTensor) -> None:
+        self.cell = cell
+
+    def index_access(self) -> Access:
+        """The element that a run-time index reads."""
+        return self.cell.index_access()
+
+    def _unknown(self, *_: Any) -> Any:
+        raise invalid("a register's value is not known while the kernel is recorded; it cannot steer Python")
+
+    __bool__ = __int__ = __index__ = __lt__ = __gt__ = __add__ = __mul__ = __sub__ = _unknown
+
+
+def is_index(value: Any) -> bool:
+    """Whether a value is known at run time only."""
+    return isinstance(value, (NkiTensor, VirtualRegister))
+
+
+def index_access(value: Any) -> Access:
+    """The one element that a run-time index reads. Raises for what is neither a tensor of one element nor a register."""
+    if not is_index(value):
+        raise invalid(f"a run-time index is a tensor of one element or a register, not {value!r}")
+    found: Access = value.index_access()
+    return found
+
+
+def _scaled(count: int, have: int, want: int, tensor: NkiTensor) -> int:
+    scaled, rest = divmod(count * have, want)
+    if rest:
+        raise invalid(f"{count} elements of {have} bytes in {tensor!r} are not a whole number of {want}-byte elements")
+    return scaled

@@ -1,0 +1,75 @@
+import pytest
+
+from neff_bench.parsers.formats.opcodes import NAMES, OPCODES, PUBLIC
+from neff_bench.simulator.chips import CHIPS
+from neff_bench.simulator.costs.engines import activation_table, engine_cost
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+
+TRN2, INF2 = CHIPS["trn2"], CHIPS["inf2"]
+
+
+def cost(
+    operation, engine, columns, chip=TRN2, src=("sbuf", "float32"), dst=("sbuf", "float32"), pointer=False, **attributes
+):
+    buffers = [
+        Buffer(name, memory, (128, columns), dtype, "internal") for name, (memory, dtype) in (("s", src), ("d", dst))
+    ]
+    views = [Access(i, 0, ((columns, 128), (1, columns)), b.dtype) for i, b in enumerate(buffers)]
+    reads = {"src" if operation == "tensor_copy" else "data": views[0]}
+    if operation == "tensor_tensor":
+        reads = {"data1": views[0], "data2": views[0]}
+    if pointer:
+        buffers.append(Buffer("p", "sbuf", (128, 1), "float32", "internal"))
+        reads["operand0"] = Access(2, 0, ((1, 128), (1, 1)), "float32")
+    instruction = Instruction(operation, engine, {"dst": views[1]}, reads, attributes)
+    return engine_cost(instruction, Program("c", "trn2", 1, tuple(buffers), (), (), ((instruction,),)), chip)
+
+
+@pytest.mark.parametrize(
+    ("found", "measured_ns"),
+    [
+        # Durations in traces of trn2, github allenkchau/trainium-kernel-fusion @d709ddf1.
+        (lambda: cost("tensor_copy", "scalar", 512, src=("psum", "float32")), 586),
+        (lambda: cost("tensor_copy", "scalar", 128, src=("psum", "float32")), 265),
+        (lambda: cost("activation", "scalar", 512, src=("psum", "float32"), op="exp"), 688),
+        (lambda: cost("tensor_copy", "vector", 512, src=("psum", "float32")), 691),
+        (lambda: cost("tensor_copy", "vector", 128, src=("psum", "float32")), 289),
+        (lambda: cost("tensor_reduce", "vector", 512, op="max"), 685),
+        (lambda: cost("tensor_scalar", "vector", 512, pointer=True, op0="multiply"), 481),
+        (lambda: cost("tensor_scalar", "vector", 128, src=("psum", "float32"), pointer=True, op0="multiply"), 349),
+        (lambda: cost("reciprocal", "vector", 4), 178),
+    ],
+)
+def test_latency_is_that_of_real_traces(found, measured_ns):
+    assert found().latency_ns == pytest.approx(measured_ns, rel=0.07)
+
+
+def test_vector_is_faster_on_narrow_types_in_sbuf():
+    wide = cost("tensor_copy", "vector", 4096)
+    narrow = cost("tensor_copy", "vector", 4096, src=("sbuf", "bfloat16"), dst=("sbuf", "bfloat16"))
+    psum = cost("tensor_copy", "vector", 4096, src=("psum", "float32"), dst=("sbuf", "bfloat16"))
+    assert narrow.interval_ns < wide.interval_ns < psum.interval_ns
+    assert cost("tensor_copy", "vector", 4096, INF2).interval_ns > wide.interval_ns
+
+
+def test_copies_that_change_the_type_are_casts():
+    assert NAMES[cost("tensor_copy", "vector", 64).opcode] == "COPY"
+    assert NAMES[cost("tensor_copy", "vector", 64, dst=("sbuf", "bfloat16")).opcode] == "CAST"
+
+
+def test_an_unknown_operation_is_a_custom_op_and_not_free():
+    found = cost("something_new", "gpsimd", 64)
+    assert NAMES[found.opcode] == "CUSTOM_OP" and found.interval_ns > 100
+
+
+def test_function_tables_are_loaded_when_needed():
+    assert activation_table("exp", None) == "exp_and_others"
+    assert activation_table("tanh", "exp_and_others") is None
+    assert activation_table("copy", "silu_and_others") is None
+    assert activation_table("silu", "exp_and_others") == "silu_and_others"
+
+
+def test_opcodes_are_one_to_one_and_public_ones_are_kept():
+    assert len(set(OPCODES.values())) == len(OPCODES)
+    assert OPCODES["MATMUL"] == PUBLIC["MATMUL"] == 2
+    assert not {0x41, 0x49, 0x92, 0xA1, 0xA7, 0xA8} & set(OPCODES.values())

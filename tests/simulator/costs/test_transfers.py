@@ -1,0 +1,99 @@
+import msgspec
+import pytest
+
+from neff_bench.simulator.chips import CHIPS
+from neff_bench.simulator.costs.transfers import packet_ns, start_ns, transfer_of, trigger_engine
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+
+SCALAR, GPSIMD, SYNC = 1, 2, 4
+
+
+def dma(
+    src,
+    dst,
+    shape=(128, 1024),
+    dst_shape=None,
+    src_pattern=None,
+    engine="sync",
+    kinds=("input", "internal"),
+    **attributes,
+):
+    """`src`, `dst`: memories. Whole buffers in bfloat16 unless a pattern is given."""
+    shapes = (shape, dst_shape or shape)
+    buffers = tuple(
+        Buffer(name, memory, s, "bfloat16", kind)
+        for name, memory, s, kind in zip("sd", (src, dst), shapes, kinds, strict=True)
+    )
+    views = [Access(i, 0, ((s[1], s[0]), (1, s[1])), "bfloat16") for i, s in enumerate(shapes)]
+    if src_pattern:
+        views[0] = Access(0, 0, src_pattern, "bfloat16")
+    instruction = Instruction("dma_copy", engine, {"dst": views[1]}, {"src": views[0]}, attributes)
+    return instruction, Program("t", "trn2", 1, buffers, (), (), ((instruction,),))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "engine"),
+    [
+        ({"src": "hbm", "dst": "sbuf"}, GPSIMD),
+        ({"src": "sbuf", "dst": "hbm", "kinds": ("internal", "output")}, GPSIMD),
+        ({"src": "hbm", "dst": "sbuf", "kinds": ("internal", "internal")}, SYNC),
+        ({"src": "sbuf", "dst": "hbm", "kinds": ("internal", "internal")}, SCALAR),
+        ({"src": "hbm", "dst": "sbuf", "dge_mode": "hwdge"}, SYNC),
+        ({"src": "hbm", "dst": "sbuf", "engine": "scalar"}, SCALAR),
+    ],
+)
+def test_who_triggers_a_dma(arguments, engine):
+    assert trigger_engine(*dma(**arguments)) == engine
+
+
+def test_bytes_by_memory():
+    transfer = transfer_of(*dma("hbm", "sbuf"), GPSIMD)
+    assert (transfer.hbm_read, transfer.sbuf_write) == (262144, 262144)
+    assert (transfer.hbm_write, transfer.sbuf_read, transfer.psum_read) == (0, 0, 0)
+
+
+def test_hardware_packets_are_rows_and_software_joins_them():
+    hardware = transfer_of(*dma("hbm", "sbuf", shape=(128, 256)), SYNC)
+    software = transfer_of(*dma("hbm", "sbuf", shape=(128, 256)), GPSIMD)
+    assert (hardware.packets, hardware.packet_bytes) == (128, 512)
+    assert (software.packets, software.packet_bytes) == (16, 4096)
+
+
+def test_small_software_transfers_use_all_dma_engines():
+    # The inf2 traces move 128 rows of 256 bytes in 16 packets of 2048.
+    small = transfer_of(*dma("hbm", "sbuf", shape=(128, 128)), GPSIMD)
+    assert (small.packets, small.packet_bytes) == (16, 2048)
+
+
+def test_single_elements_are_packets_of_their_own():
+    column = transfer_of(*dma("hbm", "sbuf", shape=(128, 64), src_pattern=((1, 128), (128, 64))), SYNC)
+    assert column.packet_bytes == 2 and column.packets == 128 * 64
+
+
+def test_long_rows_are_split():
+    assert transfer_of(*dma("hbm", "sbuf", shape=(128, 8192)), SYNC).packet_bytes == 4096
+
+
+def test_descriptors_of_compile_time_are_static():
+    assert transfer_of(*dma("hbm", "sbuf", dge_mode="none"), SYNC).static
+    assert not transfer_of(*dma("hbm", "sbuf"), GPSIMD).static
+
+
+def test_a_transfer_that_converts_counts_what_is_written_and_takes_twice_the_time():
+    # The trn2 traces: float32 rows to bfloat16 in packets of 256 bytes, 28 ns apart instead of 14, rows not joined.
+    instruction, program = dma("sbuf", "hbm", shape=(128, 128), kinds=("internal", "output"))
+    wide = msgspec.structs.replace(
+        instruction, reads={"src": msgspec.structs.replace(instruction.reads["src"], dtype="float32")}
+    )
+    plain, converting = (transfer_of(i, program, SYNC) for i in (instruction, wide))
+    assert (converting.sbuf_read, converting.hbm_write) == (65536, 32768)
+    assert (converting.packets, converting.packet_bytes, converting.bytes) == (128, 256, 32768)
+    assert packet_ns(converting, CHIPS["trn2"]) == pytest.approx(28, abs=0.2)
+    assert packet_ns(plain, CHIPS["trn2"]) == pytest.approx(14, abs=0.1)
+    assert transfer_of(wide, program, GPSIMD).packet_bytes == 256
+
+
+def test_software_descriptors_are_written_before_the_trigger():
+    chip = CHIPS["trn2"]
+    transfer = transfer_of(*dma("hbm", "sbuf"), GPSIMD)
+    assert start_ns(transfer, chip) == chip.software_dma_prepare_ns + chip.software_dma_start_ns
