@@ -40,6 +40,12 @@ def estimate(
     The row has `source` "simulated", `status` "estimated" and `check` None. Raises `SimulatorError` with the kernel's own
     line for a kernel that cannot be compiled.
     """
+    program = _record(kernel, inputs, target, lnc, dict(arguments or {}))
+    return row_of(program, flops)
+
+
+def row_of(program: Program, flops: int | None = None) -> Row:
+    """The row of a recorded program, with `status` "estimated"."""
     import orjson
 
     from neff_bench.parsers.profile_json import read_summary
@@ -50,20 +56,18 @@ def estimate(
     from neff_bench.stage2_profile.metrics.rows import Row
     from neff_bench.stage2_profile.metrics.summaries import row_numbers
 
-    program = _record(kernel, inputs, target, lnc, dict(arguments or {}))
     timed = schedule(program)
-    summary = read_summary(
-        orjson.dumps(summarise(program, timed, timeline_of(timed)), option=orjson.OPT_SERIALIZE_NUMPY)
-    )
+    keys = summarise(program, timed, timeline_of(timed))
+    summary = read_summary(orjson.dumps(keys, option=orjson.OPT_SERIALIZE_NUMPY))
     dtype = program.buffers[program.inputs[0]].dtype if program.inputs else None
-    peak = peak_tflops(target, dtype, lnc) if dtype else None
+    peak = peak_tflops(program.target, dtype, program.lnc) if dtype else None
     return Row(
         case=program.name,
         kernel=program.name,
         implementation="nki",
         dtype=dtype,
-        target=target,
-        lnc=lnc,
+        target=program.target,
+        lnc=program.lnc,
         source="simulated",
         status="estimated",
         shapes=_shapes(program),

@@ -30,6 +30,9 @@ COMMANDS = {
     "compare": Lazy(
         "neff_bench.stage2_profile.compare.cli", "compare", "Compare two profiled stores or implementations."
     ),
+    "run": Lazy(
+        "neff_bench.doors.run_cli", "run", "Run a script that launches kernels, and say where their time goes."
+    ),
     "tune": Lazy("neff_bench.doors.tune_cli", "tune", "Estimate many variants of a kernel: JSON lines in and out."),
     "doctor": Lazy(
         "neff_bench.stage1_generate.doctor", "doctor", "Say what this host can build and profile, and why not."

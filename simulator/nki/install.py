@@ -68,6 +68,16 @@ def _install_beta() -> None:
     sys.modules["neuronxcc.nki.typing"] = annotations
 
 
+def install_host() -> None:
+    """Give `nki` and `neuronxcc.nki` the calls that start a device, for a process that runs a script."""
+    from neff_bench.simulator.nki import host
+
+    calls = (host.baremetal, host.benchmark, host.profile, host.simulate_kernel)
+    for name in ("nki", "neuronxcc.nki"):
+        for call in calls:
+            setattr(sys.modules[name], call.__name__, call)
+
+
 def _module(name: str, **members: object) -> ModuleType:
     module = ModuleType(name)
     vars(module).update(members)

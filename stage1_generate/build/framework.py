@@ -75,12 +75,7 @@ def capture(script: Script, store: Store, timeout_s: float, report: Callable[[st
             "neff_bench.stage1_generate.build.framework", orjson.dumps(script), directory, timeout_s
         )
         log = (directory / LOG).read_bytes() if (directory / LOG).is_file() else b""
-        published = []
-        for label, neff in _found(directory / "run"):
-            try:
-                published.append(_publish(store, f"{stem}-{label}", neff, log))
-            except (GenerateError, NeffsError) as error:
-                report(f"{neff.name}: {error}")
+        published = publish_found(store, stem, directory / "run", log, report)
     if returncode is None:
         raise GenerateError(f"{script.path}: took longer than {timeout_s:g} s (--timeout)")
     if returncode != 0:
@@ -89,6 +84,17 @@ def capture(script: Script, store: Store, timeout_s: float, report: Callable[[st
         raise GenerateError(
             f"{script.path}: left no NEFF; does it compile for Neuron, and not only load a cached graph?"
         )
+    return published
+
+
+def publish_found(store: Store, stem: str, directory: Path, log: bytes, report: Callable[[str], None]) -> list[str]:
+    """Publish a bundle for each different NEFF below `directory`; returns their names, which begin with `stem`."""
+    published = []
+    for label, neff in _found(directory):
+        try:
+            published.append(_publish(store, f"{stem}-{label}", neff, log))
+        except (GenerateError, NeffsError) as error:
+            report(f"{neff.name}: {error}")
     return published
 
 

@@ -1,0 +1,123 @@
+"""Launches of a script's kernels as bundles: each distinct one becomes a bundle of the store."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neff_bench.neffs import __version__
+from neff_bench.neffs.bundle import LOG, Bundle, Manifest, TensorFile, sha256_file, write_manifest
+from neff_bench.neffs.case import Case, content_key
+from neff_bench.neffs.errors import BundleError
+from neff_bench.neffs.store import Store
+from neff_bench.simulator.dtypes import dtype_name
+from neff_bench.simulator.files.neff import write_neff
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from neff_bench.simulator.nki.launch import Launch
+
+IMPLEMENTATION = "framework"
+"""These cases are the script's: nothing of this project can build them again."""
+_NAME_CHARACTERS = 80
+
+
+class Launches:
+    """What a script has launched so far. `names`: of the bundles, in the order of the first launch."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.names: list[str] = []
+        self._programs: dict[str, str] = {}
+
+    def add(self, launch: Launch) -> None:
+        """Make a bundle of a launch, unless one of this script's bundles holds the same program.
+
+        Times do not depend on values, so the inputs of a program's first launch stand for those of the others. Two
+        different programs of one kernel and the same shapes get names that end in a hash. Raises `NeffsError`.
+        """
+        from neff_bench.simulator.program import encode
+
+        digest = hashlib.sha256(encode(launch.program)).hexdigest()
+        if digest in self._programs.values():
+            return
+        case = _case(launch)
+        if case.name in self._programs:
+            case = _case(launch, digest[:8])
+        self._programs[case.name] = digest
+        self.names.append(case.name)
+        key = content_key(case, {"program": digest, "inputs": _digest_of(launch.inputs)})
+        try:
+            found: Bundle | None = self.store.find(case.name)
+        except BundleError:
+            found = None
+        if found is None or found.manifest.key != key:
+            self.store.publish(case.name, lambda directory: _fill(directory, case, key, launch))
+
+
+def _case(launch: Launch, suffix: str = "") -> Case:
+    """Kernel and input shapes name the case: `scale-128x512`."""
+    program = launch.program
+    shapes = "-".join("x".join(map(str, array.shape)) for array in launch.inputs.values())
+    if len(shapes) > _NAME_CHARACTERS:
+        shapes = hashlib.sha256(shapes.encode()).hexdigest()[:8]
+    kernel = "-".join(filter(None, [_plain(launch.name), shapes, suffix]))
+    dtype = dtype_name(next(iter(launch.inputs.values())).dtype) if launch.inputs else "none"
+    return Case(kernel, IMPLEMENTATION, (), dtype, program.target, program.lnc)
+
+
+def _fill(directory: Path, case: Case, key: str, launch: Launch) -> None:
+    program = launch.program
+    write_neff(program, str(directory / "file.neff"))
+    (directory / LOG).write_text("Recorded while the script ran.\n")
+    inputs = tuple(_write(directory, name, launch.inputs[name]) for name in _names(program.buffers, program.inputs))
+    outputs = tuple(
+        TensorFile(name, tuple(array.shape), dtype_name(array.dtype), array.nbytes, None, None)
+        for name, array in ((name, launch.outputs[name]) for name in _names(program.buffers, program.outputs))
+    )
+    write_manifest(
+        directory,
+        Manifest(
+            case=case,
+            key=key,
+            status="built",
+            toolchain="sim",
+            created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            versions={"neff-bench": __version__},
+            interface="neff-bench run",
+            neff="file.neff",
+            neff_sha256=sha256_file(directory / "file.neff"),
+            inputs=inputs,
+            outputs=outputs,
+        ),
+    )
+
+
+def _names(buffers, indices) -> list[str]:
+    return [buffers[index].name for index in indices]
+
+
+def _write(directory: Path, name: str, array: np.ndarray) -> TensorFile:
+    data = array.tobytes()
+    file = f"inp-{_plain(name)}-000.bin"
+    (directory / file).write_bytes(data)
+    return TensorFile(
+        name, tuple(array.shape), dtype_name(array.dtype), len(data), file, hashlib.sha256(data).hexdigest()
+    )
+
+
+def _digest_of(arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.nbytes}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", text).strip("-.") or "kernel"

@@ -1,0 +1,96 @@
+"""A pytest plugin: `pytest --neff-bench` runs kernels on the embedded toolchain and prints their table at the end.
+
+    def test_scale(neff_bench):
+        result = scale(x)                              # a kernel of nki or neuronxcc.nki, called on arrays
+        assert neff_bench.last.total_time_us < 30      # simulated
+        assert neff_bench.last.hbm_read_bytes == x.nbytes
+
+Without the option the plugin does nothing, and a test that asks for the fixture is skipped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from neff_bench.simulator.nki.launch import Launch
+    from neff_bench.stage2_profile.metrics.rows import Row
+
+
+class Launched:
+    """The rows of the kernels that a test has launched, in their order. Times are simulated, counters are exact."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    @property
+    def last(self) -> Row:
+        """The row of the newest launch. Raises IndexError when the test launched none."""
+        return self.rows[-1]
+
+
+_everything: dict[bytes, Row] = {}
+"""Rows of all distinct programs of the session, by program."""
+_listening: list[Launched] = []
+
+
+def pytest_addoption(parser: Any) -> None:
+    group = parser.getgroup("neff-bench")
+    group.addoption(
+        "--neff-bench", action="store_true", help="Run NKI kernels on the embedded toolchain and time them."
+    )
+    group.addoption("--neff-bench-target", default=None, help="Chip: trn1, inf2, trn2 or trn3.  [default: trn2]")
+    group.addoption("--neff-bench-lnc", type=int, default=1, help="Cores of a launch without a grid.  [default: 1]")
+
+
+def pytest_configure(config: Any) -> None:
+    if not config.getoption("--neff-bench"):
+        return
+    import os
+
+    from neff_bench.doors import torch_xla
+    from neff_bench.simulator.nki import host
+    from neff_bench.simulator.nki.install import install, install_host
+
+    if config.getoption("--neff-bench-target"):
+        os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = config.getoption("--neff-bench-target")
+    install()
+    install_host()
+    torch_xla.install()
+    host.listen(_hear, config.getoption("--neff-bench-lnc"))
+
+
+def _hear(launch: Launch) -> None:
+    import hashlib
+
+    from neff_bench.doors.estimation import row_of
+    from neff_bench.simulator.program import encode
+
+    digest = hashlib.sha256(encode(launch.program)).digest()
+    row = _everything.get(digest) or row_of(launch.program)
+    _everything[digest] = row
+    for launched in _listening:
+        launched.rows.append(row)
+
+
+@pytest.fixture
+def neff_bench(request: pytest.FixtureRequest) -> Any:
+    """The kernels that this test launches: `.last` and `.rows`."""
+    if not request.config.getoption("--neff-bench"):
+        pytest.skip("needs pytest --neff-bench")
+    launched = Launched()
+    _listening.append(launched)
+    yield launched
+    _listening.remove(launched)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if not _everything:
+        return
+    from neff_bench.stage2_profile.report import render
+    from neff_bench.stage2_profile.report.layout import answer
+
+    terminalreporter.section("neff-bench")
+    terminalreporter.write(render(answer(list(_everything.values())), "table", color=False))

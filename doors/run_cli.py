@@ -1,0 +1,104 @@
+"""`neff-bench run`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from neff_bench.installation import IMPORT_ROOT
+from neff_bench.neffs import DEFAULT_STORE
+
+SETTINGS = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 100,
+    "ignore_unknown_options": True,
+    "allow_interspersed_args": False,
+}
+
+
+@click.command(name="run", context_settings=SETTINGS)
+@click.option("--target", type=click.Choice(["trn1", "inf2", "trn2", "trn3"]), help="Chip.  [default: trn2]")
+@click.option(
+    "--lnc", type=click.IntRange(1, 2), default=1, show_default=True, help="Cores of a launch without a grid."
+)
+@click.option(
+    "--store", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_STORE, show_default=True,
+    help="Directory of the bundles.",
+)  # fmt: skip
+@click.option("-m", "module", is_flag=True, help="Run a module, as python -m does.")
+@click.argument("script", metavar="SCRIPT")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run(target: str | None, lnc: int, store: Path, module: bool, script: str, arguments: tuple[str, ...]) -> None:
+    """Run a Python script that launches NKI kernels, as it stands, and say where their time goes.
+
+    `import nki` and `import neuronxcc.nki` work in the script without the AWS SDK: a kernel takes numpy, torch (CPU), jax
+    and ml_dtypes arrays and returns the same kind, nki.benchmark and the like answer with simulated times, and torch_xla
+    is the CPU where it is not installed. Each distinct launch becomes a bundle; their table follows when the script
+    has ended. The exit code is the script's. With the AWS SDK the script runs on it, unchanged.
+
+    \b
+    neff-bench run my_test.py --size 1024
+    neff-bench run --target trn3 -m pytest tests/
+    """
+    from neff_bench.stage1_generate.toolchains.find import choose
+
+    if not module and not Path(script).is_file():
+        raise click.UsageError(f"{script}: no such file")
+    words = (*(("-m",) if module else ()), script, *arguments)
+    on_sdk = choose("auto", None).has_nki
+    with tempfile.TemporaryDirectory(prefix="neff-bench-run-") as scratch:
+        launched, code = (_on_sdk if on_sdk else _embedded)(Path(scratch), store, target, lnc, words)
+    sys.stdout.flush()
+    if launched:
+        _table(store, launched)
+    else:
+        click.echo("neff-bench run: the script launched no kernel", err=True)
+    sys.exit(code if code >= 0 else 128 - code)
+
+
+def _embedded(
+    scratch: Path, store: Path, target: str | None, lnc: int, words: tuple[str, ...]
+) -> tuple[list[str], int]:
+    """Names of the bundles and the script's exit code, with the embedded NKI."""
+    names = scratch / "names"
+    names.touch()
+    paths = [str(IMPORT_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    if target is not None:
+        environment["NEURON_PLATFORM_TARGET_OVERRIDE"] = target
+    command = [sys.executable, "-m", "neff_bench.doors.script", str(store.resolve()), str(names), str(lnc), *words]
+    code = subprocess.run(command, env=environment, check=False).returncode
+    return names.read_text().splitlines(), code
+
+
+def _on_sdk(scratch: Path, store: Path, target: str | None, lnc: int, words: tuple[str, ...]) -> tuple[list[str], int]:
+    """The same with the AWS SDK: the script compiles into a cache of its own, and the NEFFs in it become bundles."""
+    from neff_bench.neffs.store import Store
+    from neff_bench.stage1_generate.build import framework
+
+    added = framework.environment(os.environ, target, lnc, disable_dge=False)
+    added.pop("NEURON_FRAMEWORK_DEBUG")  # it would fill the script's own directory with files
+    environment = {**os.environ, **added, "NEURON_COMPILE_CACHE_URL": str(scratch)}
+    code = subprocess.run([sys.executable, *words], env=environment, check=False).returncode
+    stem = Path(words[1] if words[0] == "-m" else words[0]).stem
+    opened = Store(store)
+    opened.create()
+    names = framework.publish_found(
+        opened, stem, scratch, b"", lambda line: click.echo(f"neff-bench run: {line}", err=True)
+    )
+    return names, code
+
+
+def _table(store: Path, names: list[str]) -> None:
+    from neff_bench.stage2_profile.command import Options, profile_directory
+    from neff_bench.stage2_profile.errors import ProfileError
+
+    try:
+        profile_directory(store, Options(only=tuple(names)))
+    except ProfileError as error:
+        click.echo(f"neff-bench run: {error}", err=True)

@@ -1,0 +1,194 @@
+"""`neff-bench run`: a script runs as it stands, its launches become bundles, and their table follows."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from neff_bench.neffs.store import Store
+
+KERNELS = '''
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def scale(x, factor=2.0):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=factor)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+'''
+
+
+@pytest.fixture
+def run(tmp_path):
+    (tmp_path / "kernels.py").write_text(KERNELS)
+
+    def call(source, *options, script_options=()):
+        (tmp_path / "script.py").write_text(source)
+        words = [sys.executable, "-m", "neff_bench", "run", "--store", "st", *options]
+        words += [] if "-m" in options else ["script.py", *script_options]
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+
+    return call
+
+
+def bundles(tmp_path):
+    return {bundle.name: bundle.manifest for bundle in Store(tmp_path / "st").bundles()}
+
+
+def test_each_distinct_launch_is_a_row_and_the_exit_code_is_the_scripts(run, tmp_path):
+    done = run(
+        "import sys, numpy as np\nfrom kernels import scale\n"
+        "x = np.arange(128 * 64, dtype=np.float32).reshape(128, 64)\n"
+        "for _ in range(3):\n    assert np.array_equal(scale(x), 2 * x)\n"
+        "assert np.array_equal(scale(x, factor=3.0), 3 * x)\n"
+        "scale(np.ones((128, 128), np.float16))\nprint(sys.argv)\nsys.exit(7)\n",
+        script_options=("--size", "3"),
+    )
+    assert done.returncode == 7, done.stderr
+    assert "['script.py', '--size', '3']" in done.stdout
+    rows = [line for line in done.stdout.splitlines() if line.startswith("scale-")]
+    assert len(rows) == len(bundles(tmp_path)) == 3
+    assert "SIMULATED" in done.stdout
+
+
+def test_a_second_run_builds_nothing_again(run, tmp_path):
+    source = "import numpy as np\nfrom kernels import scale\nscale(np.ones((128, 64), np.float32))\n"
+    run(source)
+    before = {name: manifest.created for name, manifest in bundles(tmp_path).items()}
+    run(source)
+    assert {name: manifest.created for name, manifest in bundles(tmp_path).items()} == before
+
+
+def test_inputs_of_the_bundle_are_those_of_the_script(run, tmp_path):
+    run("import numpy as np\nfrom kernels import scale\nscale(np.full((128, 8), 5, np.float32))\n")
+    [manifest] = bundles(tmp_path).values()
+    data = (tmp_path / "st" / next(iter(bundles(tmp_path))) / manifest.inputs[0].file).read_bytes()
+    assert data == b"\x00\x00\xa0@" * 128 * 8
+
+
+def test_the_launches_of_a_script_that_crashes_are_kept(run):
+    done = run("import os, numpy as np\nfrom kernels import scale\nscale(np.ones((128, 8), np.float32))\nos.abort()\n")
+    assert done.returncode == 134
+    assert "scale-128x8" in done.stdout
+
+
+def test_target_and_lnc_reach_the_launch(run, tmp_path):
+    run("import numpy as np\nfrom kernels import scale\nscale[2](np.ones((128, 8), np.float32))\n", "--target", "trn3")
+    [manifest] = bundles(tmp_path).values()
+    assert (manifest.case.target, manifest.case.lnc) == ("trn3", 2)
+
+
+def test_jax_arrays_give_jax_arrays(run):
+    done = run(
+        "import jax.numpy as jnp, jax\nfrom kernels import scale\n"
+        "y = scale(jnp.ones((128, 8), jnp.bfloat16))\nassert isinstance(y, jax.Array) and float(y[0, 0]) == 2\n"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("package", ["nki", "neuronxcc.nki"])
+def test_benchmark_answers_with_the_time_of_the_row(run, package):
+    done = run(
+        f"import numpy as np\nimport {package} as nki\nimport nki as current\nfrom kernels import scale\n"
+        "timed = nki.benchmark(warmup=2, iters=3)(scale)\ntimed(np.ones((128, 8), np.float32))\n"
+        "latency = timed.benchmark_result.nc_latency\n"
+        "assert latency.get_latency_percentile(50) == latency.get_latency_percentile(99)\n"
+        "print('us', f'{latency.get_latency_percentile(50):.2f}')\n"
+    )
+    assert done.returncode == 0, done.stderr
+    printed = next(line.split()[1] for line in done.stdout.splitlines() if line.startswith("us "))
+    row = next(line for line in done.stdout.splitlines() if line.startswith("scale-"))
+    assert printed in row.split()
+    assert "simulated" in done.stderr
+
+
+def test_profile_leaves_a_neff_and_a_trace(run, tmp_path):
+    done = run(
+        "import numpy as np, nki\nfrom kernels import scale\n"
+        "nki.profile(working_directory='w', save_neff_name='a.neff', save_trace_name='a.ntff')(scale)"
+        "(np.ones((128, 8), np.float32))\n"
+    )
+    assert done.returncode == 0, done.stderr
+    from neff_bench import read_neff, read_ntff
+
+    assert read_neff(tmp_path / "w/a.neff").simulated
+    assert read_ntff(tmp_path / "w/a.ntff").total_time_s > 0
+
+
+def test_a_kernel_without_result_writes_its_argument(run):
+    done = run(
+        "import numpy as np, nki, nki.isa as nisa, nki.language as nl\n"
+        "@nki.jit\ndef fill(x, out):\n"
+        "    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)\n"
+        "    nisa.dma_copy(dst=tile, src=x)\n    nisa.dma_copy(dst=out, src=tile)\n"
+        "out = np.zeros((128, 8), np.float32)\nfill(np.ones((128, 8), np.float32), out)\nassert out.all()\n"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_kernels_error_ends_the_script_with_its_line(run):
+    done = run("import numpy as np\nfrom kernels import scale\nscale(np.ones((256, 8), np.float32))\n")
+    assert done.returncode == 1
+    assert "kernels.py:10" in done.stderr
+
+
+def test_a_missing_script_is_a_wrong_call(tmp_path):
+    words = [sys.executable, "-m", "neff_bench", "run", "nowhere.py"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "nowhere.py: no such file" in done.stderr
+
+
+TEST = '''
+import numpy as np
+from kernels import scale
+
+
+def test_scale(neff_bench):
+    x = np.ones((128, 64), np.float32)
+    assert np.array_equal(scale(x), 2 * x)
+    assert neff_bench.last.hbm_read_bytes == x.nbytes
+    assert neff_bench.last.total_time_us < LIMIT
+'''
+
+
+@pytest.mark.parametrize(("limit", "code"), [("1000", 0), ("1", 1)])
+def test_the_pytest_plugin_asserts_on_time_and_prints_the_table(tmp_path, limit, code):
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    (tmp_path / "test_it.py").write_text(TEST.replace("LIMIT", limit))
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "neff_bench.doors.pytest_plugin", "--neff-bench", "test_it.py"]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == code, done.stdout
+    assert "scale" in done.stdout and "SIMULATED" in done.stdout
+
+
+def test_run_takes_a_module(run, tmp_path):
+    (tmp_path / "test_it.py").write_text(TEST.replace("(neff_bench)", "()").replace("    assert neff_bench", "    # "))
+    done = run("", "-m", "pytest", "-q", "test_it.py")
+    assert done.returncode == 0, done.stderr
+    assert "1 passed" in done.stdout and "scale-128x64" in done.stdout
+
+
+def test_without_the_option_the_fixture_skips(tmp_path):
+    (tmp_path / "test_it.py").write_text("def test_it(neff_bench):\n    assert False\n")
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "neff_bench.doors.pytest_plugin", "test_it.py"]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert "1 skipped" in done.stdout
+
+
+def test_answers_are_plain_json_rows(run, tmp_path):
+    run("import numpy as np\nfrom kernels import scale\nscale(np.ones((128, 8), np.float32))\n")
+    words = [sys.executable, "-m", "neff_bench", "profile", "st", "--parse-only", "--format", "json"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    [row] = json.loads(done.stdout)
+    assert (row["status"], row["source"], row["check"]) == ("profiled", "simulated", "unchecked")
