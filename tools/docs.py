@@ -1,14 +1,19 @@
 """Runs the commands of the `console` blocks in Markdown pages again and puts their real output there.
 
-    python tools/docs.py docs/*.md
+    python tools/docs.py docs/*.md          # refresh what is stale
+    python tools/docs.py --check docs/*.md  # say what is stale, change nothing
 
 In a block, `$ ` starts a command, `> ` continues it; what follows is its standard output. The commands of a page run one
-after the other in an empty directory of their own. Set NKILIB_PATH for the pages that build nki-library. Exit code 1: a
-command failed that does not say `|| true`; the page is left as it was.
+after the other in an empty directory of their own. A block is stale when its output differs in anything but what differs
+from host to host: wall times, dates, versions of Python and fingerprints of the model, and, in a block that begins with
+"```console host", every number and the name of the library that was timed. A page with NEEDS in it is passed over while NKILIB_PATH is not set.
+Exit code 1: a command failed that does not say `|| true` (the page is left as it was), or --check found a stale page.
 """
 
 from __future__ import annotations
 
+import argparse
+import difflib
 import os
 import re
 import subprocess
@@ -16,15 +21,68 @@ import sys
 import tempfile
 from pathlib import Path
 
-BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
+BLOCK = re.compile(r"```console( host)?\n(.*?)```\n", re.DOTALL)
+NEEDS = "<!-- needs NKILIB_PATH -->"
 ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "120", "LC_ALL": "C.UTF-8"}
+
+
+MASKS = (
+    (re.compile(r"\b(built|done) in [\d.]+ s\b"), r"\1 in # s"),
+    (re.compile(r"\d{4}-\d\d-\d\dT[\d:+.]+"), "DATE"),
+    (re.compile(r"Python [\d.]+,\s+\w+ \w+"), "PYTHON"),
+    (re.compile(r"\.[0-9a-f]{8}\b"), ""),
+    (re.compile(r" +max error +rel error"), " ERRORS"),
+    (re.compile(r" +(0|[\d.]+e-\d+|0\.00\d+) +(0|[\d.]+e-\d+|0\.00\d+) passed"), " ERRORS passed"),
+    (re.compile(r"─+"), "─"),
+)
+"""What differs from host to host (the last bits of a host's BLAS too), or with each edit of the simulator, and is no result."""
+HOST_MASKS = (
+    (re.compile(r"(measured|host): \w+ \S+.*"), r"\1: HOST"),
+    (re.compile(r"\b(torch|jax|numpy)\b"), "HOST"),
+    (re.compile(r"-?\d[\d,]*(\.\d+)?(e[-+]\d+)?"), "#"),
+    (re.compile(r"\+cpu|\+cu\d+"), ""),
+    (re.compile(r"[#, ]*#[#, ]*"), "#"),
+    (re.compile(r" +"), " "),
+)
+
+
+def runnable(page: Path) -> bool:
+    """Whether this host has what the page needs."""
+    return NEEDS not in page.read_text() or "NKILIB_PATH" in os.environ
+
+
+def stale(page: Path) -> list[str]:
+    """Lines of a diff, empty for a page whose outputs hold. Raises `subprocess.CalledProcessError`."""
+    old = page.read_text()
+    return list(
+        difflib.unified_diff(old.splitlines(), refreshed(old).splitlines(), str(page), "fresh", lineterm="", n=1)
+    )
 
 
 def refresh(page: Path) -> None:
     """Raises `subprocess.CalledProcessError` for a command that fails."""
+    page.write_text(refreshed(page.read_text()))
+
+
+def refreshed(text: str) -> str:
+    """The page with fresh output in the blocks that are stale; a block that holds stays to the byte."""
     with tempfile.TemporaryDirectory() as directory:
-        text = BLOCK.sub(lambda block: _run_block(block[1], Path(directory)), page.read_text())
-    page.write_text(text)
+        return BLOCK.sub(lambda block: _fresh_block(block, Path(directory)), text)
+
+
+def masked(text: str, host: bool) -> str:
+    """An output without what may differ. `host`: without any number."""
+    for pattern, replacement in (*MASKS, *(HOST_MASKS if host else ())):
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _fresh_block(block: re.Match[str], directory: Path) -> str:
+    host = block[1] is not None
+    fresh = _run_block(block[2], directory)
+    if masked(fresh, host) == masked(block[2], host):
+        return block[0]
+    return f"```console{block[1] or ''}\n{fresh}```\n"
 
 
 def _run_block(block: str, directory: Path) -> str:
@@ -33,7 +91,7 @@ def _run_block(block: str, directory: Path) -> str:
         print(f"$ {command}", file=sys.stderr, flush=True)
         shown = "$ " + command.replace("\n", "\n> ")
         parts.append(f"{shown}\n{_output(command, directory)}")
-    return f"```console\n{''.join(parts)}```\n"
+    return "".join(parts)
 
 
 def _commands(block: str) -> list[str]:
@@ -66,12 +124,22 @@ def _output(command: str, directory: Path) -> str:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description="Run the commands of Markdown pages again.")
+    parser.add_argument("--check", action="store_true", help="Say what is stale, and change nothing.")
+    parser.add_argument("pages", nargs="+", type=Path)
+    words = parser.parse_args()
     code = 0
-    for name in sys.argv[1:]:
+    for page in words.pages:
         try:
-            refresh(Path(name))
+            if not runnable(page):
+                print(f"{page}: not run: set NKILIB_PATH to a checkout of nki-library", file=sys.stderr)
+            elif not words.check:
+                refresh(page)
+            elif lines := stale(page):
+                print("\n".join(lines))
+                code = 1
         except subprocess.CalledProcessError as error:
-            print(f"error: {name}: a command failed with exit code {error.returncode}", file=sys.stderr)
+            print(f"error: {page}: a command failed with exit code {error.returncode}", file=sys.stderr)
             code = 1
     return code
 
