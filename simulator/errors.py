@@ -5,8 +5,10 @@
     │   ├── SpecError             kernel.json that cannot be read, or names something that does not exist
     │   └── KernelError           the kernel itself failed while it was recorded
     │       ├── NkiValidationError    a rule of the hardware or of the dialect is violated
-    │       │   └── CapacityError     SBUF or PSUM does not hold what the kernel keeps at one time
+    │       │   ├── CapacityError     SBUF or PSUM does not hold what the kernel keeps at one time
+    │       │   └── MissingAttribute  a name that the dialect does not have; an AttributeError too, for `hasattr`
     │       └── NotModelledError      valid NKI that the recorder does not know
+    │           └── MissingModel      a name of the dialect among it; an AttributeError too, for `hasattr`
     ├── ExecutionError            a program that cannot run on the inputs it was given
     ├── CaptureError              a capture that failed: bad NEFF, bad input file, device fault
     └── ViewError                 a trace or program file that cannot be read or shown
@@ -49,11 +51,19 @@ class CapacityError(NkiValidationError):
     pass
 
 
+class MissingAttribute(NkiValidationError, AttributeError):
+    pass
+
+
 class CapacityWarning(UserWarning):
     """What CapacityError says, where only the numbers of a kernel are asked for: `nki.simulate` has no memory limit."""
 
 
 class NotModelledError(KernelError):
+    pass
+
+
+class MissingModel(NotModelledError, AttributeError):
     pass
 
 

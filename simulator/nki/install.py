@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import logging
 import math
 import sys
 from importlib.util import find_spec
@@ -55,17 +56,34 @@ def _install_beta() -> None:
     if "neuronxcc" in sys.modules or find_spec("neuronxcc") is not None:
         return
     from neff_bench.simulator.nki import annotations
-    from neff_bench.simulator.nki.beta import isa, jit, language
+    from neff_bench.simulator.nki.beta import closed, compiler, host, isa, jit, language, names
 
     package = _module("neuronxcc")
     package.__path__ = []
-    beta = _module("neuronxcc.nki", jit=jit.jit, isa=isa, language=language)
+    members = {
+        "tensor": annotations.tensor,
+        "baremetal": host.baremetal,
+        "benchmark": host.benchmark,
+        "profile": host.profile,
+        "trace": host.trace,
+        "simulate_kernel": host.simulate_kernel,
+    }
+    beta = _module("neuronxcc.nki", jit=jit.jit, **members)
     beta.__path__ = []
     package.nki = beta  # type: ignore[attr-defined]
-    sys.modules["neuronxcc.nki.isa"] = isa
-    sys.modules["neuronxcc.nki.language"] = language
-    beta.typing = annotations  # type: ignore[attr-defined]
-    sys.modules["neuronxcc.nki.typing"] = annotations
+    for name, module in (("isa", isa), ("language", language), ("compiler", compiler), ("typing", annotations)):
+        setattr(beta, name, module)
+        sys.modules[f"neuronxcc.nki.{name}"] = module
+
+    def missing(name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise names.missing("neuronxcc.nki", name)
+
+    beta.__getattr__ = missing  # type: ignore[method-assign]
+    _module("neuronxcc.nki.logging").__dict__["Logger"] = logging.getLogger
+    beta.logging = sys.modules["neuronxcc.nki.logging"]  # type: ignore[attr-defined]
+    closed.install()
 
 
 def install_host() -> None:

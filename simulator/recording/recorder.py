@@ -64,12 +64,13 @@ class Recorder:
 
     `line_index`: places in code objects, by identity since hashing one walks all of it, to indices of `source_texts`;
     `codes` keeps those objects alive. `valid_matmuls`: shapes, dtypes and memories of matmuls that were checked; kernels repeat a few of them often.
+    `dialect`: what the old dialect (`nki/beta`) keeps while it records one core.
     """
 
     __slots__ = (
         "target", "lnc", "core", "cores", "instructions", "storages", "source_texts", "source_index", "line_index",
         "codes", "fixed_source", "shared", "shared_count", "sync_count",
-        "valid_matmuls",
+        "valid_matmuls", "dialect",
     )  # fmt: skip
 
     def __init__(self, target: str, lnc: int) -> None:
@@ -88,6 +89,7 @@ class Recorder:
         self.shared_count: dict[tuple, int] = {}
         self.sync_count: dict[str, int] = {}
         self.valid_matmuls: set[tuple] = set()
+        self.dialect: dict[Any, Any] = {}
 
     def start_core(self, core: int) -> None:
         """Send what follows to physical core `core`; occurrences of shared tensors and barriers count from zero."""
@@ -95,6 +97,7 @@ class Recorder:
         self.instructions = self.cores[core]
         self.shared_count.clear()
         self.sync_count.clear()
+        self.dialect.clear()
 
     def emit(
         self,

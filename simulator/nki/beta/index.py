@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from operator import index as as_int
 from typing import Any
 
+from neff_bench.simulator.nki.beta.mask import Mask
 from neff_bench.simulator.recording.recorder import invalid, not_modelled
 from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 class Index:
-    """`start + sum(steps[axis] * i[axis])` over the axes of `shape`."""
+    """`start + sum(steps[axis] * i[axis])` over the axes of `shape`. Comparisons give masks."""
 
     __slots__ = ("shape", "start", "steps")
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, shape: tuple[int, ...], steps: tuple[int, ...], start: int) -> None:
         self.shape = shape
@@ -19,63 +22,123 @@ class Index:
         self.start = start
 
     def __getitem__(self, key: Any) -> Index:
-        """`[:, None]` and the like: new axes of size one."""
-        shape, steps, axis = [], [], 0
+        """`[:, None]` and the like: new axes of size one; a slice takes a part of an axis."""
+        shape, steps, axis, start = [], [], 0, self.start
         for item in key if isinstance(key, tuple) else (key,):
             if item is None:
                 shape.append(1)
                 steps.append(0)
-            elif item == slice(None):
-                shape.append(self.shape[axis])
-                steps.append(self.steps[axis])
+            elif isinstance(item, slice):
+                first, stop, step = item.indices(self.shape[axis])
+                if stop <= first or step < 1:
+                    raise invalid(f"slice {item.start}:{item.stop} of an index of {self.shape[axis]} is empty")
+                shape.append(-(-(stop - first) // step))
+                steps.append(self.steps[axis] * step)
+                start += first * self.steps[axis]
                 axis += 1
             else:
                 raise not_modelled(f"indexing an index with {item!r}")
-        return Index(tuple(shape), tuple(steps), self.start)
+        return Index((*shape, *self.shape[axis:]), (*steps, *self.steps[axis:]), start)
 
     def __add__(self, other: Any) -> Index:
-        if isinstance(other, int):
-            return Index(self.shape, self.steps, self.start + other)
         if not isinstance(other, Index):
-            return NotImplemented
+            return Index(self.shape, self.steps, self.start + _number(other, "the sum of an index and"))
         shape = broadcast_shapes(self.shape, other.shape)
-        pairs = zip(_padded(self.steps, len(shape)), _padded(other.steps, len(shape)))
+        pairs = zip(padded(self.steps, len(shape)), padded(other.steps, len(shape)))
         return Index(shape, tuple(first + second for first, second in pairs), self.start + other.start)
 
     __radd__ = __add__
 
     def __mul__(self, factor: Any) -> Index:
-        if not isinstance(factor, int):
+        if isinstance(factor, Index):
             raise not_modelled("the product of two indices")
-        return Index(self.shape, tuple(step * factor for step in self.steps), self.start * factor)
+        by = _number(factor, "the product of an index and")
+        return Index(self.shape, tuple(step * by for step in self.steps), self.start * by)
 
     __rmul__ = __mul__
+
+    def __neg__(self) -> Index:
+        return self * -1
 
     def __sub__(self, other: Any) -> Index:
         return self + other * -1
 
-    def __lt__(self, other: Any) -> Any:
-        raise not_modelled("a mask")
+    def __rsub__(self, other: Any) -> Index:
+        return self * -1 + other
 
-    __le__ = __gt__ = __ge__ = __lt__
+    def __ge__(self, other: Any) -> Mask:
+        return Mask((self - other,))
+
+    def __gt__(self, other: Any) -> Mask:
+        return Mask((self - other - 1,))
+
+    def __le__(self, other: Any) -> Mask:
+        return Mask((other - self,))
+
+    def __lt__(self, other: Any) -> Mask:
+        return Mask((other - self - 1,))
+
+    def __eq__(self, other: Any) -> Mask:  # type: ignore[override]
+        return Mask((self - other, other - self))
+
+    def __ne__(self, other: Any) -> Any:
+        raise not_modelled("a mask of unequal indices")
+
+    def __bool__(self) -> bool:
+        raise invalid("an index stands for many numbers; it cannot steer Python")
+
+    def _not_affine(self, *_: Any) -> Any:
+        raise not_modelled("an index that is divided or taken modulo: it is not affine;")
+
+    __floordiv__ = __truediv__ = __mod__ = __rfloordiv__ = __rmod__ = __pow__ = _not_affine
+
+    def within(self, box: tuple[tuple[int, int], ...]) -> Index:
+        """The part of the axes that `box` holds; axes of size one stay."""
+        shape, start = list(self.shape), self.start
+        for axis in range(1, len(shape) + 1):
+            first, stop = box[-axis]
+            if shape[-axis] > 1:
+                shape[-axis] = stop - first
+                start += first * self.steps[-axis]
+        return Index(tuple(shape), self.steps, start)
+
+
+def _number(value: Any, what: str) -> int:
+    try:
+        return as_int(value)
+    except TypeError:
+        raise invalid(f"{what} {type(value).__name__} is no index") from None
+
+
+class Mesh(tuple):
+    """What `nl.mgrid[...]` gives: one index for each dimension, the first of them also as `p`, the others as `x` to `w`."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Index:
+        place = "pxyzw".find(name)
+        if not 0 <= place < len(self) or len(name) != 1:
+            raise invalid(f"an index grid of {len(self)} dimensions has no {name!r}")
+        return self[place]
 
 
 class Grid:
-    """`nl.mgrid[0:a, 0:b]`: one index for each dimension."""
+    """`nl.mgrid[0:a, 0:b]`."""
 
-    def __getitem__(self, key: Any) -> tuple[Index, ...]:
+    def __getitem__(self, key: Any) -> Mesh:
         slices = key if isinstance(key, tuple) else (key,)
         rank = len(slices)
         made = []
         for axis, item in enumerate(slices):
-            shape = tuple(item.stop - (item.start or 0) if at == axis else 1 for at in range(rank))
-            made.append(Index(shape, tuple(int(at == axis) for at in range(rank)), item.start or 0))
-        return tuple(made)
+            first, stop = as_int(item.start or 0), as_int(item.stop)
+            shape = tuple(stop - first if at == axis else 1 for at in range(rank))
+            made.append(Index(shape, tuple(int(at == axis) for at in range(rank)), first))
+        return Mesh(made)
 
 
 def arange(start: int, stop: int | None = None) -> Index:
     first, last = (0, start) if stop is None else (start, stop)
-    return Index((last - first,), (1,), first)
+    return Index((as_int(last) - as_int(first),), (1,), as_int(first))
 
 
 def broadcast_shapes(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
@@ -89,12 +152,12 @@ def broadcast_shapes(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[i
     return tuple(shape)
 
 
-def _padded(steps: tuple[int, ...], rank: int) -> tuple[int, ...]:
+def padded(steps: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return (0,) * (rank - len(steps)) + steps
 
 
-def take(tensor: NkiTensor, key: tuple) -> NkiTensor:
-    """The view that one index or number for each dimension selects. Raises when an element is outside."""
+def selected_shape(tensor: NkiTensor, key: tuple) -> tuple[int, ...]:
+    """The shape that one index or number for each dimension selects."""
     if len(key) != tensor.ndim:
         raise not_modelled(f"{len(key)} affine indices of the {tensor.ndim} dimensions of {tensor!r}")
     shape: tuple[int, ...] = ()
@@ -103,13 +166,21 @@ def take(tensor: NkiTensor, key: tuple) -> NkiTensor:
             shape = broadcast_shapes(shape, item.shape)
         elif not isinstance(item, int):
             raise not_modelled(f"{item!r} beside affine indices")
+    return shape
+
+
+def take(tensor: NkiTensor, key: tuple) -> NkiTensor:
+    """The view that one index or number for each dimension selects. Raises when an element is outside."""
+    shape = selected_shape(tensor, key)
     offset, strides = tensor.offset, [0] * len(shape)
     for dim, item in enumerate(key):
         index = item if isinstance(item, Index) else Index((), (), item)
-        steps, sizes = _padded(index.steps, len(shape)), _padded(index.shape, len(shape))
-        reach = index.start + sum(step * (size - 1) for step, size in zip(steps, sizes) if step > 0)
-        if not 0 <= index.start or reach >= tensor.shape[dim]:
-            raise invalid(f"index {index.start} to {reach} of dimension {dim} is outside {tensor!r}")
+        steps, sizes = padded(index.steps, len(shape)), padded(index.shape, len(shape))
+        ends = [step * (size - 1) for step, size in zip(steps, sizes) if size > 1]
+        least = index.start + sum(end for end in ends if end < 0)
+        reach = index.start + sum(end for end in ends if end > 0)
+        if least < 0 or reach >= tensor.shape[dim]:
+            raise invalid(f"index {least} to {reach} of dimension {dim} is outside {tensor!r}")
         offset += index.start * tensor.strides[dim]
         strides = [stride + step * tensor.strides[dim] for stride, step in zip(strides, steps)]
     return NkiTensor(tensor.storage, offset, shape, tuple(strides), tensor.dtype)

@@ -1,99 +1,410 @@
-"""`neuronxcc.nki.isa`: instructions that return their result instead of taking a destination."""
+"""`neuronxcc.nki.isa`: instructions that return their result instead of taking a destination, and take masks."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import prod
 from typing import Any
 
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
-from neff_bench.simulator.nki.beta.tile import Tile, plain
+from neff_bench.simulator.nki.beta import masked, names
+from neff_bench.simulator.nki.beta.index import Index, padded
+from neff_bench.simulator.nki.beta.mask import Box, Mask, boxes, whole
+from neff_bench.simulator.nki.beta.precision import highest
+from neff_bench.simulator.nki.beta.tile import Tile, plain, result
 from neff_bench.simulator.recording import check
-from neff_bench.simulator.recording.recorder import not_modelled
+from neff_bench.simulator.recording.recorder import invalid, not_modelled
 from neff_bench.simulator.recording.tensor import NkiTensor
-
-_LIKE = {
-    "activation": "data",
-    "tensor_tensor": "data1",
-    "tensor_scalar": "data",
-    "tensor_copy": "src",
-    "reciprocal": "data",
-    "tensor_tensor_scan": "data0",
-    "scalar_tensor_tensor": "data",
-    "affine_select": "on_true_tile",
-}
-"""Instructions whose result has the shape and, unless `dtype` says otherwise, the dtype of this operand."""
 
 _ORDER = {
     "activation": ("op", "data"),
+    "activation_reduce": ("op", "data"),
     "tensor_tensor": ("data1", "data2", "op"),
-    "tensor_scalar": ("data", "op0", "operand0"),
+    "tensor_scalar": ("data", "op0", "operand0", "reverse0", "op1", "operand1", "reverse1"),
+    "tensor_scalar_reduce": ("data", "op0", "operand0"),
     "tensor_copy": ("src",),
     "reciprocal": ("data",),
     "tensor_tensor_scan": ("data0", "data1", "initial", "op0", "op1"),
     "scalar_tensor_tensor": ("data", "op0", "operand0", "op1", "operand1"),
-    "affine_select": (),
+    "dropout": ("data", "prob"),
+    "range_select": ("on_true_tile", "comp_op0", "comp_op1", "bound0", "bound1"),
+    "nc_match_replace8": ("data", "vals", "imm"),
 }
+"""Instructions whose result has the shape of their first tile, with the names of the operands in order."""
+
+_WIDTHS = {"bn_stats": (("data",), 6), "bn_aggr": (("data",), 2), "max8": (("src",), 8)}
+"""Instructions whose result has so many elements in each partition."""
+
+_REDUCTIONS = {
+    "max": "maximum",
+    "amax": "maximum",
+    "min": "minimum",
+    "amin": "minimum",
+    "sum": "add",
+    "prod": "multiply",
+}
+_OPERATORS = frozenset({"op", "op0", "op1", "reduce_op", "comp_op0", "comp_op1"})
+_RESULTS = frozenset({"dst", "reduce_res", "dst_idx"})
 
 
-def nc_matmul(stationary: Tile, moving: Tile, **options: Any) -> Tile:
-    made = nl.ndarray((check.free(stationary.view), check.free(moving.view)), "float32", nl.psum)
-    isa.nc_matmul(made, stationary.view, moving.view, accumulate=False, **_options(options))
-    return Tile(made)
+def _operands(order: tuple[str, ...], args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """Operands by name, without those that are None; reductions by the names that instructions know."""
+    if len(args) > len(order):
+        raise invalid(f"{len(args)} operands where {len(order)} go without a name: {', '.join(order)}")
+    named = {**dict(zip(order, args)), **options}
+    for key in _OPERATORS & named.keys():
+        named[key] = reduction(named[key])
+    return {key: value for key, value in named.items() if value is not None}
 
 
-def nc_transpose(data: Tile, **options: Any) -> Tile:
-    shape = (check.free(data.view), data.view.shape[0])
-    made = nl.ndarray(shape, data.dtype, nl.psum)
-    isa.nc_transpose(made, data.view, **_options(options))
-    return Tile(made)
+def reduction(op: Any) -> Any:
+    """`nl.max` and `np.max` name the reduction as `nl.maximum` does."""
+    name = op if isinstance(op, str) else getattr(op, "__name__", "")
+    return _REDUCTIONS.get(name, op)
 
 
-def tensor_reduce(op: Any, data: Tile, axis: Any, *, dtype: Any = None, negate: bool = False, **options: Any) -> Tile:
-    _options(options)
-    view = data.view
-    axes = sorted(at % view.ndim for at in (axis if isinstance(axis, (list, tuple)) else (axis,)))
-    shape = tuple(1 if at in axes else size for at, size in enumerate(view.shape))
-    made = nl.ndarray(shape, data.dtype if dtype is None else dtype)
-    isa.tensor_reduce(made, _reduction(op), view, axes, negate=negate)
-    return Tile(made)
+def _views(operands: dict[str, Any]) -> dict[str, Any]:
+    """Tiles as operands of instructions: read, or as the place of a result."""
+    return {
+        key: value.place() if key in _RESULTS and isinstance(value, Tile) else plain(value)
+        for key, value in operands.items()
+    }
 
 
-def memset(shape: Any, value: Any, dtype: Any, **options: Any) -> Tile:
-    made = nl.ndarray(tuple(map(int, shape)), dtype)
-    isa.memset(made, value, **_options(options))
-    return Tile(made)
+def _destination(given: dict[str, Any], shape: tuple[int, ...], dtype: Any, buffer: Any = None) -> NkiTensor:
+    """The place that the kernel names, or a new tile."""
+    place: NkiTensor | None = given.pop("dst", None)
+    return place if place is not None else nl.ndarray(shape, dtype, nl.sbuf if buffer is None else buffer)
 
 
-def _reduction(op: Any) -> Any:
-    """`nl.max` names the reduction as `nl.maximum` does."""
-    return {"max": "maximum", "min": "minimum", "sum": "add"}.get(getattr(op, "__name__", ""), op)
+def _tile(operands: dict[str, Any], key: str, name: str) -> Tile:
+    value = operands.get(key)
+    if not isinstance(value, Tile):
+        raise invalid(f"{name}: {key} must be a tile, not {type(value).__name__}")
+    return value
 
 
-def _options(options: dict[str, Any]) -> dict[str, Any]:
-    if options.pop("mask", None) is not None:
-        raise not_modelled("a mask")
-    options.pop("keepdims", None)
-    return plain(options)
+def _elementwise(name: str) -> Any:
+    instruction, order = getattr(isa, name), _ORDER[name]
+    key = next(at for at in order if at in ("data", "data0", "data1", "src", "on_true_tile"))
 
+    def returning(*args: Any, dtype: Any = None, mask: Any = None, **options: Any) -> Tile:
+        operands = _operands(order, args, options)
+        first = _tile(operands, key, name)
+        tiles = [operands[at] for at in ("data1", "data2", "operand1", key) if isinstance(operands.get(at), Tile)]
+        shape = _broadcast(operands, first) if name == "tensor_tensor" else first.shape
+        kind = (highest(tile.dtype for tile in tiles) if len(tiles) > 1 else first.dtype) if dtype is None else dtype
 
-def _result(name: str) -> Any:
-    instruction = getattr(isa, name)
+        def compute(parts: dict[str, Any]) -> NkiTensor:
+            given = _views(parts)
+            if name == "tensor_tensor":
+                _spread(given)
+            made = _destination(given, given[key].shape, kind)
+            instruction(made, **given)
+            return made
 
-    def returning(*args: Any, dtype: Any = None, **kwargs: Any) -> Tile:
-        operands = {**dict(zip(_ORDER[name], args)), **_options(kwargs)}
-        operands = {key: plain(value) for key, value in operands.items() if value is not None}
-        like: NkiTensor = operands[_LIKE[name]]
-        made = nl.ndarray(like.shape, like.dtype if dtype is None else dtype)
-        instruction(made, **operands)
-        return Tile(made)
+        return masked.under(mask, shape, operands, compute, dtype=kind)
 
     return returning
 
 
+def _broadcast(operands: dict[str, Any], first: Tile) -> tuple[int, ...]:
+    second = operands.get("data2")
+    if not isinstance(second, Tile) or second.ndim != first.ndim:
+        return first.shape
+    return tuple(max(pair) for pair in zip(first.shape, second.shape))
+
+
+def _spread(given: dict[str, Any]) -> None:
+    """Give both operands of `tensor_tensor` one shape: dimensions of size one are repeated."""
+    first, second = given["data1"], given.get("data2")
+    if isinstance(second, NkiTensor) and first.ndim == second.ndim and first.shape != second.shape:
+        shape = tuple(max(pair) for pair in zip(first.shape, second.shape))
+        given["data1"], given["data2"] = first.broadcast_to(shape), second.broadcast_to(shape)
+
+
+def _narrow(name: str) -> Any:
+    instruction = getattr(isa, name)
+    order, width = _WIDTHS[name]
+
+    def returning(*args: Any, dtype: Any = None, mask: Any = None, **options: Any) -> Tile:
+        operands = _operands(order, args, options)
+        data = _tile(operands, order[0], name)
+        kind = data.dtype if dtype is None else dtype
+
+        def compute(parts: dict[str, Any]) -> NkiTensor:
+            given = _views(parts)
+            made = _destination(given, (given[order[0]].shape[0], width), kind)
+            instruction(made, **given)
+            return made
+
+        return masked.under(mask, data.shape, operands, compute, lambda box: (box[0], (0, width)), kind)
+
+    return returning
+
+
+def tensor_reduce(
+    op: Any, data: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, negate: bool = False, **options: Any
+) -> Tile:
+    """The reduction over any free axes: those that stay are moved before those that go."""
+    options.pop("keepdims", None)
+    axes = sorted(int(at) % data.ndim for at in (axis if isinstance(axis, (list, tuple)) else (axis,)))
+    kept = [at for at in range(data.ndim) if at not in axes]
+    kind = data.dtype if dtype is None else dtype
+
+    def compute(parts: dict[str, Any]) -> NkiTensor:
+        view = parts["data"].read()
+        made = nl.ndarray(tuple(1 if at in axes else size for at, size in enumerate(view.shape)), kind)
+        last = list(range(len(kept), view.ndim))
+        isa.tensor_reduce(made, reduction(op), view.permute([*kept, *axes]), last, negate=negate, **options)
+        return made
+
+    def project(box: Box) -> Box:
+        return tuple((0, 1) if at in axes else place for at, place in enumerate(box))
+
+    _once(mask, data.shape, axes)
+    return masked.under(mask, data.shape, {"data": data}, compute, project, kind)
+
+
+def _once(mask: Any, shape: tuple[int, ...], axes: list[int]) -> None:
+    """A reduced element must lie in one box: two would have to be combined."""
+    if isinstance(mask, Mask):
+        kept = [tuple(place for at, place in enumerate(box) if at not in axes) for box in boxes(mask, shape)]
+        if len(set(kept)) != len(kept):
+            raise not_modelled("a reduction under a mask that is no box")
+
+
+def nc_matmul(stationary: Tile, moving: Tile, *, mask: Any = None, **options: Any) -> Tile:
+    """`stationary`.T @ `moving` in PSUM. A mask restricts the axis of its own size: contraction, rows or columns."""
+    rows, columns = prod(stationary.shape[1:]), prod(moving.shape[1:])
+    given = _views(_operands((), (), options))
+
+    def product(left: Tile, right: Tile) -> NkiTensor:
+        first, second = left.read(), right.read()
+        made = nl.ndarray((check.free(first), check.free(second)), "float32", nl.psum)
+        isa.nc_matmul(made, first, second, accumulate=False, **given)
+        return made
+
+    if not isinstance(mask, Mask):
+        if mask is None or bool(mask):
+            return result(lambda: product(stationary, moving))
+        return Tile(nl.ndarray((rows, columns), "float32", nl.psum), only=[])
+    domain = tuple(max(sizes) for sizes in zip(*(_padded(index.shape) for index in mask.conditions)))
+    if domain[1] not in (1, columns) and domain[1] != rows or domain[1] == rows == columns:
+        raise not_modelled(f"a mask of {list(domain)} on a product of {stationary!r} and {moving!r}")
+    of_moving = domain[1] == columns or domain[1] == 1
+    shape = (moving.shape[0], columns if of_moving else rows)
+    found = boxes(mask, shape)
+    if len(found) != 1:
+        if found:
+            raise not_modelled("a product under a mask that is no box")
+        return Tile(nl.ndarray((rows, columns), "float32", nl.psum), only=[])
+    deep, wide = found[0]
+    left = _cut(stationary, deep, None if of_moving else wide)
+    right = _cut(moving, deep, wide if of_moving else None)
+    place = ((0, rows), wide) if of_moving else (wide, (0, columns))
+    return masked.filled((rows, columns), place, lambda: product(left, right))
+
+
+def _padded(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (1,) * (2 - len(shape)) + shape
+
+
+def _cut(tile: Tile, deep: tuple[int, int], wide: tuple[int, int] | None) -> Tile:
+    if tile.ndim != 2 and wide is not None:
+        raise not_modelled(f"a product under a mask with an operand of {tile.ndim} dimensions")
+    return tile.within((deep, *(whole(tile.shape)[1:] if wide is None else (wide,))))
+
+
+def nc_transpose(data: Tile, *, mask: Any = None, dtype: Any = None, engine: Any = None, **options: Any) -> Tile:
+    def compute(parts: dict[str, Any]) -> NkiTensor:
+        view = parts["data"].read()
+        shape = (check.free(view), view.shape[0])
+        on_vector = getattr(engine, "name", engine) == "vector"
+        made = nl.ndarray(shape, view.dtype if dtype is None else dtype, nl.sbuf if on_vector else nl.psum)
+        isa.nc_transpose(made, view, **({} if engine is None else {"engine": engine}), **options)
+        return made
+
+    return masked.under(mask, data.shape, {"data": data}, compute, lambda box: (box[1], box[0]), data.dtype)
+
+
+def tensor_partition_reduce(op: Any, data: Tile, *, mask: Any = None, dtype: Any = None, **options: Any) -> Tile:
+    def compute(parts: dict[str, Any]) -> NkiTensor:
+        view = parts["data"].read()
+        made = nl.ndarray((1, *view.shape[1:]), view.dtype if dtype is None else dtype)
+        isa.tensor_partition_reduce(made, reduction(op), view, **options)
+        return made
+
+    return masked.under(mask, data.shape, {"data": data}, compute, lambda box: ((0, 1), *box[1:]), data.dtype)
+
+
+def memset(shape: Any, value: Any, dtype: Any, *, mask: Any = None, **options: Any) -> Tile:
+    sizes = tuple(map(int, shape))
+
+    def compute(parts: dict[str, Any]) -> NkiTensor:
+        made = nl.ndarray(parts["tile"].shape, dtype)
+        isa.memset(made, value, **_operands((), (), options))
+        return made
+
+    return masked.under(mask, sizes, {"tile": Tile(nl.ndarray(sizes, dtype))}, compute, dtype=dtype)
+
+
+def dma_copy(*, dst: Tile, src: Any, mask: Any = None, dst_rmw_op: Any = None, **options: Any) -> None:
+    if dst_rmw_op is not None:
+        raise not_modelled("dma_copy that adds to its destination (dst_rmw_op)")
+    source = src if isinstance(src, Tile) else None
+    if source is None:
+        raise invalid(f"dma_copy: src must be a tensor, not {type(src).__name__}")
+    given = _operands((), (), options)
+    masked.each(
+        mask,
+        dst.shape,
+        {"dst": dst, "src": source},
+        lambda parts: isa.dma_copy(parts["dst"].place(), parts["src"].read(), **given),
+    )
+
+
+def dma_transpose(src: Tile, *, axes: Any = None, mask: Any = None, dtype: Any = None, **options: Any) -> Tile:
+    if mask is not None:
+        raise not_modelled("dma_transpose with a mask")
+    given = _views(_operands((), (), options))
+    order = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}.get(src.ndim, ()) if axes is None else tuple(axes)
+
+    def compute() -> NkiTensor:
+        view = src.read()
+        made = _destination(given, tuple(view.shape[at] for at in order), view.dtype if dtype is None else dtype)
+        isa.dma_transpose(made, view, axes=order, **given)
+        return made
+
+    return result(compute)
+
+
+def tensor_copy_predicated(*, src: Any, dst: Tile, predicate: Tile, mask: Any = None, **options: Any) -> None:
+    options.pop("dtype", None)
+    masked.each(
+        mask,
+        dst.shape,
+        {"dst": dst, "src": src, "predicate": predicate},
+        lambda parts: isa.tensor_copy_predicated(
+            parts["dst"].place(), plain(parts["src"]), parts["predicate"].read(), **_operands((), (), options)
+        ),
+    )
+
+
+def select_reduce(
+    *, dst: Tile, predicate: Tile, on_true: Tile, on_false: Any, mask: Any = None, **options: Any
+) -> None:
+    if mask is not None:
+        raise not_modelled("select_reduce with a mask")
+    options.pop("dtype", None)
+    isa.select_reduce(
+        dst.place(), predicate.read(), on_true.read(), plain(on_false), **_views(_operands((), (), options))
+    )
+
+
+def nc_stream_shuffle(src: Tile, dst: Tile, shuffle_mask: Any, *, mask: Any = None, dtype: Any = None) -> None:
+    if mask is not None:
+        raise not_modelled("nc_stream_shuffle with a mask")
+    isa.nc_stream_shuffle(dst.place(), src.read(), shuffle_mask)
+
+
+def nc_find_index8(*, data: Tile, vals: Tile, mask: Any = None, dtype: Any = None) -> Tile:
+    def compute(parts: dict[str, Any]) -> NkiTensor:
+        made = nl.ndarray((parts["data"].shape[0], 8), "uint32" if dtype is None else dtype)
+        isa.nc_find_index8(made, parts["data"].read(), parts["vals"].read())
+        return made
+
+    if mask is not None:
+        raise not_modelled("nc_find_index8 with a mask")
+    return result(lambda: compute({"data": data, "vals": vals}))
+
+
+def local_gather(
+    src_buffer: Tile,
+    index: Tile,
+    num_elem_per_idx: int = 1,
+    num_valid_indices: int | None = None,
+    *,
+    mask: Any = None,
+) -> Tile:
+    if mask is not None:
+        raise not_modelled("local_gather with a mask")
+
+    def compute() -> NkiTensor:
+        source, places = src_buffer.read(), index.read()
+        valid = check.free(places) * 16 if num_valid_indices is None else int(num_valid_indices)
+        made = nl.ndarray((source.shape[0], valid * num_elem_per_idx), source.dtype)
+        isa.local_gather(made, source, places, num_elem_per_idx, num_valid_indices)
+        return made
+
+    return result(compute)
+
+
+def sequence_bounds(*, segment_ids: Tile) -> Tile:
+    def compute() -> NkiTensor:
+        view = segment_ids.read()
+        made = nl.ndarray((1, 2, check.free(view)), view.dtype)
+        isa.sequence_bounds(made, view)
+        return made
+
+    return result(compute)
+
+
+def iota(expr: Index, dtype: Any, *, mask: Any = None) -> Tile:
+    """The values of an affine index expression."""
+    if not isinstance(expr, Index):
+        raise invalid(f"iota: expr must be an index expression, not {type(expr).__name__}")
+
+    def compute() -> NkiTensor:
+        made = nl.ndarray(expr.shape, dtype)
+        pattern = [[step, size] for step, size in zip(expr.steps[1:], expr.shape[1:])] or [[0, 1]]
+        isa.iota(made, pattern, expr.start, expr.steps[0])
+        return made
+
+    if mask is not None:
+        raise not_modelled("iota with a mask")
+    return result(compute)
+
+
+def affine_select(pred: Mask, on_true_tile: Tile, on_false_value: Any, *, mask: Any = None, dtype: Any = None) -> Tile:
+    """`on_true_tile` where the affine comparisons hold, one instruction for each, else `on_false_value`."""
+    if not isinstance(pred, Mask):
+        raise invalid("affine_select: pred must be a comparison of index expressions")
+    if mask is not None:
+        raise not_modelled("affine_select with a mask")
+    value = float(on_false_value)
+
+    def compute() -> NkiTensor:
+        view = on_true_tile.read()
+        made = nl.ndarray(view.shape, view.dtype if dtype is None else dtype)
+        for condition in pred.conditions:
+            steps = padded(condition.steps, view.ndim)
+            sizes = padded(condition.shape, view.ndim)
+            steps = tuple(step if size > 1 else 0 for step, size in zip(steps, sizes))
+            pattern = [[step, size] for step, size in zip(steps[1:], view.shape[1:])]
+            isa.affine_select(made, pattern, steps[0], view, value, cmp_op="greater_equal", offset=condition.start)
+            view = made
+        return made
+
+    return result(compute)
+
+
+def sendrecv(*, src: Tile, dst: Tile, **options: Any) -> None:
+    isa.sendrecv(src.read(), dst.place(), **options)
+
+
+def core_barrier(data: Any, cores: Any, **options: Any) -> None:
+    isa.core_barrier(data.share() if isinstance(data, Tile) else data, cores, **options)
+
+
+@lru_cache(maxsize=256)
 def __getattr__(name: str) -> Any:
-    if name in _LIKE:
-        return _result(name)
-    found = getattr(isa, name)
-    if isinstance(found, type) or not callable(found) or name in ("get_nc_version",):
+    if name in _ORDER:
+        return _elementwise(name)
+    if name in _WIDTHS:
+        return _narrow(name)
+    found = vars(isa).get(name)
+    if found is not None and (isinstance(found, type) or not callable(found) or name in ("get_nc_version",)):
         return found
-    raise not_modelled(f"neuronxcc.nki.isa.{name}")
+    raise names.missing("neuronxcc.nki.isa", name)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
+from math import prod
 from typing import Any
 
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki.beta import masked, names
+from neff_bench.simulator.nki.beta.allocation import Placed
+from neff_bench.simulator.nki.beta.blocks import Blocks
 from neff_bench.simulator.nki.beta.index import Grid, arange
-from neff_bench.simulator.nki.beta.tile import Tile, dressed, plain, write
+from neff_bench.simulator.nki.beta.isa import _once, affine_select
+from neff_bench.simulator.nki.beta.loops import affine_range, loop_reduce, sequential_range, static_range
+from neff_bench.simulator.nki.beta.mask import Box, Mask
+from neff_bench.simulator.nki.beta.precision import highest
+from neff_bench.simulator.nki.beta.psum import wrote, zeroed
+from neff_bench.simulator.nki.beta.tile import Tile, plain, result, write
 from neff_bench.simulator.nki.language.operators import Operator
-from neff_bench.simulator.recording.recorder import not_modelled, recorder
+from neff_bench.simulator.recording.dtype_names import dtype_of
+from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
 
-__all__ = ["arange", "mgrid"]
+__all__ = ["affine_range", "arange", "loop_reduce", "mgrid", "sequential_range", "static_range"]
 
 mgrid = Grid()
 _programs: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
@@ -65,60 +76,171 @@ def program_ndim() -> int:
     return len(_programs[-1][1]) if _programs else nl.program_ndim()
 
 
-def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "") -> Tile:
-    """On chip, dimensions before `par_dim` are blocks: they lie behind the partition dimension."""
-    sizes = tuple(shape)
-    blocks = next((at for at, size in enumerate(sizes) if isinstance(size, par_dim)), 0)
-    ordered = (sizes[blocks], *sizes[:blocks], *sizes[blocks + 1 :])
-    return Tile(nl.ndarray(tuple(map(int, ordered)), dtype, nl.sbuf if buffer is None else buffer, name), blocks)
+class _Float32(str):
+    """`nl.fp32`: the dtype, with its limits."""
+
+    min = -3.4028234663852886e38
+    max = 3.4028234663852886e38
 
 
-def full(shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: str = "") -> Tile:
-    made = ndarray(shape, dtype, buffer=buffer, name=name)
-    isa.memset(made.view, fill_value)
+fp32 = _Float32("float32")
+
+
+def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+    """A new tensor, uninitialised. Dimensions before `par_dim` are blocks, each a tile of its own."""
+    return _new(shape, dtype, buffer, name, None)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+    return _new(shape, dtype, buffer, name, fill_value)
+
+
+def zeros(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+    """`lazy_initialization` is how all zeros in PSUM are made here: only what is read before it is written is filled."""
+    return _new(shape, dtype, buffer, name, 0)
+
+
+def ones(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+    return _new(shape, dtype, buffer, name, 1)
+
+
+def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+    return _new(a.shape, a.dtype if dtype is None else dtype, buffer, name, 0)
+
+
+def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+    return _new(a.shape, a.dtype if dtype is None else dtype, buffer, name, None)
+
+
+def _new(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    count = next((at for at, size in enumerate(sizes) if isinstance(size, par_dim)), 0)
+    blocks, tile = tuple(map(int, sizes[:count])), tuple(map(int, sizes[count:]))
+    region = nl.sbuf if buffer is None else buffer.region if isinstance(buffer, Placed) else buffer
+    kind = dtype_of(dtype)
+    source = recorder().source()
+    if isinstance(region, nl.MemoryRegion) and region.memory == "hbm":
+        blocks, tile = (), (*blocks, *tile)
+
+    def make(at: tuple[int, ...]) -> Tile:
+        address = None
+        if isinstance(buffer, Placed) and recorder().dialect.get("places", True):
+            address = buffer.place(at, tile[0], prod(tile[1:]) * nl_itemsize(kind))
+        view = nl.ndarray(tile, kind, region, name if not blocks else "", address)
+        view.storage.source = source
+        return _filled(view, fill)
+
+    return Blocks(blocks, tile, kind, region, make) if blocks else make(())
+
+
+def nl_itemsize(kind: str) -> int:
+    from neff_bench.simulator.dtypes import SIZE_BYTES
+
+    return SIZE_BYTES[kind]
+
+
+def _filled(view: NkiTensor, fill: Any) -> Tile:
+    if fill is None:
+        return Tile(view)
+    if view.storage.memory == "psum" and plain(fill) == 0:
+        zeroed(view)
+        return Tile(view)
+    if view.on_chip:
+        return result(lambda: _set(view, fill))
+    return Tile(_hbm_filled(view, fill))
+
+
+def _set(view: NkiTensor, fill: Any) -> NkiTensor:
+    isa.memset(view, fill)
+    wrote(view)
+    return view
+
+
+def _hbm_filled(view: NkiTensor, fill: Any) -> NkiTensor:
+    made = nl.full(view.shape, fill, view.dtype, view.buffer)
     return made
 
 
-def zeros(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "") -> Tile:
-    return full(shape, 0, dtype, buffer=buffer, name=name)
+def shared_constant(constant: Any, dtype: Any = None) -> Tile:
+    """A constant in HBM, in `dtype`."""
+    if dtype is not None:
+        import numpy as np
 
+        from neff_bench.simulator.dtypes import numpy_dtype
 
-def _no_mask(mask: Any) -> None:
-    if mask is not None:
-        raise not_modelled("a mask")
+        constant = np.asarray(constant).astype(numpy_dtype(dtype_of(dtype)))
+    return Tile(nl.shared_constant(constant))
 
 
 def load(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
-    _no_mask(mask)
-    return Tile(nl.load(src.view, dtype))
+    if not isinstance(src, Tile):
+        raise invalid(f"load: src must be a tensor in HBM, not {type(src).__name__}")
+    flat = src.ndim == 1
+    return masked.under(
+        mask,
+        src.shape,
+        {"src": src},
+        lambda parts: nl.load(parts["src"].read(), dtype),
+        (lambda box: (*box, (0, 1))) if flat else (lambda box: box),
+        src.dtype if dtype is None else dtype,
+    )
 
 
 def store(dst: Tile, value: Any, *, mask: Any = None) -> None:
-    _no_mask(mask)
-    write(dst.view, plain(value))
+    masked.each(
+        mask,
+        dst.shape,
+        {"dst": dst, "value": value},
+        lambda parts: write(parts["dst"].place(), plain(parts["value"])),
+    )
 
 
-def _reduce(function: Any, x: Tile, axis: Any, dtype: Any, keepdims: bool) -> Tile:
+def load_transpose2d(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
+    """The transposed values of a 2-d tensor in HBM."""
+    if mask is not None:
+        raise not_modelled("load_transpose2d with a mask")
+    return result(lambda: nl.load_transpose2d(src.read(), dtype))
+
+
+def _reduced(function: Any, x: Tile, axis: Any, dtype: Any, mask: Any, keepdims: bool) -> Tile:
     """Reduce any free axes: those that stay are moved before those that go."""
-    axes = sorted(at % x.view.ndim for at in (axis if isinstance(axis, (list, tuple)) else (axis,)))
-    kept = [at for at in range(x.view.ndim) if at not in axes]
-    view = x.view.permute([*kept, *axes])
-    return Tile(function(view, axis=list(range(len(kept), x.view.ndim)), dtype=dtype, keepdims=keepdims))
+    axes = sorted(int(at) % x.ndim for at in (axis if isinstance(axis, (list, tuple)) else (axis,)))
+    kept = [at for at in range(x.ndim) if at not in axes]
+    drops = not keepdims and len(kept) > 1
+
+    def compute(parts: dict[str, Any]) -> NkiTensor:
+        view = parts["x"].read()
+        turned = view.permute([*kept, *axes])
+        made: NkiTensor = function(turned, axis=list(range(len(kept), view.ndim)), dtype=dtype, keepdims=not drops)
+        if drops:
+            return made
+        return made.reshape(tuple(1 if at in axes else size for at, size in enumerate(view.shape)))
+
+    def project(box: Box) -> Box:
+        return tuple((0, 1) if at in axes else place for at, place in enumerate(box) if at in kept or not drops)
+
+    _once(mask, x.shape, axes)
+    return masked.under(mask, x.shape, {"x": x}, compute, project, x.dtype if dtype is None else dtype)
 
 
 def sum(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
-    _no_mask(mask)
-    return _reduce(nl.sum, x, axis, dtype, keepdims)
+    return _reduced(nl.sum, x, axis, dtype, mask, keepdims)
 
 
 def max(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
-    _no_mask(mask)
-    return _reduce(nl.max, x, axis, dtype, keepdims)
+    return _reduced(nl.max, x, axis, dtype, mask, keepdims)
 
 
 def min(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
-    _no_mask(mask)
-    return _reduce(nl.min, x, axis, dtype, keepdims)
+    return _reduced(nl.min, x, axis, dtype, mask, keepdims)
+
+
+def prod_(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
+    return _reduced(nl.prod, x, axis, dtype, mask, keepdims)
+
+
+def mean(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
+    return _reduced(nl.mean, x, axis, dtype, mask, keepdims)
 
 
 class Function(Operator):
@@ -126,29 +248,110 @@ class Function(Operator):
 
     __slots__ = ()
 
-    def __call__(self, *operands: Any, dtype: Any = None, mask: Any = None) -> Tile:
-        _no_mask(mask)
-        return Tile(super().__call__(*plain(operands), dtype=dtype))
+    def __call__(self, *operands: Any, dtype: Any = None, mask: Any = None, **_: Any) -> Any:
+        tiles = [value for value in operands if isinstance(value, Tile)]
+        if not tiles:
+            raise invalid(
+                f"nl.{self.__name__} works on tiles, not on {type(operands[0]).__name__ if operands else '()'}"
+            )
+        kind = highest(tile.dtype for tile in tiles) if dtype is None else dtype
+        shape = tuple(_most(sizes) for sizes in zip(*(tile.shape for tile in tiles if tile.ndim == tiles[0].ndim)))
+        named = {str(at): value for at, value in enumerate(operands)}
+        call = super().__call__
+        return masked.under(
+            mask, shape, named, lambda parts: call(*(plain(value) for value in parts.values()), dtype=kind), dtype=kind
+        )
 
 
-def copy(src: Tile, *, dtype: Any = None, mask: Any = None) -> Tile:
-    _no_mask(mask)
-    made = nl.ndarray(src.view.shape, src.dtype if dtype is None else dtype)
-    isa.tensor_copy(made, src.view)
-    return Tile(made)
+def _most(sizes: tuple[int, ...]) -> int:
+    most = sizes[0]
+    for size in sizes[1:]:
+        most = size if size > most else most
+    return most
 
 
+def copy(src: Tile, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tile:
+    kind = src.dtype if dtype is None else dtype
+
+    def compute(parts: dict[str, Any]) -> NkiTensor:
+        view = parts["src"].read()
+        made = nl.ndarray(view.shape, kind)
+        isa.tensor_copy(made, view)
+        return made
+
+    return masked.under(mask, src.shape, {"src": src}, compute, dtype=kind)
+
+
+def static_cast(value: Any, dtype: Any, *, mask: Any = None) -> Any:
+    """A tile in another dtype: a copy. A number stays a number."""
+    return copy(value, dtype=dtype, mask=mask) if isinstance(value, Tile) else value
+
+
+def matmul(x: Tile, y: Tile, *, transpose_x: bool = False, mask: Any = None, **_: Any) -> Tile:
+    if mask is not None and not (isinstance(mask, bool) and mask):
+        raise not_modelled("nl.matmul with a mask")
+    return result(lambda: nl.matmul(x.read(), y.read(), transpose_x))
+
+
+def transpose(x: Tile, *, dtype: Any = None, mask: Any = None) -> Tile:
+    return masked.under(
+        mask,
+        x.shape,
+        {"x": x},
+        lambda parts: nl.transpose(_in_sbuf(parts["x"].read()), dtype),
+        lambda box: (box[1], box[0]),
+        x.dtype,
+    )
+
+
+def _in_sbuf(view: NkiTensor) -> NkiTensor:
+    """The Tensor engine reads SBUF only."""
+    if view.storage.memory == "sbuf":
+        return view
+    made = nl.ndarray(view.shape, view.dtype)
+    isa.tensor_copy(made, view)
+    return made
+
+
+def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None) -> Tile:
+    """By a tile, or by affine comparisons, which GpSimd evaluates."""
+    if isinstance(condition, Mask):
+        if not isinstance(x, Tile) or isinstance(y, Tile):
+            raise not_modelled("nl.where of index expressions with anything but a tile and a number")
+        return affine_select(condition, x, y, mask=mask, dtype=dtype)
+    if mask is not None:
+        raise not_modelled("nl.where with a mask")
+    return result(lambda: nl.where(plain(condition), plain(x), plain(y), dtype))
+
+
+def broadcast_to(src: Tile, *, shape: Any) -> Tile:
+    return src.broadcast_to(tuple(shape))
+
+
+def device_print(*_: Any, **__: Any) -> None:
+    """Prints nothing: no value is known while recording."""
+
+
+_TAKEN_AS_THEY_ARE = frozenset({"ds", "NKIObject", "shared_identity_matrix"})
+
+
+@lru_cache(maxsize=512)
 def __getattr__(name: str) -> Any:
     """Everything else is the current dialect's: operators and functions take tiles, the rest is as it is."""
-    found = getattr(nl, name)
+    if name == "prod":
+        return prod_
+    found = vars(nl).get(name)
+    if found is None or name in ("annotations",):
+        raise names.missing("neuronxcc.nki.language", name)
     if isinstance(found, Operator):
         return Function(found.__name__)
     if not callable(found) or isinstance(found, type) or found is range:
         return found
 
     def function(*args: Any, mask: Any = None, **kwargs: Any) -> Any:
-        _no_mask(mask)
-        return dressed(found(*plain(args), **plain(kwargs)))
+        if mask is not None and not (isinstance(mask, bool) and mask):
+            raise not_modelled(f"nl.{name} with a mask")
+        return result(lambda: found(*plain(args), **plain(kwargs)))
 
     return function
 

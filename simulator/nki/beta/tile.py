@@ -2,101 +2,277 @@
 
 from __future__ import annotations
 
+from operator import index as as_int
 from typing import Any
 
+from neff_bench.simulator.errors import MissingAttribute
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
-from neff_bench.simulator.nki.beta.index import Index, take
+from neff_bench.simulator.nki.beta import psum
+from neff_bench.simulator.nki.beta.index import Index, selected_shape, take
+from neff_bench.simulator.nki.beta.mask import Box
+from neff_bench.simulator.nki.beta.results import Made, accumulate, born, take_over
 from neff_bench.simulator.nki.language import tiles
-from neff_bench.simulator.recording.recorder import not_modelled
+from neff_bench.simulator.recording.indexing import DynamicSlice
+from neff_bench.simulator.recording.recorder import here, invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
+
+_METHODS_OF_AWS = frozenset({"assert_shape", "T", "bitcast", "view_as"})
 
 
 class Tile:
-    """`view`, of which dimensions 1 to `blocks` are the block dimensions that a kernel writes before the partition."""
+    """A view, or a part of `base` that affine indices select: its bounds are checked when it is used.
 
-    __slots__ = ("blocks", "view")
+    `made`: what computed the tile, as long as nothing has read it. `only`: the boxes that a mask let be written.
+    """
 
-    def __init__(self, view: NkiTensor, blocks: int = 0) -> None:
-        self.view = view
-        self.blocks = blocks
+    __slots__ = ("_view", "base", "key", "made", "only")
+
+    def __init__(
+        self,
+        view: NkiTensor | None,
+        made: Made | None = None,
+        base: NkiTensor | None = None,
+        key: tuple[Any, ...] = (),
+        only: list[Box] | None = None,
+    ) -> None:
+        self._view = view
+        self.made = made
+        self.only = only
+        self.base = base
+        self.key = key
+
+    def own(self) -> NkiTensor:
+        """The view, whatever is done with it."""
+        if self._view is None:
+            assert self.base is not None
+            self._view = take(self.base, self.key)
+        return self._view
+
+    place = own
+    """The view as the place of a result."""
+
+    def share(self) -> NkiTensor:
+        """The view, for another view of the same memory."""
+        view, made = self.own(), self.made
+        if made is not None:
+            self.made = None
+            if made.moved is not None:
+                made.restore(view)
+        return view
+
+    def read(self) -> NkiTensor:
+        """The view as an operand."""
+        view = self.share()
+        if view.storage.memory == "psum":
+            psum.settle(view)
+        return view
+
+    def within(self, box: Box) -> Tile:
+        """The part that `box` holds; dimensions of size one stay."""
+        if self._view is None and self.base is not None:
+            key = tuple(item.within(box) if isinstance(item, Index) else item for item in self.key)
+            return Tile(None, None, self.base, key)
+        view = self.own()
+        for dim, (first, stop) in enumerate(box):
+            if view.shape[dim] > 1 and (first, stop) != (0, view.shape[dim]):
+                view = view.slice(dim, first, stop)
+        return Tile(view)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        shape, blocks = self.view.shape, self.blocks
-        return (*shape[1 : blocks + 1], shape[0], *shape[blocks + 1 :])
+        if self._view is None and self.base is not None:
+            return selected_shape(self.base, self.key)
+        return self.own().shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def _source(self) -> NkiTensor:
+        return self.base if self._view is None and self.base is not None else self.own()
 
     @property
     def dtype(self) -> str:
-        return self.view.dtype
+        return self._source.dtype
+
+    @property
+    def itemsize(self) -> int:
+        return self._source.itemsize
 
     @property
     def buffer(self) -> Any:
-        return self.view.buffer
+        return self._source.buffer
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return repr(self._source)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _METHODS_OF_AWS:
+            raise not_modelled(f"the tile's {name!r}")
+        raise MissingAttribute(f"a tile of neuronxcc.nki has no attribute {name!r}", here())
 
     def __getitem__(self, key: Any) -> Tile:
         items = key if isinstance(key, tuple) else (key,)
-        if self.blocks:
-            if not all(isinstance(item, int) for item in items[: self.blocks]):
-                raise not_modelled("a block dimension indexed by more than one number")
-            if len(items) <= self.blocks:
-                items = (*items, slice(None))
-            items = (items[self.blocks], *items[: self.blocks], *items[self.blocks + 1 :])
-        if any(isinstance(item, Index) for item in items):
-            return Tile(take(self.view, items))
-        return Tile(self.view[items])
+        view = self.share()
+        if any(isinstance(item, Index) for item in items) or _reaches_out(view, items):
+            return Tile(None, None, view, tuple(_affine(view, items)))
+        return Tile(view[tuple(_plain_item(item) for item in items)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        target = self[key].view
-        source = plain(value)
-        if isinstance(source, NkiTensor) and same_view(source, target):
-            return
-        write(target, source)
+        assign(self[key] if not _is_everything(key) else self, value)
 
     def __iadd__(self, other: Any) -> Tile:
-        isa.tensor_tensor(self.view, self.view, plain(other), "add")
+        if isinstance(other, Tile) and accumulate(self, other):
+            return self
+        return self._combine("add", other)
+
+    def __isub__(self, other: Any) -> Tile:
+        return self._combine("subtract", other)
+
+    def __imul__(self, other: Any) -> Tile:
+        return self._combine("multiply", other)
+
+    def __itruediv__(self, other: Any) -> Tile:
+        return self._combine("divide", other)
+
+    def _combine(self, name: str, other: Any) -> Tile:
+        """`self` = `self` op `other`, in place."""
+        mine = self.read()
+        value = other.read() if isinstance(other, Tile) else other
+        if isinstance(value, NkiTensor):
+            same = value.shape == mine.shape or value.ndim != mine.ndim
+            isa.tensor_tensor(mine, mine, value if same else value.broadcast_to(mine.shape), name)
+        else:
+            isa.tensor_scalar(mine, mine, name, value)
+        psum.wrote(mine)
         return self
 
-    def reshape(self, shape: Any) -> Tile:
-        return Tile(self.view.reshape(shape))
-
-    def broadcast_to(self, shape: Any) -> Tile:
-        return Tile(nl.broadcast_to(self.view, shape))
-
-    def __add__(self, other: Any) -> Tile:
-        return _apply("add", self, other)
-
-    def __radd__(self, other: Any) -> Tile:
-        return _apply("add", other, self)
-
-    def __sub__(self, other: Any) -> Tile:
-        return _apply("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Tile:
-        return _apply("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Tile:
-        return _apply("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Tile:
-        return _apply("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Tile:
-        return _apply("divide", self, other)
-
     def __neg__(self) -> Tile:
-        return Tile(tiles.apply("negative", (self.view,), None))
+        found: Tile = result(lambda: tiles.apply("negative", (self.read(),), None))
+        return found
+
+    def reshape(self, shape: Any, *more: int) -> Tile:
+        return Tile(self.share().reshape(shape, *more))
+
+    def broadcast_to(self, shape: Any, *more: int) -> Tile:
+        return Tile(nl.broadcast_to(self.share(), (shape, *more) if isinstance(shape, int) else tuple(shape)))
+
+    def expand_dims(self, axis: int) -> Tile:
+        return Tile(self.share().expand_dim(axis))
+
+    def view(self, dtype: Any) -> Tile:
+        return Tile(self.share().view(dtype))
+
+    def astype(self, dtype: Any) -> Tile:
+        """A copy in another dtype."""
+        return result(lambda: _cast(self.read(), dtype))
 
 
-def _apply(name: str, first: Any, second: Any) -> Tile:
-    return Tile(tiles.apply(name, (plain(first), plain(second)), None))
+def _cast(view: NkiTensor, dtype: Any) -> NkiTensor:
+    made = nl.ndarray(view.shape, dtype)
+    isa.tensor_copy(made, view)
+    return made
+
+
+def _operator(name: str, reverse: bool = False) -> Any:
+    def method(self: Tile, other: Any) -> Tile:
+        first, second = (other, self) if reverse else (self, other)
+        return result(lambda: tiles.apply(name, (plain(first), plain(second)), None))
+
+    return method
+
+
+for _name, _word in {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power", "and": "bitwise_and",
+    "or": "bitwise_or", "xor": "bitwise_xor", "mod": "mod",
+}.items():  # fmt: skip
+    setattr(Tile, f"__{_name}__", _operator(_word))
+    setattr(Tile, f"__r{_name}__", _operator(_word, reverse=True))
+for _name, _word in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
+    setattr(Tile, f"__{_name}__", _operator(_word))
+
+
+def result(compute: Any) -> Any:
+    """The tile that `compute` returns as a view, with what made it; also inside lists and tuples."""
+    since = len(recorder().instructions)
+    found = compute()
+    if isinstance(found, NkiTensor):
+        return Tile(found, born(found, since))
+    return dressed(found)
+
+
+def assign(target: Tile, value: Any) -> None:
+    """`target[...] = value`."""
+    if isinstance(value, Tile):
+        if value is target or take_over(target, value):
+            return
+        if value.only is not None and value.shape == target.shape:
+            for box in value.only:
+                write(target.within(box).place(), value.within(box).read())
+            return
+        if value._view is not None and same_view(value.own(), target.place()):
+            return
+        write(target.place(), value.read())
+    else:
+        write(target.place(), plain(value))
+
+
+def _is_everything(key: Any) -> bool:
+    return key is Ellipsis or (isinstance(key, slice) and key == slice(None))
+
+
+def _plain_item(item: Any) -> Any:
+    if isinstance(item, Tile):
+        return item.read()
+    if item is Ellipsis or isinstance(item, (slice, NkiTensor)) or item is None:
+        return item
+    if isinstance(item, DynamicSlice):
+        return DynamicSlice(_plain_item(item.start), item.size)
+    try:
+        return as_int(item)
+    except TypeError:
+        raise invalid(f"{item!r} cannot index a tile") from None
+
+
+def _reaches_out(view: NkiTensor, items: tuple[Any, ...]) -> bool:
+    """Whether a slice ends outside: only a mask makes that right."""
+    return len(items) <= view.ndim and any(
+        isinstance(item, slice) and isinstance(item.stop, int) and item.stop > size and item.step in (None, 1)
+        for item, size in zip(items, view.shape)
+    )
+
+
+def _affine(view: NkiTensor, items: tuple[Any, ...]) -> list[Any]:
+    """Slices beside affine indices, or outside the tensor, as indices of their own axes."""
+    if not any(isinstance(item, slice) for item in items):
+        return [item if isinstance(item, Index) else _plain_item(item) for item in items]
+    if any(isinstance(item, Index) for item in items):
+        raise not_modelled("a slice beside affine indices")
+    items = (*items, *(slice(None),) * (view.ndim - len(items)))
+    rank = sum(isinstance(item, slice) for item in items)
+    made: list[Any] = []
+    axis = 0
+    for item, size in zip(items, view.shape):
+        if not isinstance(item, slice):
+            made.append(_plain_item(item))
+            continue
+        start, stop = item.start or 0, size if item.stop is None else item.stop
+        shape = tuple(stop - start if at == axis else 1 for at in range(rank))
+        made.append(Index(shape, tuple(int(at == axis) for at in range(rank)), start))
+        axis += 1
+    return made
 
 
 def plain(value: Any) -> Any:
-    """The view inside a tile, also inside lists, tuples and dicts; anything else as it is."""
+    """The view inside a tile as an operand, also inside lists, tuples and dicts; anything else as it is."""
     if isinstance(value, Tile):
-        return value.view
-    if isinstance(value, (list, tuple)):
+        return value.read()
+    if type(value) in (list, tuple):
         return type(value)(plain(item) for item in value)
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
@@ -107,7 +283,7 @@ def dressed(value: Any) -> Any:
     """A tile for a view, also inside lists and tuples; anything else as it is."""
     if isinstance(value, NkiTensor):
         return Tile(value)
-    if isinstance(value, (list, tuple)):
+    if type(value) in (list, tuple):
         return type(value)(dressed(item) for item in value)
     return value
 
@@ -126,6 +302,8 @@ def write(target: NkiTensor, source: Any) -> None:
     if not target.on_chip:
         nl.store(target, source)
     elif isinstance(source, NkiTensor):
-        isa.tensor_copy(target, source)
+        fits = source.shape == target.shape or source.ndim != target.ndim
+        isa.tensor_copy(target, source if fits else source.broadcast_to(target.shape))
     else:
         isa.memset(target, source)
+    psum.wrote(target)

@@ -110,22 +110,22 @@ def test_an_index_outside_is_an_error():
     def beyond(x):
         return nl.load(x[nl.arange(128)[:, None], 8 + nl.arange(8)[None, :]])
 
-    with pytest.raises(NkiValidationError, match=r"test_beta\.py:\d+: index 8 to 15 of dimension 1 is outside"):
+    with pytest.raises(NkiValidationError, match=r"test_dialect\.py:\d+: index 8 to 15 of dimension 1 is outside"):
         simulate(beyond)(A[:128, :12])
 
 
-def test_masks_are_not_modelled():
-    @jit
-    def masked(x):
-        return nl.load(x, mask=nl.arange(128)[:, None] < 100)
-
-    with pytest.raises(NotModelledError, match="a mask is not modelled"):
-        simulate(masked)(A[:128, :12])
+def test_a_name_of_the_dialect_that_is_missing_is_not_modelled():
+    with pytest.raises(NotModelledError, match=r"test_dialect\.py:\d+: neuronxcc\.nki\.isa\.builtin_custom_op is not"):
+        simulate(jit(lambda x: nisa.builtin_custom_op(x)))(A[:128, :12])
 
 
-def test_an_instruction_without_a_result_is_named():
-    with pytest.raises(NotModelledError, match=r"neuronxcc\.nki\.isa\.iota"):
-        simulate(jit(lambda x: nisa.iota(x)))(A[:128, :12])
+def test_a_name_that_the_dialect_never_had_is_an_error_of_the_kernel():
+    with pytest.raises(NkiValidationError, match=r"test_dialect\.py:\d+: neuronxcc\.nki\.language has no 'spam'"):
+        simulate(jit(lambda x: nl.spam(x)))(A[:128, :12])
+    with pytest.raises(
+        NkiValidationError, match=r"test_dialect\.py:\d+: a tile of neuronxcc\.nki has no attribute 'spam'"
+    ):
+        simulate(jit(lambda x: x.spam))(A[:128, :12])
 
 
 def test_a_kernel_needs_a_launch():

@@ -1,0 +1,132 @@
+"""Masks: conjunctions of affine comparisons, and the boxes of a tile in which all of them hold.
+
+An operation with a mask is recorded once for each box: elements outside are neither read nor written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from neff_bench.simulator.recording.recorder import invalid, not_modelled
+
+if TYPE_CHECKING:
+    from neff_bench.simulator.nki.beta.index import Index
+
+Box = tuple[tuple[int, int], ...]
+"""First and last-but-one place on each axis."""
+
+_MOST_BOXES = 1024
+
+
+class Mask:
+    """All of `conditions` are at least zero."""
+
+    __slots__ = ("conditions",)
+
+    def __init__(self, conditions: tuple[Index, ...]) -> None:
+        self.conditions = conditions
+
+    def __and__(self, other: Any) -> Any:
+        if isinstance(other, Mask):
+            return Mask(self.conditions + other.conditions)
+        return self if bool(other) else False
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Any:
+        if isinstance(other, Mask):
+            raise not_modelled("a mask in which either of two conditions holds")
+        return True if bool(other) else self
+
+    __ror__ = __or__
+
+    def __invert__(self) -> Mask:
+        if len(self.conditions) != 1:
+            raise not_modelled("the opposite of a mask of several conditions")
+        return Mask((self.conditions[0] * -1 - 1,))
+
+    def __bool__(self) -> bool:
+        raise invalid("a mask differs from element to element; it cannot steer Python (use & for 'and')")
+
+
+def whole(shape: tuple[int, ...]) -> Box:
+    return tuple((0, size) for size in shape)
+
+
+def boxes(mask: Any, shape: tuple[int, ...]) -> list[Box]:
+    """Where `mask` holds in a tile of `shape`: disjoint boxes, none for an operation that is not to happen."""
+    if mask is None or mask is True:
+        return [whole(shape)]
+    if not isinstance(mask, Mask):
+        return [whole(shape)] if bool(mask) else []
+    rank = len(shape)
+    conditions = []
+    for index in mask.conditions:
+        sizes = (1,) * (rank - len(index.shape)) + index.shape
+        if len(sizes) > rank or any(size not in (1, of) for size, of in zip(sizes, shape)):
+            raise invalid(f"a mask of shape {list(index.shape)} does not go with a tile of {list(shape)}")
+        steps = (0,) * (rank - len(index.steps)) + index.steps
+        conditions.append((tuple(step if size > 1 else 0 for step, size in zip(steps, sizes)), index.start))
+    found = _cut(whole(shape), conditions)
+    if len(found) > _MOST_BOXES:
+        raise not_modelled(f"a mask of {len(found)} boxes")
+    return found
+
+
+def _cut(box: Box, conditions: list[tuple[tuple[int, ...], int]]) -> list[Box]:
+    """The parts of `box` where `start + steps . place` is at least zero for all of the conditions."""
+    open_ones = []
+    for steps, start in conditions:
+        least, most = _range(box, steps, start)
+        if most < 0:
+            return []
+        if least >= 0:
+            continue
+        axes = [axis for axis, step in enumerate(steps) if step and box[axis][1] - box[axis][0] > 1]
+        if len(axes) > 1:
+            open_ones.append((steps, start))
+            continue
+        box = _shortened(box, axes[0], steps, start)
+    if not open_ones:
+        return [box]
+    steps = open_ones[0][0]
+    axis = max((at for at in range(len(box)) if steps[at]), key=lambda at: abs(steps[at]))
+    found: list[Box] = []
+    for first, stop in _slabs(box, axis, open_ones[0]):
+        found += _cut((*box[:axis], (first, stop), *box[axis + 1 :]), open_ones)
+    return found
+
+
+def _range(box: Box, steps: tuple[int, ...], start: int) -> tuple[int, int]:
+    least = most = start
+    for (first, stop), step in zip(box, steps):
+        ends = (step * first, step * (stop - 1))
+        least += min(ends)
+        most += max(ends)
+    return least, most
+
+
+def _shortened(box: Box, axis: int, steps: tuple[int, ...], start: int) -> Box:
+    """The condition depends on one axis alone: the interval on which it holds."""
+    first, stop = box[axis]
+    rest = start + sum(step * place[0] for at, (step, place) in enumerate(zip(steps, box)) if at != axis)
+    step = steps[axis]
+    if step > 0:
+        first = max(first, -(rest // step))
+    else:
+        stop = min(stop, rest // -step + 1)
+    return (*box[:axis], (first, stop), *box[axis + 1 :])
+
+
+def _slabs(box: Box, axis: int, condition: tuple[tuple[int, ...], int]) -> list[tuple[int, int]]:
+    """`axis` cut so that the condition holds everywhere, nowhere, or a slab is one place thick."""
+    slabs: list[tuple[int, int]] = []
+    held = False
+    for place in range(*box[axis]):
+        least, _ = _range((*box[:axis], (place, place + 1), *box[axis + 1 :]), *condition)
+        if least >= 0 and held:
+            slabs[-1] = (slabs[-1][0], place + 1)
+        else:
+            slabs.append((place, place + 1))
+        held = least >= 0
+    return slabs

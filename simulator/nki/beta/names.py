@@ -1,0 +1,29 @@
+"""Names that the dialect before 0.2 has. One of them that is missing here is "not modelled"; any other is an error of the
+kernel. From the API reference of SDK 2.26 (nki.language, nki.isa, nki, nki.compiler).
+"""
+
+from __future__ import annotations
+
+from neff_bench.simulator.errors import KernelError, MissingAttribute, MissingModel
+from neff_bench.simulator.recording.recorder import here
+
+KNOWN = {
+    "neuronxcc.nki.language": frozenset(
+        "atomic_rmw all_reduce any device_print expand_dims load_transpose2d random_seed rand tensor dropout"
+        " gather_flattened tan ceil floor trunc sign mish gelu_dx erf_dx silu_dx".split()
+    ),
+    "neuronxcc.nki.isa": frozenset(
+        "tensor_copy_dynamic_src tensor_copy_dynamic_dst builtin_custom_op nc_n_gather nonzero_with_count"
+        " nc_matmul_mx quantize_mx rng rand2 set_rng_seed rand_get_state rand_set_state register_alloc register_load"
+        " register_move register_store topk exponential activate2 dma_compute tensor_scalar_cumulative".split()
+    ),
+    "neuronxcc.nki": frozenset({"tensor", "knob", "nki_standalone", "compile", "py"}),
+    "neuronxcc.nki.compiler": frozenset({"kernel_builder", "backends", "ncc_driver", "driver", "multi_buffer"}),
+}
+
+
+def missing(module: str, name: str) -> KernelError:
+    """The error for a name of `module`, at the kernel's line; an AttributeError too, for `hasattr`."""
+    if name in KNOWN.get(module, ()):
+        return MissingModel(f"{module}.{name} is not modelled", here())
+    return MissingAttribute(f"{module} has no {name!r}", here())

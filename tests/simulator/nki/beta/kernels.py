@@ -1,0 +1,21 @@
+"""Recording of small kernels of the old dialect."""
+
+from neff_bench.simulator.nki.beta.jit import jit
+from neff_bench.simulator.nki.install import install
+from neff_bench.simulator.nki.spec import InputSpec
+from neff_bench.simulator.nki.trace import record
+
+install()
+
+
+def recorded(function, *shapes, target="trn2", dtype="float32", middle_end=False):
+    """The program of a kernel whose arguments have these shapes, before the compiler's middle end."""
+    kernel = jit(function)
+    kernel.middle_end = middle_end
+    names = function.__code__.co_varnames[: len(shapes)]
+    inputs = [InputSpec(name, shape, dtype) for name, shape in zip(names, shapes)]
+    return record(kernel, function.__name__, inputs, {}, (), target, 1)
+
+
+def operations(program):
+    return [step.op for step in program.cores[0]]

@@ -1,0 +1,134 @@
+"""Masks: where they hold, and that nothing outside is read or written."""
+
+import numpy as np
+import pytest
+
+from neff_bench.simulator.errors import NkiValidationError
+from neff_bench.simulator.nki.beta import isa as nisa
+from neff_bench.simulator.nki.beta import language as nl
+from neff_bench.simulator.nki.beta.index import arange
+from neff_bench.simulator.nki.beta.jit import jit
+from neff_bench.simulator.nki.beta.mask import boxes
+from neff_bench.simulator.nki.simulate import simulate
+from tests.simulator.nki.beta.kernels import recorded
+
+RANDOM = np.random.default_rng(6)
+X = RANDOM.standard_normal((200, 48)).astype(np.float32)
+ROWS, COLUMNS = arange(12)[:, None], arange(10)[None, :]
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        ROWS < 5,
+        ROWS >= 7,
+        (ROWS > 2) & (COLUMNS <= 6),
+        2 * ROWS + 1 > 8,
+        -3 * COLUMNS + 20 >= 0,
+        ROWS >= COLUMNS,
+        ROWS + COLUMNS < 9,
+        10 * ROWS + COLUMNS < 57,
+        (ROWS >= COLUMNS) & (ROWS < 6),
+        COLUMNS == 3,
+        (ROWS < 4) & True,
+        ROWS > 50,
+        False,
+    ],
+)
+def test_boxes_are_where_the_mask_holds(mask):
+    wanted = np.zeros((12, 10), dtype=int)
+    if mask is not False:
+        for row in range(12):
+            for column in range(10):
+                wanted[row, column] = all(
+                    index.start + sum(step * at for step, at in zip(index.steps, (row, column))) >= 0
+                    for index in mask.conditions
+                )
+    found = np.zeros_like(wanted)
+    for (top, bottom), (left, right) in boxes(mask, (12, 10)):
+        found[top:bottom, left:right] += 1
+    assert np.array_equal(found, wanted)
+
+
+def test_a_mask_of_another_shape_is_an_error():
+    with pytest.raises(NkiValidationError, match=r"a mask of shape \[12, 1\] does not go with a tile of \[8, 10\]"):
+        boxes(ROWS < 5, (8, 10))
+
+
+def tiles_of_rows(x):
+    """Doubles x, 128 rows at a time, the last tile under a mask."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for tile in nl.affine_range(2):
+        rows, columns = nl.mgrid[0:128, 0:48]
+        rows = rows + 128 * tile
+        inside = rows < x.shape[0]
+        values = nl.load(x[rows, columns], mask=inside)
+        nl.store(out[rows, columns], value=nl.add(values, values, mask=inside), mask=inside)
+    return out
+
+
+def test_rows_outside_are_neither_read_nor_written():
+    assert np.array_equal(simulate(jit(tiles_of_rows))(X), 2 * X)
+    moved = [step for step in recorded(tiles_of_rows, (200, 48)).cores[0] if step.op == "dma_copy"]
+    assert [next(iter(step.reads.values())).pattern[0][1] for step in moved] == [128, 128, 72, 72]
+
+
+def test_an_index_outside_without_a_mask_is_an_error():
+    def beyond(x):
+        return nl.load(x[nl.arange(128)[:, None] + 100, nl.arange(48)[None, :]])
+
+    with pytest.raises(NkiValidationError, match=r"test_mask\.py:\d+: index 100 to 227 of dimension 0 is outside"):
+        simulate(jit(beyond))(X)
+
+
+def test_a_masked_assignment_leaves_the_rest_as_it_was():
+    def half(x):
+        out = nl.ndarray((128, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.zeros((128, 48), dtype=x.dtype)
+        rows, columns = nl.mgrid[0:128, 0:48]
+        tile[rows, columns] = nl.load(x[rows, columns], mask=(rows < 100) & (columns >= 8))
+        nl.store(out, tile)
+        return out
+
+    expected = np.zeros((128, 48), np.float32)
+    expected[:100, 8:] = X[:100, 8:]
+    assert np.array_equal(simulate(jit(half))(X), expected)
+
+
+def test_a_triangle_is_copied_row_by_row():
+    def lower(x):
+        out = nl.ndarray((16, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.zeros((16, 16), dtype=x.dtype)
+        rows, columns = nl.mgrid[0:16, 0:16]
+        tile[rows, columns] = nl.copy(nl.load(x[rows, columns]), mask=rows >= columns)
+        nl.store(out, tile)
+        return out
+
+    assert np.array_equal(simulate(jit(lower))(X), np.tril(X[:16, :16]))
+
+
+def test_a_mask_on_the_columns_of_a_product():
+    def product(x):
+        out = nl.ndarray((48, 40), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x[0:128, :])
+        total = nl.zeros((48, 64), nl.float32, buffer=nl.psum)
+        wide = nl.ndarray((128, 64), dtype=x.dtype)
+        wide[:, 0:48] = nl.copy(tile)
+        total += nisa.nc_matmul(tile, wide, mask=nl.arange(64)[None, :] < 40)
+        nl.store(out, nl.copy(total[:, 0:40]))
+        return out
+
+    expected = X[:128].T @ X[:128, :40]
+    np.testing.assert_allclose(simulate(jit(product))(X), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_affine_select_takes_a_comparison():
+    def causal(x):
+        out = nl.ndarray((32, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        rows, columns = nl.mgrid[0:32, 0:32]
+        nl.store(
+            out, nisa.affine_select(pred=(rows >= columns), on_true_tile=nl.load(x[0:32, 0:32]), on_false_value=-1.0)
+        )
+        return out
+
+    assert np.array_equal(simulate(jit(causal))(X), np.where(np.tri(32) > 0, X[:32, :32], np.float32(-1)))

@@ -1,0 +1,119 @@
+"""Results in place and accumulation in PSUM: which instructions a kernel makes, and what it computes."""
+
+import numpy as np
+
+from neff_bench.simulator.nki.beta import isa as nisa
+from neff_bench.simulator.nki.beta import language as nl
+from neff_bench.simulator.nki.beta.jit import jit
+from neff_bench.simulator.nki.simulate import simulate
+from tests.simulator.nki.beta.kernels import operations, recorded
+
+RANDOM = np.random.default_rng(5)
+X = RANDOM.standard_normal((128, 64)).astype(np.float32)
+Y = RANDOM.standard_normal((128, 64)).astype(np.float32)
+
+
+def result(like):
+    return nl.ndarray(like.shape, dtype=like.dtype, buffer=nl.shared_hbm)
+
+
+def test_an_assigned_result_is_written_by_the_instruction_itself():
+    def twice(x):
+        out, tile = result(x), nl.ndarray(x.shape, dtype=x.dtype)
+        tile[...] = nl.load(x)
+        tile[:, 0:32] = nl.add(tile[:, 0:32], tile[:, 0:32])
+        nl.store(out, tile)
+        return out
+
+    assert operations(recorded(twice, (128, 64))) == ["dma_copy", "tensor_tensor", "dma_copy"]
+    assert np.array_equal(simulate(jit(twice))(X), np.hstack([2 * X[:, :32], X[:, 32:]]))
+
+
+def test_a_result_that_is_read_later_keeps_its_own_tile():
+    def both(x):
+        out, tile = result(x), nl.ndarray(x.shape, dtype=x.dtype)
+        double = nl.add(nl.load(x), 1.0)
+        tile[...] = double
+        tile[...] = nl.multiply(tile, 3.0)
+        nl.store(out, nl.add(tile, double))
+        return out
+
+    np.testing.assert_allclose(simulate(jit(both))(X), 4 * (X + 1), rtol=1e-6)
+    assert operations(recorded(both, (128, 64))).count("tensor_copy") == 1
+
+
+def test_an_operand_that_overlaps_the_place_is_not_overwritten_while_it_is_read():
+    def shifted(x):
+        out, tile = result(x), nl.ndarray(x.shape, dtype=x.dtype)
+        tile[...] = nl.load(x)
+        tile[:, 1:64] = nl.add(tile[:, 0:63], 1.0)
+        nl.store(out, tile)
+        return out
+
+    assert np.array_equal(simulate(jit(shifted))(X), np.hstack([X[:, :1], X[:, :63] + np.float32(1)]))
+    assert "tensor_copy" in operations(recorded(shifted, (128, 64)))
+
+
+def test_a_narrower_place_is_rounded_once():
+    def cast(x):
+        out = nl.ndarray(x.shape, dtype=nl.bfloat16, buffer=nl.shared_hbm)
+        tile = nl.ndarray(x.shape, dtype=nl.bfloat16)
+        tile[...] = nl.multiply(nl.load(x), 2.0)
+        nl.store(out, tile)
+        return out
+
+    assert operations(recorded(cast, (128, 64))) == ["dma_copy", "tensor_scalar", "dma_copy"]
+
+
+def test_products_accumulate_on_the_tensor_engine():
+    def product(a, b):
+        out = nl.ndarray((64, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        left, right = nl.load(a), nl.load(b)
+        total = nl.zeros((64, 64), nl.float32, buffer=nl.psum)
+        for half in nl.affine_range(2):
+            rows = nl.ds(64 * half, 64)
+            total += nisa.nc_matmul(left[rows, :], right[rows, :])
+        nl.store(out, nl.copy(total))
+        return out
+
+    program = recorded(product, (128, 64), (128, 64), target="trn1")
+    assert operations(program) == ["dma_copy", "dma_copy", "nc_matmul", "nc_matmul", "tensor_copy", "dma_copy"]
+    flags = [step.attributes["accumulate"] for step in program.cores[0] if step.op == "nc_matmul"]
+    assert flags == [False, True]
+    np.testing.assert_allclose(simulate(jit(product))(X, Y), X.T @ Y, rtol=1e-4, atol=1e-4)
+
+
+def test_zeros_that_no_product_covers_are_zero():
+    def partly(a, b):
+        out = nl.ndarray((64, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        total = nl.zeros((64, 64), nl.float32, buffer=nl.psum)
+        total[:, 0:32] += nisa.nc_matmul(nl.load(a), nl.load(b[:, 0:32]))
+        nl.store(out, nl.copy(total))
+        return out
+
+    expected = np.hstack([X.T @ Y[:, :32], np.zeros((64, 32), np.float32)])
+    np.testing.assert_allclose(simulate(jit(partly))(X, Y), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_product_is_added_to_what_another_instruction_wrote():
+    def biased(a, b):
+        out = nl.ndarray((64, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        total = nl.ndarray((64, 64), nl.float32, buffer=nl.psum)
+        total[...] = 3.0
+        total += nisa.nc_matmul(nl.load(a), nl.load(b))
+        nl.store(out, nl.copy(total))
+        return out
+
+    np.testing.assert_allclose(simulate(jit(biased))(X, Y), X.T @ Y + 3, rtol=1e-4, atol=1e-4)
+
+
+def test_a_product_kept_by_name_is_added_by_vector():
+    def kept(a, b):
+        out = nl.ndarray((64, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        total = nl.zeros((64, 64), nl.float32, buffer=nl.psum)
+        one = nisa.nc_matmul(nl.load(a), nl.load(b))
+        total += one
+        nl.store(out, nl.add(nl.copy(total), nl.copy(one)))
+        return out
+
+    np.testing.assert_allclose(simulate(jit(kept))(X, Y), 2 * (X.T @ Y), rtol=1e-4, atol=1e-4)
