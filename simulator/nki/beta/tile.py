@@ -44,10 +44,10 @@ class Tile:
 
     def own(self) -> NkiTensor:
         """The view, whatever is done with it."""
-        if self._view is None:
-            assert self.base is not None
+        if self._view is None and self.base is not None:
             self._view = take(self.base, self.key)
-        return self._view
+        view: NkiTensor = self._view  # type: ignore[assignment]
+        return view
 
     place = own
     """The view as the place of a result."""
