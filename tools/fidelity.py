@@ -61,9 +61,10 @@ def main(arguments: list[str]) -> int:
             predictions.baseline_rows(options.nkilib, options.rows),
         )
     if options.gemm is not None:
-        from tools.gemm import gemm_rows
+        from tools.gemm import GEMMS, LATER_GEMMS, gemm_rows
 
-        show("predict: GEMM (trn3, LNC 2, bfloat16)", gemm_rows(options.gemm, options.rows))
+        show("predict: GEMM (trn3, LNC 2, bfloat16)", gemm_rows(options.gemm, options.rows, GEMMS))
+        show("predict: GEMM, longitudinal snapshots", gemm_rows(options.gemm, options.rows, LATER_GEMMS))
     return 0 if found else 1
 
 

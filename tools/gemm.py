@@ -22,6 +22,9 @@ from neff_bench.simulator.timing.timeline import timeline_of
 from tools.rows import Row, spread
 
 _KERNEL = "_matmul_lnc2"
+GEMMS, LATER_GEMMS = "[!l]*", "longitudinal*"
+"""The names of the measurements behind the stated error (a sweep, tile boundaries, a held-out set: 38 shapes), and of the later
+snapshots, which cover 38 shapes too, some of them others."""
 _COLUMNS = (
     ("gemm total us", "total_time", 1e6),
     ("gemm tensor active us", "tensor_engine_active_time", 1e6),
@@ -32,18 +35,19 @@ _COLUMNS = (
 )
 
 
-def gemm_rows(directory: Path, limit: int | None) -> Iterator[Row]:
-    """`directory`: a checkout, or a folder with nkilib.py and the measurements; `limit` shapes, spread over the sizes."""
+def gemm_rows(directory: Path, limit: int | None, which: str) -> Iterator[Row]:
+    """`directory`: a checkout, or a folder with nkilib.py and the measurements; `limit` shapes, spread over the sizes; `which`:
+    a pattern for the names of the measurements."""
     kernel = _kernel(directory)
-    shapes = sorted(_measured(directory).items(), key=lambda item: item[0][0] * item[0][1] * item[0][2])
-    for (m, k, n), measured in spread(shapes, limit):
+    shapes = sorted(measured(directory, which).items(), key=lambda item: item[0][0] * item[0][1] * item[0][2])
+    for (m, k, n), found in spread(shapes, limit):
         inputs = (InputSpec("lhsT", (k, m), "bfloat16"), InputSpec("rhs", (k, n), "bfloat16"))
         program = record(kernel, "gemm", inputs, {}, ("out",), "trn3", 2)
         timed = schedule(program)
         summary = summarise(program, timed, timeline_of(timed))
         for column, key, scale in _COLUMNS:
-            if key in measured:
-                yield Row(f"{m}x{k}x{n}", column, summary[key] * scale, measured[key] * scale)
+            if key in found:
+                yield Row(f"{m}x{k}x{n}", column, summary[key] * scale, found[key] * scale)
 
 
 def _kernel(directory: Path) -> Callable[..., Any]:
@@ -65,9 +69,10 @@ def _kernel(directory: Path) -> Callable[..., Any]:
     return names[_KERNEL]
 
 
-def _measured(directory: Path) -> dict[tuple[int, int, int], dict[str, float]]:
+def measured(directory: Path, which: str) -> dict[tuple[int, int, int], dict[str, float]]:
+    """By shape (M, K, N): the median of each figure over the profiles of the last file that has the shape."""
     rows: dict[tuple[int, int, int], dict[str, float]] = {}
-    for path in sorted(directory.rglob("trn3_lnc2_gemm_*.json")):
+    for path in sorted(directory.rglob(f"trn3_lnc2_gemm_{which}.json")):
         for row in json.loads(path.read_bytes())["rows"]:
             shape, samples = row.get("executed_shape") or row["shape"], row.get("samples")
             if samples:

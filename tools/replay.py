@@ -11,33 +11,22 @@ from neff_bench.simulator.chips import CHIPS, Chip
 from neff_bench.simulator.compiler.assembler import Code
 from neff_bench.simulator.costs.engines import engine_cost
 from neff_bench.simulator.costs.transfers import MAX_PACKET_BYTES, Transfer
-from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+from neff_bench.simulator.program import ENGINES
 from neff_bench.simulator.timing.counters import union_ps
 from neff_bench.simulator.timing.overheads import OVERHEADS
 from neff_bench.simulator.timing.schedule import CoreSchedule, schedule_code
+from tools.operations import OPS, SUBGROUPS, instruction_of, operation_of
 
-_SUBGROUPS = {"Tensor": 0, "Scalar": 1, "GpSimd": 2, "Vector": 3, "Sync": 4}
-_DTYPES = {"fp32": "float32", "bfloat16": "bfloat16", "fp16": "float16"}
-_VIEW = re.compile(r"\b(src|dst)=(\w+)@(0x[0-9a-f]+)\[([-\d,]+)\]\[([\d,]+)\]")
-_PSUM = 0x2000000
 _HBM = range(0x800000000000, 0x802000000000)
-_OPS = {"COPY": "tensor_copy", "CAST": "tensor_copy", "ACTIVATE": "activation", "TENSOR_REDUCE": "tensor_reduce",
-        "TENSOR_SCALAR": "tensor_scalar", "RECIPROCAL": "reciprocal"}  # fmt: skip
-_ENGINE_NAMES = ("tensor", "scalar", "gpsimd", "vector", "sync")
 
 
 def replay(profile: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
     """(column, model us, measured us): kernel span and each engine's active time within the kernel."""
-    target = "inf2" if profile["metadata"][0]["pe_clock_freq"] == 2.8 else "trn2"
-    rows = [r for r in profile["instruction"] if r["instruction_type"] and r.get("subgraph", "sg00") == "sg00"]
-    rows.sort(key=lambda r: (r["timestamp"], r["pc"]))
-    if target == "inf2":
-        # First executions: 1.9 ms pass between the runtime's part and the kernel's first DMA.
-        rows = rows[next(i for i, r in enumerate(rows) if r["opcode"] == "DMA_DIRECT2D") :]
+    target, rows = target_of(profile), kernel_rows(profile)
     chip, overheads = CHIPS[target], OVERHEADS[target]
     code = _code(rows, chip)
     begin = min(r["timestamp"] for r in rows)
-    start = overheads.kernel_start_ns(0, _SUBGROUPS[rows[0]["subgroup"]])
+    start = overheads.kernel_start_ns(0, SUBGROUPS[rows[0]["subgroup"]])
     phase = start - begin + next((r["timestamp"] for r in profile.get("ham", [])), 0)
     core = schedule_code([code], chip, overheads, phase).cores[0]
     packets = [
@@ -54,6 +43,21 @@ def replay(profile: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
     yield "dma active us", _union(core.packets.start_ns, core.packets.end_ns), _measured_union(packets)
 
 
+def target_of(profile: dict[str, Any]) -> str:
+    """The chip that the profile was taken on, told by the clock of its PE."""
+    return "inf2" if profile["metadata"][0]["pe_clock_freq"] == CHIPS["inf2"].pe_clock_ghz else "trn2"
+
+
+def kernel_rows(profile: dict[str, Any]) -> list[dict[str, Any]]:
+    """The instructions of the kernel on the first core, by time."""
+    rows = [r for r in profile["instruction"] if r["instruction_type"] and r.get("subgraph", "sg00") == "sg00"]
+    rows.sort(key=lambda r: (r["timestamp"], r["pc"]))
+    if target_of(profile) == "inf2":
+        # First executions: 1.9 ms pass between the runtime's part and the kernel's first DMA.
+        rows = rows[next(i for i, r in enumerate(rows) if r["opcode"] == "DMA_DIRECT2D") :]
+    return rows
+
+
 def _first_trigger(core: CoreSchedule, chip: Chip) -> float:
     """When a profile shows the first instruction: it shows a software DMA when its descriptors are written."""
     import numpy as np
@@ -65,12 +69,12 @@ def _first_trigger(core: CoreSchedule, chip: Chip) -> float:
 def _engines(rows: list[dict[str, Any]], core: CoreSchedule) -> Iterator[tuple[str, float, float]]:
     code = core.code
     work = code.opcode != OPCODES["EVENT_SEMAPHORE"]
-    for subgroup, engine in _SUBGROUPS.items():
+    for subgroup, engine in SUBGROUPS.items():
         chosen = [r for r in rows if r["subgroup"] == subgroup and r["opcode"] != "EVENT_SEMAPHORE"]
         mine = work & (code.engine == engine)
         if chosen:
             yield (
-                f"{_ENGINE_NAMES[engine]} active us",
+                f"{ENGINES[engine]} active us",
                 _union(core.start_ns[mine], core.end_ns[mine]),
                 _measured_union(chosen),
             )
@@ -95,7 +99,7 @@ def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
     interval, latency, pe = np.zeros(n), np.zeros(n), np.zeros(n)
     transfer = np.full(n, -1, dtype=np.int32)
     transfers: list[Transfer] = []
-    engine = np.array([_SUBGROUPS[r["subgroup"]] for r in rows], dtype=np.int32)
+    engine = np.array([SUBGROUPS[r["subgroup"]] for r in rows], dtype=np.int32)
     starts, waits = [0], []
     for i, row in enumerate(rows):
         opcode = row["opcode"]
@@ -115,13 +119,12 @@ def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
             latency[i] = chip.load_weights_ns
         elif opcode == "MATMUL":
             passes = 2 if "fp32" in row["operands"] else 1
-            columns = int(_VIEW.search(row["operands"])[5].split(",")[0])
+            columns = operation_of(row).operands[0].columns
             pe[i] = passes * (max(chip.minimum_cycles, columns) + chip.pe_overhead_cycles) / chip.pe_clock_ghz
         elif opcode == "ACT_TABLE_LOAD":
             interval[i] = latency[i] = chip.activation_table_load_ns
-        elif opcode in _OPS:
-            instruction, program = _instruction(row)
-            _, interval[i], latency[i] = engine_cost(instruction, program, chip)
+        elif opcode in OPS:
+            _, interval[i], latency[i] = engine_cost(*instruction_of(operation_of(row)), chip)
         else:
             interval[i] = latency[i] = float(row["duration"])
     zeros = np.zeros(n, dtype=np.int64)
@@ -132,28 +135,6 @@ def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
         psum_read=zeros, psum_write=zeros, psum_read_sbuf_write=zeros, wait_start=np.array(starts, dtype=np.int64),
         waits=np.array(waits, dtype=np.int32), transfers=tuple(transfers),
     )  # fmt: skip
-
-
-def _instruction(row: dict[str, Any]) -> tuple[Instruction, Program]:
-    """The operation as the model's cost functions take it. The profile writes the innermost dimension first."""
-    buffers, accesses = [], {}
-    for side, dtype, address, _, sizes in _VIEW.findall(row["operands"]):
-        columns = 1
-        for size in sizes.split(","):
-            columns *= int(size)
-        buffers.append(
-            Buffer(side, "psum" if int(address, 16) >= _PSUM else "sbuf", (128, columns), _DTYPES[dtype], "internal")
-        )
-        accesses[side] = Access(len(buffers) - 1, 0, ((columns, 128), (1, columns)), _DTYPES[dtype])
-    op = _OPS[row["opcode"]]
-    reads = {"src" if op == "tensor_copy" else "data": accesses["src"]}
-    if op == "tensor_scalar" and "imm_src=PTR" in row["operands"]:
-        buffers.append(Buffer("imm", "sbuf", (128, 1), "float32", "internal"))
-        reads["operand0"] = Access(len(buffers) - 1, 0, ((1, 128), (1, 1)), "float32")
-    attributes = {"op": row["activation_fn"].lower() or "max"}
-    engine = _ENGINE_NAMES[_SUBGROUPS[row["subgroup"]]]
-    instruction = Instruction(op, engine, {"dst": accesses["dst"]}, reads, attributes)
-    return instruction, Program("replay", "trn2", 1, tuple(buffers), (), (), ((instruction,),))
 
 
 def _transfer(operands: str, engine: int) -> Transfer:
