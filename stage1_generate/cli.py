@@ -218,9 +218,19 @@ def _jobs(cases: list[Case], toolchain: Toolchain, memory_gib: float | None, ver
 
 
 def _states(work: list[Job], store: Store, force: bool) -> list[State]:
+    from neff_bench.neffs.verified import Verified
     from neff_bench.stage1_generate.build.build import state
 
-    return ["build" if force else state(store, job) for job in work]
+    if force:
+        return ["build"] * len(work)
+    verified = Verified(store.path)
+    states = [state(store, job, verified, _tell_damaged) for job in work]
+    verified.save()
+    return states
+
+
+def _tell_damaged(line: str) -> None:
+    click.echo(f"warning: {line}; it is built again", err=True)
 
 
 def _print_plan(work: list[Job], states: list[State], toolchain: Toolchain) -> None:

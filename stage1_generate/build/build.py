@@ -14,9 +14,10 @@ from typing import Literal
 
 import orjson
 
-from neff_bench.neffs.bundle import LOG, MANIFEST, Manifest, missing_file, read_bundle, write_manifest
+from neff_bench.neffs.bundle import LOG, MANIFEST, Manifest, files_of, missing_file, read_bundle, write_manifest
 from neff_bench.neffs.errors import BundleError, NeffsError
 from neff_bench.neffs.store import Store
+from neff_bench.neffs.verified import Verified
 from neff_bench.stage1_generate.build.job import Job
 from neff_bench.stage1_generate.build.worker import DISK_FULL, refused, started
 from neff_bench.stage1_generate.build.worker_process import run_module
@@ -43,17 +44,24 @@ class Cancelled(Exception):
 State = Literal["up to date", "retry", "build"]
 
 
-def state(store: Store, job: Job) -> State:
-    """What the store has of a case under its key: all of it (`up to date`), a failure (`retry`), or nothing (`build`)."""
+def state(store: Store, job: Job, verified: Verified, tell: Callable[[str], None] = lambda line: None) -> State:
+    """What the store has of a case under its key: all of it (`up to date`), a failure (`retry`), or nothing (`build`).
+
+    `tell` gets a line for a bundle that was good and is damaged.
+    """
     try:
         bundle = store.find(job.case.name)
-    except BundleError:
-        return "build"
-    if bundle is None or bundle.manifest.key != job.key:
-        return "build"
-    if bundle.manifest.status == "failed":
-        return "retry"
-    return "up to date" if missing_file(bundle) is None else "build"
+        if bundle is None or bundle.manifest.key != job.key:
+            return "build"
+        if bundle.manifest.status == "failed":
+            return "retry"
+        wrong = verified.wrong(bundle.path, files_of(bundle.manifest))
+    except BundleError as error:
+        wrong = error.what
+    if wrong is None:
+        return "up to date"
+    tell(f"{job.case.name}: {wrong}")
+    return "build"
 
 
 def build_all(
@@ -73,10 +81,10 @@ def build_all(
     """
     store.create()
     store.sweep()
-    stop = threading.Event()
+    stop, verified = threading.Event(), Verified(store.path)
     outcomes = []
     with ThreadPoolExecutor(workers) as pool:
-        pending = {pool.submit(_one, job, store, timeout_s, lacks, force, stop) for job in jobs}
+        pending = {pool.submit(_one, job, store, timeout_s, lacks, verified, force, stop) for job in jobs}
         try:
             for outcome in _as_completed(pending):
                 outcomes.append(outcome)
@@ -105,6 +113,7 @@ def _one(
     store: Store,
     timeout_s: float,
     lacks: Callable[[Job], str | None],
+    verified: Verified,
     force: bool,
     stop: threading.Event,
 ) -> Outcome:
@@ -118,7 +127,7 @@ def _one(
         go_on()
         with store.lock(name, waiting=go_on):
             # Another process may have built it while we waited for the lock.
-            if not force and state(store, job) == "up to date":
+            if not force and state(store, job, verified) == "up to date":
                 return Outcome(name, "up to date")
             why_not = lacks(job) or refused(job.case)
             if why_not is not None:

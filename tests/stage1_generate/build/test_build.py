@@ -101,8 +101,25 @@ def test_what_changed_is_built_again(generate, checkout, shapes_file, tmp_path, 
         (bundle / "ref-out-000.bin").write_bytes(b"")
     else:
         (bundle / "case.json").write_text("{")
-    assert generate("--shapes", shapes, "--nkilib", nkilib).stdout.startswith("1 built in ")
+    done = generate("--shapes", shapes, "--nkilib", nkilib)
+    assert done.stdout.startswith("1 built in ")
+    assert ("warning: " in done.stderr) == (damage != "kernel")
     verify_bundle(Store(tmp_path / "out").find(name(1)))
+
+
+@pytest.mark.parametrize("file", ["file.neff", "inp-hidden_tensor-000.bin", "ref-out-000.bin", "compile.log"])
+def test_a_flipped_bit_of_a_bundle_is_found_and_mended(generate, checkout, shapes_file, tmp_path, file):
+    nkilib, shapes = checkout(), shapes_file(CASES.format(s=1))
+    generate("--shapes", shapes, "--nkilib", nkilib)
+    path = tmp_path / "out" / name(1) / file
+    good, status = path.read_bytes(), path.stat()
+    path.write_bytes(bytes([good[0] ^ 1]) + good[1:])
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    done = generate("--shapes", shapes, "--nkilib", nkilib)
+    assert done.stdout.startswith("1 built in ")
+    assert f"warning: {name(1)}: {file} was changed after it was written; it is built again\n" in done.stderr
+    assert path.read_bytes()[0] == good[0]
+    assert generate("--shapes", shapes, "--nkilib", nkilib).stdout.startswith("nothing to build")
 
 
 def test_a_failed_case_is_tried_again_and_a_good_one_survives_a_failing_rebuild(
