@@ -48,14 +48,13 @@ class Verified:
         return found
 
     def save(self) -> None:
-        """Keep what was learned. A store that cannot be written is left as it is."""
-        if not self._new:
+        """Keep what was learned. A directory that is no store, or cannot be written, is left as it is."""
+        if not self._new or not self._file.parent.is_dir():
             return
         stamps = {**_read(self._file), **self._new}
         known = {key: stamp for key, stamp in stamps.items() if (self._path / key).is_dir()}
         beside = self._file.with_name(f".{FILE}.{os.getpid()}")
         try:
-            self._file.parent.mkdir(exist_ok=True)
             beside.write_bytes(
                 seal(orjson.dumps({"stamps": known}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
             )

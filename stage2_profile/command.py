@@ -14,13 +14,14 @@ from typing import Any, Literal
 
 import click
 
-from neff_bench.neffs.bundle import MANIFEST, Bundle, read_bundle
+from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, read_bundle
 from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.neffs.store import Store
+from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
 from neff_bench.stage2_profile.capture.cores import CorePool, first_visible, lock_directory, parse_cores
 from neff_bench.stage2_profile.capture.device_step import Settings
-from neff_bench.stage2_profile.capture.runs import PROFILES, read_run, write_file
+from neff_bench.stage2_profile.capture.runs import check_file, read_run, write_file
 from neff_bench.stage2_profile.capture.safety import check_store
 from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
 from neff_bench.stage2_profile.errors import ProfileError, ToolMissing, WrongCall
@@ -86,6 +87,7 @@ def profile_directory(directory: Path, options: Options) -> int:
         check_store(directory)
     built = [entry for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"]
     kinds = {entry.manifest.toolchain for entry in built}
+    verified = Verified(directory.parent if (directory / MANIFEST).is_file() else directory)
     pipeline = Pipeline(
         tools={} if steps == "parse" else choose_tools(options.toolchain, kinds, settings),
         pools=make_pools(cores, kinds, settings) if steps in ("all", "capture") else {},
@@ -93,9 +95,12 @@ def profile_directory(directory: Path, options: Options) -> int:
         steps=steps,
         force=options.force,
         detail=wants_hot,
+        verified=verified,
     )
     with progress(len(found)) as done:
         rows = profile_all(pipeline, found, workers, done)
+    if steps != "parse":
+        verified.save()
     if options.show_commands:
         write_text(commands_text(directory, rows), options.output)
     elif wants_hot:
@@ -151,24 +156,27 @@ def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: in
     """The slowest lines and instructions of a row, from its whole-profile JSON; or why there are none."""
     if row.status != "profiled":
         return Hot(row, problem=row.reason or row.status)
-    path = detail_path(entry, row)
-    if path is None:
-        return Hot(row, problem="no whole-profile JSON; run profile-neffs --hot where the profiler is")
     try:
+        path = detail_path(entry, row)
+        if path is None:
+            return Hot(row, problem="no whole-profile JSON; run profile-neffs --hot where the profiler is")
         events = read_events(path)
-    except (ParseError, OSError) as error:
+    except (ParseError, ProfileError, OSError) as error:
         return Hot(row, problem=str(error))
     return Hot(row, hot_lines(events, chosen, count), hot_instructions(events, chosen, count))
 
 
 def detail_path(entry: Entry, row: Row) -> Path | None:
-    """The whole-profile JSON behind a row, None when there is none."""
+    """The whole-profile JSON behind a row, None when there is none. Raises `RunDamaged`."""
     if not isinstance(entry, Bundle):
         return getattr(entry, "detail_json", None)
     directory = entry.path / PROFILES / (row.run or "")
     record = read_run(directory)
-    detail = record.executions[-1].detail if record and record.executions else None
-    return directory / detail if detail else None
+    detail = record.executions[-1].detail if record.executions else None
+    if detail is None:
+        return None
+    check_file(directory, record, detail)
+    return directory / detail
 
 
 def commands_text(directory: Path, rows: Sequence[Row]) -> str:

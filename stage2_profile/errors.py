@@ -4,6 +4,7 @@
     ├── ToolMissing         no profiler for this kind of NEFF on this host
     ├── CaptureFailed       the device step left no trace
     ├── ViewFailed          the trace could not be turned into numbers
+    ├── RunDamaged          a file of a run is absent or was changed
     └── UnsafePath          a directory or a name that must not be trusted
     WrongCall               the call itself is wrong: exit code 2
 
@@ -11,6 +12,8 @@ Each message is one line: what, where, what was expected, what to do.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class ProfileError(Exception):
@@ -31,6 +34,15 @@ class ViewFailed(ProfileError):
     def __init__(self, what: str, *, trace_may_be_good: bool = False) -> None:
         super().__init__(what)
         self.trace_may_be_good = trace_may_be_good
+
+
+class RunDamaged(ProfileError):
+    """`directory`: of the run."""
+
+    def __init__(self, directory: Path, what: str) -> None:
+        super().__init__(f"{directory.parent.name}/{directory.name}: {what}")
+        self.directory = directory
+        self.what = what
 
 
 class UnsafePath(ProfileError):

@@ -7,21 +7,29 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from neff_bench.neffs.bundle import Bundle, verify_bundle
+from neff_bench.neffs.bundle import Bundle, used_files
 from neff_bench.neffs.errors import BundleError, NeffsError
+from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.cores import CorePool
 from neff_bench.stage2_profile.capture.device_step import Settings, capture
 from neff_bench.stage2_profile.capture.safety import check_links
 from neff_bench.stage2_profile.capture.tools import Kind, Tool
-from neff_bench.stage2_profile.errors import CaptureFailed, ProfileError
+from neff_bench.stage2_profile.errors import CaptureFailed, ProfileError, RunDamaged
 from neff_bench.stage2_profile.metrics.rows import Row
-from neff_bench.stage2_profile.metrics.summarise import failed_row, run_row, without_damage
+from neff_bench.stage2_profile.metrics.summarise import (
+    failed_row,
+    is_complete,
+    missing_output,
+    run_row,
+    with_verdict,
+    without_damage,
+)
 from neff_bench.stage2_profile.view.profile_view import view, view_detail
 
 if TYPE_CHECKING:
@@ -40,7 +48,7 @@ class Pipeline:
 
     `tools`: the profiler for each kind of NEFF, or the reason why there is none. `pools`: the cores for each. `steps`: `parse` starts no tool, `capture`
     stops after the device step, `view` does the rest of it. `force`: capture again although there is a good profile.
-    `detail`: make the whole-profile JSON too.
+    `detail`: make the whole-profile JSON too. `verified`: which bundles were compared with their checksums before.
     """
 
     tools: dict[Kind, Tool | str]
@@ -49,6 +57,7 @@ class Pipeline:
     steps: Steps = "all"
     force: bool = False
     detail: bool = False
+    verified: Verified | None = None
 
     def row(self, found: Entry) -> Row:
         """The row of one entry. Never raises: what is wrong with one entry, or with us, costs one row."""
@@ -78,17 +87,21 @@ class Pipeline:
             return failed_row(found, f"{error.filename or found.path}: {error.strerror or error}")
 
     def _profiled(self, bundle: Bundle) -> Row:
-        sha256 = bundle.manifest.neff_sha256
+        best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
         if self.steps == "parse":
-            best = runs.best_run(bundle.path, sha256)
-            if best is None:
-                return failed_row(bundle, "no profile yet; run profile-neffs without --parse-only", "unprofiled")
-            return run_row(bundle, *best, read_traces=True)
+            if best.found is not None:
+                return with_warnings(run_row(bundle, *best.found, read_traces=True), best.damaged)
+            if best.damaged:
+                return failed_row(bundle, f"{best.damaged[0]}; run profile-neffs to profile it again")
+            return failed_row(bundle, "no profile yet; run profile-neffs without --parse-only", "unprofiled")
         tool = self.tools[bundle.manifest.toolchain]
         if isinstance(tool, str):
             raise ProfileError(tool)
         check_links(bundle)
-        verify_bundle(bundle)
+        self._verify(bundle)
+        finished = self._finished(bundle, tool, best)
+        if finished is not None:
+            return finished
         while not self.settings.stop.is_set():
             with runs.locked(bundle.path) as descriptor:
                 if descriptor is not None:
@@ -96,31 +109,73 @@ class Pipeline:
             time.sleep(WAIT_S)
         raise CaptureFailed("interrupted")
 
+    def _verify(self, bundle: Bundle) -> None:
+        files = used_files(bundle.manifest)
+        wrong = (self.verified or Verified(bundle.path.parent)).wrong(bundle.path, files)
+        if wrong is not None:
+            raise BundleError(bundle.path, f"{wrong}; build the case again (generate-neffs --force)")
+
+    def _finished(self, bundle: Bundle, tool: Tool, best: runs.Best) -> Row | None:
+        """The row of a bundle for which nothing has to be run or written, None for any other."""
+        if self.force or self.detail:
+            return None
+        usable = self._usable(bundle, tool, best)
+        if usable is None or not is_complete(bundle, *usable):
+            return None
+        row = run_row(bundle, *usable)
+        return None if row.status == "failed" else with_warnings(row, best.damaged)
+
     def _locked(self, bundle: Bundle, tool: Tool, descriptor: int) -> Row:
-        best = None if self.force and self.steps != "view" else self._usable(bundle, tool)
-        if best is None and self.steps == "view":
+        best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
+        usable = None if self.force and self.steps != "view" else self._usable(bundle, tool, best)
+        if usable is None and self.steps == "view":
             return failed_row(
                 bundle, "nothing captured yet; run profile-neffs --capture-only on a host with the device"
             )
-        path, record = best or capture(bundle, tool, self.settings, self.pools[tool.kind], (descriptor,))
-        record = without_damage(path, record)
+        path, record = usable or capture(bundle, tool, self.settings, self.pools[tool.kind], (descriptor,))
         if record.status == "captured" and self.steps != "capture":
             record = view(bundle, path, record, tool, self.settings, (descriptor,))
         if record.status == "viewed" and self.detail:
             record = view_detail(bundle, path, record, tool, self.settings, (descriptor,))
-        return run_row(bundle, path, record)
+        record = with_verdict(bundle, path, record)
+        return with_warnings(run_row(bundle, path, record), best.damaged if usable else ())
 
-    def _usable(self, bundle: Bundle, tool: Tool) -> tuple[Path, runs.Run] | None:
-        """A run that need not be captured again: of this NEFF, by this kind of tool, with the executions asked for."""
-        best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
-        if best is None or best[1].status == "failed" or best[1].kind != tool.kind:
+    def _usable(self, bundle: Bundle, tool: Tool, best: runs.Best) -> tuple[Path, runs.Run] | None:
+        """A run that need not be captured again: of this NEFF, by this kind of tool, with the executions asked for, with all
+        outputs, and with undamaged traces where they are still needed."""
+        if best.found is None:
+            return None
+        path, record = best.found
+        if record.status == "failed" or record.kind != tool.kind:
             return None
         asked = (self.settings.num_exec, self.settings.profile_nth_exec)
-        if self.steps != "view" and (best[1].num_exec, best[1].profile_nth_exec) != asked:
+        if self.steps != "view" and (record.num_exec, record.profile_nth_exec) != asked:
             return None
-        if best[1].kind == "sim" and best[1].tool_version != tool.version:
+        if record.kind == "sim" and record.tool_version != tool.version:
             return None  # another model, other times
-        return best
+        if self.steps != "view" and missing_output(bundle, record) is not None:
+            return None
+        return self._readable(bundle, path, record)
+
+    def _readable(self, bundle: Bundle, path: Path, record: runs.Run) -> tuple[Path, runs.Run] | None:
+        """The run without what is damaged in it; None when a file is damaged that only a new capture can replace."""
+        record = without_damage(path, record)
+        try:
+            for execution in record.executions:
+                if execution.summary is None or (self.detail and execution.detail is None):
+                    runs.check_file(path, record, execution.ntff)
+            if not is_complete(bundle, path, record):
+                for file in record.outputs.values():
+                    runs.check_file(path, record, file)
+        except RunDamaged:
+            if self.steps == "view":
+                raise
+            return None
+        return path, record
+
+
+def with_warnings(row: Row, more: Sequence[str]) -> Row:
+    return replace(row, warnings=(*row.warnings, *more)) if more else row
 
 
 def groups_by_lnc(found: Iterable[Entry]) -> list[list[Entry]]:

@@ -20,6 +20,8 @@ from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
 
 MAX_TRIES = 8
+BAD_TRIES = 2
+"""How often a capture that ended badly or saved too little is taken before its case is given up."""
 LOG = "capture.log"
 
 
@@ -80,8 +82,7 @@ def capture(
                 raise
             break  # the core of the first try was the last one
         again = attempts.answer(failure, done)
-    outcome = attempts.outcome(done, failure, slot)
-    return runs.publish(work, outcome), outcome
+    return runs.publish(work, attempts.outcome(done, failure, slot))
 
 
 class Attempts:
@@ -92,6 +93,7 @@ class Attempts:
         self.dge_variable: bool | None = None
         self.waits = 0
         self.core_changes = 0
+        self.bad = 0
         self.commands: list[runs.Command] = []
         self.warnings: list[str] = []
 
@@ -142,8 +144,13 @@ class Attempts:
 
     def answer(self, failure: Failure | None, done: Finished) -> bool:
         """Whether to try again; changes the plan as the failure asks."""
-        if failure is None or done.timed_out or done.stopped or len(self.commands) >= MAX_TRIES:
+        if done.timed_out or done.stopped or len(self.commands) >= MAX_TRIES:
             return False
+        if failure is None:
+            if self.shortcoming(done, failure) is None:
+                return False
+            self.bad += 1
+            return self.bad < BAD_TRIES
         match failure.answer:
             case "wait":
                 pause = self.settings.backoff_s * 2**self.waits
@@ -177,13 +184,14 @@ class Attempts:
         reason = None
         if not traces or broken or done.timed_out or done.stopped:
             reason = self._reason(done, failure, bool(traces))
+        elif (shortcoming := self.shortcoming(done, failure)) is not None:
+            reason = f"{self.tool.name} capture: {shortcoming} ({len(self.commands)} tries)"
         elif done.exit_code != 0:
             self.warnings.append(
                 f"{failure.explain(done.log)}, with a trace"
                 if failure
                 else f"the tool wrote a trace and ended with {describe_exit(done, self.settings.timeout_s)}"
             )
-        saved = commands.saved_outputs(done.log)
         return runs.Run(
             status="failed" if reason else "captured",
             reason=reason,
@@ -197,7 +205,7 @@ class Attempts:
             cores=slot.cores,
             created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             warnings=tuple(dict.fromkeys(self.warnings)),
-            outputs={} if reason or self.plan.single_io else self._outputs(saved),
+            outputs={} if reason or self.plan.single_io else self._outputs(done),
             executions=()
             if reason
             else tuple(runs.Execution(rank=trace.rank, execution=trace.execution, ntff=trace.file) for trace in traces),
@@ -214,9 +222,26 @@ class Attempts:
         what = "no trace" if not has_trace else "a trace"
         return f"{self.tool.name} capture: {what}, {how}: {last_words(done.log)}"
 
-    def _outputs(self, saved: Mapping[str, str]) -> dict[str, str]:
+    def shortcoming(self, done: Finished, failure: Failure | None) -> str | None:
+        """Why a capture with a trace is not a good one: it ended badly for no known reason, or did not save all outputs."""
+        if not self.traces():
+            return None
+        if done.exit_code != 0 and failure is None:
+            return f"it wrote a trace and ended with {describe_exit(done, self.settings.timeout_s)}"
+        if self.plan.single_io:
+            return None
+        outputs = self._outputs(done)
+        for tensor in self.bundle.manifest.outputs:
+            if tensor.name not in outputs:
+                return f"it saved no output {tensor.name!r}"
+            size_bytes = (self.work / outputs[tensor.name]).stat().st_size
+            if size_bytes < tensor.bytes:
+                return f"it saved {size_bytes} of the {tensor.bytes} bytes of output {tensor.name!r}"
+        return None
+
+    def _outputs(self, done: Finished) -> dict[str, str]:
         """Tensor name → file: as the tool said, else by the names that it is known to use."""
-        found = {}
+        found, saved = {}, commands.saved_outputs(done.log)
         for tensor in self.bundle.manifest.outputs:
             last = f"{tensor.name}.{self.settings.num_exec}"
             for file in (saved.get(tensor.name), last, tensor.name, f"{tensor.name}.npy", f"{tensor.name}.bin"):

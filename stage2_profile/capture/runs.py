@@ -1,6 +1,6 @@
-"""Profiles on disk: `profiles/<run>/` inside a bundle.
+"""Profiles on disk: `profiles/<number>/` inside a bundle.
 
-run.json             the record below
+run.json             the record below, with a checksum of itself and of every other file of the run
 profile*.ntff        the traces, under the names that the tool chose
 <output>             captured output tensors, under the names that the tool chose
 summary-<n>.json     `view --output-format=summary-json` of each trace
@@ -10,6 +10,9 @@ capture.log view-<n>.log ...   what the tools printed
 
 A run appears whole (written beside, fsynced, renamed) after the device step; the tool-only steps add their files and
 replace `run.json` last. Paths in it are relative to the run's directory, so a bundle can be moved.
+
+Runs are ordered by their numbers, never by a clock. Runs of older versions are named after the time of their capture and
+have no checksums; they come before all numbered ones.
 """
 
 from __future__ import annotations
@@ -17,21 +20,29 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from neff_bench.neffs.bundle import PROFILES
+from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, seal, sum_file, wrong_content, wrong_size
 from neff_bench.neffs.lock import try_lock, unlock
+from neff_bench.stage2_profile.errors import RunDamaged
 
-PROFILES = "profiles"
 RECORD = "run.json"
+WORK = ".work-"
 PLAIN_NAME = re.compile(r"[^-./][^/\0]*")
 """No path, no option: what a run may name lies beside its record."""
-SCHEMA = 1
+SCHEMA = 2
+"""1 had no checksums."""
+
+_NUMBER = re.compile(r"[1-9][0-9]{0,17}")
+_TIME = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9]{6}")
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,11 +69,22 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
     detail: str | None = None
 
 
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on the outputs. `compared`: sha256 over everything that it depends on (outputs, references, tolerance),
+    so that it counts only as long as these are the same."""
+
+    compared: str
+    check: Literal["passed", "failed", "zero", "unchecked"]
+    max_abs_error: float | None = None
+    reason: str | None = None
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What `run.json` says.
 
     `status`: `captured` (the device step is done), `viewed` (the numbers are there), `failed` with a `reason`.
-    `cores`: physical cores. `outputs`: tensor name → file; empty when they are not to be trusted.
+    `cores`: physical cores. `outputs`: tensor name → file; empty when they are not to be trusted. `files`: size and sha256
+    of every other file of the run, by its path in it.
     """
 
     status: Literal["captured", "viewed", "failed"]
@@ -80,25 +102,79 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     outputs: dict[str, str] = {}
     executions: tuple[Execution, ...] = ()
     commands: tuple[Command, ...] = ()
+    checked: Checked | None = None
+    files: dict[str, FileSum] = {}
     schema: int = SCHEMA
 
+    @property
+    def verified(self) -> bool:
+        """Whether the run has checksums; those of schema 1 have none."""
+        return self.schema >= 2
 
-def read_run(directory: Path) -> Run | None:
-    """The record of a run, None when it is absent or damaged (such a run counts as none)."""
+
+_DECODER = msgspec.json.Decoder(Run)
+_ENCODER = msgspec.json.Encoder()
+
+
+def read_run(directory: Path) -> Run:
+    """The record of a run. Raises `RunDamaged` when it is absent, damaged, or of a newer version."""
     try:
-        run = msgspec.json.decode((directory / RECORD).read_bytes(), type=Run)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    files = [*run.outputs.values()]
+        data = (directory / RECORD).read_bytes()
+        run = _DECODER.decode(data)
+        check_seal(data)
+    except Unsealed as error:
+        if not error.absent or run.verified:
+            raise RunDamaged(directory, f"{RECORD} is damaged ({error})") from None
+    except OSError as error:
+        raise RunDamaged(directory, f"cannot read {RECORD}: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RunDamaged(directory, f"{RECORD} is damaged ({error})") from None
+    if run.schema > SCHEMA:
+        raise RunDamaged(directory, f"{RECORD} has schema {run.schema}, newer than {SCHEMA}; update neff-bench")
+    if not all(PLAIN_NAME.fullmatch(name) for name in _named(run)):
+        raise RunDamaged(directory, f"{RECORD} names a file that is outside the run")
+    return run
+
+
+def _named(run: Run) -> Iterator[str]:
+    yield from run.outputs.values()
     for execution in run.executions:
         named = (execution.ntff, execution.summary, execution.session, execution.detail)
-        files += [file for file in named if file is not None]
-    return run if run.schema <= SCHEMA and all(PLAIN_NAME.fullmatch(file) for file in files) else None
+        yield from (name for name in named if name is not None)
 
 
 def write_run(directory: Path, run: Run) -> None:
     """Replace `run.json` in one step."""
-    write_file(directory / RECORD, msgspec.json.format(msgspec.json.encode(run), indent=2) + b"\n")
+    document = msgspec.json.format(_ENCODER.encode(run), indent=2) + b"\n"
+    write_file(directory / RECORD, seal(document) if run.verified else document)
+
+
+def with_files(directory: Path, run: Run, names: Iterable[str]) -> Run:
+    """The record with size and sha256 of these files as they are now; a run of an older version stays without."""
+    if not run.verified:
+        return run
+    found = {name: sum_file(directory / name) for name in names if (directory / name).is_file()}
+    return msgspec.structs.replace(run, files={**run.files, **found})
+
+
+def check_file(directory: Path, run: Run, name: str) -> None:
+    """Compare a file of a run with its sha256. Raises `RunDamaged`; a run of an older version passes."""
+    if run.verified:
+        expected = {name: run.files.get(name, FileSum(None, ""))}
+        wrong = wrong_size(directory, expected) or wrong_content(directory, expected)
+        if wrong is not None:
+            raise RunDamaged(directory, wrong)
+
+
+def read_file(directory: Path, run: Run, name: str) -> bytes:
+    """The content of a file of a run, compared with its sha256. Raises `RunDamaged`."""
+    try:
+        data = (directory / name).read_bytes()
+    except OSError as error:
+        raise RunDamaged(directory, f"cannot read {name}: {error.strerror}") from None
+    if run.verified and (name not in run.files or sha256(data).hexdigest() != run.files[name].sha256):
+        raise RunDamaged(directory, f"{name} was changed after it was written")
+    return data
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -115,23 +191,46 @@ def write_file(path: Path, data: bytes) -> None:
         raise
 
 
-def runs(bundle: Path) -> list[tuple[Path, Run]]:
-    """The readable runs of a bundle, newest first."""
+def order(name: str) -> tuple[int, int, str] | None:
+    """The place of a run among the runs of its bundle, by its name; None for the name of anything else."""
+    if _NUMBER.fullmatch(name):
+        return (1, int(name), name)
+    return (0, 0, name) if _TIME.fullmatch(name) else None
+
+
+def run_directories(bundle: Path) -> list[Path]:
+    """The directories of the runs of a bundle, newest first."""
     try:
-        names = sorted(
-            (entry.name for entry in os.scandir(bundle / PROFILES) if not entry.name.startswith(".")), reverse=True
-        )
+        names = os.listdir(bundle / PROFILES)
     except (FileNotFoundError, NotADirectoryError):
         return []
-    found = ((bundle / PROFILES / name, read_run(bundle / PROFILES / name)) for name in names)
-    return [(path, run) for path, run in found if run is not None]
+    return [bundle / PROFILES / name for name in sorted(filter(order, names), key=order, reverse=True)]  # type: ignore[arg-type]
 
 
-def best_run(bundle: Path, neff_sha256: str | None) -> tuple[Path, Run] | None:
+@dataclass(frozen=True)
+class Best:
+    """The run that speaks for a bundle. `damaged`: what is wrong with runs that may have been better."""
+
+    found: tuple[Path, Run] | None
+    damaged: tuple[str, ...] = ()
+
+
+def best_run(bundle: Path, neff_sha256: str | None) -> Best:
     """The newest run of this NEFF that has numbers, else the newest captured, else the newest that failed."""
-    order = {"viewed": 0, "captured": 1, "failed": 2}
-    mine = [(path, run) for path, run in runs(bundle) if run.neff_sha256 == neff_sha256]
-    return min(mine, key=lambda entry: order[entry[1].status], default=None)
+    others: dict[str, tuple[Path, Run]] = {}
+    damaged: list[str] = []
+    for path in run_directories(bundle):
+        try:
+            run = read_run(path)
+        except RunDamaged as error:
+            damaged.append(str(error))
+            continue
+        if run.neff_sha256 != neff_sha256:
+            continue
+        if run.status == "viewed":
+            return Best((path, run), tuple(damaged))
+        others.setdefault(run.status, (path, run))
+    return Best(others.get("captured") or others.get("failed"), tuple(damaged))
 
 
 @contextmanager
@@ -144,7 +243,7 @@ def locked(bundle: Path) -> Iterator[int | None]:
         yield None
         return
     try:
-        for entry in profiles.glob(".work-*"):
+        for entry in profiles.glob(f"{WORK}*"):
             shutil.rmtree(entry, ignore_errors=True)
         yield descriptor
     finally:
@@ -153,29 +252,37 @@ def locked(bundle: Path) -> Iterator[int | None]:
 
 def new_work(bundle: Path) -> Path:
     """An empty directory for a run that is not published yet; call it under the lock."""
-    now = time.time_ns()
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now // 10**9))
-    work = bundle / PROFILES / f".work-{stamp}-{now // 1000 % 10**6:06d}"
+    taken = [place[1] for name in os.listdir(bundle / PROFILES) if (place := order(name)) is not None]
+    work = bundle / PROFILES / f"{WORK}{max(taken, default=0) + 1}"
     work.mkdir()
     return work
 
 
-def publish(work: Path, run: Run) -> Path:
-    """Make a work directory a run. Older failed runs go; good ones stay. Returns the run's directory."""
-    write_run(work, run)
-    for file in work.iterdir():
+def publish(work: Path, run: Run) -> tuple[Path, Run]:
+    """Make a work directory a run. Older failed runs go; good ones stay. Returns the run's directory and its record."""
+    for file in work.rglob("*"):
         if file.is_symlink():
             file.unlink()
         elif file.is_file():
             _sync(file)
+    names = [str(file.relative_to(work)) for file in work.rglob("*") if file.is_file()]
+    run = with_files(work, run, names)
+    write_run(work, run)
     _sync(work)
-    final = work.with_name(work.name.removeprefix(".work-"))
+    final = work.with_name(work.name.removeprefix(WORK))
     os.rename(work, final)
     _sync(final.parent)
-    for path, older in runs(final.parent.parent):
-        if path != final and older.status == "failed":
+    for path in run_directories(final.parent.parent):
+        if path != final and _failed(path):
             shutil.rmtree(path, ignore_errors=True)
-    return final
+    return final, run
+
+
+def _failed(directory: Path) -> bool:
+    try:
+        return read_run(directory).status == "failed"
+    except RunDamaged:
+        return False
 
 
 def _sync(path: Path) -> None:
@@ -184,3 +291,28 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _build_decoder() -> None:
+    """Let msgspec build what it needs before any thread: doing that first in several threads at once can crash them."""
+    command = Command(step="view", argv=(), environment={}, exit_code=0, timed_out=False, seconds=0.0, log="")
+    run = Run(
+        status="failed",
+        neff_sha256=None,
+        tool="",
+        tool_version="",
+        kind="sim",
+        num_exec=1,
+        profile_nth_exec=1,
+        lnc=1,
+        created="",
+        cores=(0,),
+        executions=(Execution(rank=0, execution=1, ntff=""),),
+        commands=(command,),
+        checked=Checked(compared="", check="passed"),
+        files={"": FileSum(0, "")},
+    )
+    _DECODER.decode(_ENCODER.encode(run))
+
+
+_build_decoder()

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import orjson
+
+from neff_bench.stage2_profile.capture.runs import Checked
+from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.stage2_profile.metrics.rows import Check
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from neff_bench.neffs.bundle import Bundle, TensorFile
+    from neff_bench.stage2_profile.capture.runs import Run
 
 WORST: tuple[Check, ...] = ("failed", "zero", "unchecked", "passed")
+BLOCK_ELEMENTS = 1 << 18
+"""Elements compared at a time: in float64 a block has 2 MiB, and a comparison needs some ten of them."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +33,43 @@ class Verdict:
     reason: str | None = None
 
 
-def check_outputs(bundle: Bundle, run: Path, outputs: Mapping[str, str]) -> Verdict:
+def compared(bundle: Bundle, run: Run) -> str | None:
+    """Hex sha256 over all that the verdict depends on; None for a run without checksums."""
+    if not run.verified:
+        return None
+    tensors = [
+        (tensor.name, tensor.dtype, tensor.sha256, run.files[file].sha256 if (file := _file(run, tensor)) else None)
+        for tensor in bundle.manifest.outputs
+    ]
+    return hashlib.sha256(orjson.dumps([tensors, bundle.manifest.tolerance])).hexdigest()
+
+
+def kept_verdict(bundle: Bundle, run: Run) -> Verdict | None:
+    """The verdict in the record, None when there is none on these outputs and references."""
+    kept = run.checked
+    if kept is None or kept.compared != compared(bundle, run):
+        return None
+    return Verdict(kept.check, kept.max_abs_error, kept.reason)
+
+
+def checked(bundle: Bundle, path: Path, run: Run) -> Checked | None:
+    """The verdict in the form in which a record keeps it; None for a run without checksums. Raises `RunDamaged`."""
+    key = compared(bundle, run)
+    if key is None:
+        return None
+    verdict = check_outputs(bundle, path, run)
+    return Checked(compared=key, check=verdict.check, max_abs_error=verdict.max_abs_error, reason=verdict.reason)
+
+
+def check_outputs(bundle: Bundle, path: Path, run: Run) -> Verdict:
     """Compare each output of the NEFF with its reference; the worst verdict counts.
 
-    `outputs`: tensor name → file in `run`.
+    `path`: the directory of the run. Raises `RunDamaged` for an output that is not as it was captured.
     """
     tensors = bundle.manifest.outputs
     if not tensors or bundle.manifest.tolerance is None:
         return Verdict("unchecked", None, "the bundle has no reference")
-    verdicts = [check_output(bundle, tensor, run, outputs.get(tensor.name)) for tensor in tensors]
+    verdicts = [check_output(bundle, tensor, path, run) for tensor in tensors]
     worst = min(verdicts, key=lambda verdict: WORST.index(verdict.check))
     if any(verdict.check == "failed" and verdict.max_abs_error is None for verdict in verdicts):
         return Verdict(worst.check, None, worst.reason)
@@ -40,42 +77,110 @@ def check_outputs(bundle: Bundle, run: Path, outputs: Mapping[str, str]) -> Verd
     return Verdict(worst.check, max(errors, default=None), worst.reason)
 
 
-def check_output(bundle: Bundle, tensor: TensorFile, run: Path, file: str | None) -> Verdict:
-    """One output: |out - ref| <= atol + rtol x |ref| in float64, element by element."""
+def check_output(bundle: Bundle, tensor: TensorFile, path: Path, run: Run) -> Verdict:
+    """One output: |out - ref| <= atol + rtol x |ref| in float64, element by element, a block at a time."""
+    file = run.outputs.get(tensor.name)
+    if file is None:
+        return Verdict("failed", None, f"the capture saved no output {tensor.name!r}")
+    if tensor.file is None:
+        return Verdict("unchecked", None, f"output {tensor.name!r} has no reference")
+    captured, expected = path / file, bundle.path / tensor.file
+    try:
+        sizes = captured.stat().st_size, expected.stat().st_size
+        if sizes[0] != sizes[1]:
+            return Verdict("failed", None, f"output {tensor.name} has {sizes[0]} bytes instead of {sizes[1]}")
+        found = compare_files(captured, expected, tensor.dtype, bundle.manifest.tolerance or (0.0, 0.0))
+    except OSError as error:
+        return Verdict("unchecked", None, f"{error.filename and Path(error.filename).name}: {error.strerror}")
+    if run.verified and found.out_sha256 != run.files[file].sha256:
+        raise RunDamaged(path, f"{file} was changed after it was written")
+    if tensor.sha256 is not None and found.ref_sha256 != tensor.sha256:
+        return Verdict("unchecked", None, f"{tensor.file} was changed after it was written; build the case again")
+    return found.verdict(tensor.name)
+
+
+@dataclass
+class Comparison:
+    """What is known of two tensors after some blocks. `odd`: positions where either value is not finite; `differs`: whether
+    such values differ; `wrong`: finite values outside of the tolerance; `largest`: distance of finite values."""
+
+    out_sha256: str = ""
+    ref_sha256: str = ""
+    size: int = 0
+    odd: int = 0
+    not_finite: int = 0
+    wrong: int = 0
+    largest: float = 0.0
+    ref_largest: float = 0.0
+    differs: bool = False
+    out_any: bool = False
+    ref_any: bool = False
+
+    def add(self, out: np.ndarray, ref: np.ndarray, tolerance: tuple[float, float]) -> None:
+        """Take in a block of each tensor, both in float64."""
+        import numpy as np
+
+        self.size += out.size
+        self.out_any = self.out_any or bool(out.any())
+        self.ref_any = self.ref_any or bool(ref.any())
+        self.ref_largest = float(np.maximum(self.ref_largest, np.abs(ref).max()))
+        fine = np.isfinite(out) & np.isfinite(ref)
+        if not fine.all():
+            self.differs = self.differs or not np.array_equal(out[~fine], ref[~fine], equal_nan=True)
+            self.not_finite += int(np.sum(~np.isfinite(out)))
+            self.odd += int(np.sum(~fine))
+            out, ref = out[fine], ref[fine]
+        if out.size:
+            distance = np.abs(out - ref)
+            self.largest = max(self.largest, float(distance.max()))
+            rtol, atol = tolerance
+            self.wrong += int(np.sum(distance > atol + rtol * np.abs(ref)))
+
+    def verdict(self, name: str) -> Verdict:
+        if self.size and not self.out_any and self.ref_any:
+            return Verdict("zero", self.ref_largest, f"output {name} is all zero")
+        if self.differs:
+            return Verdict("failed", None, f"output {name} has {self.not_finite} values that are not finite")
+        if self.wrong:
+            return Verdict(
+                "failed",
+                self.largest,
+                f"output {name}: {self.wrong} of {self.size - self.odd} values differ by more than the tolerance",
+            )
+        return Verdict("passed", self.largest)
+
+
+def compare_files(captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float]) -> Comparison:
+    """Compare two raw tensors of one size. Raises `OSError`."""
     import numpy as np
 
     from neff_bench.neffs.dtypes import numpy_dtype
 
-    if tensor.file is None:
-        return Verdict("unchecked", None, f"output {tensor.name!r} has no reference")
-    if file is None:
-        return Verdict("unchecked", None, f"the capture saved no output {tensor.name!r}")
-    try:
-        data, expected = (run / file).read_bytes(), (bundle.path / tensor.file).read_bytes()
-    except OSError as error:
-        return Verdict("unchecked", None, f"{error.filename and Path(error.filename).name}: {error.strerror}")
-    if len(data) != len(expected):
-        return Verdict("failed", None, f"output {tensor.name} has {len(data)} bytes instead of {len(expected)}")
-    dtype = numpy_dtype(tensor.dtype)
-    out = np.frombuffer(data, dtype).astype(np.float64)
-    ref = np.frombuffer(expected, dtype).astype(np.float64)
-    if out.size == 0:
-        return Verdict("passed", 0.0)
-    if not out.any() and ref.any():
-        return Verdict("zero", float(np.abs(ref).max()), f"output {tensor.name} is all zero")
-    # Non-finite values must be the same in both; what remains is compared by distance.
-    odd = ~(np.isfinite(out) & np.isfinite(ref))
-    if odd.any() and not np.array_equal(out[odd], ref[odd], equal_nan=True):
-        return Verdict(
-            "failed", None, f"output {tensor.name} has {int(np.sum(~np.isfinite(out)))} values that are not finite"
-        )
-    out, ref = out[~odd], ref[~odd]
-    distance = np.abs(out - ref)
-    largest = float(distance.max()) if distance.size else 0.0
-    rtol, atol = bundle.manifest.tolerance or (0.0, 0.0)
-    wrong = int(np.sum(distance > atol + rtol * np.abs(ref)))
-    if wrong:
-        return Verdict(
-            "failed", largest, f"output {tensor.name}: {wrong} of {out.size} values differ by more than the tolerance"
-        )
-    return Verdict("passed", largest)
+    kind = numpy_dtype(dtype)
+    block_bytes = BLOCK_ELEMENTS * kind.itemsize
+    found, digests = Comparison(), (hashlib.sha256(), hashlib.sha256())
+    with captured.open("rb") as out_file, expected.open("rb") as ref_file:
+        while data := out_file.read(block_bytes):
+            reference = ref_file.read(block_bytes)
+            digests[0].update(data)
+            digests[1].update(reference)
+            out, ref = _values(data, kind), _values(reference, kind)
+            if out.size != ref.size:
+                found.differs = True  # one of the files was cut since its size was read
+            elif out.size:
+                found.add(out.astype(np.float64), ref.astype(np.float64), tolerance)
+    found.out_sha256, found.ref_sha256 = (digest.hexdigest() for digest in digests)
+    return found
+
+
+def _values(data: bytes, kind: np.dtype[Any]) -> np.ndarray:
+    """The whole elements of a block."""
+    import numpy as np
+
+    return np.frombuffer(data, kind, count=len(data) // kind.itemsize)
+
+
+def _file(run: Run, tensor: TensorFile) -> str | None:
+    """The captured file of a tensor, when the record has its checksum."""
+    file = run.outputs.get(tensor.name)
+    return file if file is not None and file in run.files else None

@@ -13,13 +13,16 @@ import msgspec
 from neff_bench.neffs.bundle import Bundle, Manifest
 from neff_bench.parsers.errors import ParseError
 from neff_bench.stage2_profile.capture import runs
-from neff_bench.stage2_profile.metrics.check import Verdict, check_outputs
+from neff_bench.stage2_profile.errors import RunDamaged
+from neff_bench.stage2_profile.metrics.check import Verdict, check_outputs, checked, kept_verdict
 from neff_bench.stage2_profile.metrics.peaks import peak_tflops
 from neff_bench.stage2_profile.metrics.rows import Row, Status, built_fields
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
 
 if TYPE_CHECKING:
     from neff_bench.parsers.summary import Summary
+
+UNVERIFIED = "not verified: written by an older version, which kept no checksums"
 
 
 def failed_row(bundle: Bundle, reason: str, status: Status = "failed") -> Row:
@@ -39,20 +42,19 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool =
 
     `read_traces`: where no tool has viewed the traces, take what our own reader can tell from them.
     """
-    from neff_bench.parsers.profile_json import read_summary
-
-    files = [execution.summary for execution in record.executions if execution.summary is not None]
     reason = record.reason
     try:
-        summaries = [read_summary(path / file) for file in files]
+        summaries = _summaries(path, record)
         numbers, warnings = _numbers(bundle.manifest, record, path, summaries, read_traces)
+        verdict = _verdict(bundle, path, record)
+    except RunDamaged as error:
+        return _failed_run(bundle, path, record, f"{error}; profile it again with --force")
     except (ParseError, OSError) as error:
         return _failed_run(bundle, path, record, f"profiles/{path.name}: {error}; profile it again with --force")
     if record.status == "failed" or reason is not None or (record.status == "viewed" and not summaries):
         return _failed_run(
             bundle, path, record, reason or "the profile has no execution; profile it again with --force"
         )
-    verdict = _verdict(bundle, path, record)
     first = summaries[0] if summaries else None
     return Row(
         case=bundle.name,
@@ -67,26 +69,52 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool =
         model=first.simulator_model if first else None,
         time_error=first.simulator_time_error if first else None,
         command=reproduce(bundle, record),
-        warnings=(*record.warnings, *warnings),
+        warnings=(*record.warnings, *warnings, *_unverified(bundle, record)),
         reason=verdict.reason,
     )
 
 
 def without_damage(path: Path, record: runs.Run) -> runs.Run:
     """The record with summaries that can be read; a run that has others counts as not viewed yet."""
-    from neff_bench.parsers.profile_json import read_summary
-
     executions = []
     for execution in record.executions:
         try:
-            if execution.summary is not None:
-                read_summary(path / execution.summary)
-        except ParseError:
+            if execution.summary is not None and record.verified:
+                runs.check_file(path, record, execution.summary)
+            elif execution.summary is not None:
+                _summary(path, record, execution.summary)
+        except (ParseError, RunDamaged):
             execution = msgspec.structs.replace(execution, summary=None)
         executions.append(execution)
     if tuple(executions) == record.executions:
         return record
     return msgspec.structs.replace(record, status="captured", executions=tuple(executions))
+
+
+def with_verdict(bundle: Bundle, path: Path, record: runs.Run) -> runs.Run:
+    """The record with the verdict on its outputs, which is computed and kept unless it is there."""
+    if record.status == "failed" or _single_io(record) or kept_verdict(bundle, record) is not None:
+        return record
+    verdict = checked(bundle, path, record)
+    if verdict is not None:
+        record = msgspec.structs.replace(record, checked=verdict)
+        runs.write_run(path, record)
+    return record
+
+
+def is_complete(bundle: Bundle, path: Path, record: runs.Run) -> bool:
+    """Whether a run has all that its row needs, so that nothing has to be run or written for it."""
+    if record.status != "viewed":
+        return False
+    return _single_io(record) or not record.verified or kept_verdict(bundle, record) is not None
+
+
+def missing_output(bundle: Bundle, record: runs.Run) -> str | None:
+    """The name of an output that the capture did not save although it should have, None when there is none."""
+    if _single_io(record):
+        return None
+    names = [tensor.name for tensor in bundle.manifest.outputs if tensor.name not in record.outputs]
+    return names[0] if names else None
 
 
 def reproduce(bundle: Bundle, record: runs.Run) -> str | None:
@@ -115,6 +143,8 @@ def _numbers(
         return {"model_flops": flops}, ()
     from neff_bench.parsers.ntff import read_ntff
 
+    for execution in record.executions:
+        runs.check_file(path, record, execution.ntff)
     traces = [read_ntff(path / execution.ntff) for execution in record.executions]
     return trace_numbers(traces, model_flops=flops, peak=peak), trace_notes(traces)
 
@@ -129,6 +159,30 @@ def _tool(record: runs.Run) -> str:
 
 
 def _verdict(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:
-    if any("--single-io" in command.argv for command in record.commands if command.step == "capture"):
+    if record.status == "failed":
+        return Verdict("unchecked")
+    if _single_io(record):
         return Verdict("unchecked", None, "captured with --single-io: the outputs are invalid")
-    return check_outputs(bundle, path, record.outputs)
+    return kept_verdict(bundle, record) or check_outputs(bundle, path, record)
+
+
+def _single_io(record: runs.Run) -> bool:
+    return any("--single-io" in command.argv for command in record.commands if command.step == "capture")
+
+
+def _unverified(bundle: Bundle, record: runs.Run) -> tuple[str, ...]:
+    return () if bundle.verified and record.verified else (UNVERIFIED,)
+
+
+def _summaries(path: Path, record: runs.Run) -> list[Summary]:
+    return [_summary(path, record, execution.summary) for execution in record.executions if execution.summary]
+
+
+def _summary(path: Path, record: runs.Run, file: str) -> Summary:
+    from neff_bench.parsers.profile_json import read_summary
+
+    data = runs.read_file(path, record, file)
+    try:
+        return read_summary(data)
+    except ParseError as error:
+        raise ParseError(file, error.offset, error.what) from None

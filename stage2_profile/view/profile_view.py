@@ -18,7 +18,7 @@ from neff_bench.stage2_profile.capture.environment import recorded, tool_environ
 from neff_bench.stage2_profile.capture.failures import diagnose, last_words
 from neff_bench.stage2_profile.capture.process import Finished, describe_exit, run
 from neff_bench.stage2_profile.capture.tools import Tool
-from neff_bench.stage2_profile.errors import ToolMissing, ViewFailed
+from neff_bench.stage2_profile.errors import RunDamaged, ToolMissing, ViewFailed
 
 STDOUT_LIMIT_BYTES = 64 * 1024 * 1024
 TRIES = 2
@@ -68,7 +68,7 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Set
         except ViewFailed as error:
             warnings.append(str(error))  # not documented by AWS, and no column depends on it
         executions.append(execution)
-    record = msgspec.structs.replace(
+    viewed = msgspec.structs.replace(
         record,
         status=status,
         reason=reason,
@@ -76,6 +76,7 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Set
         executions=(*executions, *record.executions[len(executions) :]),
         commands=tuple(done_commands),
     )
+    record = runs.with_files(path, viewed, _written(record, viewed))
     runs.write_run(path, record)
     return record
 
@@ -85,7 +86,7 @@ def view_detail(
 ) -> runs.Run:
     """Make the whole-profile JSON of the last trace, unless it is there; returns the new record. Raises `ViewFailed`."""
     last = record.executions[-1]
-    if last.detail is not None and (path / last.detail).is_file():
+    if last.detail is not None and _is_good(path, record, last.detail):
         return record
     if record.kind != tool.kind:
         raise ToolMissing(f"captured by {record.tool}, which {tool.name} cannot view")
@@ -96,9 +97,27 @@ def view_detail(
     if not (path / file).is_file():
         raise ViewFailed(f"{tool.name} view: it wrote no {file}")
     executions = (*record.executions[:-1], msgspec.structs.replace(last, detail=file))
+    new = done_commands[len(record.commands) :]
     record = msgspec.structs.replace(record, executions=executions, commands=tuple(done_commands))
+    record = runs.with_files(path, record, [file, *(command.log for command in new)])
     runs.write_run(path, record)
     return record
+
+
+def _written(before: runs.Run, after: runs.Run) -> list[str]:
+    """What was made between two records: the JSON of executions that had none, and the logs of the calls."""
+    files = [command.log for command in after.commands[len(before.commands) :]]
+    for old, new in zip(before.executions, after.executions, strict=True):
+        files += [name for name in (new.summary, new.session) if name not in (None, old.summary, old.session)]
+    return files
+
+
+def _is_good(path: Path, record: runs.Run, file: str) -> bool:
+    try:
+        runs.check_file(path, record, file)
+    except RunDamaged:
+        return False
+    return (path / file).is_file()
 
 
 def call(

@@ -13,6 +13,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_SETTLED_NS", 0)
     folder = tmp_path / "store" / "case"
     folder.mkdir(parents=True)
+    (folder.parent / ".store").mkdir()
     (folder / "a").write_bytes(b"first")
     time.sleep(0.02)
     return folder

@@ -73,8 +73,8 @@ def capture(argv: list[str]) -> int:
             total = program["total_time"] * (1 + 0.01 * number)
             text = json.dumps({"total_time": total, "environment": os.environ.get("NEURON_RT_VISIBLE_CORES")})
             Path(name).write_text("" if fault == "empty" else text[:9] if fault == "partial" else text)
-    for name, data in program["outputs"].items():
-        Path(name).write_bytes(bytes.fromhex(data))
+    for name, data in program["outputs"].items() if fault != "no_output" else ():
+        Path(name).write_bytes(bytes.fromhex(data[: len(data) // 2] if fault == "half_output" else data))
         print(f'saved output "{name}" as "{name}"')
     if fault == "crash_after":
         os.kill(os.getpid(), signal.SIGSEGV)

@@ -110,11 +110,26 @@ def test_nan_with_a_trace_is_a_warning(captured, faults):
     assert run.warnings == ("the run completed with a numerical error (NaN), with a trace",)
 
 
-def test_a_crash_after_the_trace_is_a_warning(captured, faults):
-    faults("crash_after")
+@pytest.mark.parametrize("fault", ["crash_after", "no_output", "half_output"])
+def test_a_capture_that_ended_badly_or_saved_too_little_is_repeated(captured, faults, fault):
+    faults(fault, "none")
     _, run = captured()
     assert run.status == "captured"
-    assert run.warnings == ("the tool wrote a trace and ended with killed by SIGSEGV",)
+    assert len(run.commands) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("crash_after", "it wrote a trace and ended with killed by SIGSEGV (2 tries)"),
+        ("no_output", "it saved no output 'out' (2 tries)"),
+        ("half_output", "it saved 16 of the 32 bytes of output 'out' (2 tries)"),
+    ],
+)
+def test_a_capture_that_stays_bad_is_a_reason(captured, faults, fault, reason):
+    faults(fault)
+    _, run = captured()
+    assert (run.status, run.reason) == ("failed", f"neuron-profile capture: {reason}")
 
 
 @pytest.mark.parametrize(
@@ -178,6 +193,7 @@ def test_a_good_run_replaces_failed_ones_and_keeps_good_ones(captured, make_bund
     faults("none", "crash_before", "none")
     second, _ = captured(bundle)
     third, _ = captured(bundle)
+    assert [first.name, second.name, third.name] == ["1", "2", "3"]
     assert sorted(os.listdir(bundle.path / "profiles")) == sorted([first.name, third.name])
-    assert runs.best_run(bundle.path, bundle.manifest.neff_sha256)[0] == third
+    assert runs.best_run(bundle.path, bundle.manifest.neff_sha256).found[0] == third
     assert second.name not in os.listdir(bundle.path / "profiles")

@@ -1,17 +1,42 @@
 from __future__ import annotations
 
+import tracemalloc
+
+import msgspec
 import numpy as np
 import pytest
 
-from neff_bench.stage2_profile.metrics.check import check_outputs
+from neff_bench.neffs.checksums import FileSum, sum_file
+from neff_bench.stage2_profile.capture.runs import Run
+from neff_bench.stage2_profile.errors import RunDamaged
+from neff_bench.stage2_profile.metrics import check
+from neff_bench.stage2_profile.metrics.check import check_outputs, compare_files, kept_verdict
+from neff_bench.stage2_profile.metrics.check import checked as checked_record
+
+RUN = Run(
+    status="viewed",
+    neff_sha256="abc",
+    tool="neuron-profile",
+    tool_version="2.29",
+    kind="neuron",
+    num_exec=2,
+    profile_nth_exec=2,
+    lnc=1,
+    created="2026-01-01T00:00:00+00:00",
+)
+
+
+def saved(directory, out):
+    """A run that saved these values as its output."""
+    (directory / "out").write_bytes(np.asarray(out, np.float32).tobytes())
+    return msgspec.structs.replace(RUN, outputs={"out": "out"}, files={"out": sum_file(directory / "out")})
 
 
 @pytest.fixture
 def checked(make_bundle, tmp_path):
     def go(ref, out):
         bundle = make_bundle(ref=ref)
-        (tmp_path / "out").write_bytes(np.asarray(out, np.float32).tobytes())
-        return check_outputs(bundle, tmp_path, {"out": "out"})
+        return check_outputs(bundle, tmp_path, saved(tmp_path, out))
 
     return go
 
@@ -52,6 +77,44 @@ def test_another_size_fails(checked):
     assert "4 bytes instead of 32" in checked([1.0] * 8, [1.0]).reason
 
 
-def test_an_output_that_was_not_saved_is_unchecked(make_bundle, tmp_path):
-    verdict = check_outputs(make_bundle(), tmp_path, {})
-    assert verdict.check == "unchecked"
+def test_an_output_that_was_not_saved_fails(make_bundle, tmp_path):
+    verdict = check_outputs(make_bundle(), tmp_path, RUN)
+    assert (verdict.check, verdict.reason) == ("failed", "the capture saved no output 'out'")
+
+
+def test_blocks_make_no_difference(checked, monkeypatch):
+    values = [0.0, 1.0, 2.0, np.nan, np.inf, 5.0, 6.0, 7.0]
+    out = [0.0, 1.0, 2.5, np.nan, np.inf, 5.0, 6.0, 9.0]
+    whole = checked(values, out)
+    monkeypatch.setattr(check, "BLOCK_ELEMENTS", 3)
+    assert checked(values, out) == whole
+    assert (whole.check, whole.max_abs_error) == ("failed", 2.0)
+    assert "2 of 6 values" in whole.reason
+
+
+def test_memory_stays_below_the_largest_tensor(tmp_path):
+    for name in ("out", "ref"):
+        (tmp_path / name).write_bytes(np.ones(16 << 20, np.float16).tobytes())
+    np.float64(1)
+    tracemalloc.start()
+    compare_files(tmp_path / "out", tmp_path / "ref", "float16", (1e-3, 1e-3))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32 << 20
+
+
+def test_a_kept_verdict_counts_for_these_outputs_and_references_only(make_bundle, make_case, tmp_path):
+    bundle, run = make_bundle(ref=[1.0] * 8), saved(tmp_path, [1.0] * 8)
+    run = msgspec.structs.replace(run, checked=checked_record(bundle, tmp_path, run))
+    (tmp_path / "out").unlink()
+    assert kept_verdict(bundle, run).check == "passed"
+    other = make_bundle(make_case(dims=(("M", 9),)), ref=[2.0] * 8)
+    assert kept_verdict(other, run) is None
+    assert kept_verdict(bundle, msgspec.structs.replace(run, files={"out": FileSum(32, "0" * 64)})) is None
+
+
+def test_an_output_that_was_changed_is_not_judged(make_bundle, tmp_path):
+    bundle, run = make_bundle(ref=[1.0] * 8), saved(tmp_path, [1.0] * 8)
+    (tmp_path / "out").write_bytes(np.full(8, 3.0, np.float32).tobytes())
+    with pytest.raises(RunDamaged, match="out was changed"):
+        check_outputs(bundle, tmp_path, run)
