@@ -161,14 +161,25 @@ def _replace(staging: Path, final: Path) -> None:
 
 
 def _keep_profiles(old: Path, new: Path) -> None:
-    """Copy the profiles of a bundle into the one that replaces it, when both have the same NEFF."""
+    """Copy the profiles of a bundle into the one that replaces it, unless both have a NEFF and these differ.
+
+    A run says which NEFF it is of, so runs of another one do no harm where the older manifest is lost.
+    """
+    if not (old / PROFILES).is_dir():
+        return
+    after = read_bundle(new).manifest.neff_sha256
     try:
-        before, after = read_bundle(old).manifest, read_bundle(new).manifest
+        before = read_bundle(old).manifest.neff_sha256
     except BundleError:
+        before = after
+    if after is None or before != after:
         return
-    if before.neff_sha256 is None or before.neff_sha256 != after.neff_sha256 or not (old / PROFILES).is_dir():
-        return
-    shutil.copytree(old / PROFILES, new / PROFILES, symlinks=True, ignore=shutil.ignore_patterns(".*"))
+    shutil.copytree(
+        old / PROFILES,
+        new / PROFILES,
+        symlinks=True,
+        ignore=lambda folder, names: [name for name in names if folder == str(old / PROFILES) and name.startswith(".")],
+    )
 
 
 def _sync_tree(directory: Path) -> None:

@@ -131,12 +131,13 @@ def read_run(directory: Path) -> Run:
         raise RunDamaged(directory, f"{RECORD} is damaged ({error})") from None
     if run.schema > SCHEMA:
         raise RunDamaged(directory, f"{RECORD} has schema {run.schema}, newer than {SCHEMA}; update neff-bench")
-    if not all(PLAIN_NAME.fullmatch(name) for name in _named(run)):
+    if not all(PLAIN_NAME.fullmatch(name) for name in named_files(run)):
         raise RunDamaged(directory, f"{RECORD} names a file that is outside the run")
     return run
 
 
-def _named(run: Run) -> Iterator[str]:
+def named_files(run: Run) -> Iterator[str]:
+    """The outputs, traces and JSON files that the record names; logs aside."""
     yield from run.outputs.values()
     for execution in run.executions:
         named = (execution.ntff, execution.summary, execution.session, execution.detail)

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from neff_bench.neffs.bundle import Bundle, Manifest, TensorFile, read_bundle, write_manifest
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.tools import Tool
+from neff_bench.stage2_profile.cli import profile
 
 FAKE = Path(__file__).with_name("fake_profiler.py")
 
@@ -112,3 +114,11 @@ def faults(monkeypatch):
         monkeypatch.setenv("FAKE_PLAN", json.dumps(names))
 
     return plan
+
+
+@pytest.fixture
+def profile_neffs(store, fake_on_path):
+    def go(*words, directory=None):
+        return CliRunner().invoke(profile, [str(directory or store), *map(str, words)])
+
+    return go

@@ -159,7 +159,7 @@ def test_a_run_is_on_the_disk_before_it_has_its_name(tmp_path, disk):
         assert held is not None
         work = runs.new_work(tmp_path)
         (work / "trace.ntff").write_bytes(b"trace")
-        path = runs.publish(work, RUN)
+        path, _ = runs.publish(work, RUN)
     assert path.name in disk.renamed
     assert disk.unsynced == []
     assert disk.has(path.parent)

@@ -1,0 +1,72 @@
+"""`neff-bench fsck` and `neff-bench gc`: the command lines of upkeep."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from neff_bench.neffs import DEFAULT_STORE
+
+FORMATS = ("table", "csv", "json", "md")
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.command(name="fsck", context_settings=SETTINGS)
+@click.argument("directory", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_STORE)
+@click.option("--repair", "repairs", is_flag=True, help="Set aside what is wrong, so that it is made again.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
+def fsck(directory: Path, repairs: bool, format_: str, output: Path | None) -> None:
+    """Compare every file of a store with its checksum.
+
+    DIR is what generate-neffs wrote, or one bundle in it. Each damaged, missing or
+    surplus file is a line. --repair moves them to DIR/.store/aside; the next
+    generate-neffs or profile-neffs makes exactly these again. Exit code 0: all is as it
+    was written; 1: something is not; 2: wrong call.
+
+    \b
+    neff-bench fsck neffs
+    neff-bench fsck neffs --format json
+    neff-bench fsck neffs --repair && profile-neffs neffs
+    """
+    from neff_bench.stage2_profile.upkeep.command import check_store
+
+    _end(lambda: check_store(directory, repairs, format_, output), "fsck")
+
+
+@click.command(name="gc", context_settings=SETTINGS)
+@click.argument("directory", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_STORE)
+@click.option("--keep", type=click.IntRange(1), required=True, metavar="N", help="Runs of each case that stay.")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
+def gc(directory: Path, keep: int, dry_run: bool, format_: str, output: Path | None) -> None:
+    """Remove old runs from a store and say how many bytes that gave back.
+
+    The newest N runs of each case stay, and always the one that its row shows. Damaged
+    runs are left to neff-bench fsck.
+
+    \b
+    neff-bench gc neffs --keep 1
+    neff-bench gc neffs --keep 3 --dry-run
+    """
+    from neff_bench.stage2_profile.upkeep.command import remove_runs
+
+    _end(lambda: remove_runs(directory, keep, dry_run, format_, output), "gc")
+
+
+def _end(work: Callable[[], int], name: str) -> None:
+    from neff_bench.stage2_profile.errors import ProfileError, WrongCall
+
+    try:
+        code = work()
+    except WrongCall as error:
+        click.echo(f"neff-bench {name}: {error}", err=True)
+        sys.exit(2)
+    except ProfileError as error:
+        click.echo(f"neff-bench {name}: {error}", err=True)
+        sys.exit(1)
+    sys.exit(code)

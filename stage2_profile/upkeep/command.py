@@ -1,0 +1,85 @@
+"""What `neff-bench fsck` and `neff-bench gc` do once their options are known."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from neff_bench.neffs.bundle import MANIFEST
+from neff_bench.neffs.errors import NeffsError, StoreError
+from neff_bench.neffs.store import Store
+from neff_bench.stage2_profile.capture.safety import check_store as check_owner
+from neff_bench.stage2_profile.command import write_answer
+from neff_bench.stage2_profile.errors import ProfileError, WrongCall
+from neff_bench.stage2_profile.report.answer import NONE, Answer, Column, Grid
+from neff_bench.stage2_profile.upkeep.fsck import Examined, Finding, examine
+from neff_bench.stage2_profile.upkeep.gc import Removed, collect
+from neff_bench.stage2_profile.upkeep.repair import repair
+
+
+def check_store(directory: Path, repairs: bool, format_: str, output: Path | None) -> int:
+    """Examine a store and print what is wrong; returns the exit code. Raises `WrongCall` and `ProfileError`."""
+    store, only = _store_of(directory)
+    examined = examine(store, only)
+    done: dict[Finding, str] = {}
+    if repairs and examined.findings:
+        check_owner(store)
+        try:
+            done = repair(store, examined.findings)
+        except NeffsError as error:
+            raise ProfileError(str(error)) from None
+    write_answer(_fsck_answer(examined, done), format_, output)
+    return 1 if examined.findings else 0
+
+
+def remove_runs(directory: Path, keep: int, dry_run: bool, format_: str, output: Path | None) -> int:
+    """Remove old runs and print them; returns the exit code. Raises `WrongCall` and `ProfileError`."""
+    store, only = _store_of(directory)
+    if not dry_run:
+        check_owner(store)
+    removed = list(collect(store, keep, only, dry_run=dry_run))
+    total_bytes = sum(run.bytes for run in removed)
+    said = "would be removed" if dry_run else "removed"
+    cases = len({run.case for run in removed})
+    grid = Grid(
+        (Column("case", wraps=True), Column("run"), Column("bytes", right=True)),
+        [[run.case, run.run, str(run.bytes)] for run in removed],
+        [f"{len(removed)} runs of {cases} cases {said}: {total_bytes} bytes."],
+    )
+    names = [field.name for field in fields(Removed)]
+    write_answer(Answer([asdict(run) for run in removed], names, [grid]), format_, output)
+    return 0
+
+
+def _store_of(directory: Path) -> tuple[Path, str | None]:
+    """The store, and the case when `directory` is one bundle. Raises `WrongCall` when it is neither."""
+    if (directory / MANIFEST).is_file():
+        directory = directory.resolve()
+        return directory.parent, directory.name
+    try:
+        names = Store(directory).names()
+    except StoreError as error:
+        raise WrongCall(str(error)) from None
+    if (directory / ".store").is_dir() or any((directory / name / MANIFEST).exists() for name in names):
+        return directory, None
+    raise WrongCall(f"{directory}: not a store; expected a directory that generate-neffs wrote")
+
+
+def _fsck_answer(examined: Examined, done: dict[Finding, str]) -> Answer:
+    records = [{**asdict(finding), "done": done.get(finding)} for finding in examined.findings]
+    lines = [[finding.problem, finding.file, finding.what, done.get(finding, NONE)] for finding in examined.findings]
+    notes = [f"{examined.bundles} bundles and {examined.runs} runs examined: {_count(examined)}."]
+    if examined.unverified:
+        notes.append(f"{examined.unverified} of them are of an older version and have no checksums: not verified.")
+    columns = (Column("problem"), Column("file", wraps=True), Column("what", wraps=True), Column("done", wraps=True))
+    grid = Grid(columns, lines, notes)
+    if not done:
+        grid = grid.without_empty_columns()
+    return Answer(records, [*(field.name for field in fields(Finding)), "done"], [grid])
+
+
+def _count(examined: Examined) -> str:
+    if not examined.findings:
+        return "every file is as it was written"
+    kinds = [finding.problem for finding in examined.findings]
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in ("damaged", "missing", "surplus") if kind in kinds)

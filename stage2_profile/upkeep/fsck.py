@@ -1,0 +1,121 @@
+"""Every file of a store against its checksum: what is damaged, what is missing, what nobody recorded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, files_of, found_files, read_bundle
+from neff_bench.neffs.checksums import FileSum, wrong_content, wrong_size
+from neff_bench.neffs.errors import BundleError
+from neff_bench.neffs.store import Store
+from neff_bench.neffs.verified import is_damaged
+from neff_bench.stage2_profile.capture import runs
+from neff_bench.stage2_profile.errors import RunDamaged
+
+Problem = Literal["damaged", "missing", "surplus"]
+OWN = ".store"
+"""The directory in which a store keeps its own files."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One file that is not as it was written. `case` and `run`: None where it belongs to none; `file`: its path in the store."""
+
+    case: str | None
+    run: str | None
+    file: str
+    problem: Problem
+    what: str
+
+
+@dataclass
+class Examined:
+    """What was looked at. `unverified`: bundles and runs of older versions, which have no checksums."""
+
+    bundles: int = 0
+    runs: int = 0
+    unverified: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+
+def examine(store: Path, only: str | None = None) -> Examined:
+    """Compare every file of a store, or of its case `only`. Raises `StoreError` when there is no store."""
+    done = Examined()
+    if only is None:
+        done.findings += _beside_the_bundles(store)
+    for name in [only] if only is not None else Store(store).names():
+        done.bundles += 1
+        done.findings += _bundle(store, name, done)
+        for path in reversed(runs.run_directories(store / name)):
+            done.runs += 1
+            done.findings += _run(store, name, path, done)
+    return done
+
+
+def _beside_the_bundles(store: Path) -> Iterator[Finding]:
+    for name in sorted(os.listdir(store)):
+        if name != OWN and (name.startswith(".") or not (store / name).is_dir()):
+            yield Finding(None, None, name, "surplus", "not a bundle")
+    if is_damaged(store):
+        yield Finding(None, None, f"{OWN}/verified.json", "damaged", "its checksum does not fit its content")
+
+
+def _bundle(store: Path, name: str, done: Examined) -> Iterator[Finding]:
+    path = store / name
+    try:
+        bundle = read_bundle(path)
+    except BundleError as error:
+        problem: Problem = "damaged" if os.path.lexists(path / MANIFEST) else "missing"
+        yield Finding(name, None, f"{name}/{MANIFEST}", problem, error.what)
+        return
+    done.unverified += not bundle.verified
+    expected = files_of(bundle.manifest)
+    yield from _compared(path, expected, name, None, name)
+    if bundle.verified:
+        yield from _surplus(sorted(set(found_files(path)) - set(expected)), name, None, name)
+    yield from _no_runs(bundle)
+
+
+def _no_runs(bundle: Bundle) -> Iterator[Finding]:
+    """What lies among the runs and is none; what a live or a killed process works on begins with a dot."""
+    try:
+        names = sorted(os.listdir(bundle.path / PROFILES))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in names:
+        if not name.startswith(".") and runs.order(name) is None:
+            yield Finding(bundle.name, None, f"{bundle.name}/{PROFILES}/{name}", "surplus", "not a run")
+
+
+def _run(store: Path, case: str, path: Path, done: Examined) -> Iterator[Finding]:
+    where = f"{case}/{PROFILES}/{path.name}"
+    try:
+        run = runs.read_run(path)
+    except RunDamaged as error:
+        problem: Problem = "damaged" if os.path.lexists(path / runs.RECORD) else "missing"
+        yield Finding(case, path.name, f"{where}/{runs.RECORD}", problem, error.what)
+        return
+    done.unverified += not run.verified
+    expected = run.files if run.verified else {name: FileSum(None, None) for name in runs.named_files(run)}
+    yield from _compared(path, expected, case, path.name, where)
+    if run.verified:
+        found = {str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir() or file.is_symlink()}
+        yield from _surplus(sorted(found - set(expected) - {runs.RECORD}), case, path.name, where)
+
+
+def _compared(path: Path, expected: dict[str, FileSum], case: str, run: str | None, where: str) -> Iterator[Finding]:
+    for name, sums in expected.items():
+        one = {name: sums}
+        wrong = wrong_size(path, one) or (wrong_content(path, one) if sums.sha256 is not None else None)
+        if wrong is not None:
+            problem: Problem = "damaged" if os.path.lexists(path / name) else "missing"
+            yield Finding(case, run, f"{where}/{name}", problem, wrong)
+
+
+def _surplus(names: list[str], case: str, run: str | None, where: str) -> Iterator[Finding]:
+    for name in names:
+        yield Finding(case, run, f"{where}/{name}", "surplus", "not recorded when the directory was written")

@@ -1,0 +1,63 @@
+"""Remove old runs of a store."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from neff_bench.neffs.bundle import read_bundle
+from neff_bench.neffs.errors import BundleError
+from neff_bench.neffs.store import Store
+from neff_bench.stage2_profile.capture import runs
+from neff_bench.stage2_profile.errors import RunDamaged
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A run that was removed, or would be. `bytes`: of all its files."""
+
+    case: str
+    run: str
+    bytes: int
+
+
+def collect(store: Path, keep: int, only: str | None = None, *, dry_run: bool = False) -> Iterator[Removed]:
+    """Remove all but the newest `keep` runs of each case; the run that its row shows always stays, and so do damaged runs and
+    those of a case that another process profiles now. Raises `StoreError` when there is no store."""
+    for name in [only] if only is not None else Store(store).names():
+        try:
+            bundle = read_bundle(store / name)
+        except BundleError:
+            continue
+        if not runs.run_directories(bundle.path):
+            continue
+        with runs.locked(bundle.path) as held:
+            if held is None:
+                continue
+            best = runs.best_run(bundle.path, bundle.manifest.neff_sha256).found
+            readable = [path for path in runs.run_directories(bundle.path) if _is_readable(path)]
+            for path in reversed(readable[keep:]):
+                if best is not None and path == best[0]:
+                    continue
+                size_bytes = sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
+                if not dry_run:
+                    _remove(path)
+                yield Removed(name, path.name, size_bytes)
+
+
+def _is_readable(path: Path) -> bool:
+    try:
+        runs.read_run(path)
+    except RunDamaged:
+        return False
+    return True
+
+
+def _remove(path: Path) -> None:
+    """First out of sight: what is left of a removal that was killed is swept away with other leftovers."""
+    leftover = path.with_name(f"{runs.WORK}{path.name}")
+    os.rename(path, leftover)
+    shutil.rmtree(leftover, ignore_errors=True)
