@@ -89,8 +89,8 @@ def neff_bench(request: pytest.FixtureRequest) -> Any:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     if not _everything:
         return
-    from neff_bench.stage2_profile.report import render
     from neff_bench.stage2_profile.report.layout import answer
+    from neff_bench.terminal.formats import render
 
     terminalreporter.section("neff-bench")
-    terminalreporter.write(render(answer(list(_everything.values())), "table", color=False))
+    terminalreporter.write(render(answer(list(_everything.values())), "table"))

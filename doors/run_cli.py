@@ -12,16 +12,12 @@ import click
 
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs import DEFAULT_STORE
-
-SETTINGS = {
-    "help_option_names": ["-h", "--help"],
-    "max_content_width": 100,
-    "ignore_unknown_options": True,
-    "allow_interspersed_args": False,
-}
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+from neff_bench.terminal.errors import NeffBenchError
 
 
-@click.command(name="run", context_settings=SETTINGS)
+@command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--target", type=click.Choice(["trn1", "inf2", "trn2", "trn3"]), help="Chip.  [default: trn2]")
 @click.option(
     "--lnc", type=click.IntRange(1, 2), default=1, show_default=True, help="Cores of a launch without a grid."
@@ -33,7 +29,7 @@ SETTINGS = {
 @click.option("-m", "module", is_flag=True, help="Run a module, as python -m does.")
 @click.argument("script", metavar="SCRIPT")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(target: str | None, lnc: int, store: Path, module: bool, script: str, arguments: tuple[str, ...]) -> None:
+def run(target: str | None, lnc: int, store: Path, module: bool, script: str, arguments: tuple[str, ...]) -> int:
     """Run a Python script that launches NKI kernels, as it stands, and say where their time goes.
 
     `import nki` and `import neuronxcc.nki` work in the script without the AWS SDK: a kernel takes numpy, torch (CPU), jax
@@ -53,12 +49,11 @@ def run(target: str | None, lnc: int, store: Path, module: bool, script: str, ar
     on_sdk = choose("auto", None).has_nki
     with tempfile.TemporaryDirectory(prefix="neff-bench-run-") as scratch:
         launched, code = (_on_sdk if on_sdk else _embedded)(Path(scratch), store, target, lnc, words)
-    sys.stdout.flush()
     if launched:
         _table(store, launched)
     else:
-        click.echo("neff-bench run: the script launched no kernel", err=True)
-    sys.exit(code if code >= 0 else 128 - code)
+        streams.notice("the script launched no kernel")
+    return code if code >= 0 else 128 - code
 
 
 def _embedded(
@@ -71,8 +66,8 @@ def _embedded(
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     if target is not None:
         environment["NEURON_PLATFORM_TARGET_OVERRIDE"] = target
-    command = [sys.executable, "-m", "neff_bench.doors.script", str(store.resolve()), str(names), str(lnc), *words]
-    code = subprocess.run(command, env=environment, check=False).returncode
+    line = [sys.executable, "-m", "neff_bench.doors.script", str(store.resolve()), str(names), str(lnc), *words]
+    code = subprocess.run(line, env=environment, check=False).returncode
     return names.read_text().splitlines(), code
 
 
@@ -88,17 +83,14 @@ def _on_sdk(scratch: Path, store: Path, target: str | None, lnc: int, words: tup
     stem = Path(words[1] if words[0] == "-m" else words[0]).stem
     opened = Store(store)
     opened.create()
-    names = framework.publish_found(
-        opened, stem, scratch, b"", lambda line: click.echo(f"neff-bench run: {line}", err=True)
-    )
+    names = framework.publish_found(opened, stem, scratch, b"", streams.warning)
     return names, code
 
 
 def _table(store: Path, names: list[str]) -> None:
     from neff_bench.stage2_profile.command import Options, profile_directory
-    from neff_bench.stage2_profile.errors import ProfileError
 
     try:
         profile_directory(store, Options(only=tuple(names)))
-    except ProfileError as error:
-        click.echo(f"neff-bench run: {error}", err=True)
+    except NeffBenchError as error:
+        streams.error(str(error))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import IO
 
 import click
 
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
 
-@click.command(name="tune", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+@command("tune")
 @click.argument("variants", type=click.File("rb"), default="-")
 @click.option(
     "--top", type=click.IntRange(1), help="Print the N fastest at the end, instead of every answer as it comes."
@@ -21,7 +23,7 @@ import click
 @click.option(
     "--memory", type=click.IntRange(64), default=4096, show_default=True, help="MiB that one variant may allocate."
 )
-def tune(variants: IO[bytes], top: int | None, jobs: int | None, timeout: float, memory: int) -> None:
+def tune(variants: IO[bytes], top: int | None, jobs: int | None, timeout: float, memory: int) -> int:
     """Estimate many variants of a kernel: JSON lines in, JSON lines out. For programs that write kernels.
 
     A line of VARIANTS (a file, or standard input):
@@ -50,9 +52,9 @@ def tune(variants: IO[bytes], top: int | None, jobs: int | None, timeout: float,
         if top is not None:
             answers.append(answer)
             continue
-        click.echo(msgspec.json.encode(answer))
+        streams.line(msgspec.json.encode(answer).decode())
     for answer in tuning.ranked(answers, top or 0):
-        click.echo(msgspec.json.encode(answer))
+        streams.line(msgspec.json.encode(answer).decode())
     if failed:
-        click.echo(f"neff-bench tune: {failed} of {failed + estimated} failed", err=True)
-    sys.exit(1 if failed and not estimated else 0)
+        streams.error(f"{failed} of {failed + estimated} failed")
+    return 1 if failed and not estimated else 0

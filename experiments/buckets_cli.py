@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+from neff_bench.terminal.formats import chosen
+from neff_bench.terminal.output import output_options
+
 if TYPE_CHECKING:
     from neff_bench.experiments.bucketing import Choice
     from neff_bench.experiments.tiling_analysis import Line
+    from neff_bench.terminal.answer import Answer
 
 FASTEST = "fastest as measured"
 HEADS = {
@@ -24,7 +29,7 @@ HEADS = {
 }
 
 
-@click.command(name="buckets", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@command("buckets")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option(
     "--lengths", metavar="SPEC", help="uniform:LOW:HIGH, or a file of lengths and weights.  [default: uniform]"
@@ -33,10 +38,7 @@ HEADS = {
 @click.option("--dimension", type=click.Choice(["M", "K", "N"]), default="M", show_default=True, help="What is padded.")
 @click.option("--at", metavar="K=SIZE,N=SIZE", help="The other dimensions, when the results hold several.")
 @click.option("--metric", type=click.Choice(["latency_ms", "total_time_us"]), help="Column with the time.")
-@click.option(
-    "--format", "format_", type=click.Choice(["table", "csv", "json", "md"]), help="Default: by suffix, else table."
-)
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the choices there.")
+@output_options
 def buckets(
     results: Path,
     lengths: str | None,
@@ -67,44 +69,35 @@ def buckets(
         powers_of_two,
         read_lengths,
     )
-    from neff_bench.experiments.errors import ExperimentError, WrongCall
     from neff_bench.experiments.output import emit
     from neff_bench.experiments.results import read_results
     from neff_bench.stage1_generate.shapes.presets import VLLM_SEQUENCE_BUCKETS
 
-    try:
-        found = read_results(results, metric)
-        line = _line(results, found.points, dimension, at)
-        times = {size: point.time_us for size, point in zip(line.sizes(), line.points)}
-        weights = read_lengths(lengths or f"uniform:1:{max(times)}")
-        longest = max(weights)
-        noise = noise_of(times, {size: point.noise_us for size, point in zip(line.sizes(), line.points)})
-        best, fastest = least_padding(times, noise, weights, count), best_buckets(times, weights, count)
-        choices = [evaluate(f"best {count}", best, times, weights)]
-        if fastest != best:
-            choices.append(evaluate(FASTEST, fastest, times, weights))
-        choices.append(evaluate("powers of two", powers_of_two(longest, min(times)), times, weights))
-        if longest <= VLLM_SEQUENCE_BUCKETS[-1]:
-            choices.append(evaluate("vLLM defaults", VLLM_SEQUENCE_BUCKETS, times, weights))
-        else:
-            print(
-                f"notice: vLLM's defaults end at {VLLM_SEQUENCE_BUCKETS[-1]}; the longest length is {longest}",
-                file=sys.stderr,
-            )
-        choices.append(evaluate("one bucket", least_padding(times, noise, weights, 1), times, weights))
-        emit(_text(choices, line, found.source, found.metric, format_, output), output)
-    except WrongCall as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
-    except ExperimentError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(1)
+    format = chosen(format_, output)
+    found = read_results(results, metric)
+    line = _line(results, found.points, dimension, at)
+    times = {size: point.time_us for size, point in zip(line.sizes(), line.points)}
+    weights = read_lengths(lengths or f"uniform:1:{max(times)}")
+    longest = max(weights)
+    noise = noise_of(times, {size: point.noise_us for size, point in zip(line.sizes(), line.points)})
+    best, fastest = least_padding(times, noise, weights, count), best_buckets(times, weights, count)
+    choices = [evaluate(f"best {count}", best, times, weights)]
+    if fastest != best:
+        choices.append(evaluate(FASTEST, fastest, times, weights))
+    choices.append(evaluate("powers of two", powers_of_two(longest, min(times)), times, weights))
+    if longest <= VLLM_SEQUENCE_BUCKETS[-1]:
+        choices.append(evaluate("vLLM defaults", VLLM_SEQUENCE_BUCKETS, times, weights))
+    else:
+        streams.notice(f"vLLM's defaults end at {VLLM_SEQUENCE_BUCKETS[-1]}; the longest length is {longest}")
+    choices.append(evaluate("one bucket", least_padding(times, noise, weights, 1), times, weights))
+    emit(_answer(choices, line, found.source, found.metric), format, output)
 
 
 def _line(path: Path, points: Any, dimension: str, at: str | None) -> Line:
     """The one line of points along `dimension`. Raises `BadResults` or `WrongCall`."""
-    from neff_bench.experiments.errors import BadResults, WrongCall
+    from neff_bench.experiments.errors import BadResults
     from neff_bench.experiments.tiling_analysis import find_lines
+    from neff_bench.terminal.errors import WrongCall
 
     lines = [line for line in find_lines(points, shortest=1) if line.dimension == dimension]
     if at is not None:
@@ -124,7 +117,7 @@ def _line(path: Path, points: Any, dimension: str, at: str | None) -> Line:
 
 
 def _at(text: str, dimension: str) -> dict[str, int]:
-    from neff_bench.experiments.errors import WrongCall
+    from neff_bench.terminal.errors import WrongCall
 
     wanted = {}
     for part in text.split(","):
@@ -135,8 +128,8 @@ def _at(text: str, dimension: str) -> dict[str, int]:
     return wanted
 
 
-def _text(choices: list[Choice], line: Line, source: str, metric: str, format_: str | None, output: Path | None) -> str:
-    from neff_bench.experiments.output import chosen_format, render
+def _answer(choices: list[Choice], line: Line, source: str, metric: str) -> Answer:
+    from neff_bench.experiments.output import answer, grid
 
     best = choices[0].expected_us
     rows = [
@@ -151,12 +144,9 @@ def _text(choices: list[Choice], line: Line, source: str, metric: str, format_: 
         }
         for choice in choices
     ]
-    chosen = chosen_format(format_, output)
-    text = render(rows, HEADS, chosen)
-    if chosen in ("table", "md"):
-        text += f"\n{line.name}, {metric}{', ' + source if source else ''}; {len(line.points)} sizes measured\n"
-        if any(choice.name == FASTEST for choice in choices):
-            text += f"{choices[0].name} has less padding, and noise explains its difference to {FASTEST}\n"
-        if any(choice.interpolated for choice in choices):
-            text += "not measured: interpolated between the measured neighbours\n"
-    return text
+    notes = [f"{line.name}, {metric}{', ' + source if source else ''}; {len(line.points)} sizes measured"]
+    if any(choice.name == FASTEST for choice in choices):
+        notes.append(f"{choices[0].name} has less padding, and noise explains its difference to {FASTEST}")
+    if any(choice.interpolated for choice in choices):
+        notes.append("not measured: interpolated between the measured neighbours")
+    return answer(rows, [grid(rows, HEADS, notes)])

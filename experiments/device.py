@@ -16,6 +16,7 @@ import orjson
 from neff_bench.experiments.errors import ExperimentError
 from neff_bench.experiments.workload import MatmulConfig
 from neff_bench.installation import IMPORT_ROOT
+from neff_bench.terminal import streams
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def read_instructions(bundle: Path, row: dict[str, Any]) -> Instructions | None:
     try:
         profile = _view(bundle, row)
     except ExperimentError as error:
-        print(f"notice: {bundle.name}: instructions not counted: {error}", file=sys.stderr)
+        streams.notice(f"{bundle.name}: instructions not counted: {error}")
         return None
     return count_instructions([i for i in profile.instruction if i.opcode == "MATMUL"])
 
@@ -176,7 +177,8 @@ def _stage(command: str, arguments: list[str]) -> None:
     done = subprocess.run(
         words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
     )
-    sys.stderr.write(done.stderr)
+    for line in done.stderr.splitlines():
+        streams.status(line)
     if done.returncode not in (0, 1):
         raise ExperimentError(f"{command} failed with exit code {done.returncode}; its message is above")
 

@@ -1,25 +1,22 @@
 """What can go wrong in an experiment; the text of each is one line.
 
 ExperimentError
-├── WrongCall          what was asked for makes no sense: exit code 2
-├── Unavailable        a backend that this machine does not have
 ├── DoesNotFit         a shape that needs more memory than there is
 ├── DeviceLost         the device stopped answering
 └── BadResults         a file of results that cannot be used
+Unavailable            a backend that this machine does not have: a wrong call
 """
 
 from __future__ import annotations
 
+from neff_bench.terminal.errors import NeffBenchError, WrongCall
 
-class ExperimentError(Exception):
+
+class ExperimentError(NeffBenchError):
     pass
 
 
-class WrongCall(ExperimentError):
-    pass
-
-
-class Unavailable(ExperimentError):
+class Unavailable(WrongCall):
     pass
 
 

@@ -8,15 +8,17 @@ import io
 import math
 import os
 import statistics
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from neff_bench.experiments.backends import AUTO, Backend, Prepared, best_backend, open_backend
-from neff_bench.experiments.errors import DeviceLost, DoesNotFit, ExperimentError, WrongCall
+from neff_bench.experiments.errors import DeviceLost, DoesNotFit, ExperimentError
 from neff_bench.experiments.workload import MatmulConfig, MlpConfig, Workload
+from neff_bench.terminal import streams
+from neff_bench.terminal.errors import WrongCall
+from neff_bench.terminal.files import write_whole
 
 SHORTEST_US = 50.0
 """Work that returns sooner is repeated inside one iteration, so that the clock's own cost stays below 1 %."""
@@ -82,9 +84,9 @@ class NPUMatmulProfiler:
         order = AUTO if use_neuron else ("torch", "jax", "numpy")
         self.backend, reasons = best_backend(threads, order)
         for reason in reasons:
-            print(f"notice: {reason}", file=sys.stderr)
+            streams.notice(reason)
         if reasons:
-            print(f"notice: using {self.backend.name} {self.backend.version} on {self.backend.device}", file=sys.stderr)
+            streams.notice(f"using {self.backend.name} {self.backend.version} on {self.backend.device}")
 
     def profile_single_matmul(self, config: Workload, warmup: int = 5, iterations: int = 20) -> ProfilingResult:
         """Time one `MatmulConfig` (or `MlpConfig`).
@@ -106,7 +108,9 @@ class NPUMatmulProfiler:
 
     def save_results_to_csv(self, results: Iterable[ProfilingResult], output_path: str | os.PathLike[str]) -> None:
         """Write results, whole or not at all; an older file is replaced only by a complete one. Raises `OSError`."""
-        write_text(Path(output_path), results_csv(results))
+        path = Path(output_path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, results_csv(results).encode())
 
     def _failure(self, config: Workload, error: Exception) -> ExperimentError:
         line = " ".join(str(error).split())[:200]
@@ -180,20 +184,6 @@ def results_csv(results: Iterable[ProfilingResult]) -> str:
     for result in results:
         writer.writerow(asdict(result))
     return out.getvalue()
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write beside, flush to disk, rename. Raises `OSError`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _times_ms(prepared: Prepared, warmup: int, iterations: int, synchronous: bool) -> tuple[list[float], int]:

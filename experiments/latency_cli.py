@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+from neff_bench.terminal.formats import chosen
+from neff_bench.terminal.output import output_options
 
 if TYPE_CHECKING:
     from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
@@ -26,7 +30,7 @@ HEADS = {
 }
 
 
-@click.command(name="latency", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@command("latency")
 @click.argument("shapes", nargs=-1, metavar="[SHAPE]...")
 @click.option(
     "--preset", "presets", multiple=True, type=click.Choice(PRESETS), help="A named list of shapes (repeatable)."
@@ -50,10 +54,7 @@ HEADS = {
 @click.option("--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Of the CPU backends.")
 @click.option("--warmup", type=click.IntRange(0, 100_000), default=5, show_default=True)
 @click.option("--iterations", type=click.IntRange(1, 1_000_000), default=20, show_default=True)
-@click.option(
-    "--format", "format_", type=click.Choice(["table", "csv", "json", "md"]), help="Default: by suffix, else table."
-)
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the results there.")
+@output_options
 def latency(
     shapes: tuple[str, ...],
     presets: tuple[str, ...],
@@ -65,7 +66,7 @@ def latency(
     iterations: int,
     format_: str | None,
     output: Path | None,
-) -> None:
+) -> int:
     """Time matmuls and MLPs as this host runs them: warm-up, synchronised iterations, compile time apart.
 
     SHAPE is MxKxN for a matmul or bxsxhxi for a gated MLP. One CPU thread by default, as torch.utils.benchmark has it.
@@ -78,31 +79,24 @@ def latency(
       neff-bench latency 1x128x1024x512 --backend torch --threads 2
     """
     from neff_bench.experiments.backends import limit_threads
-    from neff_bench.experiments.errors import ExperimentError, Unavailable, WrongCall
 
-    try:
-        limit_threads(threads)
-        workloads = _workloads(shapes, presets, file, dtype or ("float32",))
-        from neff_bench.experiments.latency import NPUMatmulProfiler
+    format = chosen(format_, output)
+    limit_threads(threads)
+    workloads = _workloads(shapes, presets, file, dtype or ("float32",))
+    from neff_bench.experiments.latency import NPUMatmulProfiler
 
-        profiler = NPUMatmulProfiler(backend=None if backend == "auto" else backend, threads=threads)
-        results, failed = _time(profiler, workloads, warmup, iterations)
-        _write(results, failed, format_, output)
-    except (WrongCall, Unavailable) as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
-    except ExperimentError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(1)
-    sys.exit(1 if failed else 0)
+    profiler = NPUMatmulProfiler(backend=None if backend == "auto" else backend, threads=threads)
+    results, failed = _time(profiler, workloads, warmup, iterations)
+    _write(results, failed, format, output)
+    return 1 if failed else 0
 
 
 def _workloads(
     shapes: tuple[str, ...], presets: tuple[str, ...], file: Path | None, dtypes: tuple[str, ...]
 ) -> list[Workload]:
     """What to time, each once. Raises `WrongCall`."""
-    from neff_bench.experiments.errors import WrongCall
     from neff_bench.experiments.workload import DTYPES, MatmulConfig, MlpConfig, parse_shape
+    from neff_bench.terminal.errors import WrongCall
 
     found: list[Workload] = [parse_shape(shape, dtype) for shape in shapes for dtype in dtypes]
     if presets:
@@ -125,7 +119,7 @@ def _workloads(
             elif case.kernel == "mlp" and case.dtype in DTYPES:
                 found.append(MlpConfig(dims["b"], dims["s"], dims["h"], dims["i"], case.dtype))
             else:
-                print(f"notice: {case.name} is left out: only matmul and mlp are timed here", file=sys.stderr)
+                streams.notice(f"{case.name} is left out: only matmul and mlp are timed here")
     if not found:
         raise WrongCall("nothing to time; name a SHAPE (128x128x128), a --preset or a --shapes FILE")
     return list(dict.fromkeys(found))
@@ -136,46 +130,43 @@ def _time(
 ) -> tuple[list[ProfilingResult], int]:
     """Results, and how many workloads have none; each of those is one line on stderr."""
     from neff_bench.experiments.errors import DeviceLost, ExperimentError
-    from neff_bench.experiments.output import progress
+    from neff_bench.terminal.progress import progress
 
     results: list[ProfilingResult] = []
     failed = 0
-    for number, workload in enumerate(progress(workloads, len(workloads), "timing")):
-        try:
-            results.append(profiler.profile_single_matmul(workload, warmup, iterations))
-        except DeviceLost as error:
-            print(f"error: {error}; {len(workloads) - number} of {len(workloads)} not timed", file=sys.stderr)
-            return results, failed + len(workloads) - number
-        except ExperimentError as error:
-            print(f"error: {error}", file=sys.stderr)
-            failed += 1
+    with progress(len(workloads), "timing") as step:
+        for number, workload in enumerate(workloads):
+            step(f"timing {workload}")
+            try:
+                results.append(profiler.profile_single_matmul(workload, warmup, iterations))
+            except DeviceLost as error:
+                streams.error(f"{error}; {len(workloads) - number} of {len(workloads)} not timed")
+                return results, failed + len(workloads) - number
+            except ExperimentError as error:
+                streams.error(str(error))
+                failed += 1
     return results, failed
 
 
-def _write(results: list[ProfilingResult], failed: int, format_: str | None, output: Path | None) -> None:
+def _write(results: list[ProfilingResult], failed: int, format: str, output: Path | None) -> None:
     """An incomplete run goes beside the file that was asked for and leaves an older one as it is."""
     from dataclasses import asdict
 
-    from neff_bench.experiments.output import chosen_format, emit, render
+    from neff_bench.experiments.output import answer, emit, grid
 
     if failed and not results:
         return
-    rows = []
-    for result in results:
-        shape = (
-            (result.M, result.K, result.N) if result.kernel == "matmul" else (result.b, result.s, result.h, result.i)
-        )
-        rows.append({**asdict(result), "what": "x".join(map(str, shape))})
-    chosen = chosen_format(format_, output)
-    if chosen in ("csv", "json"):
-        rows = [{key: value for key, value in row.items() if key != "what"} for row in rows]
-    text = render(rows, HEADS, chosen)
-    if chosen == "table" and results:
-        first = results[0]
-        threads = f", {first.threads} thread{'s' if first.threads != 1 else ''}" if first.threads else ""
-        text += (
-            f"\nmeasured: {first.backend} {first.version} on {first.device}{threads}; median of {first.iterations}\n"
-        )
+    records = [asdict(result) for result in results]
+    shown = [{**record, "what": "x".join(map(str, _sizes(result)))} for record, result in zip(records, results)]
+    first = results[0]
+    threads = f", {first.threads} thread{'s' if first.threads != 1 else ''}" if first.threads else ""
+    note = f"measured: {first.backend} {first.version} on {first.device}{threads}; median of {first.iterations}"
     if failed and output is not None:
         output = output.with_name(f"{output.stem}.partial{output.suffix}")
-    emit(text, output)
+    emit(answer(records, [grid(shown, HEADS, [note])]), format, output)
+
+
+def _sizes(result: ProfilingResult) -> tuple[int | None, ...]:
+    if result.kernel == "matmul":
+        return result.M, result.K, result.N
+    return result.b, result.s, result.h, result.i

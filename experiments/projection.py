@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from neff_bench.experiments.device import Build, build_and_profile, read_instructions, relative_error
-from neff_bench.experiments.errors import BadResults, ExperimentError, WrongCall
+from neff_bench.experiments.errors import BadResults, ExperimentError
 from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
 from neff_bench.experiments.workload import DTYPES, MatmulConfig
+from neff_bench.terminal.errors import WrongCall
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from neff_bench.terminal.command import command
+from neff_bench.terminal.formats import chosen
+from neff_bench.terminal.output import output_options
+
 if TYPE_CHECKING:
     from neff_bench.experiments.projection import Projection, ReportRow
+    from neff_bench.terminal.answer import Answer
 
 DTYPES = ("float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
 DEFAULT_OUT = "/tmp/neff_bench_projections"
@@ -48,7 +52,7 @@ MEMORY = {
 }
 
 
-def _common(function: Callable[..., None]) -> Callable[..., None]:
+def _common(function: Callable[..., int]) -> Callable[..., int]:
     for option in reversed((
         click.option("--implementation", multiple=True, type=click.Choice(["nki", "xla"]), help="Repeatable.  [default: nki]"),
         click.option("--target", type=click.Choice(["trn1", "inf2", "trn2", "trn3"]), default="trn2", show_default=True),
@@ -59,17 +63,13 @@ def _common(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, show_default=True, help="Store of the bundles."
         ),
-        click.option("--format", "format_", type=click.Choice(["table", "csv", "json", "md"]), help="Default: by suffix."),
-        click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report there."),
+        output_options,
     )):  # fmt: skip
         function = option(function)
     return function
 
 
-SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-
-
-@click.command(name="linear-projection", context_settings=SETTINGS)
+@command("linear-projection")
 @click.option(
     "--test-case", "cases", multiple=True, metavar="NAME", help="Only these (repeatable).  [default: all seven]"
 )
@@ -81,7 +81,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 @_common
 def linear_projection(
     cases: tuple[str, ...], file: Path | None, dtype: tuple[str, ...], batch: tuple[int, ...], **rest: Any
-) -> None:
+) -> int:
     """The projections of a llama block (q, k, v, o, up, gate, down at sequence 64): device against host.
 
     Device times come from a profile (simulated where there is no device, and marked so); host times from torch, or the
@@ -94,9 +94,9 @@ def linear_projection(
       neff-bench linear-projection --test-case k_proj --dtype float32 --dtype bfloat16 --dtype float8_e4m3
       neff-bench linear-projection --cases mine.yaml --batch 1 --batch 4 --output report.json
     """
-    from neff_bench.experiments.errors import WrongCall
     from neff_bench.experiments.projection import Projection, read_projections
     from neff_bench.stage1_generate.shapes.presets import LINEAR_PROJECTIONS
+    from neff_bench.terminal.errors import WrongCall
 
     def choose() -> list[Projection]:
         known = {name: Projection(name, *sizes) for name, sizes in LINEAR_PROJECTIONS.items()}
@@ -107,16 +107,16 @@ def linear_projection(
             raise WrongCall(f"--test-case {unknown[0]}: expected one of {', '.join(known)}")
         return [known[name] for name in cases or own or known]
 
-    _run(choose, dtype or ("float32",), batch or (1,), **rest)
+    return _run(choose, dtype or ("float32",), batch or (1,), **rest)
 
 
-@click.command(name="tile", context_settings=SETTINGS)
+@command("tile")
 @click.option("--dtype", multiple=True, type=click.Choice(DTYPES), help="Repeatable.  [default: float32]")
 @click.option("--tile-m", type=int, default=128, show_default=True, help="Rows: at most 128.")
 @click.option("--tile-n", type=int, default=512, show_default=True, help="Columns: at most 512.")
 @click.option("--tile-k", type=int, default=128, show_default=True, help="Contraction: at most 128.")
 @_common
-def tile(dtype: tuple[str, ...], tile_m: int, tile_n: int, tile_k: int, **rest: Any) -> None:
+def tile(dtype: tuple[str, ...], tile_m: int, tile_n: int, tile_k: int, **rest: Any) -> int:
     """One matmul that fits a single tile: device against host.
 
     \b
@@ -124,9 +124,9 @@ def tile(dtype: tuple[str, ...], tile_m: int, tile_n: int, tile_k: int, **rest: 
       neff-bench tile --dtype float32 --tile-m 64 --tile-n 128 --tile-k 128
       neff-bench tile --dtype bfloat16 --dtype float32
     """
-    from neff_bench.experiments.errors import WrongCall
     from neff_bench.experiments.projection import Projection
     from neff_bench.experiments.workload import K_TILE, M_TILE, N_TILE
+    from neff_bench.terminal.errors import WrongCall
 
     def choose() -> list[Projection]:
         for name, size, limit in (("m", tile_m, M_TILE), ("n", tile_n, N_TILE), ("k", tile_k, K_TILE)):
@@ -136,7 +136,7 @@ def tile(dtype: tuple[str, ...], tile_m: int, tile_n: int, tile_k: int, **rest: 
                 )
         return [Projection("tile", tile_m, tile_n, tile_k)]
 
-    _run(choose, dtype or ("float32",), (1,), **rest)
+    return _run(choose, dtype or ("float32",), (1,), **rest)
 
 
 def _run(
@@ -152,64 +152,55 @@ def _run(
     out: Path,
     format_: str | None,
     output: Path | None,
-) -> None:
+) -> int:
     from neff_bench.experiments.backends import limit_threads
-    from neff_bench.experiments.errors import ExperimentError, Unavailable, WrongCall
+    from neff_bench.terminal.errors import WrongCall
 
-    try:
-        projections = choose()
-        limit_threads(threads)
-        from neff_bench.neffs.case import LNCS
+    format = chosen(format_, output)
+    projections = choose()
+    limit_threads(threads)
+    from neff_bench.neffs.case import LNCS
 
-        if lnc is not None and lnc not in LNCS[target]:
-            raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, LNCS[target]))}")
-        from neff_bench.experiments.output import emit
-        from neff_bench.experiments.projection import report
+    if lnc is not None and lnc not in LNCS[target]:
+        raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, LNCS[target]))}")
+    from neff_bench.experiments.output import emit
+    from neff_bench.experiments.projection import report
 
-        rows = report(
-            projections,
-            dtypes=dtypes,
-            batches=batches,
-            implementations=implementation or ("nki",),
-            target=target,
-            lnc=lnc or max(LNCS[target]),
-            toolchain=toolchain,
-            runs=num_runs,
-            threads=threads,
-            store=out,
-        )
-        emit(_text(rows, format_, output), output)
-    except (WrongCall, Unavailable) as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
-    except (ExperimentError, OSError) as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(1)
-    sys.exit(1 if any(row.device_us is None or row.check != "passed" for row in rows) else 0)
+    rows = report(
+        projections,
+        dtypes=dtypes,
+        batches=batches,
+        implementations=implementation or ("nki",),
+        target=target,
+        lnc=lnc or max(LNCS[target]),
+        toolchain=toolchain,
+        runs=num_runs,
+        threads=threads,
+        store=out,
+    )
+    emit(_answer(rows), format, output)
+    return 1 if any(row.device_us is None or row.check != "passed" for row in rows) else 0
 
 
-def _text(rows: list[ReportRow], format_: str | None, output: Path | None) -> str:
+def _answer(rows: list[ReportRow]) -> Answer:
     from dataclasses import asdict
 
-    from neff_bench.experiments.output import chosen_format, render
+    from neff_bench.experiments.output import answer, grid
 
     records = [asdict(row) for row in rows]
-    chosen = chosen_format(format_, output)
-    if chosen in ("csv", "json"):
-        return render(records, TIMES, chosen)
-    parts = [f"{render(records, _known(heads, records), chosen)}\n" for heads in (TIMES, KERNEL, MEMORY)]
     first = rows[0]
     sources = sorted({row.source for row in rows if row.source})
-    parts.append(f"device: {first.target} LNC {first.lnc}, {' and '.join(sources) or 'no profile'}")
-    if first.fixed_overhead_us:
-        parts.append(f" (fixed overhead of any run {first.fixed_overhead_us:.1f} us included)")
     backend = next((row.host_backend for row in rows if row.host_backend), None)
-    parts.append(f"; host: {backend}, median ± standard deviation\n" if backend else "; host: not timed\n")
+    device = f"device: {first.target} LNC {first.lnc}, {' and '.join(sources) or 'no profile'}"
+    if first.fixed_overhead_us:
+        device += f" (fixed overhead of any run {first.fixed_overhead_us:.1f} us included)"
+    notes = [f"{device}; host: {backend}, median ± standard deviation" if backend else f"{device}; host: not timed"]
     if backend and "simulated" in sources:
-        parts.append("no speed-up: the host is measured and the device simulated\n")
-    parts.append("matmul, accumulate and transpose times are sums over instructions and cores, which overlap\n")
-    parts += [f"{row.test_case} {row.dtype}: {row.reason}\n" for row in rows if row.reason]
-    return "".join(parts)
+        notes.append("no speed-up: the host is measured and the device simulated")
+    notes.append("matmul, accumulate and transpose times are sums over instructions and cores, which overlap")
+    notes += [f"{row.test_case} {row.dtype}: {row.reason}" for row in rows if row.reason]
+    times, kernel, memory = (_known(heads, records) for heads in (TIMES, KERNEL, MEMORY))
+    return answer(records, [grid(records, times), grid(records, kernel), grid(records, memory, notes)])
 
 
 def _known(heads: dict[str, str], records: list[dict[str, Any]]) -> dict[str, str]:

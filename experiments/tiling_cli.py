@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+from neff_bench.terminal.errors import WrongCall
+from neff_bench.terminal.formats import chosen
+from neff_bench.terminal.output import output_options, write_text
+
 if TYPE_CHECKING:
     from neff_bench.experiments.results import Results
     from neff_bench.experiments.tiling_analysis import Analysis
+    from neff_bench.terminal.answer import Answer
 
 HEADS = {
     "series": "series",
@@ -37,7 +43,7 @@ STEP_HEADS = {
 MAX_PLOTS = 12
 
 
-@click.command(name="tiling", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@command("tiling")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option(
     "--metric",
@@ -47,10 +53,7 @@ MAX_PLOTS = 12
 @click.option(
     "--plot", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Chart: FILE.svg, or - for text."
 )
-@click.option(
-    "--format", "format_", type=click.Choice(["table", "csv", "json", "md"]), help="Default: by suffix, else table."
-)
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the analysis there.")
+@output_options
 def tiling(results: Path, metric: str | None, plot: Path | None, format_: str | None, output: Path | None) -> None:
     """What tiles cost, from the CSV of neff-bench latency or the CSV or JSON of profile-neffs.
 
@@ -63,28 +66,21 @@ def tiling(results: Path, metric: str | None, plot: Path | None, format_: str | 
       neff-bench tiling tiling.csv --plot tiling.svg
       profile-neffs neffs --format csv --output device.csv && neff-bench tiling device.csv --plot -
     """
-    from neff_bench.experiments.errors import ExperimentError, WrongCall
     from neff_bench.experiments.output import emit
     from neff_bench.experiments.results import read_results
     from neff_bench.experiments.tiling_analysis import analyse
 
-    try:
-        if plot is not None and str(plot) != "-" and plot.suffix.lower() != ".svg":
-            raise WrongCall(f"--plot {plot}: expected a file name that ends in .svg, or - for text")
-        found = read_results(results, metric)
-        analysis = analyse(found.points)
-        emit(_text(found, analysis, format_, output), output)
-        _plot(found, analysis, plot)
-    except WrongCall as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
-    except ExperimentError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(1)
+    if plot is not None and str(plot) != "-" and plot.suffix.lower() != ".svg":
+        raise WrongCall(f"--plot {plot}: expected a file name that ends in .svg, or - for text")
+    format = chosen(format_, output)
+    found = read_results(results, metric)
+    analysis = analyse(found.points)
+    emit(_answer(found, analysis), format, output)
+    _plot(found, analysis, plot)
 
 
-def _text(results: Results, analysis: Analysis, format_: str | None, output: Path | None) -> str:
-    from neff_bench.experiments.output import chosen_format, render
+def _answer(results: Results, analysis: Analysis) -> Answer:
+    from neff_bench.experiments.output import answer, grid
     from neff_bench.experiments.tiling_analysis import tile_rows
 
     rows = tile_rows(results.points)
@@ -99,56 +95,48 @@ def _text(results: Results, analysis: Analysis, format_: str | None, output: Pat
         }
         for step in analysis.steps
     ]
-    chosen = chosen_format(format_, output)
-    if chosen == "json":
-        import orjson
-
-        whole = {
-            "source": results.source or None,
-            "metric": results.metric,
-            "rows": rows,
-            "steps": steps,
-            "boundary_crossings": analysis.crossings,
-            "steps_at_boundaries": analysis.at_boundary,
-            "lines_without_noise": analysis.unknown,
-        }
-        return orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
-    heads = HEADS if len({row["series"] for row in rows}) > 1 else {k: v for k, v in HEADS.items() if k != "series"}
-    text = render(rows, heads, chosen)
-    if chosen == "csv":
-        return text
-    parts = [text, "\n"]
-    if steps:
-        parts += [render(steps, STEP_HEADS, chosen), "\n"]
+    document = {
+        "source": results.source or None,
+        "metric": results.metric,
+        "rows": rows,
+        "steps": steps,
+        "boundary_crossings": analysis.crossings,
+        "steps_at_boundaries": analysis.at_boundary,
+        "lines_without_noise": analysis.unknown,
+    }
+    series = {row["series"] for row in rows}
+    heads = HEADS if len(series) > 1 else {key: head for key, head in HEADS.items() if key != "series"}
     elsewhere = len(steps) - analysis.at_boundary
-    parts.append(
+    notes = [
         f"{analysis.crossings} tile boundaries lie between neighbours of {len(analysis.lines)} lines; "
-        f"{analysis.at_boundary} of them show a step; {elsewhere} steps are elsewhere.\n"
-    )
+        f"{analysis.at_boundary} of them show a step; {elsewhere} steps are elsewhere."
+    ]
     if analysis.unknown:
-        parts.append(
-            f"{analysis.unknown} lines have too few points, and no spread of samples, to tell a step from noise.\n"
+        notes.append(
+            f"{analysis.unknown} lines have too few points, and no spread of samples, to tell a step from noise."
         )
-    series = {row["series"] for row in rows if row["series"]}
-    if len(series) == 1:
-        parts.append(f"series: {series.pop()}\n")
+    named = sorted(filter(None, series))
+    if len(named) == 1:
+        notes.append(f"series: {named[0]}")
     if results.source:
-        parts.append(f"source: {results.source}\n")
-    return "".join(parts)
+        notes.append(f"source: {results.source}")
+    if not steps:
+        return answer(rows, [grid(rows, heads, notes)], document)
+    return answer(rows, [grid(rows, heads), grid(steps, STEP_HEADS, notes)], document)
 
 
 def _plot(results: Results, analysis: Analysis, plot: Path | None) -> None:
     from neff_bench.experiments import plot as draw
-    from neff_bench.experiments.output import emit
 
     if plot is None:
         return
     lines = sorted(analysis.lines, key=lambda line: -len(line.points))[:MAX_PLOTS]
     if not lines:
-        print("notice: nothing to plot: no three points differ in one dimension only", file=sys.stderr)
+        streams.notice("nothing to plot: no three points differ in one dimension only")
     elif str(plot) == "-":
-        click.echo("\n" + draw.text(lines), nl=False)
+        streams.write("\n" + draw.text(lines))
     else:
-        emit(draw.svg(lines, f"{results.metric}; {results.source}; neff-bench tiling"), plot)
+        write_text(draw.svg(lines, f"{results.metric}; {results.source}; neff-bench tiling"), plot)
+        streams.notice(f"written: {plot}")
     if len(analysis.lines) > MAX_PLOTS:
-        print(f"notice: {MAX_PLOTS} of {len(analysis.lines)} lines plotted, the longest", file=sys.stderr)
+        streams.notice(f"{MAX_PLOTS} of {len(analysis.lines)} lines plotted, the longest")

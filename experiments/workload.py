@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from neff_bench.experiments.errors import WrongCall
+from neff_bench.terminal.errors import WrongCall
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 DTYPES = ("float32", "bfloat16", "float16")

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import click
 
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+from neff_bench.terminal.errors import NeffBenchError
 
-@click.command("install-benchmarks")
+
+@command("install-benchmarks")
 @click.argument(
     "checkout", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="PATH_TO_NKI_LIBRARY"
 )
@@ -24,19 +28,14 @@ def install_benchmarks(checkout: Path, remove: bool, link: bool, allow_dirty: bo
     python benchmarks/mlp/benchmark_mlp_step2_profile.py
     neff-bench install-benchmarks ~/nki-library --remove
     """
-    from neff_bench.install_benchmarks.errors import InstallError
     from neff_bench.install_benchmarks.install import install
     from neff_bench.install_benchmarks.install import remove as remove_installed
 
     try:
         if remove:
-            click.echo(f"removed {remove_installed(checkout)} files from {checkout / 'benchmarks'}", err=True)
+            streams.notice(f"removed {remove_installed(checkout)} files from {checkout / 'benchmarks'}")
         else:
             target = install(checkout, link=link, allow_dirty=allow_dirty)
-            click.echo(f"wrote {target}; its README.md says how to run it", err=True)
-    except InstallError as error:
-        click.echo(f"error: {error}", err=True)
-        raise SystemExit(1) from None
+            streams.notice(f"wrote {target}; its README.md says how to run it")
     except OSError as error:
-        click.echo(f"error: {error.filename or checkout}: {error.strerror}", err=True)
-        raise SystemExit(1) from None
+        raise NeffBenchError(f"{error.filename or checkout}: {error.strerror}") from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from neff_bench.terminal.errors import NeffBenchError
 
-class InstallError(Exception):
+
+class InstallError(NeffBenchError):
     """One line: what, where, what to do."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import click
 
 from neff_bench.installation import PACKAGE
-from neff_bench.neffs import __version__
+from neff_bench.terminal.command import Group, group
 
 
 class Lazy(NamedTuple):
@@ -61,7 +61,7 @@ COMMANDS = {
 ALIASES = {"generate-neffs": "generate", "profile-neffs": "profile"}
 
 
-class Table(click.Group):
+class Table(Group):
     """A group whose commands come from `COMMANDS`: those whose room is there (a copy of the project may leave one out)."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -83,8 +83,7 @@ def _is_there(entry: Lazy) -> bool:
     return (PACKAGE / entry.module.split(".")[1]).is_dir()
 
 
-@click.command(cls=Table, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, package_name="neff-bench")
+@group("neff-bench", cls=Table)
 def main() -> None:
     """Know where the time goes in a kernel on AWS Trainium and Inferentia.
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from neff_bench.terminal.errors import NeffBenchError, WrongCall
 
-class NeffsError(Exception):
+
+class NeffsError(NeffBenchError):
     """Base of everything that this room raises; its text is one line for the user."""
 
 
@@ -32,7 +34,7 @@ class BundleError(NeffsError):
         return self.path.name
 
 
-class StoreError(NeffsError):
+class StoreError(NeffsError, WrongCall):
     """`path` cannot be used as a store (or the part of it that `path` names); `what` says why."""
 
     def __init__(self, path: Path, what: str) -> None:

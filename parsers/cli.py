@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+from neff_bench.terminal.text import plain_values
 
 HELP = """Show what is in a NEFF, an NTFF or a profile JSON, with no AWS tool installed.
 
@@ -33,30 +36,30 @@ Exit status: 0 done, 1 a file cannot be read or a trace is of another program, 2
 """
 
 
-@click.command(help=HELP)
+@command("inspect", help=HELP)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
 )
-def inspect(paths: tuple[Path, ...], style: str) -> None:
+def inspect(paths: tuple[Path, ...], style: str) -> int:
     several = len(paths) > 1 or paths[0].is_dir() and not (paths[0] / "Summary.parquet").is_file()
     found: list[dict[str, Any]] = []
     failed = False
     for one in _look_at(paths):
         if "error" in one:
-            click.echo(f"error: {one['error']}", err=True)
+            streams.error(one["error"])
         failed |= "error" in one or _other_program(one)
         found.append(one)
     if style == "json":
         import json
 
         if several or found and "error" not in found[0]:
-            click.echo(json.dumps(found if several else found[0], indent=2))
+            streams.line(json.dumps(plain_values(found if several else found[0]), indent=2))
     else:
         from neff_bench.parsers.tables import show
 
         show([one for one in found if "error" not in one], lists=several)
-    sys.exit(1 if failed else 0)
+    return 1 if failed else 0
 
 
 def _look_at(paths: tuple[Path, ...]) -> Iterator[dict[str, Any]]:
@@ -83,5 +86,5 @@ def _other_program(one: dict[str, Any]) -> bool:
     program = one.get("neff")
     if not program or program["same_program"] is not False:
         return False
-    click.echo(f"error: {one['path']}: not a trace of {program['path']}: the uuids differ", err=True)
+    streams.error(f"{one['path']}: not a trace of {program['path']}: the uuids differ")
     return True

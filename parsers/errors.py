@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 
+from neff_bench.terminal.errors import NeffBenchError
 
-class ParseError(Exception):
+
+class ParseError(NeffBenchError):
     """One line for the user: file, offset (bytes) where that is known, and what was found against what was expected."""
 
     def __init__(self, path: str | os.PathLike[str], offset: int | None, what: str) -> None:

@@ -18,8 +18,10 @@ The text of each is one line: where (when known), what, what was expected.
 
 from __future__ import annotations
 
+from neff_bench.terminal.errors import NeffBenchError
 
-class SimulatorError(Exception):
+
+class SimulatorError(NeffBenchError):
     """`what`: one line. `source`: "file.py:33" of the user's code, or a file name; None when there is no place to name."""
 
     def __init__(self, what: str, source: str | None = None) -> None:

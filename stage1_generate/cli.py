@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+from neff_bench.terminal.errors import WrongCall
+from neff_bench.terminal.signals import Ended, Stop, stoppable
 
 if TYPE_CHECKING:
     from neff_bench.neffs.case import Case
@@ -30,7 +32,7 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
 """
 
 
-@click.command(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@command("generate-neffs", epilog=EPILOG)
 @click.option("--shapes", type=click.Path(path_type=Path), help="YAML file with the cases.")
 @click.option("--preset", help="A named list of matmul shapes instead of a file: llm, tiling, sweep, boundary, ...")
 @click.option(
@@ -96,23 +98,20 @@ def generate(
     disable_dge: bool,
     verbose: bool,
     script_arguments: tuple[str, ...],
-) -> None:
+) -> int:
     """Build the NEFFs of a shapes file, on any CPU host, and write each case with its inputs and references to a bundle.
 
     Cases that are already built are left alone. Nothing here touches a device.
     """
-    from neff_bench.neffs.errors import NeffsError
-    from neff_bench.stage1_generate.errors import GenerateError
-
-    try:
+    with stoppable() as stop:
         if script is not None:
-            sys.exit(_capture_framework(script, script_arguments, out, target, lnc, timeout, disable_dge))
+            return _capture_framework(script, script_arguments, out, target, lnc, timeout, disable_dge, stop)
         if script_arguments:
-            raise GenerateError(f"{script_arguments[0]}: unexpected argument (see --help)")
+            raise WrongCall(f"{script_arguments[0]}: unexpected argument (see --help)")
         cases = _select(_read(shapes, preset, {"target": target, "lnc": lnc}), only, skip)
         if only_list:
-            click.echo("\n".join(case.name for case in cases))
-            return
+            streams.line("\n".join(case.name for case in cases))
+            return 0
         from neff_bench.neffs.store import Store
         from neff_bench.stage1_generate.toolchains.find import choose
 
@@ -124,13 +123,10 @@ def generate(
         states = _states(work, store, force)
         if dry_run:
             _print_plan(work, states, chosen)
-            return
+            return 0
         # What never was built goes before what failed, so that failures cannot starve the rest.
         waiting = [job for wanted in ("build", "retry") for job, found in zip(work, states) if found == wanted]
-        sys.exit(_build(work, waiting, store, chosen, jobs, timeout, force, fail_fast))
-    except (GenerateError, NeffsError) as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
+        return _build(work, waiting, store, chosen, jobs, timeout, force, fail_fast, stop)
 
 
 def _capture_framework(
@@ -141,46 +137,44 @@ def _capture_framework(
     lnc: int | None,
     timeout_s: float,
     disable_dge: bool,
+    stop: Stop,
 ) -> int:
     import os
 
     from neff_bench.neffs.store import Store
     from neff_bench.stage1_generate.build.framework import Script, capture, environment
-    from neff_bench.stage1_generate.errors import GenerateError
 
     if not script.is_file():
-        raise GenerateError(f"--capture-framework-neff: {script}: no such file")
+        raise WrongCall(f"--capture-framework-neff: {script}: no such file")
     what = Script(str(script.resolve()), arguments, environment(os.environ, target, lnc, disable_dge))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def go_on() -> None:
+        if stop.number is not None:
+            raise Ended(stop.number)
+
     try:
-        names = capture(what, Store(out), timeout_s, lambda line: click.echo(f"warning: {line}", err=True))
-    except GenerateError as error:
-        click.echo(f"error: {error}", err=True)
-        return 1
-    except KeyboardInterrupt:
-        click.echo(f"interrupted: {script} was ended, nothing was written", err=True)
-        return 1
-    click.echo("\n".join(names))
-    return 0
+        names = capture(what, Store(out), timeout_s, streams.warning, go_on)
+    except Ended:
+        streams.error(f"interrupted: {script} was ended, nothing was written")
+        return stop.exit_code(1)
+    streams.line("\n".join(names))
+    return stop.exit_code(0)
 
 
 def _read(shapes: Path | None, preset: str | None, overrides: dict[str, object]) -> list[Case]:
-    from neff_bench.stage1_generate.errors import GenerateError
     from neff_bench.stage1_generate.shapes.read import read_preset, read_shapes
 
     if (shapes is None) == (preset is None):
-        raise GenerateError("give either --shapes FILE or --preset NAME (see --help)")
+        raise WrongCall("give either --shapes FILE or --preset NAME (see --help)")
     return read_shapes(shapes, overrides) if shapes is not None else read_preset(str(preset), overrides)
 
 
 def _select(cases: list[Case], only: tuple[str, ...], skip: tuple[str, ...]) -> list[Case]:
     from fnmatch import fnmatchcase
 
-    from neff_bench.stage1_generate.errors import GenerateError
-
     for glob in only:
         if not any(fnmatchcase(case.name, glob) for case in cases):
-            raise GenerateError(f"--only {glob}: matches none of the {len(cases)} cases (see --list)")
+            raise WrongCall(f"--only {glob}: matches none of the {len(cases)} cases (see --list)")
     selected = [
         case
         for case in cases
@@ -188,7 +182,7 @@ def _select(cases: list[Case], only: tuple[str, ...], skip: tuple[str, ...]) -> 
         and not any(fnmatchcase(case.name, glob) for glob in skip)
     ]
     if not selected:
-        raise GenerateError(f"--skip leaves none of the {len(cases)} cases")
+        raise WrongCall(f"--skip leaves none of the {len(cases)} cases")
     return selected
 
 
@@ -197,7 +191,7 @@ def _without_dge(cases: list[Case], toolchain: Toolchain) -> list[Case]:
     from dataclasses import replace
 
     if toolchain.name == "sim":
-        click.echo("notice: --disable-dge has no meaning for the simulated toolchain and is ignored", err=True)
+        streams.notice("--disable-dge has no meaning for the simulated toolchain and is ignored")
         return cases
     return [replace(case, flags=(*case.flags, "--disable-dge")) for case in cases]
 
@@ -230,7 +224,7 @@ def _states(work: list[Job], store: Store, force: bool) -> list[State]:
 
 
 def _tell_damaged(line: str) -> None:
-    click.echo(f"warning: {line}; it is built again", err=True)
+    streams.warning(f"{line}; it is built again")
 
 
 def _print_plan(work: list[Job], states: list[State], toolchain: Toolchain) -> None:
@@ -241,7 +235,7 @@ def _print_plan(work: list[Job], states: list[State], toolchain: Toolchain) -> N
         implementation = kernels.load(job.case.kernel).implementations[job.case.implementation]
         why_not = toolchain.lacks(implementation.needs, implementation.route) or refused(job.case)
         text = f"fail ({why_not})" if why_not and found != "up to date" else found
-        click.echo(f"{text:10} {job.case.name}")
+        streams.line(f"{text:10} {job.case.name}")
 
 
 def _build(
@@ -253,40 +247,37 @@ def _build(
     timeout_s: float,
     force: bool,
     fail_fast: bool,
+    stop: Stop,
 ) -> int:
     """Build what waits, print the summary, return the exit code."""
     import os
     import time
 
     if not waiting:
-        click.echo(f"nothing to build: all {len(work)} cases in {store.path} are up to date")
+        streams.line(f"nothing to build: all {len(work)} cases in {store.path} are up to date")
         return 0
     from neff_bench.stage1_generate import kernels
     from neff_bench.stage1_generate.build.build import build_all
-    from neff_bench.stage1_generate.progress import progress
+    from neff_bench.terminal.progress import progress
 
     def lacks(job: Job) -> str | None:
         implementation = kernels.load(job.case.kernel).implementations[job.case.implementation]
         return toolchain.lacks(implementation.needs, implementation.route)
 
-    click.echo(f"notice: building with the {_TOOLCHAINS[toolchain.name]}", err=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    streams.notice(f"building with the {_TOOLCHAINS[toolchain.name]}")
     start = time.monotonic()
-    outcomes: list[Outcome] = []
-    try:
-        with progress(len(waiting)) as show:
+    with progress(len(waiting), "building") as step:
 
-            def report(outcome: Outcome) -> None:
-                outcomes.append(outcome)
-                show(outcome)
+        def report(outcome: Outcome) -> None:
+            step(_text(outcome), failed=outcome.status in ("failed", "not built"))
 
-            workers = min(workers or os.cpu_count() or 1, len(waiting))
-            build_all(waiting, store, workers, timeout_s, lacks, report, force, fail_fast)
-    except KeyboardInterrupt:
-        click.echo(f"interrupted: {_counts(outcomes, len(work), len(waiting))}; run again to build the rest", err=True)
-        return 1
-    click.echo(f"{_counts(outcomes, len(work), len(waiting))} in {time.monotonic() - start:.1f} s: {store.path}")
-    return 0 if all(outcome.status in ("built", "up to date") for outcome in outcomes) else 1
+        workers = min(workers or os.cpu_count() or 1, len(waiting))
+        outcomes = build_all(waiting, store, workers, timeout_s, lacks, report, force, fail_fast, stop)
+    streams.line(f"{_counts(outcomes, len(work) - len(waiting))} in {time.monotonic() - start:.1f} s: {store.path}")
+    if stop.number is not None:
+        streams.error(f"interrupted by {stop.name}; run again to build the rest")
+    good = all(outcome.status in ("built", "up to date") for outcome in outcomes)
+    return stop.exit_code(0 if good else 1)
 
 
 _TOOLCHAINS = {
@@ -295,12 +286,17 @@ _TOOLCHAINS = {
 }
 
 
-def _counts(outcomes: list[Outcome], total: int, waiting: int) -> str:
+def _text(outcome: Outcome) -> str:
+    time = f" {outcome.time_s:.2f} s" if outcome.status == "built" else ""
+    why = f": {outcome.reason}" if outcome.reason else ""
+    return f"{outcome.status} {outcome.name}{time}{why}"
+
+
+def _counts(outcomes: list[Outcome], up_to_date: int) -> str:
     count = {status: 0 for status in ("built", "up to date", "failed", "not built")}
     for outcome in outcomes:
         count[outcome.status] += 1
-    count["up to date"] += total - waiting
-    count["not built"] += waiting - len(outcomes)
+    count["up to date"] += up_to_date
     return ", ".join(f"{number} {status}" for status, number in count.items() if number or status == "built")
 
 

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+from neff_bench.terminal.text import plain, plain_values
 
 if TYPE_CHECKING:
     from neff_bench.stage1_generate.host import Devices, Package, Tool
@@ -54,7 +57,7 @@ class Report:
     warnings: tuple[str, ...]
 
 
-@click.command(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@command("doctor", epilog=EPILOG)
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(
     "--toolchain",
@@ -71,22 +74,16 @@ class Report:
     show_default=True,
     help="Where bundles go.",
 )
-def doctor(form: str, toolchain: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: Path) -> None:
+def doctor(form: str, toolchain: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: Path) -> int:
     """Say what this host can build and profile, and why not the rest. Opens no device."""
-    from neff_bench.stage1_generate.errors import ToolchainError
-
-    try:
-        report = examine(toolchain, nkilib, out)
-    except ToolchainError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
+    report = examine(toolchain, nkilib, out)
     if form == "json":
         import orjson
 
-        click.echo(orjson.dumps(asdict(report), option=orjson.OPT_INDENT_2))
+        streams.line(orjson.dumps(plain_values(asdict(report)), option=orjson.OPT_INDENT_2).decode())
     else:
-        click.echo(_text(report))
-    sys.exit(1 if report.problems else 0)
+        streams.line(_text(report))
+    return 1 if report.problems else 0
 
 
 def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: Path) -> Report:
@@ -123,7 +120,7 @@ def _profile(tools: tuple[Tool, ...], devices: Devices) -> str | None:
     present = {tool.name for tool in tools if tool.path is not None}
     if devices.devices and devices.driver and present & {"neuron-explorer", "neuron-profile"}:
         return "device"
-    return "simulated" if find_spec("simulator") is not None else None
+    return "simulated" if find_spec("neff_bench.simulator") is not None else None
 
 
 def _problems(abilities: tuple[Ability, ...], profile: str | None, free: int | None, out: Path) -> tuple[str, ...]:
@@ -194,4 +191,4 @@ def _text(report: Report) -> str:
     lines += [f"warning: {warning}" for warning in report.warnings]
     lines += [f"problem: {problem}" for problem in report.problems]
     lines.append("The main job cannot run here." if report.problems else "The main job can run here.")
-    return "\n".join(lines)
+    return "\n".join(map(plain, lines))

@@ -8,12 +8,14 @@ GenerateError
 
 from __future__ import annotations
 
+from neff_bench.terminal.errors import NeffBenchError, WrongCall
 
-class GenerateError(Exception):
+
+class GenerateError(NeffBenchError):
     """Base of everything that this room raises; its text is one line for the user."""
 
 
-class ShapesError(GenerateError):
+class ShapesError(GenerateError, WrongCall):
     """`file:line: key: found ..., allowed: ...`"""
 
     def __init__(self, file: str, line: int | None, what: str) -> None:
@@ -23,7 +25,7 @@ class ShapesError(GenerateError):
         self.what = what
 
 
-class ToolchainError(GenerateError):
+class ToolchainError(GenerateError, WrongCall):
     """A toolchain, package or checkout that was asked for is absent."""
 
 

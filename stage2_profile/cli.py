@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.terminal.command import command
+from neff_bench.terminal.formats import chosen
+from neff_bench.terminal.output import output_options
+from neff_bench.terminal.signals import stoppable
 
-FORMATS = ("table", "csv", "json", "md")
-SUFFIXES = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}
 
-
-@click.command(name="profile-neffs", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@command("profile-neffs")
 @click.argument("directory", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_STORE)
 @click.option(
     "--toolchain",
@@ -61,9 +61,8 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}
     help="Answer with the N slowest source lines and instructions of each engine.",
 )
 @click.option("--search", metavar="TEXT", help="Only those that hold TEXT, or match /REGEX/ (implies --hot 10).")
-@click.option("--format", "format_", type=click.Choice(FORMATS), help="Default: by the suffix of --output, else table.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the rows there, not to stdout.")
-def profile(directory: Path, format_: str | None, output: Path | None, **options) -> None:
+@output_options
+def profile(directory: Path, format_: str | None, output: Path | None, **options) -> int:
     """Profile the NEFFs in DIR and print where the time goes.
 
     DIR is what generate-neffs wrote (or one bundle in it); by default where it
@@ -81,19 +80,11 @@ def profile(directory: Path, format_: str | None, output: Path | None, **options
     profile-neffs neffs --parse-only --format md
     profile-neffs neffs --hot 5 --search kernel.py:33
     """
-    from neff_bench.stage2_profile.command import Options, profile_directory
-    from neff_bench.stage2_profile.errors import ProfileError, WrongCall
+    with stoppable() as stop:
+        from neff_bench.stage2_profile.command import Options, profile_directory
 
-    chosen = format_ or (SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
-    try:
-        code = profile_directory(directory, Options(format=chosen, output=output, **options))
-    except WrongCall as error:
-        click.echo(f"profile-neffs: {error}", err=True)
-        sys.exit(2)
-    except ProfileError as error:
-        click.echo(f"profile-neffs: {error}", err=True)
-        sys.exit(1)
-    sys.exit(code)
+        asked = Options(format=chosen(format_, output), output=output, **options)
+        return stop.exit_code(profile_directory(directory, asked, stop))
 
 
 def main() -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
-
-import click
 
 from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, read_bundle
 from neff_bench.neffs.errors import BundleError, StoreError
@@ -21,19 +19,20 @@ from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
 from neff_bench.stage2_profile.capture.cores import CorePool, first_visible, lock_directory, parse_cores
 from neff_bench.stage2_profile.capture.device_step import Settings
-from neff_bench.stage2_profile.capture.runs import check_file, read_run, write_file
+from neff_bench.stage2_profile.capture.runs import check_file, read_run
 from neff_bench.stage2_profile.capture.safety import check_store
 from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
-from neff_bench.stage2_profile.errors import ProfileError, ToolMissing, WrongCall
+from neff_bench.stage2_profile.errors import ProfileError, ToolMissing
 from neff_bench.stage2_profile.metrics import hot_report
 from neff_bench.stage2_profile.metrics.hot import Event, hot_instructions, hot_lines, parse_search, read_events
 from neff_bench.stage2_profile.metrics.hot_report import Hot
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
-from neff_bench.stage2_profile.progress import progress
-from neff_bench.stage2_profile.report import render
-from neff_bench.stage2_profile.report.answer import Answer
 from neff_bench.stage2_profile.report.layout import answer
+from neff_bench.terminal.errors import WrongCall
+from neff_bench.terminal.output import write_answer, write_text
+from neff_bench.terminal.progress import progress
+from neff_bench.terminal.streams import error, notice
 
 Toolchain = Literal["auto", "neuron", "sim"]
 HOT = 10
@@ -64,8 +63,11 @@ class Options:
     output: Path | None = None
 
 
-def profile_directory(directory: Path, options: Options) -> int:
-    """Profile a store and print its rows; returns the exit code. Raises `WrongCall` and `ProfileError`."""
+def profile_directory(directory: Path, options: Options, stop: threading.Event | None = None) -> int:
+    """Profile a store and print its rows; returns the exit code. Raises `WrongCall` and `ProfileError`.
+
+    `stop`: when it is set, tools are ended and what is not done yet becomes rows that say so.
+    """
     steps = chosen_steps(options)
     chosen, wants_hot = parse_search(options.search), options.hot is not None or options.search is not None
     cores = parse_cores(options.cores) if options.cores is not None else None
@@ -78,6 +80,7 @@ def profile_directory(directory: Path, options: Options) -> int:
         profile_nth_exec=options.profile_nth_exec or min(2, options.num_exec),
         timeout_s=options.timeout,
         enable_dge_notifs=options.enable_dge_notifs,
+        stop=stop or threading.Event(),
     )
     found = selected(find_entries(directory), options.only, options.skip)
     if not found:
@@ -97,7 +100,12 @@ def profile_directory(directory: Path, options: Options) -> int:
         detail=wants_hot,
         verified=verified,
     )
-    with progress(len(found)) as done:
+    with progress(len(found), "profiling") as step:
+
+        def done(row: Row) -> None:
+            status = "cached" if row.case in pipeline.cached else row.status
+            step(f"{row.case}: {status}" + (f", {row.reason}" if row.reason else ""), failed=row.failed)
+
         rows = profile_all(pipeline, found, workers, done)
     if steps != "parse":
         verified.save()
@@ -111,8 +119,8 @@ def profile_directory(directory: Path, options: Options) -> int:
         write_answer(answer(rows), options.format, options.output)
     failed = sum(row.failed for row in rows)
     if failed:
-        notice(f"{failed} of {len(rows)} failed")
-    return 130 if settings.stop.is_set() else 1 if failed else 0
+        error(f"{failed} of {len(rows)} failed")
+    return 1 if failed else 0
 
 
 def chosen_steps(options: Options) -> Steps:
@@ -250,24 +258,3 @@ def _found(find, settings: Settings) -> Tool | str:
         return find(settings.environ)
     except ToolMissing as error:
         return str(error)
-
-
-def write_answer(answer: Answer, format_: str, output: Path | None) -> None:
-    """To a file or to standard output, in colour on a terminal. Raises `ProfileError` when the file cannot be written."""
-    color = output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    write_text(render(answer, format_, color=color), output)
-
-
-def write_text(text: str, output: Path | None) -> None:
-    """To a file, whole or not at all, or to standard output. Raises `ProfileError` when the file cannot be written."""
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    try:
-        write_file(output, text.encode())
-    except OSError as error:
-        raise ProfileError(f"{output}: cannot write it: {error.strerror}") from None
-
-
-def notice(text: str) -> None:
-    click.echo(f"profile-neffs: {text}", err=True)

@@ -6,7 +6,6 @@
     ├── ViewFailed          the trace could not be turned into numbers
     ├── RunDamaged          a file of a run is absent or was changed
     └── UnsafePath          a directory or a name that must not be trusted
-    WrongCall               the call itself is wrong: exit code 2
 
 Each message is one line: what, where, what was expected, what to do.
 """
@@ -15,8 +14,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from neff_bench.terminal.errors import NeffBenchError
 
-class ProfileError(Exception):
+
+class ProfileError(NeffBenchError):
     pass
 
 
@@ -46,8 +47,4 @@ class RunDamaged(ProfileError):
 
 
 class UnsafePath(ProfileError):
-    pass
-
-
-class WrongCall(Exception):
     pass

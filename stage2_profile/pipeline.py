@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -49,6 +49,7 @@ class Pipeline:
     `tools`: the profiler for each kind of NEFF, or the reason why there is none. `pools`: the cores for each. `steps`: `parse` starts no tool, `capture`
     stops after the device step, `view` does the rest of it. `force`: capture again although there is a good profile.
     `detail`: make the whole-profile JSON too. `verified`: which bundles were compared with their checksums before.
+    `cached`: gets the name of each bundle whose run is taken as it is.
     """
 
     tools: dict[Kind, Tool | str]
@@ -58,9 +59,12 @@ class Pipeline:
     force: bool = False
     detail: bool = False
     verified: Verified | None = None
+    cached: set[str] = field(default_factory=set)
 
     def row(self, found: Entry) -> Row:
         """The row of one entry. Never raises: what is wrong with one entry, or with us, costs one row."""
+        if self.settings.stop.is_set():
+            return _interrupted(found)
         try:
             return self._row(found)
         except Exception as error:  # the boundary of one case
@@ -90,6 +94,7 @@ class Pipeline:
         best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
         if self.steps == "parse":
             if best.found is not None:
+                self.cached.add(bundle.name)
                 return with_warnings(run_row(bundle, *best.found, read_traces=True), best.damaged)
             if best.damaged:
                 return failed_row(bundle, f"{best.damaged[0]}; run profile-neffs to profile it again")
@@ -133,10 +138,13 @@ class Pipeline:
                 bundle, "nothing captured yet; run profile-neffs --capture-only on a host with the device"
             )
         path, record = usable or capture(bundle, tool, self.settings, self.pools[tool.kind], (descriptor,))
+        taken = record if usable else None
         if record.status == "captured" and self.steps != "capture":
             record = view(bundle, path, record, tool, self.settings, (descriptor,))
         if record.status == "viewed" and self.detail:
             record = view_detail(bundle, path, record, tool, self.settings, (descriptor,))
+        if record is taken:
+            self.cached.add(bundle.name)
         record = with_verdict(bundle, path, record)
         return with_warnings(run_row(bundle, path, record), best.damaged if usable else ())
 
@@ -189,7 +197,7 @@ def groups_by_lnc(found: Iterable[Entry]) -> list[list[Entry]]:
 def profile_all(pipeline: Pipeline, found: Sequence[Entry], jobs: int, done: Callable[[Row], None]) -> list[Row]:
     """The rows of all bundles, in the order of `found`; `done` is called as each is ready.
 
-    On Ctrl-C the running tools are ended and the rest become rows that say so; `KeyboardInterrupt` is not raised.
+    When the pipeline's stop is set, the running tools are ended and the rest become rows that say so.
     """
     rows: dict[str, Row] = {}
     stop: threading.Event = pipeline.settings.stop
@@ -197,17 +205,14 @@ def profile_all(pipeline: Pipeline, found: Sequence[Entry], jobs: int, done: Cal
         if stop.is_set():
             break
         with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(group)))) as workers:
-            futures = {workers.submit(pipeline.row, entry): entry for entry in group}
-            try:
-                for future in as_completed(futures):
-                    row = future.result()
-                    rows[row.case] = row
-                    done(row)
-            except KeyboardInterrupt:
-                stop.set()
-                for future in futures:
-                    future.cancel()
-    for entry in found:
-        if entry.name not in rows:
-            rows[entry.name] = failed_row(entry, "interrupted") if isinstance(entry, Bundle) else pipeline.row(entry)
-    return [rows[entry.name] for entry in found]
+            for future in as_completed([workers.submit(pipeline.row, entry) for entry in group]):
+                row = future.result()
+                rows[row.case] = row
+                done(row)
+    return [rows.get(entry.name) or _interrupted(entry) for entry in found]
+
+
+def _interrupted(entry: Entry) -> Row:
+    if isinstance(entry, Bundle):
+        return failed_row(entry, "interrupted")
+    return Row(case=entry.name, status="failed", reason="interrupted")

@@ -1,6 +1,10 @@
+import os
+
 import pytest
 
 from tests.disk import Disk
+
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it, and tables are laid out for it
 
 
 @pytest.fixture

@@ -10,14 +10,15 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "neff_bench"
 ALLOWED = {
-    "neffs": {"parsers"},
-    "parsers": {"neffs"},
-    "simulator": {"neffs", "parsers"},
-    "stage1_generate": {"neffs", "parsers"},
-    "stage2_profile": {"neffs", "parsers"},
-    "experiments": {"neffs", "parsers", "stage1_generate", "stage2_profile"},
-    "install_benchmarks": set(),
-    "doors": {"neffs", "parsers", "simulator", "stage1_generate", "stage2_profile"},
+    "terminal": set(),
+    "neffs": {"terminal", "parsers"},
+    "parsers": {"terminal", "neffs"},
+    "simulator": {"terminal", "neffs", "parsers"},
+    "stage1_generate": {"terminal", "neffs", "parsers"},
+    "stage2_profile": {"terminal", "neffs", "parsers"},
+    "experiments": {"terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},
+    "install_benchmarks": {"terminal"},
+    "doors": {"terminal", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile"},
 }
 ALLOWED_IN_TEMPLATES = {"stage1_generate", "stage2_profile"}
 HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from neff_bench.simulator.errors import CaptureError, ExecutionError
 from neff_bench.simulator.files.neff import NeffContent, read_neff_content
 from neff_bench.simulator.program import Buffer, Program
 from neff_bench.simulator.whole import write_whole
+from neff_bench.terminal import streams
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +67,7 @@ def capture(request: CaptureRequest) -> None:
     except ExecutionError as error:
         if not request.ignore_exec_errors:
             raise
-        print(f"execution failed, ignored: {error}", file=sys.stderr)
+        streams.warning(f"execution failed, ignored: {error}")
         outputs = {}
     if traced:
         _write_traces(neff, request, traced, core, fault)
@@ -156,7 +156,7 @@ def _run(program: Program, request: CaptureRequest, files: Mapping[str, bytes]) 
     warnings: list[str] = []
     outputs = execute(program, inputs, warnings)
     for line in warnings:
-        print(f"warning: {line}", file=sys.stderr)
+        streams.warning(line)
     if request.single_io:
         return {name: _aliased(value, files) for name, value in outputs.items()}
     return outputs
@@ -207,7 +207,7 @@ def _save_outputs(outputs: Mapping[str, np.ndarray], request: CaptureRequest, co
                 _save(file, buffer.getvalue())
             else:
                 _save(file, value.tobytes())
-            print(f'saved output "{name}" as "{file}"')
+            streams.line(f'saved output "{name}" as "{file}"')
 
 
 def _save(path: str, data: bytes) -> None:

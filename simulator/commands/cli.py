@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import click
 
 from neff_bench.neffs import __version__
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import Command, Group, command, group
 
 _LAZY = {"nkilib-tests": "neff_bench.simulator.commands.nkilib_tests"}
 _LAZY_HELP = {"nkilib-tests": "Run nki-library's own tests in their simulation mode."}
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     """Adds the commands that live in modules of their own, loaded when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -40,53 +40,32 @@ class _Commands(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and self.get_command(ctx, args[0]) is None:
             names = sorted(self.list_commands(ctx))
-            print(
-                f"Unknown command `{args[0]}'. Please specify one command of: {', '.join(names[:-1])} or {names[-1]}",
-                file=sys.stderr,
+            streams.status(
+                f"Unknown command `{args[0]}'. Please specify one command of: {', '.join(names[:-1])} or {names[-1]}"
             )
             ctx.exit(2)
         return super().resolve_command(ctx, args)
 
 
-def _one_line(command: Callable[..., None]) -> Callable[..., None]:
-    """A user's mistake is one line on stderr and exit 1."""
+def _version() -> str:
+    """Names the timing model too: with another model the same profile has other times."""
+    from neff_bench.simulator.timing.model import MODEL_VERSION, fingerprint
 
-    @wraps(command)
-    def run(*args: Any, **kwargs: Any) -> None:
-        from neff_bench.simulator.errors import SimulatorError
-
-        try:
-            command(*args, **kwargs)
-            sys.stdout.flush()
-        except SimulatorError as error:
-            print(f"error: {error}", file=sys.stderr)
-            raise SystemExit(1) from None
-        except BrokenPipeError:
-            sys.stderr.close()
-            raise SystemExit(1) from None
-
-    return run
+    return f"neuron-sim {__version__}+sim.{MODEL_VERSION}.{fingerprint()} (simulated; no AWS tool)"
 
 
-def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """The version word names the timing model too: with another model the same profile has other times."""
-    if wanted:
-        from neff_bench.simulator.timing.model import MODEL_VERSION, fingerprint
+def _command(name: str) -> Callable[[Callable[..., None]], Command]:
+    """A command of `neuron-sim`."""
 
-        click.echo(f"neuron-sim {__version__}+sim.{MODEL_VERSION}.{fingerprint()} (simulated; no AWS tool)")
-        ctx.exit()
+    def add(function: Callable[..., None]) -> Command:
+        made = command(name, version=_version)(function)
+        main.add_command(made)
+        return made
+
+    return add
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "-v",
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Show the version and exit.",
-)
+@group("neuron-sim", cls=_Commands, version=_version, version_names=("-v", "--version"))
 def main() -> None:
     """Compile, capture and view kernels without the AWS SDK. Everything it writes says that it is simulated.
 
@@ -100,7 +79,7 @@ def main() -> None:
     """
 
 
-@main.command("compile")
+@_command("compile")
 @click.argument("model", type=click.Path())
 @click.option(
     "--framework", type=click.Choice(["XLA", "NKI"]), default="XLA", show_default=True, help="NKI takes a kernel.json."
@@ -121,7 +100,6 @@ def main() -> None:
 @click.option("--pipeline", nargs=2, default=None, hidden=True)
 @click.option("--disable-dge", is_flag=True, hidden=True)
 @click.option("--internal-tensorizer-opt-level", default=None, hidden=True)
-@_one_line
 def compile_command(model: str, framework: str, target: str, lnc: int | None, output: str, **_ignored: Any) -> None:
     """Compile an HLO module or an NKI kernel to a simulated NEFF.
 
@@ -135,10 +113,10 @@ def compile_command(model: str, framework: str, target: str, lnc: int | None, ou
     from neff_bench.simulator.commands.compile import compile_model
 
     compile_model(model, framework, target, lnc, output)
-    print("Compiler status PASS")
+    streams.line("Compiler status PASS")
 
 
-@main.command("capture")
+@_command("capture")
 @click.option("-n", "--neff", default="file.neff", show_default=True, type=click.Path(), help="Compiled NEFF.")
 @click.option(
     "-s", "--session-file", default="profile.ntff", show_default=True, type=click.Path(), help="Trace to write."
@@ -161,7 +139,6 @@ def compile_command(model: str, framework: str, target: str, lnc: int | None, ou
 @click.option("--exec-mode", type=click.Choice(["sync", "async", "async-wait"]), default="sync", hidden=True)
 @click.option("--io-from", type=click.Choice(["neff", "runtime"]), default="neff", hidden=True)
 @click.argument("inputs", nargs=-1)
-@_one_line
 def capture_command(
     neff: str, session_file: str, num_exec: int, profile_nth_exec: int, inputs: tuple[str, ...], **o: Any
 ) -> None:
@@ -182,7 +159,7 @@ def capture_command(
     ))  # fmt: skip
 
 
-@main.command("view")
+@_command("view")
 @click.option("-n", "--neff-path", "neff", required=True, type=click.Path(), help="NEFF.")
 @click.option("-s", "--session-file", required=True, type=click.Path(), help="Trace of an execution of that NEFF.")
 @click.option(
@@ -195,7 +172,6 @@ def capture_command(
 @click.option("--disable-ui", is_flag=True, hidden=True)
 @click.option("--json-pretty-print", is_flag=True, help="Indent summary-json.")
 @click.option("--ignore-nc-buf-usage", is_flag=True, hidden=True)
-@_one_line
 def view_command(
     neff: str, session_file: str, output_format: str | None, output_file: str | None, what_if: tuple[str, ...], **o: Any
 ) -> None:
@@ -228,20 +204,19 @@ def view_command(
         import orjson
 
         options = orjson.OPT_APPEND_NEWLINE | (orjson.OPT_INDENT_2 if o["json_pretty_print"] else 0)
-        click.echo(orjson.dumps(summary_record(profile), option=options), nl=False)
+        streams.write(orjson.dumps(summary_record(profile), option=options).decode())
     elif output_format == "summary-text":
-        click.echo(summary_lines(profile), nl=False)
+        streams.write(summary_lines(profile))
     elif output_format == "json":
         write_json(profile, neff, session_file, output_file or "ntff.json")
     else:
         write_parquet(profile, neff, session_file, output_file or "parquet")
 
 
-@main.command("show-session")
+@_command("show-session")
 @click.option("-s", "--session-file", required=True, type=click.Path(), help="Trace.")
 @click.option("-j", "as_json", is_flag=True, help="JSON on standard output.")
 @click.option("-e", "--show-errors", is_flag=True, help="Print hardware and runtime errors.")
-@_one_line
 def show_session_command(session_file: str, as_json: bool, show_errors: bool) -> None:
     """Show what a trace holds, without its NEFF.
 
@@ -258,20 +233,19 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
     if as_json:
         import orjson
 
-        click.echo(orjson.dumps(session_json(head), option=orjson.OPT_APPEND_NEWLINE), nl=False)
+        streams.write(orjson.dumps(session_json(head), option=orjson.OPT_APPEND_NEWLINE).decode())
     else:
-        click.echo(session_text(head), nl=False)
+        streams.write(session_text(head))
     if show_errors and not as_json:
-        click.echo("no errors")
+        streams.line("no errors")
 
 
-@main.command("explain")
+@_command("explain")
 @click.argument("neff", type=click.Path())
 @click.option("--what-if", multiple=True, metavar="NAME=VALUE", help="Time with a constant changed; may be repeated.")
 @click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--lines", type=click.IntRange(1), default=10, show_default=True, help="Rows of each part of the text.")
 @click.option("--constants", is_flag=True, help="Print the chip's constants with their sources instead.")
-@_one_line
 def explain_command(neff: str, what_if: tuple[str, ...], output_format: str, lines: int, constants: bool) -> None:
     """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, hot lines.
 
@@ -287,13 +261,13 @@ def explain_command(neff: str, what_if: tuple[str, ...], output_format: str, lin
     if constants:
         from neff_bench.simulator.chips import constant_lines
 
-        click.echo("\n".join(constant_lines(profile.schedule.chip)))
+        streams.line("\n".join(constant_lines(profile.schedule.chip)))
         return
     explanation = explain(profile.neff.program, profile.schedule)
     changed = {change: load_profile(neff, None, (change,)).schedule.total_ns / 1e3 for change in what_if}
     if output_format == "json":
         import orjson
 
-        click.echo(orjson.dumps(explanation_json(explanation, changed), option=orjson.OPT_APPEND_NEWLINE), nl=False)
+        streams.write(orjson.dumps(explanation_json(explanation, changed), option=orjson.OPT_APPEND_NEWLINE).decode())
     else:
-        click.echo(explanation_text(explanation, changed, lines), nl=False)
+        streams.write(explanation_text(explanation, changed, lines))

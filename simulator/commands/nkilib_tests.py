@@ -16,6 +16,7 @@ import click
 
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.simulator.errors import SimulatorError
+from neff_bench.terminal.command import command
 
 _PACKAGES = {
     "pytest": "pytest",
@@ -39,7 +40,7 @@ _EXITS = {0: 0, 1: 1, 2: 1, 3: 1, 4: 2, 5: 1}
 """pytest's exit status to ours: 4 is a wrong call; interrupted, internal error and nothing collected are failures."""
 
 
-@click.command("nkilib-tests", context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]})
+@command("nkilib-tests", context_settings={"ignore_unknown_options": True})
 @click.argument("path", type=click.Path(file_okay=False, path_type=Path))
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @click.option("--run-all", is_flag=True, help="Run the large shapes too, which nki-library skips in simulation.")
@@ -56,19 +57,15 @@ def main(path: Path, pytest_args: tuple[str, ...], run_all: bool, seed: int) -> 
       neuron-sim nkilib-tests ../nki-library test/integration/nkilib/core/mlp -k cte -n 2
       neuron-sim nkilib-tests ../nki-library --run-all -x
     """
-    try:
-        _check(path)
-    except SimulatorError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
+    _check(path)
     with tempfile.TemporaryDirectory(prefix="nkilib-tests-") as scratch:
         status = subprocess.run(
-            command(pytest_args, scratch), cwd=path, env=environment(path.resolve(), run_all, seed), check=False
+            pytest_command(pytest_args, scratch), cwd=path, env=environment(path.resolve(), run_all, seed), check=False
         ).returncode
     raise SystemExit(_EXITS.get(status, 1))
 
 
-def command(pytest_args: tuple[str, ...], scratch: str) -> list[str]:
+def pytest_command(pytest_args: tuple[str, ...], scratch: str) -> list[str]:
     """The pytest process: our plugin, their simulation mode, and the user's arguments.
 
     Their tests dump every tensor, tens of gigabytes in all; in our temporary directory each is removed at its end.

@@ -6,8 +6,8 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -23,7 +23,6 @@ from neff_bench.stage1_generate.build.worker import DISK_FULL, refused, started
 from neff_bench.stage1_generate.build.worker_process import run_module
 from neff_bench.stage1_generate.toolchains.command import reason
 
-_POLL_S = 0.1
 _TAIL_BYTES = 8192
 
 
@@ -73,39 +72,26 @@ def build_all(
     report: Callable[[Outcome], None],
     force: bool = False,
     fail_fast: bool = False,
+    stop: threading.Event | None = None,
 ) -> list[Outcome]:
     """Build every job; `report` gets each outcome as it comes.
 
-    `lacks`: why a job cannot be built at all, None when it can; `timeout_s`: of one case. Raises `KeyboardInterrupt` again
-    after all workers are gone; what was published by then stays, what was not is as before.
+    `lacks`: why a job cannot be built at all, None when it can; `timeout_s`: of one case. `stop`: when it is set, workers
+    are ended; what was published by then stays, what was not is as before.
     """
     store.create()
     store.sweep()
-    stop, verified = threading.Event(), Verified(store.path)
+    stop, verified = stop or threading.Event(), Verified(store.path)
     outcomes = []
     with ThreadPoolExecutor(workers) as pool:
-        pending = {pool.submit(_one, job, store, timeout_s, lacks, verified, force, stop) for job in jobs}
-        try:
-            for outcome in _as_completed(pending):
-                outcomes.append(outcome)
-                report(outcome)
-                if fail_fast and outcome.status == "failed":
-                    stop.set()
-        except BaseException:
-            stop.set()
-            for future in pending:
-                future.cancel()
-            raise
+        futures = [pool.submit(_one, job, store, timeout_s, lacks, verified, force, stop) for job in jobs]
+        for future in as_completed(futures):
+            outcome = future.result()
+            outcomes.append(outcome)
+            report(outcome)
+            if fail_fast and outcome.status == "failed":
+                stop.set()
     return outcomes
-
-
-def _as_completed(pending: set[Future[Outcome]]) -> Iterable[Outcome]:
-    while pending:
-        # A wait without a limit would hold back Ctrl-C.
-        done, _ = wait(pending, timeout=_POLL_S, return_when=FIRST_COMPLETED)
-        for future in done:
-            pending.discard(future)
-            yield future.result()
 
 
 def _one(

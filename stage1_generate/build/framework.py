@@ -60,10 +60,17 @@ def environment(inherited: Mapping[str, str], target: str | None, lnc: int | Non
     return added
 
 
-def capture(script: Script, store: Store, timeout_s: float, report: Callable[[str], None]) -> list[str]:
+def capture(
+    script: Script,
+    store: Store,
+    timeout_s: float,
+    report: Callable[[str], None],
+    go_on: Callable[[], None] = lambda: None,
+) -> list[str]:
     """Run the script and publish a bundle for each different NEFF; returns their names.
 
-    `report` gets a line for each NEFF that cannot become a bundle. Raises `GenerateError` when the script leaves none, or
+    `report` gets a line for each NEFF that cannot become a bundle. `go_on` is called while the script runs, and may raise to
+    end it. Raises `GenerateError` when the script leaves none, or
     after publishing, when it failed.
     """
     store.create()
@@ -72,7 +79,7 @@ def capture(script: Script, store: Store, timeout_s: float, report: Callable[[st
     with store.scratch(f"script-{stem}") as directory:
         (directory / "run").mkdir()
         returncode = run_module(
-            "neff_bench.stage1_generate.build.framework", orjson.dumps(script), directory, timeout_s
+            "neff_bench.stage1_generate.build.framework", orjson.dumps(script), directory, timeout_s, go_on
         )
         log = (directory / LOG).read_bytes() if (directory / LOG).is_file() else b""
         published = publish_found(store, stem, directory / "run", log, report)

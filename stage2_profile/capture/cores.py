@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath, WrongCall
+from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
+from neff_bench.terminal.errors import WrongCall
 
 LOCK_DIRECTORY = Path("/tmp/neff-bench-cores")
 LOCK_VARIABLE = "NEFF_BENCH_LOCK_DIR"

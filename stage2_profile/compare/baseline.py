@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 from neff_bench.neffs import __version__
-from neff_bench.stage2_profile.capture.runs import write_file
-from neff_bench.stage2_profile.errors import WrongCall
+from neff_bench.terminal.errors import WrongCall
+from neff_bench.terminal.files import write_whole
 
 SCHEMA = 1
 
@@ -60,7 +60,7 @@ def save(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
             raise WrongCall(f"{path} is there and is no baseline; it is not overwritten") from None
     content = {"schema": SCHEMA, "environment": environment(records), "rows": list(records)}
     try:
-        write_file(path, orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        write_whole(path, orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     except OSError as error:
         raise WrongCall(f"{path}: cannot write it: {error.strerror}") from None
 

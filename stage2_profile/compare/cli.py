@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-FORMATS = ("table", "csv", "json", "md")
+from neff_bench.terminal.command import command
+from neff_bench.terminal.formats import chosen
+from neff_bench.terminal.output import output_options
 
 
-@click.command(name="compare", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@command("compare")
 @click.argument("first", metavar="A", type=click.Path(path_type=Path))
 @click.argument("second", metavar="[B]", required=False, type=click.Path(path_type=Path))
 @click.option("--between", nargs=2, metavar="IMPL IMPL", help="Compare two implementations inside A.")
@@ -28,9 +29,8 @@ FORMATS = ("table", "csv", "json", "md")
 @click.option(
     "--all", "list_all", is_flag=True, help="List what is the same too, and every metric unless --metric chooses."
 )
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
-def compare(**options) -> None:
+@output_options
+def compare(format_: str | None, output: Path | None, **options) -> int:
     """Compare profiles: the ratio of each metric, and which side is better unless noise or the model's error explain it.
 
     A and B are stores, JSON files of rows (profile-neffs --format json), or single profiles (profile JSON, NTFF or one
@@ -46,17 +46,8 @@ def compare(**options) -> None:
     neff-bench compare neffs --baseline baseline.json --format md
     """
     from neff_bench.stage2_profile.compare.command import compare_rows
-    from neff_bench.stage2_profile.errors import ProfileError, WrongCall
 
-    try:
-        code = compare_rows(**options)
-    except WrongCall as error:
-        click.echo(f"neff-bench compare: {error}", err=True)
-        sys.exit(2)
-    except ProfileError as error:
-        click.echo(f"neff-bench compare: {error}", err=True)
-        sys.exit(1)
-    sys.exit(code)
+    return compare_rows(format_=chosen(format_, output), output=output, **options)
 
 
 if __name__ == "__main__":

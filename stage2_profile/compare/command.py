@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
-from neff_bench.stage2_profile.command import write_answer
 from neff_bench.stage2_profile.compare import baseline as baselines
 from neff_bench.stage2_profile.compare.baseline import Rows, load
 from neff_bench.stage2_profile.compare.comparison import (
@@ -18,7 +15,9 @@ from neff_bench.stage2_profile.compare.comparison import (
 )
 from neff_bench.stage2_profile.compare.gates import broken_rules, parse_rule
 from neff_bench.stage2_profile.compare.report import answer
-from neff_bench.stage2_profile.errors import WrongCall
+from neff_bench.terminal.errors import WrongCall
+from neff_bench.terminal.output import write_answer
+from neff_bench.terminal.streams import error, notice
 
 
 def compare_rows(
@@ -59,7 +58,7 @@ def compare_rows(
     broken = broken_rules(pairing, asked) if asked else []
     write_answer(answer(pairing, a, b, metrics, list_all, broken, notes), format_, output)
     if broken:
-        click.echo(f"neff-bench compare: {len(broken)} broken, the first: {broken[0]}", err=True)
+        error(f"{len(broken)} broken, the first: {broken[0]}")
         return 1
     return _saved(save, rows) if save is not None else 0
 
@@ -93,5 +92,5 @@ def about(rows: Rows) -> list[str]:
 
 def _saved(path: Path, rows: Rows) -> int:
     baselines.save(path, rows.records)
-    click.echo(f"neff-bench compare: {len(rows.records)} rows saved as {path}", err=True)
+    notice(f"{len(rows.records)} rows saved as {path}")
     return 0

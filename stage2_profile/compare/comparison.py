@@ -18,7 +18,7 @@ from neff_bench.stage2_profile.compare.verdict import (
     uncertainty,
     verdict,
 )
-from neff_bench.stage2_profile.errors import WrongCall
+from neff_bench.terminal.errors import WrongCall
 
 TIMES = (
     "total_time_us",

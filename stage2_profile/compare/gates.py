@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from neff_bench.stage2_profile.compare.comparison import BETTER, Pair, Pairing
 from neff_bench.stage2_profile.compare.verdict import SAME
-from neff_bench.stage2_profile.errors import WrongCall
+from neff_bench.terminal.errors import WrongCall
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from neff_bench.stage2_profile.compare.comparison import EXACT, Difference, Pairing, differences, geometric_mean
 from neff_bench.stage2_profile.compare.verdict import Verdict
-from neff_bench.stage2_profile.report.answer import Answer, Column, Grid
+from neff_bench.terminal.answer import Answer, Column, Grid
 
 ALWAYS = ("total_time_us", "total_active_time_us", "mfu_percent")
 FIELDS = ("case", "metric", "a", "b", "ratio", "ratio_low", "ratio_high", "verdict", "winner", "noise_us")

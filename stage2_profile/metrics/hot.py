@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from neff_bench.stage2_profile.errors import WrongCall
+from neff_bench.terminal.errors import WrongCall
 
 ENGINES = ("Tensor", "Vector", "Scalar", "GpSimd", "Sync", "DMA")
 NS_PER_US = 1000.0

@@ -8,7 +8,7 @@ from typing import Any
 
 from neff_bench.stage2_profile.metrics.hot import CONTROL, Event, Line
 from neff_bench.stage2_profile.metrics.rows import Row, rounded
-from neff_bench.stage2_profile.report.answer import Answer, Column, Grid
+from neff_bench.terminal.answer import Answer, Column, Grid
 
 FIELDS = (
     "case kind engine where opcode count core start_us time_us percent_of_engine wait_us operands source model".split()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from neff_bench.stage2_profile.metrics.rows import Row, columns, to_dict
-from neff_bench.stage2_profile.report.answer import NONE, Answer, Column, Grid
+from neff_bench.terminal.answer import NONE, Answer, Column, Grid
 
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
 SHORT = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "tfloat32": "tf32"}

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.terminal.command import command
+from neff_bench.terminal.formats import chosen
+from neff_bench.terminal.output import output_options
 
-FORMATS = ("table", "csv", "json", "md")
-SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-
-@click.command(name="fsck", context_settings=SETTINGS)
+@command("fsck")
 @click.argument("directory", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_STORE)
 @click.option("--repair", "repairs", is_flag=True, help="Set aside what is wrong, so that it is made again.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
-def fsck(directory: Path, repairs: bool, format_: str, output: Path | None) -> None:
+@output_options
+def fsck(directory: Path, repairs: bool, format_: str | None, output: Path | None) -> int:
     """Compare every file of a store with its checksum.
 
     DIR is what generate-neffs wrote, or one bundle in it. Each damaged, missing or
@@ -34,16 +31,15 @@ def fsck(directory: Path, repairs: bool, format_: str, output: Path | None) -> N
     """
     from neff_bench.stage2_profile.upkeep.command import check_store
 
-    _end(lambda: check_store(directory, repairs, format_, output), "fsck")
+    return check_store(directory, repairs, chosen(format_, output), output)
 
 
-@click.command(name="gc", context_settings=SETTINGS)
+@command("gc")
 @click.argument("directory", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_STORE)
 @click.option("--keep", type=click.IntRange(1), required=True, metavar="N", help="Runs of each case that stay.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
-def gc(directory: Path, keep: int, dry_run: bool, format_: str, output: Path | None) -> None:
+@output_options
+def gc(directory: Path, keep: int, dry_run: bool, format_: str | None, output: Path | None) -> int:
     """Remove old runs from a store and say how many bytes that gave back.
 
     The newest N runs of each case stay, and always the one that its row shows. Damaged
@@ -55,18 +51,4 @@ def gc(directory: Path, keep: int, dry_run: bool, format_: str, output: Path | N
     """
     from neff_bench.stage2_profile.upkeep.command import remove_runs
 
-    _end(lambda: remove_runs(directory, keep, dry_run, format_, output), "gc")
-
-
-def _end(work: Callable[[], int], name: str) -> None:
-    from neff_bench.stage2_profile.errors import ProfileError, WrongCall
-
-    try:
-        code = work()
-    except WrongCall as error:
-        click.echo(f"neff-bench {name}: {error}", err=True)
-        sys.exit(2)
-    except ProfileError as error:
-        click.echo(f"neff-bench {name}: {error}", err=True)
-        sys.exit(1)
-    sys.exit(code)
+    return remove_runs(directory, keep, dry_run, chosen(format_, output), output)

@@ -9,12 +9,13 @@ from neff_bench.neffs.bundle import MANIFEST
 from neff_bench.neffs.errors import NeffsError, StoreError
 from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile.capture.safety import check_store as check_owner
-from neff_bench.stage2_profile.command import write_answer
-from neff_bench.stage2_profile.errors import ProfileError, WrongCall
-from neff_bench.stage2_profile.report.answer import NONE, Answer, Column, Grid
+from neff_bench.stage2_profile.errors import ProfileError
 from neff_bench.stage2_profile.upkeep.fsck import Examined, Finding, examine
 from neff_bench.stage2_profile.upkeep.gc import Removed, collect
 from neff_bench.stage2_profile.upkeep.repair import repair
+from neff_bench.terminal.answer import NONE, Answer, Column, Grid
+from neff_bench.terminal.errors import WrongCall
+from neff_bench.terminal.output import write_answer
 
 
 def check_store(directory: Path, repairs: bool, format_: str, output: Path | None) -> int:
@@ -74,7 +75,7 @@ def _fsck_answer(examined: Examined, done: dict[Finding, str]) -> Answer:
     columns = (Column("problem"), Column("file", wraps=True), Column("what", wraps=True), Column("done", wraps=True))
     grid = Grid(columns, lines, notes)
     if not done:
-        grid = grid.without_empty_columns()
+        grid = grid.shown()
     return Answer(records, [*(field.name for field in fields(Finding)), "done"], [grid])
 
 

@@ -55,7 +55,7 @@ def test_each_line_gets_its_answer(tune):
     assert found["a"]["row"]["total_time_us"] == found["a"]["total_time_us"] > 0
     assert (found["b"]["status"], found["b"]["reason"]) == ("failed", "crashed (SIGABRT)")
     assert found[None]["reason"].startswith("not a variant")
-    assert messages == "neff-bench tune: 2 of 3 failed\n"
+    assert messages == "error: 2 of 3 failed\n"
 
 
 def test_top_prints_the_fastest_first(tune):

@@ -12,7 +12,8 @@ from neff_bench.experiments.bucketing import (
     powers_of_two,
     read_lengths,
 )
-from neff_bench.experiments.errors import BadResults, WrongCall
+from neff_bench.experiments.errors import BadResults
+from neff_bench.terminal.errors import WrongCall
 
 
 @st.composite

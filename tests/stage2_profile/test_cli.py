@@ -182,9 +182,10 @@ def test_the_answer_goes_to_a_file_in_the_format_of_its_suffix(profile_neffs, ma
 
 def test_a_file_that_cannot_be_written_is_one_line(profile_neffs, make_bundle, tmp_path):
     make_bundle()
+    (tmp_path / "no").write_text("a file")
     result = profile_neffs("--output", tmp_path / "no" / "rows.csv")
     assert result.exit_code == 1
-    assert "rows.csv: cannot write it: No such file or directory" in result.stderr
+    assert "rows.csv: cannot write it: Not a directory" in result.stderr
 
 
 def test_help_loads_nothing_heavy():

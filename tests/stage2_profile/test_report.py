@@ -6,13 +6,14 @@ import json
 
 import pytest
 
-from neff_bench.stage2_profile import report
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.report.layout import answer
+from neff_bench.terminal.formats import Page
+from neff_bench.terminal.formats import render as render_answer
 
 
-def render(rows, format, **options) -> str:
-    return report.render(answer(rows), format, **options)
+def render(rows, format, **page) -> str:
+    return render_answer(answer(rows), format, Page(**page))
 
 
 def row(**changes) -> Row:

@@ -27,7 +27,7 @@ def test_missing_packages_are_named(tmp_path, monkeypatch):
 
 
 def test_the_users_arguments_reach_pytest_in_their_order():
-    made = nkilib_tests.command(("test/integration/nkilib/core/mlp", "-k", "cte"), "/scratch")
+    made = nkilib_tests.pytest_command(("test/integration/nkilib/core/mlp", "-k", "cte"), "/scratch")
     assert made[made.index("simulation") + 1 :] == [
         "test/integration/nkilib/core/mlp",
         "-k",

@@ -15,7 +15,8 @@ from neff_bench.stage2_profile.capture.cores import (
     parse_cores,
     release,
 )
-from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath, WrongCall
+from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
+from neff_bench.terminal.errors import WrongCall
 
 
 @pytest.mark.parametrize(("text", "cores"), [("0", (0,)), ("0-3", (0, 1, 2, 3)), ("4,0-1, 1", (0, 1, 4))])

@@ -1,20 +1,24 @@
-"""An answer as Markdown tables, fit for an issue or a pull request."""
+"""Markdown tables, fit for an issue or a pull request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from neff_bench.stage2_profile.report.answer import Answer, Grid
+from neff_bench.terminal.answer import Answer, Grid
+from neff_bench.terminal.formats import Page
+from neff_bench.terminal.text import markdown
+
+SUFFIX = ".md"
 
 
-def render(answer: Answer) -> str:
+def render(answer: Answer, page: Page) -> str:
     return "\n\n".join("\n".join(_grid(grid)) for grid in answer.grids) + "\n"
 
 
 def _grid(grid: Grid) -> Iterable[str]:
-    shown = grid.without_empty_columns()
+    shown = grid.shown()
     if grid.title:
-        yield f"### {_escape(grid.title)}"
+        yield f"### {markdown(grid.title)}"
         yield ""
     if grid.lines:
         yield _line([column.head for column in shown.columns])
@@ -22,12 +26,8 @@ def _grid(grid: Grid) -> Iterable[str]:
         yield from map(_line, shown.lines)
     if grid.notes:
         yield ""
-        yield from (f"- {_escape(note)}" for note in grid.notes)
+        yield from (f"- {markdown(note)}" for note in grid.notes)
 
 
 def _line(texts: Sequence[str]) -> str:
-    return "| " + " | ".join(_escape(text) for text in texts) + " |"
-
-
-def _escape(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    return "| " + " | ".join(markdown(text) for text in texts) + " |"

@@ -1,0 +1,176 @@
+"""Commands that all behave in one way: `-h`, `--version`, one line for each mistake, exit codes, signals.
+
+    @command("inspect", help=HELP)
+    @click.argument(...)
+    def inspect(...) -> int | None: ...
+
+A command returns its exit code, or None for 0, and raises `NeffBenchError` for what a user must read.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from neff_bench.terminal import signals, streams
+from neff_bench.terminal.errors import DONE, FAILED, WRONG, NeffBenchError, exit_code
+
+WIDTH = 100
+"""Columns of a help text at most."""
+
+VERSION_NAMES = ("--version",)
+TRACEBACK = "NEFF_BENCH_TRACEBACK"
+"""Environment variable: when it is set, an internal error shows where it comes from."""
+
+
+Function = Callable[..., Any]
+T = TypeVar("T", bound=click.Command)
+
+
+class _Answering(click.Command):
+    """Ends the process with the exit code that belongs to what happened."""
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
+        if not extra.pop("standalone_mode", True):
+            return super().main(args, prog_name, standalone_mode=False, **extra)
+        streams.prepare()
+        sys.exit(_answered(lambda: super(_Answering, self).main(args, prog_name, standalone_mode=False, **extra)))
+
+
+class Command(_Answering):
+    """A command."""
+
+
+class Group(_Answering, click.Group):
+    """A command with commands of its own."""
+
+
+def command(name: str, version: Callable[[], str] | None = None, **attributes: Any) -> Callable[[Function], Command]:
+    """A decorator that makes a function a command. `version`: gives the text of `--version`, by default the project's."""
+    return _decorator(Command, name, version, VERSION_NAMES, attributes)
+
+
+def group(
+    name: str,
+    cls: type[Group] = Group,
+    version: Callable[[], str] | None = None,
+    version_names: Sequence[str] = VERSION_NAMES,
+    **attributes: Any,
+) -> Callable[[Function], Group]:
+    """The same for a command that has commands of its own."""
+    return _decorator(cls, name, version, version_names, attributes)
+
+
+def _decorator(
+    cls: type[T],
+    name: str,
+    version: Callable[[], str] | None,
+    version_names: Sequence[str],
+    attributes: dict[str, Any],
+) -> Callable[[Function], T]:
+    def decorate(function: Function) -> T:
+        settings = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
+        settings |= attributes.pop("context_settings", {})
+        made = click.command(name, cls=cls, context_settings=settings, **attributes)(function)
+        made.params.append(_version_option(version or _project_version, version_names))
+        return made
+
+    return decorate
+
+
+def _project_version() -> str:
+    from neff_bench import __version__
+
+    return f"neff-bench {__version__}"
+
+
+def _version_option(version: Callable[[], str], names: Sequence[str]) -> click.Option:
+    def show(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted and not context.resilient_parsing:
+            streams.line(version())
+            context.exit()
+
+    text = "Show the version and exit."
+    return click.Option(list(names), is_flag=True, is_eager=True, expose_value=False, callback=show, help=text)
+
+
+def _answered(call: Callable[[], Any]) -> int:
+    """Call and say what went wrong; returns the exit code."""
+    try:
+        with signals.ending_raises():
+            code = _code(call)
+            streams.finish()
+            return code
+    except (BrokenPipeError, signals.Ended, KeyboardInterrupt, Exception) as error:
+        code = _told(error)
+        try:
+            streams.finish()
+        except (NeffBenchError, BrokenPipeError):
+            pass
+        return code
+
+
+def _code(call: Callable[[], Any]) -> int:
+    try:
+        result = call()
+    except SystemExit as end:
+        result = end.code
+    if isinstance(result, str):
+        streams.error(result)
+        return FAILED
+    return result if isinstance(result, int) else DONE
+
+
+def _told(error: BaseException) -> int:
+    """Say in one line what happened; returns the exit code."""
+    if isinstance(error, NeffBenchError):
+        streams.error(str(error))
+        return exit_code(error)
+    if isinstance(error, click.UsageError):
+        streams.error(_usage(error))
+        return WRONG
+    if isinstance(error, click.ClickException):
+        streams.error(error.format_message())
+        return FAILED
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        number = next((end.number for end in _causes(error) if isinstance(end, signals.Ended)), 2)
+        streams.error("interrupted")
+        return 128 + number
+    if isinstance(error, BrokenPipeError):
+        return FAILED  # nobody reads the answer
+    if isinstance(error, OSError):
+        streams.error(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        return FAILED
+    if isinstance(error, MemoryError):
+        streams.error("out of memory")
+        return FAILED
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
+    streams.error(f"internal error, please report it ({_place(error)}): {error!r}")
+    return FAILED
+
+
+def _usage(error: click.UsageError) -> str:
+    """Click's message on one line, led by the option it is about."""
+    text = error.format_message().rstrip(".")
+    command = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
+    return f"{' '.join(text.split())}{command}"
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    one: BaseException | None = error
+    while one is not None and one not in found:
+        found.append(one)
+        one = one.__cause__ or one.__context__
+    return found
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "no place"

@@ -1,0 +1,37 @@
+"""The root of every error of this project, and what each means for the exit code of a command.
+
+    NeffBenchError              the work failed: exit code 1
+    ├── WrongCall               the call itself is wrong: exit code 2
+    ├── OutputError             the answer could not be written
+    ├── NeffsError              a store            (neffs/errors.py)
+    ├── ParseError              a file             (parsers/errors.py)
+    ├── GenerateError           stage 1            (stage1_generate/errors.py)
+    ├── ProfileError            stage 2            (stage2_profile/errors.py)
+    ├── SimulatorError          the simulator      (simulator/errors.py)
+    ├── ExperimentError         an experiment      (experiments/errors.py)
+    └── InstallError            install-benchmarks (install_benchmarks/errors.py)
+
+The text of each is one line: what, where, what was expected, what to do.
+"""
+
+from __future__ import annotations
+
+DONE, FAILED, WRONG = 0, 1, 2
+"""Exit codes. A command that a signal ended exits with 128 plus the number of the signal."""
+
+
+class NeffBenchError(Exception):
+    """Base of everything that the project raises for a user to read."""
+
+
+class WrongCall(NeffBenchError):
+    """What was asked for makes no sense, whatever the files hold."""
+
+
+class OutputError(NeffBenchError):
+    """An answer that could not be written where it was to go."""
+
+
+def exit_code(error: NeffBenchError) -> int:
+    """2 for a wrong call, 1 for everything else."""
+    return WRONG if isinstance(error, WrongCall) else FAILED

@@ -1,0 +1,111 @@
+"""Tables for a terminal.
+
+Where a page is too narrow for a table, each of its lines becomes a block of `head  text` lines: nothing is cut.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from neff_bench.terminal.answer import NONE, Answer, Column, Grid
+from neff_bench.terminal.formats import Page
+from neff_bench.terminal.text import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+SUFFIX = ".txt"
+NARROWEST = 24
+"""Columns that a text which may wrap keeps at least; a longer word is folded."""
+STYLES = {
+    "passed": "green",
+    "failed": "red",
+    "zero": "red",
+    "unchecked": "yellow",
+    "captured": "yellow",
+    "unprofiled": "yellow",
+    "worse": "red",
+    "better": "green",
+}
+
+
+def render(answer: Answer, page: Page) -> str:
+    from rich.console import Console
+
+    out = io.StringIO()
+    color = page.color
+    system: Literal["standard"] | None = "standard" if color else None
+    console = Console(
+        file=out, width=page.width, force_terminal=color, no_color=not color, color_system=system, highlight=False
+    )
+    for number, grid in enumerate(answer.grids):
+        if number:
+            console.print()
+        _print(console, grid)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _print(console: Console, grid: Grid) -> None:
+    from rich.text import Text
+
+    if grid.title:
+        console.print(Text(plain(grid.title), style="bold"), soft_wrap=True)
+    if grid.lines:
+        shown = grid.shown()
+        if _least_width(shown) <= console.width:
+            console.print(_table(shown))
+        else:
+            for number, line in enumerate(shown.lines):
+                if number:
+                    console.print()
+                console.print(_block(shown.columns, line))
+        if grid.notes:
+            console.print()
+    for note in grid.notes:
+        console.print(Text(plain(note)))
+
+
+def _least_width(grid: Grid) -> int:
+    """Columns that the table takes at least."""
+    from rich.cells import cell_len
+
+    total = len(grid.columns) - 1
+    for index, column in enumerate(grid.columns):
+        texts = [line[index] for line in grid.lines]
+        if column.wraps:
+            longest = max((cell_len(word) for text in texts for word in text.split()), default=0)
+            total += max(cell_len(column.head), min(longest, NARROWEST))
+        else:
+            total += max(cell_len(text) for text in (column.head, *texts))
+    return total
+
+
+def _table(grid: Grid) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    for column in grid.columns:
+        justify: Literal["left", "right"] = "right" if column.right else "left"
+        table.add_column(
+            Text(column.head), justify=justify, overflow="fold", no_wrap=not column.wraps, header_style="bold"
+        )
+    for line in grid.lines:
+        table.add_row(*(Text(plain(text), style=STYLES.get(text, "")) for text in line))
+    return table
+
+
+def _block(columns: Sequence[Column], line: Sequence[str]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    block = Table.grid(padding=(0, 2, 0, 0))
+    block.add_column(no_wrap=True)
+    block.add_column(overflow="fold")
+    for column, text in zip(columns, line, strict=True):
+        if text not in ("", NONE):
+            block.add_row(Text(column.head, style="bold"), Text(plain(text), style=STYLES.get(text, "")))
+    return block

@@ -1,0 +1,58 @@
+"""The answer of a command: in which format, and where to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from neff_bench.terminal import streams
+from neff_bench.terminal.answer import Answer
+from neff_bench.terminal.errors import OutputError
+from neff_bench.terminal.files import write_whole
+from neff_bench.terminal.formats import FORMATS, Page, render
+
+WIDTH = 120
+"""Columns of a table where standard output is no terminal and COLUMNS is not set."""
+
+
+def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--format` and `--output`, as the arguments `format_` and `output`."""
+    output = click.option(
+        "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the answer there, not to stdout."
+    )
+    format_ = click.option(
+        "--format", "format_", type=click.Choice(FORMATS), help="Default: by the suffix of --output, else table."
+    )
+    return format_(output(function))
+
+
+def write_answer(answer: Answer, format: str, output: Path | None) -> None:
+    """To a file or to standard output. Raises `OutputError`."""
+    write_text(render(answer, format, page(output)), output)
+
+
+def write_text(text: str, output: Path | None) -> None:
+    """To a file, whole or not at all, or to standard output. Raises `OutputError`."""
+    if output is None:
+        streams.write(text)
+        return
+    try:
+        if not output.parent.exists():
+            output.parent.mkdir(parents=True)
+        write_whole(output, text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise OutputError(f"{output}: cannot write it: {error.strerror}") from None
+
+
+def page(output: Path | None) -> Page:
+    """The page that an answer is laid out for: colour only on a terminal, and not with NO_COLOR."""
+    if output is not None:
+        return Page(WIDTH)
+    color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return Page(max(20, shutil.get_terminal_size((WIDTH, 24)).columns), color)

@@ -1,0 +1,127 @@
+"""Standard output for the answer, standard error for all else, whatever they are connected to.
+
+A closed stream, a full disk and a terminal that knows only ASCII must cost one line, never a traceback.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from typing import TextIO
+
+from neff_bench.terminal.errors import OutputError
+from neff_bench.terminal.text import plain
+
+_SUBSTITUTES = {"─": "-", "━": "=", "│": "|", "…": "...", "→": "->", "×": "x", "±": "+-", "µ": "u", "\ufffd": "?"}
+_HANDLER = "neff_bench.substitute"
+
+
+def prepare() -> None:
+    """Make the three standard streams usable; call it before anything is opened or printed.
+
+    The number of a closed stream is taken, so that no file gets it by chance. Writing to a standard output that is closed
+    fails, as it should: an answer would be lost. Characters that the encoding of a stream lacks are substituted.
+    """
+    for number, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, flags), True)
+    if sys.stdout is None:
+        sys.stdout = _stream(os.O_RDONLY)
+    if sys.stderr is None:
+        sys.stderr = _stream(os.O_WRONLY)
+    codecs.register_error(_HANDLER, _substitute)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_HANDLER)
+
+
+def write(text: str) -> None:
+    """Print a part of the answer. Raises `OutputError`, and `BrokenPipeError` when nobody reads it."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:
+        raise OutputError(f"standard output: {_why(error)}") from None
+
+
+def line(text: str = "") -> None:
+    """`write` with a newline."""
+    write(f"{text}\n")
+
+
+def finish() -> None:
+    """Flush both streams, and let go of what cannot be written, so that the interpreter does not complain of it at its end.
+
+    Raises `OutputError` when a part of the answer is lost, `BrokenPipeError` when nobody reads it.
+    """
+    _let_go(sys.stderr)
+    error = _let_go(sys.stdout)
+    if isinstance(error, BrokenPipeError):
+        raise error
+    if error is not None:
+        raise OutputError(f"standard output: {_why(error)}")
+
+
+def error(text: str) -> None:
+    """Say why the command fails."""
+    _say("error", text)
+
+
+def warning(text: str) -> None:
+    """Say what may spoil the answer."""
+    _say("warning", text)
+
+
+def notice(text: str) -> None:
+    """Say what is worth knowing."""
+    _say("notice", text)
+
+
+def status(text: str) -> None:
+    """One line on standard error as it is, lost where standard error cannot be written."""
+    try:
+        print(plain(text), file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass
+
+
+def _say(kind: str, text: str) -> None:
+    status(f"{kind}: {text}")
+
+
+def _stream(flags: int) -> TextIO:
+    return open(os.open(os.devnull, flags), "w", encoding="utf-8")
+
+
+def _let_go(stream: TextIO) -> Exception | None:
+    """Flush; when that fails, send what is left to nowhere and return the error."""
+    try:
+        stream.flush()
+        return None
+    except (OSError, ValueError) as error:
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+        return error
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _substitute(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(
+        _SUBSTITUTES.get(c) or c.encode("unicode_escape", "surrogatepass").decode() for c in missing
+    ), error.end

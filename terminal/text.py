@@ -1,0 +1,62 @@
+"""Names from files and users, made fit to be shown.
+
+A name may hold anything: control codes that a terminal obeys, marks that turn the direction of a line, a newline, half a
+character. Every renderer and every message passes its text through `plain` first.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+](inf|nan)")
+_MARKDOWN = str.maketrans(
+    {
+        "\\": "\\\\",
+        "|": "\\|",
+        "[": "&#91;",
+        "]": "&#93;",
+        "`": "&#96;",
+        "<": "&lt;",
+        "@": "&#64;",
+    }
+)
+
+
+def plain(text: str) -> str:
+    """The text on one line, in characters that only print; any other is written as Python writes it, such as \\x1b."""
+    if text.isprintable():
+        return text
+    return "".join(c if _prints(c) else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def _prints(character: str) -> bool:
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def plain_values(value: Any) -> Any:
+    """The same for every string in a tree of dictionaries, lists and tuples."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, dict):
+        return {plain_values(key): plain_values(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_values(item) for item in value]
+    return value
+
+
+def csv_cell(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: text that begins like one, and is no number, begins with `'`."""
+    if isinstance(value, (list, tuple)):
+        value = "; ".join(map(str, value))
+    if not isinstance(value, str):
+        return value
+    shown = plain(value)
+    return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) and not _NUMBER.fullmatch(shown) else shown
+
+
+def markdown(text: str) -> str:
+    """Text that makes no markup, link, image, mention or cell of its own."""
+    shown = plain(text).translate(_MARKDOWN).replace("://", "&#58;//")
+    return re.sub(r"www\.", "www&#46;", shown, flags=re.IGNORECASE)
