@@ -11,6 +11,16 @@ from neff_bench.terminal.formats import chosen
 from neff_bench.terminal.output import output_options
 
 
+def _list_metrics(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+    if not value:
+        return
+    from neff_bench.stage2_profile.compare.report import metrics_answer
+    from neff_bench.terminal.output import write_answer
+
+    write_answer(metrics_answer(), "table", None)
+    ctx.exit()
+
+
 @command("compare")
 @click.argument("first", metavar="A", type=click.Path(path_type=Path))
 @click.argument("second", metavar="[B]", required=False, type=click.Path(path_type=Path))
@@ -24,6 +34,10 @@ from neff_bench.terminal.output import output_options
     metavar="METRIC:PCT%",
     help="Exit with 1 when the metric gets worse by more; METRIC:=PCT%: when it changes by more (repeatable).",
 )
+@click.option(
+    "--list-metrics", is_flag=True, is_eager=True, expose_value=False, callback=_list_metrics,
+    help="Say which metrics there are, and exit.",
+)  # fmt: skip
 @click.option("--mixed", is_flag=True, help="Compare also what differs in LNC, target or source.")
 @click.option("--metric", "metrics", multiple=True, metavar="GLOB", help="Show these metrics (repeatable).")
 @click.option(

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neff_bench.stage2_profile.compare.verdict import (
-    Better,
     Record,
     Uncertainty,
     Verdict,
@@ -18,43 +17,18 @@ from neff_bench.stage2_profile.compare.verdict import (
     uncertainty,
     verdict,
 )
+from neff_bench.stage2_profile.metrics.rows import METRICS
 from neff_bench.terminal.errors import WrongCall
 
-TIMES = (
-    "total_time_us",
-    "total_active_time_us",
-    "tensor_active_us",
-    "vector_active_us",
-    "scalar_active_us",
-    "gpsimd_active_us",
-    "sync_active_us",
-    "dma_active_us",
-    "compile_time_s",
-)
-RATES = ("mfu_percent", "mfu_estimated_percent")
-FACTS = ("model_flops",)
-COUNTERS = (
-    "hardware_flops",
-    "matmul_instruction_count",
-    "hbm_read_bytes",
-    "hbm_write_bytes",
-    "tensor_instruction_count",
-    "vector_instruction_count",
-    "scalar_instruction_count",
-    "gpsimd_instruction_count",
-    "sync_instruction_count",
-    "dma_packet_count",
-)
-BETTER: dict[str, Better | None] = {
-    **dict.fromkeys(TIMES, "lower"),
-    **dict.fromkeys(RATES, "higher"),
-    **dict.fromkeys(FACTS, None),
-    **dict.fromkeys(COUNTERS, "lower"),
+_ORDER = ("us", "s", "percent")
+COMPARED = {
+    metric.name: metric
+    for metric in sorted(
+        (metric for metric in METRICS.values() if metric.better is not None),
+        key=lambda metric: _ORDER.index(metric.unit) if metric.unit in _ORDER else len(_ORDER),
+    )
 }
-"""Metric → which way is better: less time, a higher rate, less work. None: a fact of the case, which no kernel changes."""
-
-EXACT = frozenset((*FACTS, *COUNTERS))
-"""Counted, not timed: neither noise nor the error of a model changes them."""
+"""The metrics that have a better direction (or `either`): times first, then rates, then what is counted."""
 
 MUST_AGREE = ("target", "lnc", "source")
 
@@ -194,15 +168,15 @@ def differences(pair: Pair) -> list[Difference]:
     """Every metric that one side has at least."""
     times = uncertainty(pair.a, pair.b)
     found = []
-    for metric, better in BETTER.items():
-        a, b = pair.a.get(metric), pair.b.get(metric)
+    for name, metric in COMPARED.items():
+        a, b, better = pair.a.get(name), pair.b.get(name), metric.better
         if a is None and b is None:
             continue
-        uncertain = Uncertainty() if metric in EXACT else times
+        uncertain = Uncertainty() if metric.exact else times
         ratio = b / a if a and b is not None else None
         interval = device_ratio(ratio, better, uncertain) if ratio and uncertain else None
-        noise = noise_us(pair.a, pair.b) if metric == "total_time_us" else None
-        found.append(Difference(pair.label, metric, a, b, ratio, interval, verdict(a, b, better, uncertain), noise))
+        noise = noise_us(pair.a, pair.b) if name == "total_time_us" else None
+        found.append(Difference(pair.label, name, a, b, ratio, interval, verdict(a, b, better, uncertain), noise))
     return found
 
 

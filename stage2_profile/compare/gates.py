@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from neff_bench.stage2_profile.compare.comparison import BETTER, Pair, Pairing
+from neff_bench.stage2_profile.compare.comparison import COMPARED, Pair, Pairing
 from neff_bench.stage2_profile.compare.verdict import SAME
 from neff_bench.terminal.errors import WrongCall
 
@@ -29,8 +29,8 @@ def parse_rule(text: str) -> Rule:
             f"--fail-if {text!r}: expected METRIC:PERCENT% (worse by more) or METRIC:=PERCENT% (changed by more), "
             "such as total_time_us:5%"
         )
-    if match[1] not in BETTER:
-        raise WrongCall(f"--fail-if {text!r}: unknown metric {match[1]!r} (known: {', '.join(BETTER)})")
+    if match[1] not in COMPARED:
+        raise WrongCall(f"--fail-if {text!r}: unknown metric {match[1]!r} (known: {', '.join(COMPARED)})")
     return Rule(match[1], float(match[3]), bool(match[2]))
 
 
@@ -63,8 +63,8 @@ def _broken(pair: Pair, rule: Rule) -> list[str]:
     if a is None or b is None:
         return [f"{pair.label}: {rule.metric} is known on one side only"]
     change = change_percent(a, b)
-    better = BETTER[rule.metric]
-    if rule.both_ways or better is None:
+    better = COMPARED[rule.metric].better
+    if rule.both_ways or better == "either":
         bad, allowed = abs(change), f"allowed ±{rule.percent:g} %"
     else:
         bad, allowed = change if better == "lower" else -change, f"allowed {rule.percent:g} %"

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from neff_bench.stage2_profile.compare.comparison import EXACT, Difference, Pairing, differences, geometric_mean
+from neff_bench.stage2_profile.compare.comparison import COMPARED, Difference, Pairing, differences, geometric_mean
 from neff_bench.stage2_profile.compare.verdict import Verdict
+from neff_bench.stage2_profile.metrics.rows import METRICS
 from neff_bench.terminal.answer import Answer, Column, Grid
 
 ALWAYS = ("total_time_us", "total_active_time_us", "mfu_percent")
@@ -51,10 +52,26 @@ def answer(
     return Answer([_record(difference) for difference in found], FIELDS, [grid])
 
 
+def metrics_answer() -> Answer:
+    """Every metric of a row: unit, which way is better, whether a simulated value is exact, and its column."""
+    columns = [Column(head) for head in ("metric", "unit", "better", "simulated", "column")]
+    lines = [
+        [
+            each.name,
+            each.unit,
+            each.better or "not compared",
+            "exact" if each.exact else "estimated" if each.source else "measured",
+            each.head + (" (% of the total)" if each.share else ""),
+        ]
+        for each in METRICS.values()
+    ]
+    return Answer([], [], [Grid(columns, lines)])
+
+
 def _asked(difference: Difference, metrics: Sequence[str], list_all: bool) -> bool:
     if metrics:
         return any(fnmatchcase(difference.metric, glob) for glob in metrics)
-    return list_all or difference.metric in ALWAYS or difference.metric in EXACT
+    return list_all or difference.metric in ALWAYS or COMPARED[difference.metric].exact
 
 
 def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:

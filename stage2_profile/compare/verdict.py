@@ -26,9 +26,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from neff_bench.stage2_profile.metrics.metric import Better
+
 Record = Mapping[str, Any]
 Verdict = Literal["better", "worse", "same", "changed", "within noise", "within error"]
-Better = Literal["lower", "higher"]
 
 SAME = 1e-9
 """Relative difference below which two numbers are one number that was written twice."""
@@ -95,7 +96,7 @@ def device_ratio(ratio: float, better: Better | None, uncertain: Uncertainty) ->
 def verdict(a: float | None, b: float | None, better: Better | None, uncertain: Uncertainty | None) -> Verdict | None:
     """Of b against a. None where a number is not known, or the error of the model where it decides.
 
-    `better`: None for a figure of the case itself, whose change is neither better nor worse.
+    `better`: `either` for a figure of the case itself, whose change is neither better nor worse.
     """
     if a is None or b is None:
         return None
@@ -107,7 +108,7 @@ def verdict(a: float | None, b: float | None, better: Better | None, uncertain: 
         low, high = device_ratio(b / a, better, uncertain)
         if low <= 1 <= high:
             return "within noise" if uncertain.cause == "noise" else "within error"
-    if better is None:
+    if better == "either":
         return "changed"
     return "better" if (b < a) == (better == "lower") else "worse"
 

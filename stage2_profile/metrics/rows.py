@@ -1,16 +1,30 @@
-"""The row: one case as the table, CSV and JSON show it."""
+"""The row: one case as the table, CSV and JSON show it. Its metrics are the one table of them: a line there is a metric
+everywhere (docs/metrics.md shows what follows from it)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from neff_bench.neffs.bundle import Manifest
+from neff_bench.stage2_profile.metrics import derived
+from neff_bench.stage2_profile.metrics.metric import metric, metrics_of
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.trace import Ntff
 
 Status = Literal["profiled", "estimated", "captured", "unprofiled", "failed"]
 Source = Literal["simulated", "measured"]
 Check = Literal["passed", "failed", "zero", "unchecked"]
+
+PACKETS = ("static_dma_packet_count", "software_dynamic_dma_packet_count", "hardware_dynamic_dma_packet_count")
+"""The three kinds of DMA packets; the profiler leaves out a kind that did not occur."""
+
+
+def engine(name: str) -> Callable[[Ntff], float | None]:
+    """The active time of an engine in a trace, in seconds; None where the trace does not tell of it."""
+    return lambda trace: trace.engines[name].active_time_s if name in trace.engines else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,33 +55,35 @@ class Row:
     status: Status
     check: Check | None = None
     max_abs_error: float | None = None
-    total_time_us: float | None = None
-    total_active_time_us: float | None = None
-    tensor_active_us: float | None = None
-    vector_active_us: float | None = None
-    scalar_active_us: float | None = None
-    gpsimd_active_us: float | None = None
-    sync_active_us: float | None = None
-    dma_active_us: float | None = None
-    mfu_percent: float | None = None
-    mfu_peak_tflops: float | None = None
-    model_flops: int | None = None
-    hardware_flops: int | None = None
-    matmul_instruction_count: int | None = None
-    hbm_read_bytes: int | None = None
-    hbm_write_bytes: int | None = None
-    arithmetic_intensity: float | None = None
-    compile_time_s: float | None = None
-    tensor_instruction_count: int | None = None
-    vector_instruction_count: int | None = None
-    scalar_instruction_count: int | None = None
-    gpsimd_instruction_count: int | None = None
-    sync_instruction_count: int | None = None
-    dma_packet_count: int | None = None
-    fixed_overhead_us: float | None = None
-    mfu_estimated_percent: float | None = None
-    executions: int | None = None
-    total_time_iqr_us: float | None = None
+    # fmt: off
+    total_time_us: float | None = metric("us", "total_time_s", trace=lambda trace: trace.total_time_s, better="lower", head="total us")
+    total_active_time_us: float | None = metric("us", "total_active_time_s", better="lower", head="active us")
+    tensor_active_us: float | None = metric("us", "tensor_engine_active_time_s", trace=engine("tensor"), better="lower", head="Tensor", share=True)
+    vector_active_us: float | None = metric("us", "vector_engine_active_time_s", trace=engine("vector"), better="lower", head="Vector", share=True)
+    scalar_active_us: float | None = metric("us", "scalar_engine_active_time_s", trace=engine("scalar"), better="lower", head="Scalar", share=True)
+    gpsimd_active_us: float | None = metric("us", "gpsimd_engine_active_time_s", trace=engine("gpsimd"), better="lower", head="GpSimd", share=True)
+    sync_active_us: float | None = metric("us", "sync_engine_active_time_s", trace=engine("sync"), better="lower", head="Sync", share=True)
+    dma_active_us: float | None = metric("us", "dma_active_time_s", trace=lambda trace: trace.dma.active_time_s if trace.dma else None, better="lower", head="DMA", share=True)
+    mfu_percent: float | None = metric("percent", derived.mfu_percent, better="higher", head="MFU%")
+    mfu_peak_tflops: float | None = metric("TFLOPS", derived.peak_tflops)
+    model_flops: int | None = metric("FLOPs", derived.model_flops, better="either")
+    hardware_flops: int | None = metric("FLOPs", "hardware_flops", better="lower")
+    matmul_instruction_count: int | None = metric("count", "matmul_instruction_count", trace=lambda trace: trace.matmul_instruction_count, better="lower")
+    hbm_read_bytes: int | None = metric("bytes", "hbm_read_bytes", better="lower")
+    hbm_write_bytes: int | None = metric("bytes", "hbm_write_bytes", better="lower")
+    arithmetic_intensity: float | None = metric("FLOPs/byte", derived.arithmetic_intensity)
+    compile_time_s: float | None = metric("s", better="lower")
+    tensor_instruction_count: int | None = metric("count", "tensor_engine_instruction_count", better="lower")
+    vector_instruction_count: int | None = metric("count", "vector_engine_instruction_count", better="lower")
+    scalar_instruction_count: int | None = metric("count", "scalar_engine_instruction_count", better="lower")
+    gpsimd_instruction_count: int | None = metric("count", "gpsimd_engine_instruction_count", better="lower")
+    sync_instruction_count: int | None = metric("count", "sync_engine_instruction_count", better="lower")
+    dma_packet_count: int | None = metric("count", PACKETS, trace=lambda trace: trace.dma.packets if trace.dma else None, better="lower")
+    fixed_overhead_us: float | None = metric("us", "simulator_fixed_overhead_time_s")
+    mfu_estimated_percent: float | None = metric("percent", "mfu_estimated_fraction", better="higher")
+    executions: int | None = metric("count", derived.executions)
+    total_time_iqr_us: float | None = metric("us", derived.total_time_iqr_us)
+    # fmt: on
     shapes: str | None = None
     kernel_path: str | None = None
     run: str | None = None
@@ -84,6 +100,7 @@ class Row:
 
 
 NAMES = tuple(field.name for field in fields(Row))
+METRICS = metrics_of(Row)
 
 
 def built_fields(manifest: Manifest) -> dict[str, Any]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from neff_bench.stage2_profile.metrics.rows import Row, columns, to_dict
+from neff_bench.stage2_profile.metrics.metric import Metric
+from neff_bench.stage2_profile.metrics.rows import METRICS, Row, columns, to_dict
 from neff_bench.terminal.answer import NONE, Answer, Column, Grid
 
-ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
+SHOWN = [metric for metric in METRICS.values() if metric.head]
+SHARES = [metric.head for metric in SHOWN if metric.share]
+DIGITS = {"us": 2, "s": 2, "percent": 1, "TFLOPS": 1, "FLOPs/byte": 1}
+"""Behind the decimal point, by unit; none of what is counted."""
 SHORT = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "tfloat32": "tf32"}
 
 
@@ -17,21 +21,13 @@ COLUMNS = (
     Column("shape", wraps=True),
     Column("dtype"),
     Column("target"),
-    Column("total us", right=True),
-    Column("active us", right=True),
-    Column("Tensor", right=True),
-    Column("Vector", right=True),
-    Column("Scalar", right=True),
-    Column("GpSimd", right=True),
-    Column("Sync", right=True),
-    Column("DMA", right=True),
-    Column("MFU%", right=True),
+    *(Column(metric.head, right=True) for metric in SHOWN),
     Column("check"),
 )
 
 
 def cells(row: Row) -> list[str]:
-    """One text for each of COLUMNS. Engines in percent of the total time."""
+    """One text for each of COLUMNS."""
     shape = " ".join(f"{name}{size}" for name, size in row.dims) or row.shapes or ""
     target = f"{row.target}/{row.lnc}" if row.target else ""
     return [
@@ -39,10 +35,7 @@ def cells(row: Row) -> list[str]:
         shape,
         SHORT.get(row.dtype or "", row.dtype or ""),
         target,
-        _number(row.total_time_us, 2),
-        _number(row.total_active_time_us, 2),
-        *(_percent(getattr(row, f"{engine}_active_us"), row.total_time_us) for engine in ENGINES),
-        _number(row.mfu_percent, 1),
+        *(_cell(metric, row) for metric in SHOWN),
         row.check or row.status,
     ]
 
@@ -58,7 +51,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
     if any(row.total_time_us is not None for row in rows):
         peaks = sorted({f"{row.mfu_peak_tflops:g}" for row in rows if row.mfu_percent is not None})
         of_peak = f" MFU of a peak of {', '.join(peaks)} TFLOPS." if peaks else ""
-        lines.append(f"Tensor ... DMA: percent of the total time; target: with the LNC.{of_peak}")
+        lines.append(f"{SHARES[0]} ... {SHARES[-1]}: percent of the total time; target: with the LNC.{of_peak}")
     simulated = [row for row in rows if row.source == "simulated"]
     lines += _simulated(simulated, len(rows))
     measured = [row for row in rows if row.source == "measured"]
@@ -95,6 +88,11 @@ def _simulated(simulated: Sequence[Row], total: int) -> list[str]:
         named = f"SIMULATED by {tool}" + (f", model {model}" if model else "")
         lines.append(f"{named}{which}: counts and bytes are exact, times {'; '.join(spread)}.")
     return lines
+
+
+def _cell(metric: Metric, row: Row) -> str:
+    value = getattr(row, metric.name)
+    return _percent(value, row.total_time_us) if metric.share else _number(value, DIGITS.get(metric.unit, 0))
 
 
 def _number(value: float | None, digits: int) -> str:
