@@ -8,9 +8,12 @@ Operands and instructions can form no cycle, so the garbage collector is told no
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Literal
 
 import msgspec
+
+from neff_bench.simulator.dtypes import SIZE_BYTES
 
 PROGRAM_VERSION = 1
 
@@ -44,6 +47,16 @@ class Buffer(msgspec.Struct, frozen=True, array_like=True):
     source: int = 0
     partition: int = 0
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in all."""
+        return prod(self.shape) * SIZE_BYTES[self.dtype]
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row: one partition on chip, the last dimension in HBM."""
+        return prod(self.shape[-1:] if self.memory == "hbm" else self.shape[1:]) * SIZE_BYTES[self.dtype]
+
 
 class Dynamic(msgspec.Struct, frozen=True, array_like=True, tag=False, gc=False):
     """A run-time part of an address: the offset grows by `step` elements times the value read from `index`.
@@ -71,7 +84,24 @@ class Access(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Elements along each dimension."""
         return tuple(size for _, size in self.pattern)
+
+    @property
+    def elements(self) -> int:
+        """Elements in all."""
+        return prod([size for _, size in self.pattern])
+
+    @property
+    def columns(self) -> int:
+        """Elements in one partition."""
+        return prod([size for _, size in self.pattern[1:]])
+
+    @property
+    def unit_stride(self) -> bool:
+        """Whether neighbouring columns lie side by side in their partition."""
+        wide = (abs(step) == 1 for step, size in reversed(self.pattern[1:]) if size > 1)
+        return next(wide, True)
 
 
 class Instruction(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from neff_bench.simulator.chips import Chip
-from neff_bench.simulator.costs.engines import engine_cost
+from neff_bench.simulator.compiler.lowering import lower
 from neff_bench.simulator.program import ENGINES, Access, Buffer, Instruction, Program
 
 SUBGROUPS = {"Tensor": 0, "Scalar": 1, "GpSimd": 2, "Vector": 3, "Sync": 4}
@@ -84,7 +84,7 @@ def model_ns(operation: Operation, chip: Chip) -> tuple[float, float] | None:
     """How long the model has the operation last, at the least and at the most (the PE is at full or at reduced speed);
     None for what the model has no cost of."""
     if operation.opcode in OPS:
-        _, _, latency = engine_cost(*instruction_of(operation), chip)
+        latency = lower(*instruction_of(operation), chip).steps[0].latency_ns
         return latency, latency
     if operation.opcode == "ACT_TABLE_LOAD":
         return chip.activation_table_load_ns, chip.activation_table_load_ns

@@ -9,7 +9,7 @@ from typing import Any
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.chips import CHIPS, Chip
 from neff_bench.simulator.compiler.assembler import Code
-from neff_bench.simulator.costs.engines import engine_cost
+from neff_bench.simulator.compiler.lowering import lower
 from neff_bench.simulator.costs.transfers import MAX_PACKET_BYTES, Transfer
 from neff_bench.simulator.program import ENGINES
 from neff_bench.simulator.timing.counters import union_ps
@@ -124,7 +124,8 @@ def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
         elif opcode == "ACT_TABLE_LOAD":
             interval[i] = latency[i] = chip.activation_table_load_ns
         elif opcode in OPS:
-            _, interval[i], latency[i] = engine_cost(*instruction_of(operation_of(row)), chip)
+            step = lower(*instruction_of(operation_of(row)), chip).steps[0]
+            interval[i], latency[i] = step.interval_ns, step.latency_ns
         else:
             interval[i] = latency[i] = float(row["duration"])
     zeros = np.zeros(n, dtype=np.int64)

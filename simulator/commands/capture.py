@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from neff_bench.parsers.formats.ntff import trace_path
 from neff_bench.simulator.commands.faults import Fault, after_trace, after_work, before_work, planned_fault
-from neff_bench.simulator.compiler.dependencies import buffer_bytes
 from neff_bench.simulator.errors import CaptureError, ExecutionError
 from neff_bench.simulator.files.neff import NeffContent, read_neff_content
 from neff_bench.simulator.program import Buffer, Program
@@ -129,9 +128,9 @@ def _read_tensor(path: str, buffer: Buffer) -> bytes:
                 data = file.read()
     except (OSError, ValueError) as error:
         raise CaptureError(f"input {buffer.name!r}: {error}") from None
-    if len(data) != buffer_bytes(buffer):
+    if len(data) != buffer.size_bytes:
         raise CaptureError(
-            f"input {buffer.name!r}: {path} has {len(data)} bytes, expected {buffer_bytes(buffer)}"
+            f"input {buffer.name!r}: {path} has {len(data)} bytes, expected {buffer.size_bytes}"
             f" ({'x'.join(map(str, buffer.shape))} {buffer.dtype})"
         )
     return data

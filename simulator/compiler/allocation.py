@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
 from neff_bench.simulator.chips import Chip
-from neff_bench.simulator.compiler.dependencies import row_bytes
 from neff_bench.simulator.program import Buffer, Instruction
 
 
@@ -33,7 +32,7 @@ def allocate(buffers: Sequence[Buffer], instructions: Sequence[Instruction], chi
                 continue
             while ends and ends[0][0] < first:
                 ring.free(heappop(ends)[1])
-            start = ring.take(row_bytes(buffers[index]))
+            start = ring.take(buffers[index].row_bytes)
             if start is not None:
                 addresses[index] = start
                 heappush(ends, (last, start))
@@ -64,7 +63,7 @@ class _Ring:
         self.next = 0
         self.starts: list[int] = []
         self.stops: list[int] = []
-        for start, stop in sorted((b.address or 0, (b.address or 0) + row_bytes(b)) for b in placed):
+        for start, stop in sorted((b.address or 0, (b.address or 0) + b.row_bytes) for b in placed):
             if self.stops and start <= self.stops[-1]:
                 self.stops[-1] = max(self.stops[-1], stop)
             else:

@@ -1,6 +1,6 @@
 """From a program to machine instructions: one columnar list for each physical core.
 
-Operations are lowered (`neff_bench.simulator.costs.lowering`), put in order (`neff_bench.simulator.compiler.order`) and given their waits. A change of activation
+Operations are lowered (`neff_bench.simulator.compiler.lowering`), put in order (`neff_bench.simulator.compiler.order`) and given their waits. A change of activation
 function becomes an ACT_TABLE_LOAD, and every wait for a second semaphore an EVENT_SEMAPHORE of its own, as in real
 profiles. The fixed instructions around a kernel are in `neff_bench.simulator.timing.overheads`.
 """
@@ -15,18 +15,10 @@ from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.chips import Chip, chip_for
 from neff_bench.simulator.compiler.allocation import allocate
 from neff_bench.simulator.compiler.dependencies import Edge, find_edges
+from neff_bench.simulator.compiler.lowering import lowering
 from neff_bench.simulator.compiler.order import issue_order
-from neff_bench.simulator.costs.engines import activation_table
-from neff_bench.simulator.costs.lowering import (
-    ALL,
-    SCALAR,
-    TENSOR,
-    WEIGHT_OPERANDS,
-    WEIGHTS,
-    Lowered,
-    Step,
-    lowering,
-)
+from neff_bench.simulator.costs.activation_tables import activation_table
+from neff_bench.simulator.costs.steps import ALL, SCALAR, TENSOR, WEIGHT_OPERANDS, WEIGHTS, Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import Program
 

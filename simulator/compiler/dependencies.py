@@ -35,32 +35,6 @@ class Edge(NamedTuple):
     operand: str
 
 
-def item_bytes(dtype: str) -> int:
-    """Bytes of one element of `dtype`; `..._x4` packs four one-byte elements."""
-    known = SIZE_BYTES.get(dtype)
-    if known is not None:
-        return known
-    if dtype.endswith("_x4"):
-        return 2 if dtype.startswith("float4") else 4
-    return 1
-
-
-def buffer_bytes(buffer: Buffer) -> int:
-    size = item_bytes(buffer.dtype)
-    for extent in buffer.shape:
-        size *= extent
-    return size
-
-
-def row_bytes(buffer: Buffer) -> int:
-    """Bytes of one row: one partition on chip, the last dimension in HBM."""
-    extents = buffer.shape[-1:] if buffer.memory == "hbm" else buffer.shape[1:]
-    size = item_bytes(buffer.dtype)
-    for extent in extents:
-        size *= extent
-    return max(size, 1)
-
-
 def box_of(access: Access, buffer: Buffer) -> Box:
     """The rectangle around a view."""
     return _Places([buffer], {}).find(Access(0, access.offset, access.pattern, access.dtype, access.dynamic))[1]
@@ -69,7 +43,7 @@ def box_of(access: Access, buffer: Buffer) -> Box:
 def storage_box(buffer: Buffer) -> Box:
     """The rectangle of a placed buffer in the memory that it lies in."""
     start = buffer.address or 0
-    return Box(buffer.partition, buffer.partition + buffer.shape[0], start, start + row_bytes(buffer))
+    return Box(buffer.partition, buffer.partition + buffer.shape[0], start, start + buffer.row_bytes)
 
 
 class _Extent(NamedTuple):
@@ -227,12 +201,12 @@ class _Places:
             known = self.known[access.buffer] = self._place(access.buffer)
         storage, row, down, right = known
         if access.dynamic:
-            rows = -(-buffer_bytes(self.buffers[access.buffer]) // row)
+            rows = -(-self.buffers[access.buffer].size_bytes // row)
             return storage, _box(Box, (down, rows + down, right, row + right))
         key = (access.pattern, access.dtype, row)
         extent = self.extents.get(key)
         if extent is None:
-            extent = self.extents[key] = _extent(access.pattern, item_bytes(access.dtype), row)
+            extent = self.extents[key] = _extent(access.pattern, SIZE_BYTES[access.dtype], row)
         size, e_up, e_down, e_left, e_right = extent
         r0, c0 = divmod(access.offset * size, row)
         left, end = c0 + e_left, c0 + e_right
@@ -246,8 +220,8 @@ class _Places:
         buffer = self.buffers[index]
         address = self.addresses.get(index) if buffer.address is None else buffer.address
         if address is None or buffer.memory == "hbm":
-            return index, row_bytes(buffer), 0, 0
-        return -1 if buffer.memory == "sbuf" else -2, row_bytes(buffer), buffer.partition, address
+            return index, buffer.row_bytes, 0, 0
+        return -1 if buffer.memory == "sbuf" else -2, buffer.row_bytes, buffer.partition, address
 
 
 def find_edges(

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from neff_bench.simulator.chips import Chip
-from neff_bench.simulator.compiler.dependencies import item_bytes
-from neff_bench.simulator.costs.engines import elements
+from neff_bench.simulator.dtypes import SIZE_BYTES
 from neff_bench.simulator.program import ENGINES, Instruction, Program
 
-TRANSFER_OPS = frozenset(("dma_copy", "dma_transpose", "dma_compute", "sendrecv"))
 _SCALAR, _GPSIMD, _SYNC = ENGINES.index("scalar"), ENGINES.index("gpsimd"), ENGINES.index("sync")
 MAX_PACKET_BYTES = 4096
 """Largest data packet in the trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1."""
@@ -52,10 +50,6 @@ class Transfer(NamedTuple):
     converts: bool = False
 
 
-def is_transfer(instruction: Instruction) -> bool:
-    return instruction.op in TRANSFER_OPS
-
-
 def trigger_engine(instruction: Instruction, program: Program) -> int:
     """Index of the engine that triggers a DMA. Where the kernel leaves it open, what compiled kernels do on trn2: inputs and
     outputs go through software descriptors on GpSimd, internal HBM is read on Sync and written on Scalar (NTFF of github
@@ -84,13 +78,13 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
     for side, operands in (("read", instruction.reads), ("write", instruction.writes)):
         for access in operands.values():
             memory = program.buffers[access.buffer].memory
-            size = item_bytes(access.dtype)
-            count = elements(access)
+            size = SIZE_BYTES[access.dtype]
+            count = access.elements
             moved[f"{memory}_{side}"] += count * size
             total[side] += count * size
             if converts:
                 # Packets are counted by what is written.
-                size = item_bytes(instruction.writes["dst"].dtype)
+                size = SIZE_BYTES[instruction.writes["dst"].dtype]
             if software and memory != "hbm":
                 # Software descriptors fill a packet with rows of several partitions.
                 row = _run(access.pattern[1:]) * size

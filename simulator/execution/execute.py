@@ -13,14 +13,13 @@ import numpy as np
 
 from neff_bench.simulator.dtypes import INTEGERS, numpy_dtype, to_float32
 from neff_bench.simulator.errors import ExecutionError
-from neff_bench.simulator.execution.products import products
 from neff_bench.simulator.execution.races import SharedUses
 from neff_bench.simulator.machine.memory import UNWRITTEN_INT32, Memory
 from neff_bench.simulator.machine.operands import Operands, Registers
+from neff_bench.simulator.machine.products import products
 from neff_bench.simulator.operations import OPERATIONS
 from neff_bench.simulator.program import Instruction, Program
 
-_MEETINGS = ("sendrecv", "core_barrier")
 _NAMED_PLACES = 3
 _PIECE = 1 << 18
 _OTHER_CAUSE = "an operation without a result, such as inf - inf, or bytes of another type stored there"
@@ -115,15 +114,17 @@ def _run(program: Program, memory: Memory, inspect: _Inspect | None = None) -> l
 def _step(program: Program, core: _Core, memory: Memory, uses: SharedUses, inspect: _Inspect | None) -> bool:
     """Run the core's next instruction; False when it has ended or stands at a meeting."""
     instruction = core.waiting
-    if instruction is None or instruction.op in _MEETINGS:
+    if instruction is None:
+        return False
+    operation = OPERATIONS.get(instruction.op)
+    if operation is not None and operation.meet is not None:
         return False
     if inspect is not None:
         inspect(instruction)
-    operation = OPERATIONS.get(instruction.op)
-    if operation is None:
+    if operation is None or operation.execute is None:
         raise ExecutionError(f"operation {instruction.op!r} is not modelled", _source(program, instruction))
     try:
-        operation(Operands(instruction, memory, core.registers, program.target))
+        operation.execute(Operands(instruction, memory, core.registers, program.target))
     except ExecutionError as error:
         raise ExecutionError(error.what, _source(program, instruction)) from None
     except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
@@ -155,19 +156,12 @@ def _meet(program: Program, cores: list[_Core], memory: Memory) -> None:
     meetings = {(instruction.op, instruction.attributes.get("sync")) for instruction in met}
     if len(met) < len(cores) or len(meetings) > 1:
         raise ExecutionError(f"the cores wait for ever: {described}", _source(program, met[0]))
-    if met[0].op != "sendrecv":
-        return
-    received = []
-    for core, instruction in zip(cores, met, strict=True):
-        rank = instruction.attributes.get("recv_from_rank", 1 - core.number)
-        if not 0 <= rank < len(cores):
-            raise ExecutionError(f"sendrecv from rank {rank} of {len(cores)}", _source(program, instruction))
-        received.append(memory.read(met[rank].reads["src"]).copy())
-    for instruction, values in zip(met, received, strict=True):
-        target = instruction.writes["dst"]
-        if values.shape != target.shape or values.dtype != numpy_dtype(target.dtype):
-            raise ExecutionError(f"sendrecv operands differ: {described}", _source(program, instruction))
-        memory.write(target, values)
+    together = OPERATIONS[met[0].op].meet
+    if together is not None:
+        try:
+            together([Operands(i, memory, core.registers, program.target) for core, i in zip(cores, met, strict=True)])
+        except ExecutionError as error:
+            raise ExecutionError(f"{error.what}: {described}", _source(program, met[0])) from None
 
 
 def _describe(program: Program, instruction: Instruction | None) -> str:

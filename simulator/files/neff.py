@@ -20,7 +20,6 @@ from neff_bench.neffs import __version__
 from neff_bench.parsers.formats import neff as layout
 from neff_bench.parsers.formats.neff import ENGINE_FILES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.dependencies import buffer_bytes
 from neff_bench.simulator.errors import CaptureError
 from neff_bench.simulator.program import Program, decode, encode
 from neff_bench.simulator.whole import write_whole
@@ -147,15 +146,15 @@ def _definition(program: Program) -> dict[str, Any]:
             # An input that the kernel returns keeps its entry as an input.
             buffer = program.buffers[index]
             variables.setdefault(
-                buffer.name, {"ops": [], "size": buffer_bytes(buffer), "type": kind, "var_id": len(variables)}
+                buffer.name, {"ops": [], "size": buffer.size_bytes, "type": kind, "var_id": len(variables)}
             )
     for buffer in program.buffers:
         if buffer.kind == "constant":
-            variables[buffer.name] = {"ops": [], "size": buffer_bytes(buffer), "type": "file", "var_id": len(variables)}
+            variables[buffer.name] = {"ops": [], "size": buffer.size_bytes, "type": "file", "var_id": len(variables)}
         elif buffer.memory == "hbm" and buffer.kind == "internal":
             variables.setdefault(
                 buffer.name,
-                {"ops": [], "size": buffer_bytes(buffer), "type": "tmp-buf", "var_id": len(variables)},
+                {"ops": [], "size": buffer.size_bytes, "type": "tmp-buf", "var_id": len(variables)},
             )
     definition: dict[str, Any] = {
         "#rank_world_size": 0, "cc_streams": {"num_streams": 0}, "debug_info": {}, "dma_queue": {},
@@ -203,8 +202,8 @@ def _graph(program: Program) -> dict[str, Any]:
 
 def _hlo_stats(program: Program) -> dict[str, Any]:
     """-1: unknown, as the compiler writes it."""
-    inputs = sum(buffer_bytes(program.buffers[i]) for i in program.inputs)
-    outputs = sum(buffer_bytes(program.buffers[i]) for i in program.outputs)
+    inputs = sum(program.buffers[i].size_bytes for i in program.inputs)
+    outputs = sum(program.buffers[i].size_bytes for i in program.outputs)
     return {
         "AliasedOutputSize": -1, "ArithmeticIntensity": -1, "ConstantSize": -1, "HloInputCount": len(program.inputs),
         "HloMacCount": (program.model_flops or 0) // 2, "HloOutputCount": len(program.outputs), "IfmapSize": inputs,

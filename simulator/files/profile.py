@@ -12,7 +12,6 @@ from typing import Any
 
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
 from neff_bench.simulator.compiler.assembler import Code
-from neff_bench.simulator.compiler.dependencies import buffer_bytes
 from neff_bench.simulator.files.neff import NeffContent
 from neff_bench.simulator.program import ENGINES, Access, Instruction, Program
 from neff_bench.simulator.timing.counters import merged, simulator_keys, summarise
@@ -122,7 +121,7 @@ def _neff_nodes(program: Program) -> Iterator[dict[str, str]]:
         buffer = program.buffers[index]
         return {
             "variable_name": buffer.name, "type": kind, "format": "NC", "sg_name": "",
-            "shape": f"[{' '.join(map(str, buffer.shape))}]", "size": str(buffer_bytes(buffer)),
+            "shape": f"[{' '.join(map(str, buffer.shape))}]", "size": str(buffer.size_bytes),
         }  # fmt: skip
 
     for index in program.inputs:

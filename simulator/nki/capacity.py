@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import itemgetter
 
-from neff_bench.simulator.compiler.dependencies import row_bytes
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.program import Buffer, Instruction, Memory, Program
 from neff_bench.simulator.recording.regions import PARTITIONS, PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
@@ -99,7 +98,7 @@ def _lives(core: Sequence[Instruction]) -> dict[int, tuple[int, int]]:
 def _share(buffer: Buffer) -> int:
     """Its bytes over all 128 partitions; tensors start at partitions 0, 32, 64 and 96."""
     quadrants = -(-buffer.shape[0] // _QUADRANT)
-    return row_bytes(buffer) * quadrants * _QUADRANT // PARTITIONS
+    return buffer.row_bytes * quadrants * _QUADRANT // PARTITIONS
 
 
 def _peak(program: Program, core: int, memory: Memory, lives: dict[int, tuple[int, int]]) -> Peak:
@@ -141,7 +140,7 @@ def _peak(program: Program, core: int, memory: Memory, lives: dict[int, tuple[in
 
 def _span(buffer: Buffer) -> tuple[int, int]:
     start = buffer.address or 0
-    return start, start + row_bytes(buffer)
+    return start, start + buffer.row_bytes
 
 
 def _union(spans: Iterable[tuple[int, int]]) -> int:

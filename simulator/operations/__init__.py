@@ -1,41 +1,14 @@
-"""What each instruction does to memory: a table from its name to a function of its operands."""
+"""The ISA operations. Each is declared once, in one file of this room, by the family it belongs to.
 
-from __future__ import annotations
+A new file here is found by itself. `neff_bench.simulator.operations.declaration` says what a declaration holds.
+"""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from importlib import import_module
+from pkgutil import iter_modules
 
-from neff_bench.simulator.machine.operands import Operands
-from neff_bench.simulator.operations import (
-    activation,
-    dma,
-    elementwise,
-    matmul,
-    movement,
-    random,
-    reduction,
-    scan,
-    search,
-    select,
-    sequencer,
-)
+from neff_bench.simulator.operations.declaration import FUNCTIONS, OPERATIONS, Operation
 
-Operation = Callable[[Operands], None]
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
 
-_FAMILIES = (
-    activation,
-    dma,
-    elementwise,
-    matmul,
-    movement,
-    random,
-    reduction,
-    scan,
-    search,
-    select,
-    sequencer,
-)
-
-OPERATIONS: Mapping[str, Operation] = MappingProxyType(
-    {name: function for family in _FAMILIES for name, function in family.OPERATIONS.items()}
-)
+__all__ = ["FUNCTIONS", "OPERATIONS", "Operation"]

@@ -1,22 +1,47 @@
-"""DMA: copies between HBM and SBUF, with conversion, addressing by index, and arithmetic on the way."""
+"""DMA: copies between HBM and SBUF, with conversion, addressing by index, and arithmetic on the way (AWS docs,
+nki.isa.dma_copy, dma_transpose, dma_compute).
+"""
 
 from __future__ import annotations
 
 import math
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
-from neff_bench.simulator.dtypes import convert, from_float32, to_float32
+from neff_bench.simulator.costs.dma import by_dma
+from neff_bench.simulator.dtypes import (
+    SIZE_BYTES,
+    convert,
+    from_float32,
+    to_float32,
+)
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.addressing import bits, is_gather
 from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import dge_mode as dge_enum
+from neff_bench.simulator.recording.enums import engine as engine_enum
+from neff_bench.simulator.recording.enums import oob_mode as oob_enum
+from neff_bench.simulator.recording.enums import word
+from neff_bench.simulator.recording.operators import (
+    op_name,
+)
+from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 _PERMUTATIONS = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
+_UNKNOWN_DGE = dge_enum.unknown
+_UNKNOWN = engine_enum.unknown
+_ERROR = oob_enum.error
+_TRANSPOSES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
+_QUEUE_ENGINES = ("sync", "scalar", "gpsimd", "vector", "tensor")
 
 
-def dma_copy(o: Operands) -> None:
+def _dma_copy(o: Operands) -> None:
     """dst = src through float32 where dtypes differ; with dst_rmw_op, dst = dst op src."""
     update = o.attributes.get("dst_rmw_op")
     if _needs_indices(o, "src", "dst"):
@@ -30,13 +55,26 @@ def dma_copy(o: Operands) -> None:
         write_converted(o, source)
 
 
-def write_converted(o: Operands, source: np.ndarray) -> None:
-    """Store elements of src in dst: equal dtypes bit by bit, others through float32."""
-    target = o.dtype("dst")
-    o.write_bits("dst", source if target == o.dtype("src") else convert(source, target))
+@operation(execute=_dma_copy, cost=by_dma, opcode="DMA_DIRECT2D")
+def dma_copy(
+    dst: NkiTensor,
+    src: NkiTensor,
+    priority: int | None = None,
+    oob_mode: Any = _ERROR,
+    dge_mode: Any = _UNKNOWN_DGE,
+    engine: Any = _UNKNOWN,
+    name: str | None = None,
+) -> NkiInstruction:
+    """`dst` = `src`, element by element in row-major order of the two patterns; HBM or SBUF on both sides."""
+    _check_memory("dma_copy", dst=dst, src=src)
+    if dst.shape != src.shape and dst.size != src.size:
+        raise invalid(f"dma_copy: {src.size} elements into {dst.size}: {src!r} to {dst!r}")
+    attributes: dict[str, Any] = {}
+    queue = _queue("dma_copy", dst, src, priority, oob_mode, dge_mode, engine, attributes)
+    return emit("dma_copy", queue, {"dst": access(dst)}, {"src": access(src)}, attributes)
 
 
-def dma_transpose(o: Operands) -> None:
+def _dma_transpose(o: Operands) -> None:
     """dst = src with its dimensions permuted; `axes` or the documented permutation of its rank."""
     source = o.access("src")
     axes = o.attributes.get("axes") or _PERMUTATIONS.get(len(source.shape))
@@ -47,7 +85,31 @@ def dma_transpose(o: Operands) -> None:
     write_converted(o, o.raw("src").transpose(axes))
 
 
-def dma_compute(o: Operands) -> None:
+@operation(execute=_dma_transpose, cost=by_dma, opcode="DMA_TRANSPOSE2D")
+def dma_transpose(
+    dst: NkiTensor,
+    src: NkiTensor,
+    axes: Any = None,
+    priority: int | None = None,
+    dge_mode: Any = _UNKNOWN_DGE,
+    oob_mode: Any = _ERROR,
+    name: str | None = None,
+) -> NkiInstruction:
+    """`dst` = `src` with dimensions permuted: (1, 0), (2, 1, 0) or (3, 1, 2, 0). `axes` is recorded as a list."""
+    _check_memory("dma_transpose", dst=dst, src=src)
+    order = _TRANSPOSES.get(len(src.shape)) if axes is None else tuple(int(axis) % len(src.shape) for axis in axes)
+    if order is None or order != _TRANSPOSES.get(len(src.shape)):
+        raise invalid(f"dma_transpose: axes {axes} of {src!r}; supported: (1, 0), (2, 1, 0), (3, 1, 2, 0)")
+    if dst.size != src.size:
+        raise invalid(f"dma_transpose: {src.size} elements into {dst.size}: {src!r} to {dst!r}")
+    if SIZE_BYTES[dst.dtype] != SIZE_BYTES[src.dtype]:
+        raise invalid(f"dma_transpose: dst must have the dtype of src: {src!r} to {dst!r}")
+    attributes: dict[str, Any] = {"axes": list(order)}
+    queue = _queue("dma_transpose", dst, src, priority, oob_mode, dge_mode, _UNKNOWN, attributes)
+    return emit("dma_transpose", queue, {"dst": access(dst)}, {"src": access(src)}, attributes)
+
+
+def _dma_compute(o: Operands) -> None:
     """dst = the sum of the scaled sources, in float32."""
     op = o.attributes["reduce_op"]
     names = sorted((name for name in o.instruction.reads if name.startswith("src")), key=lambda name: int(name[3:]))
@@ -63,6 +125,48 @@ def dma_compute(o: Operands) -> None:
         o.float32(name).reshape(o.shape("dst")) * np.float32(scale) for name, scale in zip(names, scales, strict=True)
     ]
     o.write("dst", reduce(alu.binary(op), values))
+
+
+@operation(execute=_dma_compute, cost=by_dma, opcode="DMA_COMPUTE")
+def dma_compute(
+    dst: NkiTensor,
+    srcs: list[NkiTensor],
+    reduce_op: Any = None,
+    scales: Any = None,
+    unique_indices: bool = True,
+    oob_mode: Any = _ERROR,
+    name: str | None = None,
+) -> NkiInstruction:
+    """`dst` = sum of `srcs`, in float32 inside the DMA engines. Sources are recorded as src0, src1, ...
+
+    Before dialect 0.3, `scales` came before `reduce_op`; a list in the place of the operator tells the two apart.
+    """
+    if isinstance(reduce_op, (list, tuple)):
+        reduce_op, scales = scales, reduce_op
+    if op_name(reduce_op) != "add":
+        raise invalid(f"dma_compute: reduce_op must be add, not {op_name(reduce_op)}")
+    if not 1 <= len(srcs) <= 16:
+        raise invalid(f"dma_compute: 1 to 16 sources, not {len(srcs)}")
+    reads = {}
+    for place, src in enumerate(srcs):
+        _check_memory("dma_compute", dst=dst, src=src)
+        if src.size != dst.size:
+            raise invalid(f"dma_compute: source {place} has {src.size} elements, dst {dst.size}: {src!r}, {dst!r}")
+        reads[f"src{place}"] = access(src)
+    attributes: dict[str, Any] = {"reduce_op": "add"}
+    if scales is not None and any(scale != 1.0 for scale in scales):
+        attributes["scales"] = [float(scale) for scale in scales]
+    queue = "sync"
+    for src in srcs:
+        if _queue("dma_compute", dst, src, None, oob_mode, _UNKNOWN_DGE, _UNKNOWN, attributes) != "sync":
+            queue = "gpsimd"
+    return emit("dma_compute", queue, {"dst": access(dst)}, reads, attributes)  # type: ignore[arg-type]
+
+
+def write_converted(o: Operands, source: np.ndarray) -> None:
+    """Store elements of src in dst: equal dtypes bit by bit, others through float32."""
+    target = o.dtype("dst")
+    o.write_bits("dst", source if target == o.dtype("src") else convert(source, target))
 
 
 def _compute_by_index(o: Operands, op: str, scales: dict[str, float]) -> None:
@@ -116,4 +220,45 @@ def _check_distinct(o: Operands, target: Access, flat: np.ndarray) -> None:
         o.refuse("the indices of dst repeat; the order of the updates is undefined")
 
 
-OPERATIONS = {"dma_copy": dma_copy, "dma_transpose": dma_transpose, "dma_compute": dma_compute}
+def _check_memory(op: str, **operands: NkiTensor) -> None:
+    for key, value in operands.items():
+        if type(value) is not NkiTensor:
+            check.tensor(op, key, value)
+        if value.storage.memory == "psum":
+            raise invalid(f"{op}: {key} must be in HBM or SBUF; {value!r} is in PSUM")
+
+
+def _queue(
+    op: str,
+    dst: NkiTensor,
+    src: NkiTensor,
+    priority: Any,
+    oob_mode: Any,
+    dge_mode: Any,
+    engine: Any,
+    attributes: dict[str, Any],
+) -> Any:
+    """The engine whose queue issues the transfer: SP unless the kernel says otherwise, GpSimd for software DGE.
+
+    An engine that the kernel names is an attribute too: without it, the choice was ours.
+    """
+    queue = "sync"
+    if dst.dynamic or src.dynamic:
+        rows = [len(part.index.pattern) and part.index.shape for part in (*dst.dynamic, *src.dynamic)]
+        if any(shape and shape[0] > 1 for shape in rows):
+            queue = "gpsimd"  # only the software DGE gathers and scatters rows
+    if dge_mode is not _UNKNOWN_DGE:
+        mode = word(dge_enum, dge_mode)
+        if mode == "swdge":
+            queue = "gpsimd"
+        if mode != "unknown":
+            attributes["dge_mode"] = mode
+    if engine is not _UNKNOWN:
+        queue = check.chosen_engine(op, engine, _QUEUE_ENGINES, queue)
+        if word(engine_enum, engine) != "unknown":
+            attributes["engine"] = queue
+    if oob_mode is not _ERROR and word(oob_enum, oob_mode) != "error":
+        attributes["oob_mode"] = word(oob_enum, oob_mode)
+    if priority is not None:
+        attributes["priority"] = int(priority)
+    return queue

@@ -1,4 +1,4 @@
-"""Vector and GpSimd Engine: element by element.
+"""Element by element: copy, constants, tensor with tensor, tensor with scalar (Vector, GpSimd and Scalar Engine).
 
 Arithmetic is float32, with two documented exceptions: GpSimd keeps 32-bit integers exact, and bit operators see
 integers as they are stored.
@@ -6,31 +6,87 @@ integers as they are stored.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from neff_bench.simulator.dtypes import INTEGERS, convert, from_float32, numpy_dtype, to_float32
+from neff_bench.simulator.chips import Chip
+from neff_bench.simulator.costs.engines import Tiles, engine_work
+from neff_bench.simulator.costs.steps import Lowered
+from neff_bench.simulator.dtypes import (
+    INTEGERS,
+    convert,
+    from_float32,
+    numpy_dtype,
+    to_float32,
+)
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.operands import Operands, column
+from neff_bench.simulator.operations.declaration import operation
+from neff_bench.simulator.program import Access, Instruction, Program
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import engine as engine_enum
+from neff_bench.simulator.recording.operators import (
+    ALU,
+    ALU_UNARY,
+    BINARY,
+    BITVEC,
+)
+from neff_bench.simulator.recording.operators import alu as operator_name
+from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
+_SIMPLE_ARITHMETIC = ("add", "subtract", "multiply")
+_ARITHMETIC = BINARY - BITVEC
 _WORDS = ("int32", "uint32")
+_UNKNOWN = engine_enum.unknown
+_ALL = ("vector", "scalar", "gpsimd")
+_INT32 = frozenset({"int32", "uint32"})
 
 
-def memset(o: Operands) -> None:
+def _copy_cycles(tiles: Tiles) -> float:
+    """Cycles of Vector for each column (AWS docs 2.26, nki.isa cost tables)."""
+    if not tiles.fast:
+        return 1.0
+    if tiles.narrow:
+        return 0.5 if tiles.in_psum else 0.25
+    return 1.0 if tiles.in_psum else 0.5
+
+
+def _copy_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:
+    """A copy that changes the dtype is a CAST."""
+    same = instruction.writes["dst"].dtype == instruction.reads["src"].dtype
+    return _COPY(instruction, program, chip, opcodes[:1] if same else opcodes[1:])
+
+
+_COPY = engine_work(_copy_cycles, copies=True)
+
+
+def _tensor_tensor_cycles(tiles: Tiles) -> float:
+    """Cycles of Vector for each column (AWS docs 2.26, nki.isa cost tables)."""
+    if tiles.narrow and not tiles.in_psum and tiles.instruction.attributes.get("op") in _SIMPLE_ARITHMETIC:
+        return 0.5 if tiles.fast else 1.0
+    return 1.0 if tiles.in_psum else 2.0
+
+
+def _memset(o: Operands) -> None:
     fill(o, "dst", o.attributes["value"])
 
 
-def fill(o: Operands, name: str, value: float) -> None:
-    """Write a constant to every element, rounded to the operand's dtype; integers keep their low bits."""
-    access = o.access(name)
-    dtype = numpy_dtype(access.dtype)
-    if access.dtype in INTEGERS and isinstance(value, int):
-        element = np.array([value], np.int64).astype(dtype)
-    else:
-        element = from_float32(np.array([value], np.float32), access.dtype)
-    o.write_bits(name, np.broadcast_to(element, access.shape))
+@operation(execute=_memset, cost=engine_work(_copy_cycles, copies=True, counted=False), opcode="MEMSET")
+def memset(dst: NkiTensor, value: Any, engine: Any = _UNKNOWN, name: str | None = None) -> NkiInstruction:
+    """Every element of `dst` = `value`.
+
+    On Vector unless the kernel says else: AWS docs leave the choice to the compiler, and the published trn2 profile of
+    nki-library's mlp has GpSimd no longer busy than its DMA descriptors take.
+    """
+    check.on_chip("memset", dst=dst)
+    chosen = check.chosen_engine("memset", engine, _ALL, "vector")
+    check.no_psum_on_gpsimd("memset", chosen, dst)
+    return emit("memset", chosen, {"dst": access(dst)}, {}, {"value": check.number("memset", "value", value)})
 
 
-def tensor_copy(o: Operands) -> None:
+def _tensor_copy(o: Operands) -> None:
     """Bit-exact between equal dtypes, else through float32. The Scalar Engine of gen2 always goes through float32."""
     if o.dtype("dst") == o.dtype("src") and not (o.engine == "scalar" and o.target in ("trn1", "inf2")):
         o.write_bits("dst", o.raw("src"))
@@ -38,7 +94,19 @@ def tensor_copy(o: Operands) -> None:
         o.write_bits("dst", convert(o.raw("src"), o.dtype("dst")))
 
 
-def tensor_tensor(o: Operands) -> None:
+@operation(execute=_tensor_copy, cost=_copy_cost, opcode=("COPY", "CAST"))
+def tensor_copy(
+    dst: NkiTensor, src: NkiTensor, engine: Any = _UNKNOWN, name: str | None = None, dtype: Any = None
+) -> NkiInstruction:
+    """`dst` = `src` between SBUF and PSUM. `dtype` (dialect 0.2) says what dst's dtype says."""
+    check.on_chip("tensor_copy", dst=dst, src=src)
+    check.same_tile("tensor_copy", "src", src, dst)
+    chosen = check.chosen_engine("tensor_copy", engine, _ALL, "vector")
+    check.no_psum_on_gpsimd("tensor_copy", chosen, dst, src)
+    return emit("tensor_copy", chosen, {"dst": access(dst)}, {"src": access(src)}, {})
+
+
+def _tensor_tensor(o: Operands) -> None:
     op = o.attributes["op"]
     first, second = o.raw("data1"), o.raw("data2")
     if alu.is_bitwise(op):
@@ -49,7 +117,37 @@ def tensor_tensor(o: Operands) -> None:
     o.write("dst", alu.binary(op)(first, second))
 
 
-def tensor_scalar(o: Operands) -> None:
+@operation(execute=_tensor_tensor, cost=engine_work(_tensor_tensor_cycles, counted=False), opcode="TENSOR_TENSOR")
+def tensor_tensor(
+    dst: NkiTensor,
+    data1: NkiTensor,
+    data2: NkiTensor,
+    op: Any,
+    engine: Any = _UNKNOWN,
+    name: str | None = None,
+) -> NkiInstruction:
+    """`dst` = `data1` op `data2`. All-int32 operands in SBUF and `power` run on GpSimd unless the kernel says else."""
+    check.on_chip("tensor_tensor", dst=dst, data1=data1, data2=data2)
+    word = operator_name("tensor_tensor", "op", op, BINARY)
+    check.same_tile("tensor_tensor", "data1", data1, dst)
+    check.same_tile("tensor_tensor", "data2", data2, dst)
+    _bitvec("tensor_tensor", word, dst, data1, data2)
+    default = "vector"
+    in_psum = "psum" in (dst.storage.memory, data1.storage.memory, data2.storage.memory)
+    if word == "power" or (
+        dst.dtype in _INT32 and data1.dtype in _INT32 and data2.dtype in _INT32 and not in_psum and word not in BITVEC
+    ):
+        default = "gpsimd"
+    if data1.storage.memory == "psum" == data2.storage.memory and recorder().target in ("trn1", "inf2"):
+        raise invalid(f"tensor_tensor: data1 and data2 cannot both be in PSUM: {data1!r}, {data2!r}")
+    chosen = check.chosen_engine("tensor_tensor", engine, ("vector", "gpsimd"), default)
+    check.no_psum_on_gpsimd("tensor_tensor", chosen, dst, data1, data2)
+    return emit(
+        "tensor_tensor", chosen, {"dst": access(dst)}, {"data1": access(data1), "data2": access(data2)}, {"op": word}
+    )
+
+
+def _tensor_scalar(o: Operands) -> None:
     """(data op0 operand0) op1 operand1, each operand a scalar or one value a partition."""
     operators = [op for op in (o.attributes.get("op0"), o.attributes.get("op1")) if op]
     words = any(alu.is_bitwise(op) for op in operators)
@@ -61,7 +159,37 @@ def tensor_scalar(o: Operands) -> None:
     o.write("dst", scalar_operator(o, values, "op1", "operand1", "reverse1", words))
 
 
-def scalar_tensor_tensor(o: Operands) -> None:
+@operation(execute=_tensor_scalar, cost=engine_work(_copy_cycles), opcode="TENSOR_SCALAR")
+def tensor_scalar(
+    dst: NkiTensor,
+    data: NkiTensor,
+    op0: Any,
+    operand0: Any = None,
+    reverse0: bool = False,
+    op1: Any = None,
+    operand1: Any = None,
+    reverse1: bool = False,
+    engine: Any = _UNKNOWN,
+    name: str | None = None,
+) -> NkiInstruction:
+    """`dst` = (`data` op0 operand0) op1 operand1; operands are numbers or one element for each partition."""
+    check.on_chip("tensor_scalar", dst=dst, data=data)
+    check.same_tile("tensor_scalar", "data", data, dst)
+    attributes: dict[str, Any] = {}
+    reads = {"data": access(data)}
+    scalar_stage("tensor_scalar", "0", op0, operand0, reverse0, data, reads, attributes)
+    if op1 is not None:
+        scalar_stage("tensor_scalar", "1", op1, operand1, reverse1, data, reads, attributes)
+    elif operand1 is not None:
+        raise invalid("tensor_scalar: operand1 needs op1")
+    _bitvec("tensor_scalar", attributes["op0"], dst, data)
+    default = "gpsimd" if "power" in (attributes["op0"], attributes.get("op1")) and _in_sbuf(dst, data) else "vector"
+    chosen = check.chosen_engine("tensor_scalar", engine, _ALL, default)
+    check.no_psum_on_gpsimd("tensor_scalar", chosen, dst, data)
+    return emit("tensor_scalar", chosen, {"dst": access(dst)}, reads, attributes)
+
+
+def _scalar_tensor_tensor(o: Operands) -> None:
     """(data op0 operand0) op1 operand1, operand1 a tensor."""
     values = scalar_operator(o, o.float32("data"), "op0", "operand0", "reverse0")
     operand = o.float32("operand1").reshape(values.shape)
@@ -69,8 +197,56 @@ def scalar_tensor_tensor(o: Operands) -> None:
     o.write("dst", function(operand, values) if o.attributes.get("reverse1") else function(values, operand))
 
 
-def reciprocal(o: Operands) -> None:
+@operation(execute=_scalar_tensor_tensor, cost=engine_work(2.0), opcode="SCALAR_TENSOR_TENSOR")
+def scalar_tensor_tensor(
+    dst: NkiTensor,
+    data: NkiTensor,
+    op0: Any,
+    operand0: Any,
+    op1: Any,
+    operand1: NkiTensor,
+    reverse0: bool = False,
+    reverse1: bool = False,
+    name: str | None = None,
+    engine: Any = None,
+) -> NkiInstruction:
+    """`dst` = (`data` op0 operand0) op1 `operand1`; operand0 as in tensor_scalar, operand1 a tile."""
+    check.on_chip("scalar_tensor_tensor", dst=dst, data=data, operand1=operand1)
+    check.same_tile("scalar_tensor_tensor", "data", data, dst)
+    check.same_tile("scalar_tensor_tensor", "operand1", operand1, dst)
+    reads = {"data": access(data), "operand1": access(operand1)}
+    attributes: dict[str, Any] = {}
+    scalar_stage("scalar_tensor_tensor", "0", op0, operand0, reverse0, data, reads, attributes)
+    attributes["op1"] = operator_name("scalar_tensor_tensor", "op1", op1, _ARITHMETIC)
+    if reverse1:
+        attributes["reverse1"] = True
+    chosen = check.chosen_engine("scalar_tensor_tensor", engine, ("vector", "gpsimd"), "vector")
+    check.no_psum_on_gpsimd("scalar_tensor_tensor", chosen, dst, data, operand1)
+    return emit("scalar_tensor_tensor", chosen, {"dst": access(dst)}, reads, attributes)
+
+
+def _reciprocal(o: Operands) -> None:
     o.write("dst", np.float32(1) / o.float32("data"))
+
+
+@operation(execute=_reciprocal, cost=engine_work(8.0), opcode="RECIPROCAL")
+def reciprocal(dst: NkiTensor, data: NkiTensor, name: str | None = None, engine: Any = None) -> NkiInstruction:
+    """`dst` = 1 / `data`."""
+    check.on_chip("reciprocal", dst=dst, data=data)
+    check.same_tile("reciprocal", "data", data, dst)
+    chosen = check.chosen_engine("reciprocal", engine, ("vector", "gpsimd", "scalar"), "vector")
+    return emit("reciprocal", chosen, {"dst": access(dst)}, {"data": access(data)}, {})
+
+
+def fill(o: Operands, name: str, value: float) -> None:
+    """Write a constant to every element, rounded to the operand's dtype; integers keep their low bits."""
+    access = o.access(name)
+    dtype = numpy_dtype(access.dtype)
+    if access.dtype in INTEGERS and isinstance(value, int):
+        element = np.array([value], np.int64).astype(dtype)
+    else:
+        element = from_float32(np.array([value], np.float32), access.dtype)
+    o.write_bits(name, np.broadcast_to(element, access.shape))
 
 
 def scalar_operator(
@@ -124,11 +300,32 @@ def check_integers(o: Operands, *names: str) -> None:
             o.refuse(f"bit operators need integers, {name} is {o.dtype(name)}")
 
 
-OPERATIONS = {
-    "memset": memset,
-    "tensor_copy": tensor_copy,
-    "tensor_tensor": tensor_tensor,
-    "tensor_scalar": tensor_scalar,
-    "scalar_tensor_tensor": scalar_tensor_tensor,
-    "reciprocal": reciprocal,
-}
+def scalar_stage(
+    op: str,
+    place: str,
+    operator: Any,
+    operand: Any,
+    reverse: bool,
+    data: NkiTensor,
+    reads: dict[str, Access],
+    attributes: dict[str, Any],
+) -> None:
+    """Record one `op<place>`, `operand<place>`, `reverse<place>` of a tensor-scalar instruction."""
+    word = operator_name(op, f"op{place}", operator, ALU)
+    attributes[f"op{place}"] = word
+    if operand is None and word not in ALU_UNARY and word != "bypass":
+        raise invalid(f"{op}: op{place} {word} needs operand{place}")
+    check.operand(op, f"operand{place}", operand, data.shape[0], reads, attributes)
+    if reverse:
+        attributes[f"reverse{place}"] = True
+
+
+def _in_sbuf(*operands: NkiTensor) -> bool:
+    return all(value.storage.memory == "sbuf" for value in operands)
+
+
+def _bitvec(op: str, word: str, *operands: NkiTensor) -> None:
+    if word in BITVEC:
+        for value in operands:
+            if value.dtype not in INTEGERS:
+                raise invalid(f"{op}: {word} needs integer tensors, not {value!r}")

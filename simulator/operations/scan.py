@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.accumulators import prepare
 from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.operations.elementwise import scalar_operator
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
+from neff_bench.simulator.recording.enums import word
+from neff_bench.simulator.recording.operators import (
+    BINARY,
+    BITVEC,
+)
+from neff_bench.simulator.recording.operators import alu as operator_name
+from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
-_ACCUMULATE = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
+_ARITHMETIC = BINARY - BITVEC
+_ACCUMULATE = frozenset({"add", "subtract", "multiply", "maximum", "minimum"})
+_RUNNING = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
+_RESET_REDUCE = reduce_enum.reset_reduce
 
 
-def tensor_tensor_scan(o: Operands) -> None:
+def _tensor_tensor_scan(o: Operands) -> None:
     """result[i] = (data0[i] op0 result[i - 1]) op1 data1[i], from `initial`."""
     first, second = o.rows("data0").T.copy(), o.rows("data1").T.copy()
     op0, op1 = alu.binary(o.attributes["op0"]), alu.binary(o.attributes["op1"])
@@ -26,16 +43,45 @@ def tensor_tensor_scan(o: Operands) -> None:
     o.write("dst", result.T)
 
 
-def tensor_scalar_cumulative(o: Operands) -> None:
+@operation(execute=_tensor_tensor_scan, cost=engine_work(2.0), opcode="TENSOR_TENSOR_SCAN")
+def tensor_tensor_scan(
+    dst: NkiTensor,
+    data0: NkiTensor,
+    data1: NkiTensor,
+    initial: Any,
+    op0: Any,
+    op1: Any,
+    reverse0: bool = False,
+    reverse1: bool = False,
+    name: str | None = None,
+) -> NkiInstruction:
+    """`dst`[i] = op1(op0(`data0`[i], `dst`[i - 1]), `data1`[i]), starting from `initial`."""
+    check.on_chip("tensor_tensor_scan", dst=dst, data0=data0, data1=data1)
+    check.same_tile("tensor_tensor_scan", "data0", data0, dst)
+    check.same_tile("tensor_tensor_scan", "data1", data1, dst)
+    reads = {"data0": access(data0), "data1": access(data1)}
+    attributes: dict[str, Any] = {
+        "op0": operator_name("tensor_tensor_scan", "op0", op0, _ARITHMETIC),
+        "op1": operator_name("tensor_tensor_scan", "op1", op1, _ARITHMETIC),
+    }
+    check.operand("tensor_tensor_scan", "initial", initial, dst.shape[0], reads, attributes)
+    if reverse0:
+        attributes["reverse0"] = True
+    if reverse1:
+        attributes["reverse1"] = True
+    return emit("tensor_tensor_scan", "vector", {"dst": access(dst)}, reads, attributes)
+
+
+def _tensor_scalar_cumulative(o: Operands) -> None:
     """register = (src[i] op0 imm0) op1 register, every register value stored."""
     values = scalar_operator(o, o.rows("src"), "op0", "imm0", "reverse0")
     op = o.attributes["op1"]
     command = o.attributes.get("reduce_cmd", "reset_reduce")
     rows = values.shape[0]
     registers = prepare(o, rows, command, "vector", op, "imm1")
-    if op in _ACCUMULATE:
+    if op in _RUNNING:
         running = np.concatenate([registers[:rows, None], values], axis=1)
-        result = _ACCUMULATE[op].accumulate(running, axis=1)[:, 1:]
+        result = _RUNNING[op].accumulate(running, axis=1)[:, 1:]
     elif op == "subtract":
         result, state = np.empty_like(values), registers[:rows].copy()
         for i in range(values.shape[1]):
@@ -47,4 +93,29 @@ def tensor_scalar_cumulative(o: Operands) -> None:
     o.write("dst", result)
 
 
-OPERATIONS = {"tensor_tensor_scan": tensor_tensor_scan, "tensor_scalar_cumulative": tensor_scalar_cumulative}
+@operation(execute=_tensor_scalar_cumulative, cost=engine_work(2.0), opcode="TENSOR_SCALAR_CUMULATIVE")
+def tensor_scalar_cumulative(
+    dst: NkiTensor,
+    src: NkiTensor,
+    op0: Any,
+    op1: Any,
+    imm0: Any,
+    imm1: Any = None,
+    reduce_cmd: Any = _RESET_REDUCE,
+    name: str | None = None,
+) -> NkiInstruction:
+    """`dst`[i] = op1(op0(`src`[i], imm0), `dst`[i - 1]) along the free dimensions."""
+    check.on_chip("tensor_scalar_cumulative", dst=dst, src=src)
+    check.same_tile("tensor_scalar_cumulative", "src", src, dst)
+    reads = {"src": access(src)}
+    attributes: dict[str, Any] = {
+        "op0": operator_name("tensor_scalar_cumulative", "op0", op0, _ARITHMETIC),
+        "op1": operator_name("tensor_scalar_cumulative", "op1", op1, _ACCUMULATE),
+        "reduce_cmd": word(reduce_enum, reduce_cmd),
+    }
+    for value in (dst, src):
+        if value.dtype in ("int32", "uint32"):
+            raise invalid(f"tensor_scalar_cumulative: int32 and uint32 are not supported: {value!r}")
+    check.operand("tensor_scalar_cumulative", "imm0", imm0, src.shape[0], reads, attributes)
+    check.operand("tensor_scalar_cumulative", "imm1", imm1, src.shape[0], reads, attributes)
+    return emit("tensor_scalar_cumulative", "vector", {"dst": access(dst)}, reads, attributes)

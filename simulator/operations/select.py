@@ -1,22 +1,60 @@
-"""Patterns of numbers, and choices between values by a pattern, a range or a predicate."""
+"""Patterns of numbers, and choices between values by a pattern, a range or a predicate (AWS docs, nki.isa.iota,
+affine_select, range_select ...).
+"""
 
 from __future__ import annotations
 
+from math import prod
+from typing import Any
+
 import numpy as np
 
-from neff_bench.simulator.dtypes import to_float32
+from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.dtypes import (
+    FLOATS,
+    to_float32,
+)
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.accumulators import accumulate
 from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.operations.declaration import operation
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
+from neff_bench.simulator.recording.enums import word
+from neff_bench.simulator.recording.operators import (
+    COMPARE,
+)
+from neff_bench.simulator.recording.operators import alu as operator_name
+from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 _FLOAT32_MIN = np.finfo(np.float32).min
+_FP32_MIN = -3.4028234663852886e38
+_MAXIMUM = "maximum"
+_EQUAL = "equal"
+_INTEGER_PREDICATES = frozenset({"int8", "uint8", "int16", "uint16", "int32", "uint32"})
 
 
-def iota(o: Operands) -> None:
+def _iota(o: Operands) -> None:
     o.write("dst", _affine(o, o.shape("dst")[0]).astype(np.int32))
 
 
-def affine_select(o: Operands) -> None:
+@operation(execute=_iota, cost=engine_work(), opcode="IOTA")
+def iota(
+    dst: NkiTensor, pattern: Any, offset: int = 0, channel_multiplier: int = 0, name: str | None = None
+) -> NkiInstruction:
+    """`dst`[p, ...] = offset + p * channel_multiplier + pattern's affine value, on GpSimd in SBUF."""
+    check.on_chip("iota", dst=dst)
+    check.no_psum_on_gpsimd("iota", "gpsimd", dst)
+    attributes = {
+        "pattern": _pattern("iota", pattern, dst),
+        "offset": int(offset),
+        "channel_multiplier": int(channel_multiplier),
+    }
+    return emit("iota", "gpsimd", {"dst": access(dst)}, {}, attributes)
+
+
+def _affine_select(o: Operands) -> None:
     """on_true_tile where the affine pattern compares true with zero, else on_false_value."""
     values = o.rows("on_true_tile")
     affine = _affine(o, values.shape[0])
@@ -26,7 +64,32 @@ def affine_select(o: Operands) -> None:
     o.write("dst", np.where(chosen, values, np.float32(o.attributes["on_false_value"])))
 
 
-def range_select(o: Operands) -> None:
+@operation(execute=_affine_select, cost=engine_work(), opcode="AFFINE_SELECT")
+def affine_select(
+    dst: NkiTensor,
+    pattern: Any,
+    channel_multiplier: int,
+    on_true_tile: NkiTensor,
+    on_false_value: float,
+    cmp_op: Any = _EQUAL,
+    offset: int = 0,
+    name: str | None = None,
+) -> NkiInstruction:
+    """`dst` = `on_true_tile` where cmp_op(affine value, 0), else `on_false_value`; on GpSimd in SBUF."""
+    check.on_chip("affine_select", dst=dst, on_true_tile=on_true_tile)
+    check.no_psum_on_gpsimd("affine_select", "gpsimd", dst, on_true_tile)
+    check.same_tile("affine_select", "on_true_tile", on_true_tile, dst)
+    attributes = {
+        "pattern": _pattern("affine_select", pattern, dst),
+        "offset": int(offset),
+        "channel_multiplier": int(channel_multiplier),
+        "on_false_value": check.number("affine_select", "on_false_value", on_false_value),
+        "cmp_op": operator_name("affine_select", "cmp_op", cmp_op, COMPARE),
+    }
+    return emit("affine_select", "gpsimd", {"dst": access(dst)}, {"on_true_tile": access(on_true_tile)}, attributes)
+
+
+def _range_select(o: Operands) -> None:
     """on_true_tile where the element's position compares true with both bounds, else on_false_value."""
     values = o.rows("on_true_tile")
     start = o.attributes.get("range_start", 0)
@@ -41,7 +104,47 @@ def range_select(o: Operands) -> None:
     o.write("dst", result)
 
 
-def select_reduce(o: Operands) -> None:
+@operation(execute=_range_select, cost=engine_work(), opcode="RANGE_SELECT")
+def range_select(
+    dst: NkiTensor,
+    on_true_tile: NkiTensor,
+    comp_op0: Any,
+    comp_op1: Any,
+    bound0: NkiTensor,
+    bound1: NkiTensor,
+    reduce_cmd: Any = reduce_enum.reset_reduce,
+    reduce_res: NkiTensor | None = None,
+    reduce_op: Any = _MAXIMUM,
+    range_start: int = 0,
+    on_false_value: float = _FP32_MIN,
+    name: str | None = None,
+) -> NkiInstruction:
+    """`dst` = `on_true_tile` where both comparisons of the position with the bounds hold, else FP32_MIN."""
+    check.on_chip("range_select", dst=dst, on_true_tile=on_true_tile)
+    check.same_tile("range_select", "on_true_tile", on_true_tile, dst)
+    if on_true_tile.dtype not in FLOATS:
+        raise invalid(f"range_select: on_true_tile must be a float tile: {on_true_tile!r}")
+    rows = dst.shape[0]
+    reads = {
+        "on_true_tile": access(on_true_tile),
+        "bound0": check.vector("range_select", "bound0", bound0, rows),
+        "bound1": check.vector("range_select", "bound1", bound1, rows),
+    }
+    writes = {"dst": access(dst)}
+    if reduce_res is not None:
+        writes["reduce_res"] = check.vector("range_select", "reduce_res", reduce_res, rows)
+    attributes = {
+        "comp_op0": operator_name("range_select", "comp_op0", comp_op0, COMPARE),
+        "comp_op1": operator_name("range_select", "comp_op1", comp_op1, COMPARE),
+        "reduce_cmd": word(reduce_enum, reduce_cmd),
+        "reduce_op": operator_name("range_select", "reduce_op", reduce_op, frozenset({"maximum"})),
+        "range_start": int(range_start),
+        "on_false_value": check.number("range_select", "on_false_value", on_false_value),
+    }
+    return emit("range_select", "vector", writes, reads, attributes)
+
+
+def _select_reduce(o: Operands) -> None:
     values = o.rows("on_true")
     chosen = _predicate(o).reshape(values.shape)
     result = np.where(chosen, values, o.per_partition("on_false", values))
@@ -49,7 +152,40 @@ def select_reduce(o: Operands) -> None:
     o.write("dst", result)
 
 
-def tensor_copy_predicated(o: Operands) -> None:
+@operation(execute=_select_reduce, cost=engine_work(), opcode="SELECT_REDUCE")
+def select_reduce(
+    dst: NkiTensor,
+    predicate: NkiTensor,
+    on_true: NkiTensor,
+    on_false: Any,
+    reduce_res: NkiTensor | None = None,
+    reduce_cmd: Any = reduce_enum.idle,
+    reduce_op: Any = _MAXIMUM,
+    reverse_pred: bool = False,
+    name: str | None = None,
+) -> NkiInstruction:
+    """`dst` = `on_true` where `predicate`, else `on_false` (a number or one element for each partition)."""
+    check.on_chip("select_reduce", dst=dst, predicate=predicate, on_true=on_true)
+    check.same_tile("select_reduce", "on_true", on_true, dst)
+    check.same_tile("select_reduce", "predicate", predicate, dst)
+    if predicate.dtype not in _INTEGER_PREDICATES:
+        raise invalid(f"select_reduce: predicate must be an integer tile: {predicate!r}")
+    reads = {"predicate": access(predicate), "on_true": access(on_true)}
+    writes = {"dst": access(dst)}
+    attributes: dict[str, Any] = {}
+    check.operand("select_reduce", "on_false", on_false, dst.shape[0], reads, attributes)
+    command = word(reduce_enum, reduce_cmd)
+    if command != "idle":
+        attributes["reduce_cmd"] = command
+        attributes["reduce_op"] = operator_name("select_reduce", "reduce_op", reduce_op, frozenset({"maximum"}))
+    if reduce_res is not None:
+        writes["reduce_res"] = check.vector("select_reduce", "reduce_res", reduce_res, dst.shape[0])
+    if reverse_pred:
+        attributes["reverse_pred"] = True
+    return emit("select_reduce", "vector", writes, reads, attributes)
+
+
+def _tensor_copy_predicated(o: Operands) -> None:
     """src where the predicate is true; dst is unchanged elsewhere."""
     current = o.memory.read(o.access("dst"))
     chosen = _predicate(o).reshape(current.shape)
@@ -62,7 +198,29 @@ def tensor_copy_predicated(o: Operands) -> None:
     o.write("dst", np.where(chosen, np.asarray(given, np.float32), to_float32(current)))
 
 
-def sequence_bounds(o: Operands) -> None:
+@operation(execute=_tensor_copy_predicated, cost=engine_work(), opcode="COPY_PREDICATED")
+def tensor_copy_predicated(
+    dst: NkiTensor, src: Any, predicate: NkiTensor, reverse_pred: bool = False, name: str | None = None
+) -> NkiInstruction:
+    """`dst` = `src` (a tile or a number) where `predicate`; elsewhere `dst` keeps its value."""
+    check.on_chip("tensor_copy_predicated", dst=dst, predicate=predicate)
+    check.same_tile("tensor_copy_predicated", "predicate", predicate, dst)
+    if predicate.dtype not in _INTEGER_PREDICATES:
+        raise invalid(f"tensor_copy_predicated: predicate must be uint8, uint16 or uint32: {predicate!r}")
+    reads = {"predicate": access(predicate)}
+    attributes: dict[str, Any] = {}
+    if type(src) is NkiTensor:
+        check.on_chip("tensor_copy_predicated", src=src)
+        check.same_tile("tensor_copy_predicated", "src", src, dst)
+        reads["src"] = access(src)
+    else:
+        attributes["src"] = check.number("tensor_copy_predicated", "src", src)
+    if reverse_pred:
+        attributes["reverse_pred"] = True
+    return emit("tensor_copy_predicated", "vector", {"dst": access(dst)}, reads, attributes)
+
+
+def _sequence_bounds(o: Operands) -> None:
     """For each element the start and the end of its run of equal ids; n and -1 for padding (id 0)."""
     ids = o.rows("segment_ids")[0]
     n = len(ids)
@@ -71,6 +229,15 @@ def sequence_bounds(o: Operands) -> None:
     starts, ends = np.repeat(edges[:-1], lengths), np.repeat(edges[1:], lengths)
     padding = ids == 0
     o.write("dst", np.stack([np.where(padding, n, starts), np.where(padding, -1, ends)]))
+
+
+@operation(execute=_sequence_bounds, cost=engine_work(), opcode="CUSTOM_OP")
+def sequence_bounds(dst: NkiTensor, segment_ids: NkiTensor, name: str | None = None) -> NkiInstruction:
+    """`dst` [1, 2, N]: start and end of the segment that each of the N elements belongs to; on GpSimd."""
+    check.on_chip("sequence_bounds", dst=dst, segment_ids=segment_ids)
+    if segment_ids.shape[0] != 1 or dst.shape[0] != 1 or check.free(dst) != 2 * check.free(segment_ids):
+        raise invalid(f"sequence_bounds: dst must be [1, 2, {check.free(segment_ids)}]: {dst!r}")
+    return emit("sequence_bounds", "gpsimd", {"dst": access(dst)}, {"segment_ids": access(segment_ids)}, {})
 
 
 def _predicate(o: Operands) -> np.ndarray:
@@ -87,11 +254,10 @@ def _affine(o: Operands, rows: int) -> np.ndarray:
     return channels[:, None] + values.reshape(1, -1)
 
 
-OPERATIONS = {
-    "iota": iota,
-    "affine_select": affine_select,
-    "range_select": range_select,
-    "select_reduce": select_reduce,
-    "tensor_copy_predicated": tensor_copy_predicated,
-    "sequence_bounds": sequence_bounds,
-}
+def _pattern(op: str, pattern: Any, dst: NkiTensor) -> list[list[int]]:
+    pairs = [[int(step), int(count)] for step, count in pattern]
+    if not 1 <= len(pairs) <= 4:
+        raise invalid(f"{op}: a pattern has 1 to 4 dimensions, not {len(pairs)}")
+    if prod(count for _, count in pairs) != check.free(dst):
+        raise invalid(f"{op}: pattern {pairs} does not give the {check.free(dst)} elements in a partition of {dst!r}")
+    return pairs

@@ -74,6 +74,12 @@ def number(op: str, key: str, value: Any) -> float | int:
         raise invalid(f"{op}: {key} must be a number or a tensor, not {value!r}") from None
 
 
+def eight(op: str, key: str, value: NkiTensor, like: NkiTensor) -> None:
+    """The operand must be [P, 8] with the partitions of `like`."""
+    if value.shape[0] != like.shape[0] or free(value) != 8:
+        raise invalid(f"{op}: {key} must be [{like.shape[0]}, 8]: {value!r}")
+
+
 def chosen_engine(op: str, given: Any, allowed: tuple[str, ...], default: str) -> Any:
     """The engine by name; `default` when the kernel leaves the choice to the compiler."""
     if given is engine_enum.unknown:

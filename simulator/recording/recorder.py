@@ -99,33 +99,15 @@ class Recorder:
         self.sync_count.clear()
         self.dialect.clear()
 
-    def emit(
-        self,
-        op: str,
-        engine: Engine,
-        writes: dict[str, Access],
-        reads: dict[str, Access],
-        attributes: dict[str, Any],
-    ) -> NkiInstruction:
-        """Append one instruction; its source is the first line up the stack that is not the dialect's own."""
-        source = self.fixed_source
-        if source < 0:
-            frame = sys._getframe(2)
-            source = self.line_index.get((id(frame.f_code), frame.f_lasti), -2)
-            if source < 0:
-                source = self._locate(frame, source)
-        self.instructions.append(Instruction(op, engine, writes, reads, attributes, source))
-        return _ISSUED
-
     def source(self) -> int:
         """Index of the kernel line that runs now."""
         if self.fixed_source >= 0:
             return self.fixed_source
         frame = sys._getframe(2)
         source = self.line_index.get((id(frame.f_code), frame.f_lasti), -2)
-        return source if source >= 0 else self._locate(frame, source)
+        return source if source >= 0 else self.locate(frame, source)
 
-    def _locate(self, frame: FrameType, known: int) -> int:
+    def locate(self, frame: FrameType, known: int) -> int:
         """`known`: -2 for a line not seen before, -1 for one of the dialect's own."""
         while True:
             key = (id(frame.f_code), frame.f_lasti)
@@ -168,8 +150,32 @@ _active: list[Recorder] = []
 def recorder() -> Recorder:
     """The recorder of the kernel that runs now. Raises KernelError outside one."""
     if not _active:
-        raise KernelError("nki operations work inside a kernel only; launch it with nki.simulate or compile it")
+        raise _outside()
     return _active[-1]
+
+
+def _outside() -> KernelError:
+    return KernelError("nki operations work inside a kernel only; launch it with nki.simulate or compile it")
+
+
+def emit(
+    op: str, engine: Engine, writes: dict[str, Access], reads: dict[str, Access], attributes: dict[str, Any]
+) -> NkiInstruction:
+    """Append one instruction to the kernel that runs now; its source is the first line up the stack that is not the dialect's own.
+
+    Raises KernelError outside a kernel.
+    """
+    if not _active:
+        raise _outside()
+    now = _active[-1]
+    source = now.fixed_source
+    if source < 0:
+        frame = sys._getframe(2)
+        source = now.line_index.get((id(frame.f_code), frame.f_lasti), -2)
+        if source < 0:
+            source = now.locate(frame, source)
+    now.instructions.append(Instruction(op, engine, writes, reads, attributes, source))
+    return _ISSUED
 
 
 def is_recording() -> bool:
@@ -205,9 +211,9 @@ def here() -> str | None:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else None
 
 
-def invalid(what: str) -> NkiValidationError:
-    """The error for a broken rule, at the kernel's line; the caller raises it."""
-    return NkiValidationError(what, here())
+def invalid(what: str) -> KernelError:
+    """The error for a broken rule, at the kernel's line; the caller raises it. Outside a kernel, that is what is wrong."""
+    return NkiValidationError(what, here()) if _active else _outside()
 
 
 def not_modelled(what: str) -> NotModelledError:

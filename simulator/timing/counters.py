@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from neff_bench.neffs import __version__
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.dependencies import buffer_bytes
 from neff_bench.simulator.nki.capacity import memory_peak
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.model import MODEL_VERSION, fingerprint, model_name
@@ -110,9 +109,9 @@ def _bytes(program: Program, schedule: Schedule) -> dict[str, Any]:
     """HBM bytes are those of DMAs. SBUF and PSUM bytes add, for each instruction, the bytes of one partition."""
     codes = [core.code for core in schedule.cores]
     transfers = [transfer for code in codes for transfer in code.transfers]
-    inputs = sum(buffer_bytes(program.buffers[i]) for i in program.inputs)
-    outputs = sum(buffer_bytes(program.buffers[i]) for i in program.outputs)
-    weights = sum(buffer_bytes(b) for b in program.buffers if b.kind == "constant")
+    inputs = sum(program.buffers[i].size_bytes for i in program.inputs)
+    outputs = sum(program.buffers[i].size_bytes for i in program.outputs)
+    weights = sum(b.size_bytes for b in program.buffers if b.kind == "constant")
     moves = sum(int((code.psum_read_sbuf_write > 0).sum()) for code in codes)
     return {
         "hbm_read_bytes": sum(t.hbm_read for t in transfers),

@@ -30,6 +30,8 @@ def sources() -> tuple[Path, ...]:
         if path in found or not path.is_file():
             continue
         found.add(path)
+        if path.name == "__init__.py" and "iter_modules(__path__)" in path.read_text():
+            waiting += [f"{module}.{inside.stem}" for inside in path.parent.glob("*.py") if inside != path]
         for package, names in _IMPORT.findall(path.read_text()):
             # `from room import module` names a module too; a name that is none has no file.
             waiting += [package, *(f"{package}.{name}" for name in re.findall(r"\w+", names))]

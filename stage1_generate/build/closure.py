@@ -1,7 +1,8 @@
 """The import closure of Python code: every file that importing it can read, found without importing anything.
 
 Statements anywhere in a file count, also those inside functions and `try`, but not those below `if TYPE_CHECKING`. Of calls,
-`import_module("name")` and `__import__("name")` with a literal name count. A module that is chosen at run time is not seen.
+`import_module("name")` and `__import__("name")` with a literal name count, and `iter_modules(__path__)` in a package stands for
+all of its modules. A module that is chosen at run time is not seen.
 """
 
 from __future__ import annotations
@@ -113,7 +114,10 @@ class Closures:
         if known is None:
             try:
                 data = file.read_bytes()
-                known = hashlib.sha256(data).hexdigest(), tuple(imports(data, package))
+                found = imports(data, package)
+                if file.name == "__init__.py" and b"iter_modules(__path__)" in data:
+                    found += [f"{package}.{inside.stem}" for inside in file.parent.glob("*.py") if inside != file]
+                known = hashlib.sha256(data).hexdigest(), tuple(found)
             except OSError as error:  # the compiler meets it too, and then it is the reason of a failed case
                 known = f"unreadable: {error.strerror}", ()
             self._files[name, file] = known

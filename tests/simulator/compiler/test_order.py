@@ -2,8 +2,8 @@ import pytest
 
 from neff_bench.simulator.chips import CHIPS
 from neff_bench.simulator.compiler.dependencies import find_edges
+from neff_bench.simulator.compiler.lowering import lowering
 from neff_bench.simulator.compiler.order import issue_order
-from neff_bench.simulator.costs.lowering import lowering
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from tests.simulator.programs import matmul, whole
 

@@ -2,7 +2,9 @@ import pytest
 
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES, PUBLIC
 from neff_bench.simulator.chips import CHIPS
-from neff_bench.simulator.costs.engines import activation_table, engine_cost
+from neff_bench.simulator.compiler.lowering import lower
+from neff_bench.simulator.costs.activation_tables import activation_table
+from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 TRN2, INF2 = CHIPS["trn2"], CHIPS["inf2"]
@@ -22,7 +24,8 @@ def cost(
         buffers.append(Buffer("p", "sbuf", (128, 1), "float32", "internal"))
         reads["operand0"] = Access(2, 0, ((1, 128), (1, 1)), "float32")
     instruction = Instruction(operation, engine, {"dst": views[1]}, reads, attributes)
-    return engine_cost(instruction, Program("c", "trn2", 1, tuple(buffers), (), (), ((instruction,),)), chip)
+    lowered = lower(instruction, Program("c", "trn2", 1, tuple(buffers), (), (), ((instruction,),)), chip)
+    return lowered.steps[0]
 
 
 @pytest.mark.parametrize(
@@ -57,9 +60,9 @@ def test_copies_that_change_the_type_are_casts():
     assert NAMES[cost("tensor_copy", "vector", 64, dst=("sbuf", "bfloat16")).opcode] == "CAST"
 
 
-def test_an_unknown_operation_is_a_custom_op_and_not_free():
-    found = cost("something_new", "gpsimd", 64)
-    assert NAMES[found.opcode] == "CUSTOM_OP" and found.interval_ns > 100
+def test_an_operation_that_is_not_declared_has_no_cost():
+    with pytest.raises(CompileError, match="operation 'something_new' is not modelled"):
+        cost("something_new", "gpsimd", 64)
 
 
 def test_function_tables_are_loaded_when_needed():

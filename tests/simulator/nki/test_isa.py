@@ -237,7 +237,7 @@ def test_a_choice_is_a_member_a_name_or_a_number(given):
     assert word(engine, given) == "vector"
 
 
-def test_no_choice_is_the_compilers():
+def test_no_choice_is_the_compilers(now):
     assert word(engine, None) == "unknown"
     with pytest.raises(NkiValidationError, match="no reduce_cmd"):
         word(reduce_cmd, "sum")

@@ -3,7 +3,7 @@ import pytest
 
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.chips import CHIPS
-from neff_bench.simulator.costs.lowering import lower, lowering
+from neff_bench.simulator.compiler.lowering import lower, lowering
 from tests.simulator.programs import matmul
 
 CHIP = CHIPS["trn2"]

@@ -1,20 +1,56 @@
-"""What crosses cores, and registers (AWS docs, nki.isa.sendrecv, core_barrier, register_*)."""
+"""Where the cores of a logical core wait for each other (AWS docs, nki.isa.sendrecv, core_barrier)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from neff_bench.simulator.program import Access
+from neff_bench.simulator.chips import Chip
+from neff_bench.simulator.costs.dma import by_dma
+from neff_bench.simulator.costs.steps import ALL, Lowered, Step, on_engine
+from neff_bench.simulator.dtypes import (
+    numpy_dtype,
+)
+from neff_bench.simulator.errors import ExecutionError
+from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.operations.declaration import operation
+from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check
-from neff_bench.simulator.recording.creation import allocate, whole
 from neff_bench.simulator.recording.enums import dma_engine as dma_engine_enum
 from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.enums import word
-from neff_bench.simulator.recording.recorder import NkiInstruction, Recorder, invalid, recorder
-from neff_bench.simulator.recording.regions import MemoryRegion
-from neff_bench.simulator.recording.tensor import NkiTensor, VirtualRegister, access
+from neff_bench.simulator.recording.recorder import NkiInstruction, Recorder, emit, invalid, recorder
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
+def _sendrecv(cores: Sequence[Operands]) -> None:
+    """Each core's dst receives the src of the core that `recv_from_rank` names."""
+    received = []
+    for core, o in enumerate(cores):
+        rank = o.attributes.get("recv_from_rank", 1 - core)
+        if not 0 <= rank < len(cores):
+            raise ExecutionError(f"sendrecv from rank {rank} of {len(cores)}")
+        received.append(cores[rank].raw("src").copy())
+    for o, values in zip(cores, received, strict=True):
+        target = o.access("dst")
+        if values.shape != target.shape or values.dtype != numpy_dtype(target.dtype):
+            raise ExecutionError("sendrecv operands differ")
+        o.memory.write(target, values)
+
+
+def _core_barrier(cores: Sequence[Operands]) -> None:
+    """To have met is all."""
+
+
+def _sendrecv_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:
+    return by_dma(instruction, program, chip, opcodes, meets=program.lnc > 1)
+
+
+def _barrier_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:
+    return on_engine(instruction, Step(opcodes[0], ALL, chip.barrier_ns, chip.barrier_ns), meets=True)
+
+
+@operation(execute=None, meet=_sendrecv, cost=_sendrecv_cost, opcode="SENDRECV")
 def sendrecv(
     src: NkiTensor,
     dst: NkiTensor,
@@ -50,9 +86,10 @@ def sendrecv(
     if by_gpsimd:
         attributes["dma_engine"] = "gpsimd_dma"
     engine = "gpsimd" if by_gpsimd else "sync"
-    return now.emit("sendrecv", engine, {"dst": access(dst)}, {"src": access(src)}, attributes)  # type: ignore[arg-type]
+    return emit("sendrecv", engine, {"dst": access(dst)}, {"src": access(src)}, attributes)  # type: ignore[arg-type]
 
 
+@operation(execute=None, meet=_core_barrier, cost=_barrier_cost, opcode="CORE_BARRIER")
 def core_barrier(
     data: Any, cores: Any, engine: Any = engine_enum.gpsimd, name: str | None = None
 ) -> NkiInstruction | None:
@@ -65,53 +102,10 @@ def core_barrier(
         return None
     operand: dict[str, Access] = {"data": access(data)} if isinstance(data, NkiTensor) else {}
     chosen = check.chosen_engine("core_barrier", engine, ("gpsimd", "vector", "scalar", "tensor", "sync"), "gpsimd")
-    return now.emit(
-        "core_barrier", chosen, operand, dict(operand), {"cores": ranks, "sync": _next(now, "core_barrier")}
-    )
+    return emit("core_barrier", chosen, operand, dict(operand), {"cores": ranks, "sync": _next(now, "core_barrier")})
 
 
 def _next(now: Recorder, what: str) -> int:
     count = now.sync_count.get(what, 0)
     now.sync_count[what] = count + 1
     return count
-
-
-def register_alloc(x: int | None = None) -> VirtualRegister:
-    """A register, kept in the program as an SBUF buffer [1, 1] int32 named "register"."""
-    now = recorder()
-    cell = allocate(now, (1, 1), "int32", MemoryRegion.sbuf, "register", "internal", now.core, now.source())
-    register = VirtualRegister(whole(cell))
-    if x is not None:
-        register_move(register, x)
-    return register
-
-
-def _register(op: str, key: str, value: Any) -> VirtualRegister:
-    if not isinstance(value, VirtualRegister):
-        raise invalid(f"{op}: {key} must be a register, not {value!r}")
-    return value
-
-
-def register_move(dst: VirtualRegister, src: Any) -> NkiInstruction:
-    """`dst` = `src`, a register or a constant (attribute `src`)."""
-    target = {"dst": access(_register("register_move", "dst", dst).cell)}
-    if isinstance(src, VirtualRegister):
-        return recorder().emit("register_move", "sync", target, {"src": access(src.cell)}, {})
-    else:
-        return recorder().emit("register_move", "sync", target, {}, {"src": int(src)})
-
-
-def register_load(dst: VirtualRegister, src: NkiTensor) -> NkiInstruction:
-    """`dst` = the one element of `src`."""
-    target = {"dst": access(_register("register_load", "dst", dst).cell)}
-    if check.tensor("register_load", "src", src).size != 1:
-        raise invalid(f"register_load: src must hold one element: {src!r}")
-    return recorder().emit("register_load", "sync", target, {"src": access(src)}, {})
-
-
-def register_store(dst: NkiTensor, src: VirtualRegister) -> NkiInstruction:
-    """The one element of `dst` = `src`."""
-    if check.tensor("register_store", "dst", dst).size != 1:
-        raise invalid(f"register_store: dst must hold one element: {dst!r}")
-    cell = _register("register_store", "src", src).cell
-    return recorder().emit("register_store", "sync", {"dst": access(dst)}, {"src": access(cell)}, {})

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from neff_bench.simulator.execution.products import products
+from neff_bench.simulator.machine.products import products
 
 RNG = np.random.default_rng(61)
 

@@ -1,0 +1,24 @@
+"""What a DMA costs: a trigger on the engine that issues it, and packets on the DMA engines."""
+
+from __future__ import annotations
+
+from neff_bench.simulator.chips import Chip
+from neff_bench.simulator.costs.steps import ALL, Lowered, Step
+from neff_bench.simulator.costs.transfers import start_ns, transfer_of, trigger_engine
+from neff_bench.simulator.program import Instruction, Program
+
+
+def by_dma(
+    instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...], meets: bool = False
+) -> Lowered:
+    """A trigger and its transfer. `meets`: both cores enter it together."""
+    engine = trigger_engine(instruction, program)
+    transfer = transfer_of(instruction, program, engine)
+    issue = visible = chip.dma_issue_ns
+    if transfer.software:
+        issue, visible = chip.software_dma_issue_ns, chip.software_dma_instruction_ns
+    elif transfer.static:
+        issue = visible = chip.static_dma_issue_ns
+    loads = not meets and not transfer.hbm_write
+    step = Step(opcodes[0], ALL, issue, visible)
+    return Lowered(engine, (step,), transfer, loads, meets, "", issue, start_ns(transfer, chip))

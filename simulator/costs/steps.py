@@ -1,0 +1,63 @@
+"""Machine instructions that one operation becomes, before they have a place in the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from neff_bench.simulator.chips import Chip
+from neff_bench.simulator.costs.transfers import Transfer
+from neff_bench.simulator.program import ENGINES, Instruction, Program
+
+TENSOR, SCALAR, GPSIMD, VECTOR, SYNC = range(5)
+"""Engine indices, as in NTFF files."""
+
+ALL, WEIGHTS, REST = range(3)
+"""What a step waits for: all that the operation waits for, or that of the weights, or that of the other operands."""
+
+WEIGHT_OPERANDS = frozenset(("stationary", "stationary_scale", "data"))
+"""What LDWEIGHTS reads (of a matmul, of a PE transpose)."""
+
+
+class Step(NamedTuple):
+    """One machine instruction: columns of `neff_bench.simulator.compiler.assembler.Code`, and which operands it waits for."""
+
+    opcode: int
+    waits: int
+    interval_ns: float
+    latency_ns: float
+    pe_ns: float = 0.0
+    flops: int = 0
+    transpose: bool = False
+    sbuf_read: int = 0
+    sbuf_write: int = 0
+    psum_read: int = 0
+    psum_write: int = 0
+    psum_read_sbuf_write: int = 0
+
+
+class Lowered(NamedTuple):
+    """`loads`: a DMA that brings data on chip. meets: both cores enter it together. function: of a Scalar engine that looks
+    it up in a table, else "".
+
+    busy_ns: engine time; result_ns: start to result, of DMAs start to first packet (both without waits, at full PE clock).
+    """
+
+    engine: int
+    steps: tuple[Step, ...]
+    transfer: Transfer | None
+    loads: bool
+    meets: bool
+    function: str
+    busy_ns: float
+    result_ns: float
+
+
+Cost = Callable[[Instruction, Program, Chip, tuple[int, ...]], Lowered]
+"""What an operation becomes on a chip. The last argument holds the bytes of the opcodes that its declaration names."""
+
+
+def on_engine(instruction: Instruction, step: Step, meets: bool = False, function: str = "") -> Lowered:
+    """One machine instruction on the operation's own engine."""
+    engine = ENGINES.index(instruction.engine)
+    return Lowered(engine, (step,), None, False, meets, function, step.interval_ns, step.latency_ns)

@@ -1,0 +1,78 @@
+"""Registers of the engines' sequencers, each held in a one-element buffer of 32-bit integers (AWS docs,
+nki.isa.register_*).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neff_bench.simulator.costs.engines import fixed_work
+from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.operations.declaration import function, operation
+from neff_bench.simulator.operations.dma import write_converted
+from neff_bench.simulator.operations.elementwise import fill
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.creation import allocate, whole
+from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
+from neff_bench.simulator.recording.regions import MemoryRegion
+from neff_bench.simulator.recording.tensor import NkiTensor, VirtualRegister, access
+
+_REGISTER_NS = 50.0
+_REGISTER_LOAD_NS = 1060.0
+"""TENSOR_LOAD of the trn2 traces: 1019-1069 ns."""
+
+
+@function
+def register_alloc(x: int | None = None) -> VirtualRegister:
+    """A register, kept in the program as an SBUF buffer [1, 1] int32 named "register"."""
+    now = recorder()
+    cell = allocate(now, (1, 1), "int32", MemoryRegion.sbuf, "register", "internal", now.core, now.source())
+    register = VirtualRegister(whole(cell))
+    if x is not None:
+        register_move(register, x)
+    return register
+
+
+def _register_move(o: Operands) -> None:
+    if "src" in o.instruction.reads:
+        write_converted(o, o.raw("src"))
+    else:
+        fill(o, "dst", o.attributes["src"])
+
+
+@operation(execute=_register_move, cost=fixed_work(_REGISTER_NS), opcode="REGISTER_MOVE")
+def register_move(dst: VirtualRegister, src: Any) -> NkiInstruction:
+    """`dst` = `src`, a register or a constant (attribute `src`)."""
+    target = {"dst": access(_register("register_move", "dst", dst).cell)}
+    if isinstance(src, VirtualRegister):
+        return emit("register_move", "sync", target, {"src": access(src.cell)}, {})
+    else:
+        return emit("register_move", "sync", target, {}, {"src": int(src)})
+
+
+def _register_copy(o: Operands) -> None:
+    write_converted(o, o.raw("src"))
+
+
+@operation(execute=_register_copy, cost=fixed_work(_REGISTER_LOAD_NS), opcode="TENSOR_LOAD")
+def register_load(dst: VirtualRegister, src: NkiTensor) -> NkiInstruction:
+    """`dst` = the one element of `src`."""
+    target = {"dst": access(_register("register_load", "dst", dst).cell)}
+    if check.tensor("register_load", "src", src).size != 1:
+        raise invalid(f"register_load: src must hold one element: {src!r}")
+    return emit("register_load", "sync", target, {"src": access(src)}, {})
+
+
+@operation(execute=_register_copy, cost=fixed_work(_REGISTER_NS), opcode="TENSOR_STORE")
+def register_store(dst: NkiTensor, src: VirtualRegister) -> NkiInstruction:
+    """The one element of `dst` = `src`."""
+    if check.tensor("register_store", "dst", dst).size != 1:
+        raise invalid(f"register_store: dst must hold one element: {dst!r}")
+    cell = _register("register_store", "src", src).cell
+    return emit("register_store", "sync", {"dst": access(dst)}, {"src": access(cell)}, {})
+
+
+def _register(op: str, key: str, value: Any) -> VirtualRegister:
+    if not isinstance(value, VirtualRegister):
+        raise invalid(f"{op}: {key} must be a register, not {value!r}")
+    return value

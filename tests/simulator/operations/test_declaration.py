@@ -1,0 +1,126 @@
+"""Every operation is declared once, whole, and in one file."""
+
+import inspect
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from neff_bench.installation import PACKAGE
+from neff_bench.parsers.formats.opcodes import NAMES
+from neff_bench.simulator.chips import CHIPS
+from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.nki import isa
+from neff_bench.simulator.operations import FUNCTIONS, OPERATIONS
+from neff_bench.simulator.operations.declaration import operation
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+
+NEVER_RUN = {"rng", "rand2", "topk"}
+"""Recorded and timed, but their results are not known."""
+
+NEW = """
+from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.operations.declaration import operation
+from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.recorder import NkiInstruction, emit
+from neff_bench.simulator.recording.tensor import NkiTensor, access
+
+
+def _double(o: Operands) -> None:
+    o.write("dst", o.float32("src") * 2)
+
+
+@operation(execute=_double, cost=engine_work(4.0), opcode="CUSTOM_OP")
+def double(dst: NkiTensor, src: NkiTensor, name: str | None = None) -> NkiInstruction:
+    check.on_chip("double", dst=dst, src=src)
+    return emit("double", "vector", {"dst": access(dst)}, {"src": access(src)}, {})
+"""
+
+USE = """
+import numpy as np
+import nki, nki.isa as nisa, nki.language as nl
+from neff_bench.simulator.nki.spec import InputSpec
+from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.timing.schedule import schedule
+
+def kernel(x):
+    out = nl.ndarray(x.shape, x.dtype, nl.shared_hbm)
+    tile, twice = nl.load(x), nl.ndarray(x.shape, x.dtype)
+    nisa.double(twice, tile)
+    nl.store(out, twice)
+    return out
+
+x = np.ones((128, 64), np.float32)
+print(nki.simulate(kernel)(x).sum(), schedule(record(kernel, "k", [InputSpec("x", x.shape, "float32")], {}, (), "trn2", 1)).total_ns > 0)
+"""
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_an_operation_is_recorded_executed_costed_and_named(name):
+    found = OPERATIONS[name]
+    assert getattr(isa, name) is found.record is FUNCTIONS[name]
+    assert inspect.getdoc(found.record)
+    assert found.opcodes and set(found.opcodes) <= set(NAMES)
+    assert (found.execute is None and found.meet is None) == (name in NEVER_RUN)
+
+
+@pytest.mark.parametrize("target", sorted(CHIPS))
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_an_operation_costs_something_on_every_chip(name, target):
+    buffers = (
+        Buffer("a", "sbuf", (128, 128), "bfloat16", "internal"),
+        Buffer("p", "psum", (128, 128), "float32", "internal"),
+    )
+    a, p = (Access(index, 0, ((128, 128), (1, 128)), buffer.dtype) for index, buffer in enumerate(buffers))
+    reads = dict.fromkeys(("stationary", "moving") if name == "nc_matmul" else ("src", "data"), a)
+    instruction = Instruction(name, "tensor" if name == "nc_matmul" else "vector", {"dst": p}, reads, {})
+    program = Program("p", target, 1, buffers, (), (), ((instruction,),))
+    lowered = OPERATIONS[name].lower(instruction, program, CHIPS[target])
+    assert lowered.busy_ns > 0 and lowered.result_ns > 0
+    assert {step.opcode for step in lowered.steps} <= set(OPERATIONS[name].opcodes)
+
+
+def declare(**changed):
+    def new(dst): ...
+
+    return operation(**{"execute": None, "cost": engine_work(), "opcode": "CUSTOM_OP"} | changed)(new)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"cost": None}, "operation new: a cost is missing"),
+        ({"opcode": "NEW"}, r"operation new: opcode \['NEW'\]"),
+        ({"opcode": ()}, "operation new: opcode missing"),
+    ],
+)
+def test_a_declaration_without_a_cost_or_an_opcode_is_refused(changed, error):
+    with pytest.raises(ValueError, match=error):
+        declare(**changed)
+    assert "new" not in OPERATIONS and "new" not in FUNCTIONS
+
+
+@pytest.mark.parametrize("missing", ["cost", "opcode", "execute"])
+def test_a_declaration_says_everything(missing):
+    fields = {"execute": None, "cost": engine_work(), "opcode": "CUSTOM_OP"}
+    del fields[missing]
+    with pytest.raises(TypeError, match=missing):
+        operation(**fields)
+
+
+def test_a_name_is_declared_once():
+    def max8(dst): ...
+
+    with pytest.raises(ValueError, match="max8 is declared twice"):
+        operation(execute=None, cost=engine_work(), opcode="MAX8")(max8)
+
+
+def test_an_operation_is_added_with_one_file(tmp_path):
+    ignore = shutil.ignore_patterns("__pycache__", "node_modules")
+    shutil.copytree(PACKAGE, tmp_path / PACKAGE.name, ignore=ignore)
+    (tmp_path / PACKAGE.name / "simulator/operations/double.py").write_text(NEW)
+    use = "from neff_bench.simulator.nki.install import install; install()" + USE
+    done = subprocess.run([sys.executable, "-c", use], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.split() == ["16384.0", "True"], done.stderr
