@@ -119,7 +119,7 @@ def test_files_that_the_compiler_does_not_import_rebuild_nothing(project, key_in
         ("stage1_generate/kernels/mlp_xla.py", {"xla"}),
         ("stage1_generate/kernels/mlp.py", {"nki", "xla"}),
         ("stage1_generate/build/tensors.py", {"nki", "xla"}),
-        ("simulator/nki/isa/matmul.py", {"nki", "xla"}),
+        ("simulator/operations/matmul.py", {"nki", "xla"}),
         ("simulator/hlo/stage.py", {"xla"}),
         ("simulator/files/neff.py", {"nki", "xla"}),
     ],
