@@ -8,12 +8,14 @@ from typing import Any
 from neff_bench.simulator.program import Access
 from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.enums import word
-from neff_bench.simulator.recording.recorder import invalid
+from neff_bench.simulator.recording.recorder import invalid, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
 def tensor(op: str, key: str, value: Any) -> NkiTensor:
+    """The operand, which must be a tensor. Outside a kernel, that is what is wrong: `recorder` raises KernelError."""
     if not isinstance(value, NkiTensor):
+        recorder()
         raise invalid(f"{op}: {key} must be a tensor, not {type(value).__name__}")
     return value
 

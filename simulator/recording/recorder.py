@@ -145,17 +145,14 @@ class Recorder:
 
 
 _active: list[Recorder] = []
+_OUTSIDE = "nki operations work inside a kernel only; launch it with nki.simulate or compile it"
 
 
 def recorder() -> Recorder:
     """The recorder of the kernel that runs now. Raises KernelError outside one."""
     if not _active:
-        raise _outside()
+        raise KernelError(_OUTSIDE)
     return _active[-1]
-
-
-def _outside() -> KernelError:
-    return KernelError("nki operations work inside a kernel only; launch it with nki.simulate or compile it")
 
 
 def emit(
@@ -166,7 +163,7 @@ def emit(
     Raises KernelError outside a kernel.
     """
     if not _active:
-        raise _outside()
+        raise KernelError(_OUTSIDE)
     now = _active[-1]
     source = now.fixed_source
     if source < 0:
@@ -211,9 +208,9 @@ def here() -> str | None:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else None
 
 
-def invalid(what: str) -> KernelError:
-    """The error for a broken rule, at the kernel's line; the caller raises it. Outside a kernel, that is what is wrong."""
-    return NkiValidationError(what, here()) if _active else _outside()
+def invalid(what: str) -> NkiValidationError:
+    """The error for a broken rule, at the kernel's line; the caller raises it."""
+    return NkiValidationError(what, here())
 
 
 def not_modelled(what: str) -> NotModelledError:

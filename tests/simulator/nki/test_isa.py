@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neff_bench.simulator.errors import NkiValidationError, NotModelledError
+from neff_bench.simulator.errors import KernelError, NkiValidationError, NotModelledError
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.recording.enums import engine, reduce_cmd, word
@@ -237,7 +237,7 @@ def test_a_choice_is_a_member_a_name_or_a_number(given):
     assert word(engine, given) == "vector"
 
 
-def test_no_choice_is_the_compilers(now):
+def test_no_choice_is_the_compilers():
     assert word(engine, None) == "unknown"
     with pytest.raises(NkiValidationError, match="no reduce_cmd"):
         word(reduce_cmd, "sum")
@@ -259,3 +259,8 @@ def test_a_source_can_be_given_instead_of_a_line(now):
     first, second = (now.source_texts[step.source] for step in now.instructions)
     assert first == "graph.hlo:dot.3"
     assert "test_isa.py" in second
+
+
+def test_an_operation_outside_a_kernel_says_so():
+    with pytest.raises(KernelError, match="inside a kernel only"):
+        nisa.tensor_copy(np.zeros((128, 8)), np.zeros((128, 8)))
