@@ -16,12 +16,13 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from neff_bench.stage2_profile.capture.device_step import Settings
-from neff_bench.stage2_profile.command import find_entries
+from neff_bench.stage2_profile.command import find_entries, known_rows
 from neff_bench.stage2_profile.metrics.rows import to_dict
 from neff_bench.stage2_profile.pipeline import Pipeline
 from neff_bench.stage2_profile.upkeep.fsck import examine
@@ -42,11 +43,15 @@ def build(scratch: Path) -> Path:
     generate = ["generate-neffs", "--shapes", str(scratch / "shapes.yaml"), "--out", str(store), "--toolchain", "sim"]
     for argv in (generate, ["profile-neffs", str(store)], ["profile-neffs", str(store), "--force"]):
         subprocess.run([BIN / argv[0], *argv[1:]], check=True, capture_output=True)
+    time.sleep(1.1)  # rows of files that were written just now are not kept
+    for words in ([], ["--parse-only"]):
+        subprocess.run([BIN / "profile-neffs", str(store), *words], check=True, capture_output=True)
     return store
 
 
 def rows(store: Path) -> dict[str, dict[str, Any]]:
-    pipeline = Pipeline(tools={}, pools={}, settings=Settings(), steps="parse")
+    settings = Settings()
+    pipeline = Pipeline({}, {}, settings, steps="parse", rows=known_rows(store, "parse", {}, settings))
     return {entry.name: to_dict(pipeline.row(entry)) for entry in find_entries(store)}
 
 

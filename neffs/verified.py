@@ -63,18 +63,6 @@ class Verified:
             beside.unlink(missing_ok=True)
 
 
-def is_damaged(store: Path) -> bool:
-    """Whether the stamps of a store are there and not as they were written."""
-    file = store / ".store" / FILE
-    try:
-        check_seal(file.read_bytes())
-    except OSError:
-        return file.exists()
-    except Unsealed:
-        return True
-    return False
-
-
 def _read(file: Path) -> dict[str, str]:
     try:
         document = file.read_bytes()

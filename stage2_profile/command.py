@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -29,6 +29,7 @@ from neff_bench.stage2_profile.metrics.hot_report import Hot
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
 from neff_bench.stage2_profile.report.layout import answer
+from neff_bench.stage2_profile.row_index import RowIndex
 from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.output import write_answer, write_text
 from neff_bench.terminal.progress import progress
@@ -90,15 +91,18 @@ def profile_directory(directory: Path, options: Options, stop: threading.Event |
         check_store(directory)
     built = [entry for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"]
     kinds = {entry.manifest.toolchain for entry in built}
-    verified = Verified(directory.parent if (directory / MANIFEST).is_file() else directory)
+    store = directory.parent if (directory / MANIFEST).is_file() else directory
+    tools = {} if steps == "parse" else choose_tools(options.toolchain, kinds, settings)
+    verified, rows_before = Verified(store), known_rows(store, steps, tools, settings)
     pipeline = Pipeline(
-        tools={} if steps == "parse" else choose_tools(options.toolchain, kinds, settings),
+        tools=tools,
         pools=make_pools(cores, kinds, settings) if steps in ("all", "capture") else {},
         settings=settings,
         steps=steps,
         force=options.force,
         detail=wants_hot,
         verified=verified,
+        rows=rows_before,
     )
     with progress(len(found), "profiling") as step:
 
@@ -107,8 +111,8 @@ def profile_directory(directory: Path, options: Options, stop: threading.Event |
             step(f"{row.case}: {status}" + (f", {row.reason}" if row.reason else ""), failed=row.failed)
 
         rows = profile_all(pipeline, found, workers, done)
-    if steps != "parse":
-        verified.save()
+    verified.save()
+    rows_before.save()
     if options.show_commands:
         write_text(commands_text(directory, rows), options.output)
     elif wants_hot:
@@ -142,6 +146,14 @@ def chosen_steps(options: Options) -> Steps:
             "so no execution would be profiled"
         )
     return asked[0] if asked else "all"
+
+
+def known_rows(store: Path, steps: Steps, tools: Mapping[Kind, Tool | str], settings: Settings) -> RowIndex:
+    """The rows of an earlier call that asked for the same."""
+    if steps == "parse":
+        return RowIndex(store, "parsed", ())
+    versions = [(tool.name, tool.kind, tool.version) if isinstance(tool, Tool) else tool for tool in tools.values()]
+    return RowIndex(store, "profiled", (steps, settings.num_exec, settings.profile_nth_exec, versions))
 
 
 def make_pools(cores: tuple[int, ...] | None, kinds: Iterable[str], settings: Settings) -> dict[Kind, CorePool]:

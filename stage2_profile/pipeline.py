@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from neff_bench.neffs.bundle import Bundle, used_files
+from neff_bench.neffs.bundle import PROFILES, Bundle, used_files
 from neff_bench.neffs.errors import BundleError, NeffsError
 from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
@@ -30,6 +30,7 @@ from neff_bench.stage2_profile.metrics.summarise import (
     with_verdict,
     without_damage,
 )
+from neff_bench.stage2_profile.row_index import RowIndex
 from neff_bench.stage2_profile.view.profile_view import view, view_detail
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Pipeline:
     stops after the device step, `view` does the rest of it. `force`: capture again although there is a good profile.
     `detail`: make the whole-profile JSON too. `verified`: which bundles were compared with their checksums before.
     `cached`: gets the name of each bundle whose run is taken as it is.
+    `rows`: those of an earlier call.
     """
 
     tools: dict[Kind, Tool | str]
@@ -60,6 +62,7 @@ class Pipeline:
     detail: bool = False
     verified: Verified | None = None
     cached: set[str] = field(default_factory=set)
+    rows: RowIndex | None = None
 
     def row(self, found: Entry) -> Row:
         """The row of one entry. Never raises: what is wrong with one entry, or with us, costs one row."""
@@ -91,11 +94,29 @@ class Pipeline:
             return failed_row(found, f"{error.filename or found.path}: {error.strerror or error}")
 
     def _profiled(self, bundle: Bundle) -> Row:
+        reusable = self.rows is not None and not (self.force or self.detail)
+        row = self.rows.row(bundle) if self.rows is not None and reusable else None
+        if row is None:
+            return self._made(bundle)
+        self.cached.add(bundle.name)
+        return row
+
+    def _keep(self, bundle: Bundle, row: Row, path: Path, record: runs.Run) -> Row:
+        """Let a later call reuse a row all of which is recorded and verified."""
+        if self.rows is not None and row.status == "profiled" and bundle.verified and is_complete(bundle, record):
+            if record.verified:
+                made_from = [execution.summary for execution in record.executions]
+                summaries = [f"{PROFILES}/{path.name}/{name}" for name in made_from if name is not None]
+                self.rows.keep(bundle, row, summaries, with_inputs=self.steps != "parse")
+        return row
+
+    def _made(self, bundle: Bundle) -> Row:
         best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
         if self.steps == "parse":
             if best.found is not None:
                 self.cached.add(bundle.name)
-                return with_warnings(run_row(bundle, *best.found, read_traces=True), best.damaged)
+                row = run_row(bundle, *best.found, read_traces=True)
+                return with_warnings(row, best.damaged) if best.damaged else self._keep(bundle, row, *best.found)
             if best.damaged:
                 return failed_row(bundle, f"{best.damaged[0]}; run profile-neffs to profile it again")
             return failed_row(bundle, "no profile yet; run profile-neffs without --parse-only", "unprofiled")
@@ -125,10 +146,13 @@ class Pipeline:
         if self.force or self.detail:
             return None
         usable = self._usable(bundle, tool, best)
-        if usable is None or not is_complete(bundle, *usable):
+        if usable is None or not is_complete(bundle, usable[1]):
             return None
         row = run_row(bundle, *usable)
-        return None if row.status == "failed" else with_warnings(row, best.damaged)
+        if row.status == "failed":
+            return None
+        self.cached.add(bundle.name)
+        return with_warnings(row, best.damaged) if best.damaged else self._keep(bundle, row, *usable)
 
     def _locked(self, bundle: Bundle, tool: Tool, descriptor: int) -> Row:
         best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
@@ -172,7 +196,7 @@ class Pipeline:
             for execution in record.executions:
                 if execution.summary is None or (self.detail and execution.detail is None):
                     runs.check_file(path, record, execution.ntff)
-            if not is_complete(bundle, path, record):
+            if not is_complete(bundle, record):
                 for file in record.outputs.values():
                     runs.check_file(path, record, file)
         except RunDamaged:

@@ -102,7 +102,7 @@ def with_verdict(bundle: Bundle, path: Path, record: runs.Run) -> runs.Run:
     return record
 
 
-def is_complete(bundle: Bundle, path: Path, record: runs.Run) -> bool:
+def is_complete(bundle: Bundle, record: runs.Run) -> bool:
     """Whether a run has all that its row needs, so that nothing has to be run or written for it."""
     if record.status != "viewed":
         return False

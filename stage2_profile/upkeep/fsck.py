@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, files_of, found_files, read_bundle
-from neff_bench.neffs.checksums import FileSum, wrong_content, wrong_size
+from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, wrong_content, wrong_size
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
-from neff_bench.neffs.verified import is_damaged
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.errors import RunDamaged
 
@@ -60,8 +59,11 @@ def _beside_the_bundles(store: Path) -> Iterator[Finding]:
     for name in sorted(os.listdir(store)):
         if name != OWN and (name.startswith(".") or not (store / name).is_dir()):
             yield Finding(None, None, name, "surplus", "not a bundle")
-    if is_damaged(store):
-        yield Finding(None, None, f"{OWN}/verified.json", "damaged", "its checksum does not fit its content")
+    for path in sorted((store / OWN).glob("[!.]*.json")):
+        try:
+            check_seal(path.read_bytes())
+        except (OSError, Unsealed) as error:
+            yield Finding(None, None, f"{OWN}/{path.name}", "damaged", str(error))
 
 
 def _bundle(store: Path, name: str, done: Examined) -> Iterator[Finding]:
