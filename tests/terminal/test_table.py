@@ -2,6 +2,7 @@ import pytest
 
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.terminal.formats import Page, render
+from neff_bench.terminal.formats import table as module
 
 COLUMNS = [Column("kernel", wraps=True), Column("shape"), Column("total us", right=True), Column("unknown")]
 LINES = [["matmul nki", "M1024 K1024 N1024", "40.59", "-"], ["mlp xla", "b1 s128", "33.20", "-"]]
@@ -31,3 +32,18 @@ def test_a_long_name_is_not_shredded():
     name = "/a/very/long/path/" + "x" * 60 + "/file.neff"
     grid = Grid([Column("path"), Column("bytes", right=True)], [[name, "1"]])
     assert name in render(Answer([], [], [grid]), "table", Page(100))
+
+
+@pytest.mark.parametrize("wraps", [True, False])
+def test_a_table_that_fits_is_the_same_with_and_without_the_fast_way(monkeypatch, wraps):
+    columns = (Column("case", wraps=wraps), Column("time us", right=True), Column("empty"), Column("check"))
+    lines = [["matmul", "1.25", "-", "passed"], ["a longer name", "12345.00", "-", ""], ["", "-", "", "failed"]]
+    answer = Answer([], [], [Grid(columns, lines, ["A note."], "Title"), Grid(columns, lines[:1])])
+    fast = render(answer, "table", Page(60))
+    monkeypatch.setattr(module, "_aligned", lambda grid, width: None)
+    assert render(answer, "table", Page(60)) == fast
+
+
+@pytest.mark.parametrize(("text", "width"), [("\u4e16\u754c", 60), ("a much longer text", 12)])
+def test_wide_characters_and_long_texts_are_laid_out_with_care(text, width):
+    assert module._aligned(Grid((Column("name", wraps=True),), [[text]]), width) is None
