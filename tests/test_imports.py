@@ -18,6 +18,7 @@ ALLOWED = {
     "stage2_profile": {"terminal", "neffs", "parsers"},
     "experiments": {"terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},
     "install_benchmarks": {"terminal"},
+    "history": {"terminal", "neffs", "parsers", "stage2_profile"},
     "doors": {"terminal", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile"},
 }
 ALLOWED_IN_TEMPLATES = {"stage1_generate", "stage2_profile"}

@@ -1,0 +1,208 @@
+"""`neff-bench history`: rows over commits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from neff_bench.history.verdicts import Event
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+DB = click.option(
+    "--db", type=click.Path(path_type=Path, file_okay=False), default=Path("history"), show_default=True,
+    help="Directory of the history.",
+)  # fmt: skip
+FORMAT = click.option(
+    "--format", "format_", type=click.Choice(["table", "csv", "json", "md"]), default="table", show_default=True
+)
+
+
+@click.group(name="history", context_settings=SETTINGS, invoke_without_command=True)
+@DB
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write a page (.html) or points (.parquet, .csv)."
+)
+@click.option("--link", help="Address of a commit with {sha} in it, for the page.")
+@click.pass_context
+def history(ctx: click.Context, db: Path, output: Path | None, link: str | None) -> None:
+    """Keep the rows of every commit, and say since when a kernel is slower.
+
+    Simulated numbers are exact: any difference is a change. Measured times scatter: their change points come from
+    ruptures (pip install 'neff-bench[history]'). Values of different models, tools or machines are never joined.
+
+    \b
+    neff-bench history add neffs.out --db history
+    neff-bench history check --db history
+    neff-bench history show --db history --only 'mlp_*'
+    neff-bench history --db history --output history.html --link https://github.com/o/r/commit/{sha}
+    """
+    if ctx.invoked_subcommand is not None:
+        if output is not None:
+            raise click.UsageError("--output goes without a subcommand")
+        return
+    if output is None:
+        click.echo(ctx.get_help())
+        return
+    from neff_bench.history import export, page
+
+    writers: dict[str, Callable[[], None]] = {
+        ".html": lambda: page.write(db, output, link),
+        ".parquet": lambda: export.write_parquet(db, output),
+        ".csv": lambda: export.write_csv(db, output),
+    }
+    if output.suffix not in writers:
+        raise click.UsageError(f"--output {output}: expected a name that ends in {', '.join(writers)}")
+    _guarded(writers[output.suffix])
+
+
+@history.command(context_settings=SETTINGS)
+@click.argument("store", type=click.Path(path_type=Path, exists=True))
+@DB
+@click.option("--commit", "sha", help="Name of the commit.  [default: the one checked out here]")
+@click.option("--date", help="Its date, ISO 8601.  [default: the commit's]")
+@click.option("--machine", help="Where measured rows were measured.  [default: the kind of this host]")
+def add(store: Path, db: Path, sha: str | None, date: str | None, machine: str | None) -> None:
+    """Add the rows of STORE (a directory, or rows as JSON) at a commit.
+
+    \b
+    neff-bench history add neffs.out --db history
+    neff-bench history add rows.json --commit 1a2b3c4 --date 2026-11-21
+    """
+
+    def work() -> None:
+        from neff_bench.history import database, record
+        from neff_bench.stage2_profile.compare.baseline import load
+
+        if date is not None and sha is None:
+            raise click.UsageError("--date needs --commit")
+        at = record.named(sha, date) if sha is not None else record.here(Path.cwd())
+        rows = record.kept(load(store).records, machine)
+        if not rows:
+            raise click.UsageError(f"{store}: no profiled row to add")
+        with database.opened(db, write=True) as connection:
+            values, replaced = database.add(connection, at.sha, at.date, at.subject, rows)
+        more = f", {replaced} of them replaced" if replaced else ""
+        click.echo(f"neff-bench history: {len(rows)} rows, {values} values at {at.sha[:12]}{more}", err=True)
+
+    _guarded(work)
+
+
+@history.command(context_settings=SETTINGS)
+@DB
+@click.option("--last", type=click.IntRange(1), default=1, show_default=True, help="Commits that are judged.")
+@FORMAT
+def check(db: Path, last: int, format_: str) -> None:
+    """Say what the newest commits changed; exit code 1 when something got worse.
+
+    A step in a measured series shows after three values, so judge the last five commits there.
+
+    \b
+    neff-bench history check --db history
+    neff-bench history check --db history --last 5
+    """
+
+    def work() -> None:
+        from neff_bench.history import database, verdicts
+
+        with database.opened(db) as connection:
+            found = list(verdicts.events(connection, last))
+            for series in verdicts.began(connection, last):
+                click.echo(
+                    f"neff-bench history: {series.key.case_name}: a new series by {series.key.made_by} begins; "
+                    "it is compared with nothing before it",
+                    err=True,
+                )
+        _print(found, format_)
+        worse = sum(event.verdict == "worse" for event in found)
+        if worse:
+            click.echo(f"neff-bench history: {worse} got worse", err=True)
+            sys.exit(1)
+
+    _guarded(work)
+
+
+@history.command(context_settings=SETTINGS)
+@DB
+@click.option("--only", multiple=True, metavar="GLOB", help="Cases by name.")
+@click.option("--metric", default=None, help="One metric, such as total_time_us.")
+@FORMAT
+def show(db: Path, only: tuple[str, ...], metric: str | None, format_: str) -> None:
+    """Every change of every series, the oldest first.
+
+    \b
+    neff-bench history show --db history --only 'mlp_*' --metric total_time_us
+    """
+
+    def work() -> None:
+        from fnmatch import fnmatchcase
+
+        from neff_bench.history import database, verdicts
+
+        with database.opened(db) as connection:
+            found = [
+                event
+                for event in verdicts.events(connection, None)
+                if (metric is None or event.metric == metric)
+                and (not only or any(fnmatchcase(event.series.key.case_name, glob) for glob in only))
+            ]
+        _print(sorted(found, key=lambda event: (event.commit.date, event.commit.id)), format_)
+
+    _guarded(work)
+
+
+def _print(events: list[Event], format_: str) -> None:
+    from neff_bench.stage2_profile.command import write_answer
+    from neff_bench.stage2_profile.report.answer import Answer, Column, Grid
+
+    heads = ("commit", "case", "metric", "before", "after", "change", "verdict")
+    lines = [
+        [
+            event.commit.sha[:12],
+            event.series.label,
+            event.metric,
+            f"{event.change.before:.12g}",
+            f"{event.change.after:.12g}",
+            "" if event.change.percent is None else f"{event.change.percent:+.2f} %",
+            event.verdict + (f" ({event.doubt} values)" if event.doubt is not None else ""),
+        ]
+        for event in events
+    ]
+    records: list[dict[str, Any]] = [
+        {
+            "commit": event.commit.sha,
+            "date": event.commit.date,
+            "case": event.series.key.case_name,
+            "source": event.series.key.source,
+            "made_by": event.series.key.made_by,
+            "machine": event.series.key.machine,
+            "metric": event.metric,
+            "before": event.change.before,
+            "after": event.change.after,
+            "percent": event.change.percent,
+            "verdict": event.verdict,
+        }
+        for event in events
+    ]
+    right = ("before", "after", "change")
+    grid = Grid([Column(head, right=head in right, wraps=head == "case") for head in heads], lines)
+    if not events and format_ in ("table", "md"):
+        click.echo("no change")
+        return
+    write_answer(Answer(records, list(records[0]) if records else [], [grid]), format_, None)
+
+
+def _guarded(work: Callable[[], None]) -> None:
+    """Run `work`; a user's mistake is one line and exit code 2."""
+    from neff_bench.history.errors import HistoryError
+    from neff_bench.stage2_profile.errors import ProfileError
+
+    try:
+        work()
+    except (HistoryError, ProfileError) as error:
+        click.echo(f"neff-bench history: {error}", err=True)
+        sys.exit(2)

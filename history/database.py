@@ -1,0 +1,198 @@
+"""The database of a history: one SQLite file, to which several writers append.
+
+    commits   one line for each commit, in the order of their dates
+    series    what must not be joined: a case on one machine, simulated by one model or measured with one tool version
+    points    the value of one metric of one series at one commit
+
+A commit that is added again replaces its own points.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neff_bench.history.errors import HistoryError
+
+FILE = "history.sqlite"
+SCHEMA = 1
+BUSY_S = 60.0
+"""How long a writer waits for another."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS commits (
+    id INTEGER PRIMARY KEY, sha TEXT NOT NULL UNIQUE, date TEXT NOT NULL, subject TEXT NOT NULL DEFAULT '');
+CREATE INDEX IF NOT EXISTS commits_by_date ON commits (date, id);
+CREATE TABLE IF NOT EXISTS series (
+    id INTEGER PRIMARY KEY, case_name TEXT NOT NULL, source TEXT NOT NULL, made_by TEXT NOT NULL, machine TEXT NOT NULL,
+    label TEXT NOT NULL, UNIQUE (case_name, source, made_by, machine));
+CREATE TABLE IF NOT EXISTS points (
+    series INTEGER NOT NULL REFERENCES series, metric TEXT NOT NULL, commit_id INTEGER NOT NULL REFERENCES commits,
+    value REAL NOT NULL, PRIMARY KEY (series, metric, commit_id)) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """`date`: ISO 8601. `subject`: the first line of its message, or empty."""
+
+    id: int
+    sha: str
+    date: str
+    subject: str
+
+
+@dataclass(frozen=True)
+class SeriesKey:
+    """What must agree for two values to be in one series.
+
+    `source`: simulated or measured. `made_by`: the model of a simulated value, the tool and version of a measured one.
+    `machine`: where it was measured; empty for a simulated value, which is the same on every machine.
+    """
+
+    case_name: str
+    source: str
+    made_by: str
+    machine: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """`key` and a short name for people."""
+
+    id: int
+    key: SeriesKey
+    label: str
+
+
+@contextmanager
+def opened(directory: Path, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+    """The database in `directory`; with `write` it is made when it is missing, and the block is one transaction.
+
+    Raises HistoryError when there is none, or it cannot be read or written.
+    """
+    path = directory / FILE
+    if not write and not path.is_file():
+        raise HistoryError(f"{directory}: no history ({FILE} is missing); `neff-bench history add` makes one")
+    try:
+        if write:
+            directory.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+    except (OSError, sqlite3.Error) as error:
+        raise HistoryError(f"{path}: cannot open it: {error}") from None
+    try:
+        _prepare(connection, path, write)
+        if not write:
+            yield connection
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise HistoryError(f"{path}: {error}") from None
+    finally:
+        connection.close()
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, write: bool) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > SCHEMA:
+        raise HistoryError(f"{path}: schema {version} is newer than {SCHEMA}; update neff-bench")
+    if write and version < SCHEMA:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(_TABLES)
+        connection.execute(f"PRAGMA user_version = {SCHEMA}")
+
+
+def add(
+    connection: sqlite3.Connection,
+    sha: str,
+    date: str,
+    subject: str,
+    rows: Sequence[tuple[SeriesKey, str, Mapping[str, float]]],
+) -> tuple[int, int]:
+    """Add the values of `rows` (series, label, value by metric) at a commit. Returns (values, of these replaced)."""
+    connection.execute(
+        "INSERT INTO commits (sha, date, subject) VALUES (?, ?, ?) ON CONFLICT (sha) DO UPDATE SET date = excluded.date",
+        (sha, date, subject),
+    )
+    commit = connection.execute("SELECT id FROM commits WHERE sha = ?", (sha,)).fetchone()[0]
+    count = replaced = 0
+    for key, label, values in rows:
+        series = _series_id(connection, key, label)
+        known = connection.execute(
+            "SELECT COUNT(*) FROM points WHERE series = ? AND commit_id = ?", (series, commit)
+        ).fetchone()[0]
+        replaced += min(known, len(values))
+        connection.execute("DELETE FROM points WHERE series = ? AND commit_id = ?", (series, commit))
+        connection.executemany(
+            "INSERT INTO points VALUES (?, ?, ?, ?)",
+            [(series, metric, commit, value) for metric, value in values.items()],
+        )
+        count += len(values)
+    return count, replaced
+
+
+def _series_id(connection: sqlite3.Connection, key: SeriesKey, label: str) -> int:
+    words = (key.case_name, key.source, key.made_by, key.machine)
+    connection.execute(
+        "INSERT INTO series (case_name, source, made_by, machine, label) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (*words, label),
+    )
+    found = connection.execute(
+        "SELECT id FROM series WHERE case_name = ? AND source = ? AND made_by = ? AND machine = ?", words
+    ).fetchone()
+    return int(found[0])
+
+
+def commits(connection: sqlite3.Connection) -> list[Commit]:
+    """All commits, the oldest first."""
+    found = connection.execute("SELECT id, sha, date, subject FROM commits ORDER BY date, id")
+    return [Commit(*row) for row in found]
+
+
+def series(connection: sqlite3.Connection) -> list[Series]:
+    """All series, by name of the case."""
+    found: list[Any] = connection.execute(
+        "SELECT id, case_name, source, made_by, machine, label FROM series ORDER BY case_name, id"
+    ).fetchall()
+    return [
+        Series(id_, SeriesKey(case, source, made_by, machine), label)
+        for id_, case, source, made_by, machine, label in found
+    ]
+
+
+def points(
+    connection: sqlite3.Connection, newest: int | None = None
+) -> Iterator[tuple[int, str, list[int], list[float]]]:
+    """(series, metric, commits, values) for each series and metric; commits as ids, the oldest first.
+
+    `newest`: of the last so many commits only.
+    """
+    limit = -1 if newest is None else newest
+    found = connection.execute(
+        "WITH chosen AS (SELECT id, date FROM commits ORDER BY date DESC, id DESC LIMIT ?) "
+        "SELECT p.series, p.metric, p.commit_id, p.value FROM points p JOIN chosen c ON c.id = p.commit_id "
+        "ORDER BY p.series, p.metric, c.date, c.id",
+        (limit,),
+    )
+    current: tuple[int, str] | None = None
+    ids: list[int] = []
+    values: list[float] = []
+    for series_id, metric, commit, value in found:
+        if (series_id, metric) != current:
+            if current is not None:
+                yield (*current, ids, values)
+            current, ids, values = (series_id, metric), [], []
+        ids.append(commit)
+        values.append(value)
+    if current is not None:
+        yield (*current, ids, values)

@@ -1,0 +1,81 @@
+"""From rows to what a history keeps of them."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from neff_bench.history.database import SeriesKey
+from neff_bench.history.errors import HistoryError
+from neff_bench.stage2_profile.compare.comparison import BETTER, dims
+
+METRICS = tuple(metric for metric in BETTER if metric != "compile_time_s")
+"""What is kept. The time to compile depends on how busy the host was, also for simulated rows."""
+
+
+@dataclass(frozen=True)
+class At:
+    """The commit that rows belong to."""
+
+    sha: str
+    date: str
+    subject: str
+
+
+def here(directory: Path) -> At:
+    """The commit that is checked out in `directory`. Raises HistoryError when it is no git checkout."""
+    words = ["git", "-C", str(directory), "log", "-1", "--format=%H%n%cI%n%s"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError:
+        raise HistoryError("git is not installed: name the commit with --commit SHA --date DATE") from None
+    if done.returncode != 0:
+        raise HistoryError(f"{directory}: not a git checkout: name the commit with --commit SHA --date DATE")
+    sha, date, subject = done.stdout.rstrip("\n").split("\n", 2)
+    return At(sha, _utc(date), subject)
+
+
+def named(sha: str, date: str | None) -> At:
+    """A commit by name. `date`: ISO 8601; today's when absent. Raises HistoryError for another form of date."""
+    return At(sha, _utc(date) if date else datetime.now(timezone.utc).isoformat(timespec="seconds"), "")
+
+
+def _utc(date: str) -> str:
+    try:
+        found = datetime.fromisoformat(date.replace("Z", "+00:00"))
+    except ValueError:
+        raise HistoryError(f"--date {date!r}: expected ISO 8601, such as 2026-11-21T10:00:00+00:00") from None
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=timezone.utc)
+    return found.astimezone(timezone.utc).isoformat(timespec="seconds")
+
+
+def kept(records: Sequence[Mapping[str, Any]], machine: str | None) -> list[tuple[SeriesKey, str, dict[str, float]]]:
+    """(series, label, value by metric) of each profiled row; other rows have no numbers to keep.
+
+    `machine`: a name for where measured rows come from; the kind of this host when None.
+    """
+    found = []
+    for row in records:
+        values = {metric: float(row[metric]) for metric in METRICS if isinstance(row.get(metric), (int, float))}
+        if row.get("status") != "profiled" or not values:
+            continue
+        simulated = row.get("source") == "simulated"
+        made_by = row.get("model") if simulated else row.get("tool")
+        where = "" if simulated else machine or f"{platform.system()} {platform.machine()}"
+        key = SeriesKey(str(row["case"]), str(row.get("source")), str(made_by), where)
+        found.append((key, _label(row), values))
+    return found
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    if row.get("kernel") is None:
+        return str(row["case"])
+    shape = " ".join(f"{name}{size}" for name, size in dims(row))
+    words = (row["kernel"], row.get("implementation"), shape, row.get("dtype"), f"{row.get('target')}/{row.get('lnc')}")
+    return " ".join(str(word) for word in words if word)
