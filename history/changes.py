@@ -23,6 +23,8 @@ PENALTY = 4.5
 of three times the noise are found within five values, and flat series have no change."""
 _UNCERTAIN = 8.0
 """The penalty grows by this many values over the length: the noise of a short series is known badly."""
+_SPIKE = 5.0
+"""One value that is so many standard deviations away from both neighbours is a disturbance, not a step."""
 _TRIMMED_SHARE = 0.1
 _TRIMMED_VARIANCE = 0.623
 """Variance of a standard normal variable without its largest tenth by absolute value."""
@@ -63,14 +65,25 @@ def measured_changes(values: Sequence[float]) -> list[Change]:
         raise HistoryError(
             "change points of measured series need ruptures: pip install 'neff-bench[history]'"
         ) from None
-    signal = (np.asarray(values, dtype=float) / sigma).reshape(-1, 1)
+    signal = (np.asarray(_without_spikes(values, sigma), dtype=float) / sigma).reshape(-1, 1)
     finder = ruptures.KernelCPD(kernel="linear", min_size=MIN_SIZE).fit(signal)
     ends = finder.predict(pen=PENALTY * float(np.log(len(values))) * (1 + _UNCERTAIN / len(values)))
     starts = [0, *ends[:-1]]
     middles = [statistics.median(values[start:end]) for start, end in zip(starts, ends, strict=True)]
     return [
-        Change(start, before, after) for start, before, after in zip(starts[1:], middles, middles[1:], strict=False)
+        Change(int(start), before, after)
+        for start, before, after in zip(starts[1:], middles, middles[1:], strict=False)
     ]
+
+
+def _without_spikes(values: Sequence[float], sigma: float) -> list[float]:
+    """The values, with each that lies far from both of its neighbours replaced by their mean."""
+    calm = list(values)
+    for at in range(1, len(values) - 1):
+        left, right = values[at - 1], values[at + 1]
+        if min(abs(values[at] - left), abs(values[at] - right)) > _SPIKE * sigma and abs(left - right) < _SPIKE * sigma:
+            calm[at] = (left + right) / 2
+    return calm
 
 
 def noise(values: Sequence[float]) -> float:

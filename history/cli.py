@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command, group
+from neff_bench.terminal.errors import DONE, FAILED, WrongCall
+
 if TYPE_CHECKING:
     from neff_bench.history.verdicts import Event
 
-SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 DB = click.option(
     "--db", type=click.Path(path_type=Path, file_okay=False), default=Path("history"), show_default=True,
     help="Directory of the history.",
@@ -22,7 +24,7 @@ FORMAT = click.option(
 )
 
 
-@click.group(name="history", context_settings=SETTINGS, invoke_without_command=True)
+@group("history", invoke_without_command=True)
 @DB
 @click.option(
     "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write a page (.html) or points (.parquet, .csv)."
@@ -43,10 +45,10 @@ def history(ctx: click.Context, db: Path, output: Path | None, link: str | None)
     """
     if ctx.invoked_subcommand is not None:
         if output is not None:
-            raise click.UsageError("--output goes without a subcommand")
+            raise WrongCall("--output goes without a subcommand")
         return
     if output is None:
-        click.echo(ctx.get_help())
+        streams.line(ctx.get_help())
         return
     from neff_bench.history import export, page
 
@@ -56,11 +58,11 @@ def history(ctx: click.Context, db: Path, output: Path | None, link: str | None)
         ".csv": lambda: export.write_csv(db, output),
     }
     if output.suffix not in writers:
-        raise click.UsageError(f"--output {output}: expected a name that ends in {', '.join(writers)}")
-    _guarded(writers[output.suffix])
+        raise WrongCall(f"--output {output}: expected a name that ends in {', '.join(writers)}")
+    writers[output.suffix]()
 
 
-@history.command(context_settings=SETTINGS)
+@command("add")
 @click.argument("store", type=click.Path(path_type=Path, exists=True))
 @DB
 @click.option("--commit", "sha", help="Name of the commit.  [default: the one checked out here]")
@@ -73,30 +75,26 @@ def add(store: Path, db: Path, sha: str | None, date: str | None, machine: str |
     neff-bench history add neffs.out --db history
     neff-bench history add rows.json --commit 1a2b3c4 --date 2026-11-21
     """
+    from neff_bench.history import database, record
+    from neff_bench.stage2_profile.compare.baseline import load
 
-    def work() -> None:
-        from neff_bench.history import database, record
-        from neff_bench.stage2_profile.compare.baseline import load
-
-        if date is not None and sha is None:
-            raise click.UsageError("--date needs --commit")
-        at = record.named(sha, date) if sha is not None else record.here(Path.cwd())
-        rows = record.kept(load(store).records, machine)
-        if not rows:
-            raise click.UsageError(f"{store}: no profiled row to add")
-        with database.opened(db, write=True) as connection:
-            values, replaced = database.add(connection, at.sha, at.date, at.subject, rows)
-        more = f", {replaced} of them replaced" if replaced else ""
-        click.echo(f"neff-bench history: {len(rows)} rows, {values} values at {at.sha[:12]}{more}", err=True)
-
-    _guarded(work)
+    if date is not None and sha is None:
+        raise WrongCall("--date needs --commit")
+    at = record.named(sha, date) if sha is not None else record.here(Path.cwd())
+    rows = record.kept(load(store).records, machine)
+    if not rows:
+        raise WrongCall(f"{store}: no profiled row to add")
+    with database.opened(db, write=True) as connection:
+        values, replaced = database.add(connection, at.sha, at.date, at.subject, rows)
+    more = f", {replaced} of them replaced" if replaced else ""
+    streams.status(f"{len(rows)} rows, {values} values at {at.sha[:12]}{more}")
 
 
-@history.command(context_settings=SETTINGS)
+@command("check")
 @DB
 @click.option("--last", type=click.IntRange(1), default=1, show_default=True, help="Commits that are judged.")
 @FORMAT
-def check(db: Path, last: int, format_: str) -> None:
+def check(db: Path, last: int, format_: str) -> int:
     """Say what the newest commits changed; exit code 1 when something got worse.
 
     A step in a measured series shows after three values, so judge the last five commits there.
@@ -105,28 +103,22 @@ def check(db: Path, last: int, format_: str) -> None:
     neff-bench history check --db history
     neff-bench history check --db history --last 5
     """
+    from neff_bench.history import database, verdicts
 
-    def work() -> None:
-        from neff_bench.history import database, verdicts
-
-        with database.opened(db) as connection:
-            found = list(verdicts.events(connection, last))
-            for series in verdicts.began(connection, last):
-                click.echo(
-                    f"neff-bench history: {series.key.case_name}: a new series by {series.key.made_by} begins; "
-                    "it is compared with nothing before it",
-                    err=True,
-                )
-        _print(found, format_)
-        worse = sum(event.verdict == "worse" for event in found)
-        if worse:
-            click.echo(f"neff-bench history: {worse} got worse", err=True)
-            sys.exit(1)
-
-    _guarded(work)
+    with database.opened(db) as connection:
+        found = list(verdicts.events(connection, last))
+        for series in verdicts.began(connection, last):
+            streams.notice(
+                f"{series.key.case_name}: a new series by {series.key.made_by} begins; it is compared with nothing before it"
+            )
+    _print(found, format_)
+    worse = sum(event.verdict == "worse" for event in found)
+    if worse:
+        streams.error(f"{worse} got worse")
+    return FAILED if worse else DONE
 
 
-@history.command(context_settings=SETTINGS)
+@command("show")
 @DB
 @click.option("--only", multiple=True, metavar="GLOB", help="Cases by name.")
 @click.option("--metric", default=None, help="One metric, such as total_time_us.")
@@ -137,27 +129,23 @@ def show(db: Path, only: tuple[str, ...], metric: str | None, format_: str) -> N
     \b
     neff-bench history show --db history --only 'mlp_*' --metric total_time_us
     """
+    from fnmatch import fnmatchcase
 
-    def work() -> None:
-        from fnmatch import fnmatchcase
+    from neff_bench.history import database, verdicts
 
-        from neff_bench.history import database, verdicts
-
-        with database.opened(db) as connection:
-            found = [
-                event
-                for event in verdicts.events(connection, None)
-                if (metric is None or event.metric == metric)
-                and (not only or any(fnmatchcase(event.series.key.case_name, glob) for glob in only))
-            ]
-        _print(sorted(found, key=lambda event: (event.commit.date, event.commit.id)), format_)
-
-    _guarded(work)
+    with database.opened(db) as connection:
+        found = [
+            event
+            for event in verdicts.events(connection, None)
+            if (metric is None or event.metric == metric)
+            and (not only or any(fnmatchcase(event.series.key.case_name, glob) for glob in only))
+        ]
+    _print(sorted(found, key=lambda event: (event.commit.date, event.commit.id)), format_)
 
 
 def _print(events: list[Event], format_: str) -> None:
-    from neff_bench.stage2_profile.command import write_answer
-    from neff_bench.stage2_profile.report.answer import Answer, Column, Grid
+    from neff_bench.terminal.answer import Answer, Column, Grid
+    from neff_bench.terminal.output import write_answer
 
     heads = ("commit", "case", "metric", "before", "after", "change", "verdict")
     lines = [
@@ -191,18 +179,10 @@ def _print(events: list[Event], format_: str) -> None:
     right = ("before", "after", "change")
     grid = Grid([Column(head, right=head in right, wraps=head == "case") for head in heads], lines)
     if not events and format_ in ("table", "md"):
-        click.echo("no change")
+        streams.line("no change")
         return
     write_answer(Answer(records, list(records[0]) if records else [], [grid]), format_, None)
 
 
-def _guarded(work: Callable[[], None]) -> None:
-    """Run `work`; a user's mistake is one line and exit code 2."""
-    from neff_bench.history.errors import HistoryError
-    from neff_bench.stage2_profile.errors import ProfileError
-
-    try:
-        work()
-    except (HistoryError, ProfileError) as error:
-        click.echo(f"neff-bench history: {error}", err=True)
-        sys.exit(2)
+for _one in (add, check, show):
+    history.add_command(_one)

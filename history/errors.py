@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from neff_bench.terminal.errors import WrongCall
 
-class HistoryError(Exception):
-    """A wrong call, or a database that cannot be used. Its text is one line for the user."""
+
+class HistoryError(WrongCall):
+    """A history that is not there, cannot be used, or lacks a package."""

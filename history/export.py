@@ -10,7 +10,7 @@ from typing import Any
 
 from neff_bench.history import database
 from neff_bench.history.errors import HistoryError
-from neff_bench.stage2_profile.capture.runs import write_file
+from neff_bench.terminal.files import write_whole
 
 COLUMNS = ("sha", "date", "case_name", "source", "made_by", "machine", "metric", "value")
 
@@ -51,6 +51,6 @@ def write_parquet(directory: Path, output: Path) -> None:
 
 def _write(output: Path, data: bytes) -> None:
     try:
-        write_file(output, data)
+        write_whole(output, data)
     except OSError as error:
         raise HistoryError(f"{output}: cannot write it: {error.strerror}") from None

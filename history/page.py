@@ -12,7 +12,7 @@ import orjson
 
 from neff_bench.history import database, verdicts
 from neff_bench.history.errors import HistoryError
-from neff_bench.stage2_profile.capture.runs import write_file
+from neff_bench.terminal.files import write_whole
 
 TEMPLATE = Path(__file__).with_name("page.html")
 
@@ -27,7 +27,7 @@ def write(directory: Path, output: Path, link: str | None) -> None:
         "/*DATA*/null", _script_safe(orjson.dumps(content(directory, link)))
     )
     try:
-        write_file(output, text.encode())
+        write_whole(output, text.encode())
     except OSError as error:
         raise HistoryError(f"{output}: cannot write it: {error.strerror}") from None
 

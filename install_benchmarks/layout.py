@@ -7,7 +7,17 @@ from pathlib import Path
 
 from neff_bench.installation import IMPORT_ROOT, PACKAGE
 
-ROOMS = ("doors", "experiments", "history", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile", "terminal")
+ROOMS = (
+    "doors",
+    "experiments",
+    "history",
+    "neffs",
+    "parsers",
+    "simulator",
+    "stage1_generate",
+    "stage2_profile",
+    "terminal",
+)
 """The rooms that are copied: all but this one."""
 
 TEMPLATE = Path(__file__).resolve().parent / "template"

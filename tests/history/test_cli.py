@@ -1,0 +1,176 @@
+"""`neff-bench history`: add, check, show, export."""
+
+import csv
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from neff_bench.history import database
+from neff_bench.history.database import SeriesKey
+
+ROW = {
+    "case": "mlp_nki_b1_s128_bfloat16_trn2_lnc1", "kernel": "mlp", "implementation": "nki", "b": 1, "s": 128, "dtype": "bfloat16",
+    "target": "trn2", "lnc": 1, "source": "simulated", "status": "profiled", "check": "passed", "total_time_us": 30.0,
+    "hbm_read_bytes": 1000, "compile_time_s": 1.0, "model": "trn2-2.aaaa", "tool": "neuron-sim 0.1",
+}  # fmt: skip
+
+
+@pytest.fixture
+def history(tmp_path):
+    def call(*words):
+        command = [sys.executable, "-m", "neff_bench", "history", *map(str, words)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    return call
+
+
+@pytest.fixture
+def add(history, tmp_path):
+    def call(number, **changed):
+        (tmp_path / "rows.json").write_text(json.dumps([{**ROW, **changed}]))
+        done = history("add", "rows.json", "--commit", f"c{number}", "--date", f"2026-01-{number:02d}")
+        assert done.returncode == 0, done.stderr
+
+    return call
+
+
+def test_a_slower_kernel_is_told_and_fails_the_check(history, add):
+    for number in (1, 2, 3):
+        add(number)
+    add(4, total_time_us=31.5)
+    done = history("check", "--format", "json")
+    [event] = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert (event["commit"], event["metric"], event["before"], event["after"]) == ("c4", "total_time_us", 30.0, 31.5)
+    assert event["verdict"] == "worse"
+
+
+def test_an_improvement_passes_and_is_told(history, add):
+    add(1)
+    add(2, hbm_read_bytes=900)
+    done = history("check", "--format", "json")
+    assert done.returncode == 0
+    assert [event["verdict"] for event in json.loads(done.stdout)] == ["better"]
+
+
+def test_only_the_newest_commits_are_judged(history, add):
+    add(1)
+    add(2, total_time_us=31.0)
+    add(3, total_time_us=31.0)
+    assert history("check").returncode == 0
+    assert history("check", "--last", 2).returncode == 1
+    assert "c2" in history("show").stdout
+
+
+def test_a_new_model_begins_a_new_series_and_says_so(history, add):
+    add(1)
+    add(2, model="trn2-3.bbbb", total_time_us=99.0)
+    done = history("check")
+    assert done.returncode == 0
+    assert "a new series by trn2-3.bbbb begins" in done.stderr
+
+
+def test_simulated_and_measured_values_are_never_joined(history, add):
+    add(1)
+    add(2, source="measured", tool="neuron-explorer 2.29", total_time_us=99.0)
+    assert history("check").returncode == 0
+
+
+def test_the_time_to_compile_is_not_kept(history, add):
+    add(1)
+    add(2, compile_time_s=50.0)
+    assert history("check").stdout.strip() == "no change"
+
+
+def test_a_commit_that_is_added_again_replaces_its_values(history, add):
+    add(1)
+    add(2, total_time_us=99.0)
+    add(2)
+    assert history("check").returncode == 0
+
+
+def test_commits_are_ordered_by_their_dates(history, add):
+    add(3, total_time_us=31.0)
+    add(1)
+    add(2)
+    assert "c3" in history("check").stdout
+
+
+def test_the_commit_is_the_one_checked_out(history, tmp_path):
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "Faster | <b>"], check=True)
+    (tmp_path / "rows.json").write_text(json.dumps([ROW]))
+    assert history("add", "rows.json").returncode == 0
+    with database.opened(tmp_path / "history") as connection:
+        [commit] = database.commits(connection)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    assert (commit.sha, commit.subject) == (head, "Faster | <b>")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("check", "--db", "nowhere"), "no history"),
+        (("add", "rows.json"), "not a git checkout"),
+        (("add", "rows.json", "--commit", "x", "--date", "yesterday"), "expected ISO 8601"),
+        (("--output", "page.pdf"), ".html, .parquet, .csv"),
+        (("--output", "page.html", "--link", "javascript:alert(1)"), "expected an address"),
+    ],
+)
+def test_a_wrong_call_is_one_line(history, tmp_path, words, message):
+    (tmp_path / "rows.json").write_text(json.dumps([ROW]))
+    done = history(*words)
+    assert done.returncode == 2
+    assert message in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_two_writers_lose_nothing(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from neff_bench.history import database as d\n"
+        "for n in range(40):\n"
+        "    with d.opened(Path('h'), write=True) as c:\n"
+        "        key = d.SeriesKey(f'{sys.argv[1]}{n}', 'simulated', 'm', '')\n"
+        "        d.add(c, f'c{n}', f'2026-01-01T00:00:{n:02d}', '', [(key, 'x', {'total_time_us': 1.0})])\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", program, name], cwd=tmp_path) for name in "ab"]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    with database.opened(tmp_path / "h") as connection:
+        assert len(database.series(connection)) == 80
+        assert sum(len(values) for _, _, _, values in database.points(connection)) == 80
+
+
+def test_a_killed_writer_leaves_the_history_as_it_was(tmp_path):
+    with database.opened(tmp_path / "h", write=True) as connection:
+        database.add(connection, "a", "2026-01-01", "", [(SeriesKey("x", "simulated", "m", ""), "x", {"m": 1.0})])
+    program = (
+        "import time; from pathlib import Path; from neff_bench.history import database as d\n"
+        "with d.opened(Path('h'), write=True) as c:\n"
+        "    d.add(c, 'b', '2026-01-02', '', [(d.SeriesKey('x', 'simulated', 'm', ''), 'x', {'m': 2.0})])\n"
+        "    print('written', flush=True); time.sleep(60)\n"
+    )
+    writer = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert writer.stdout.readline() == "written\n"
+    writer.kill()
+    writer.wait()
+    writer.stdout.close()
+    time.sleep(0)
+    with database.opened(tmp_path / "h") as connection:
+        assert [values for _, _, _, values in database.points(connection)] == [[1.0]]
+
+
+def test_the_export_has_one_line_for_each_value(history, add, tmp_path):
+    add(1)
+    add(2, total_time_us=31.0)
+    assert history("--output", "points.csv").returncode == 0
+    with (tmp_path / "points.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["sha"] for row in rows} == {"c1", "c2"}
+    assert [row["value"] for row in rows if row["metric"] == "total_time_us"] == ["30.0", "31.0"]
+    import pyarrow.parquet as pq
+
+    assert history("--output", "points.parquet").returncode == 0
+    assert pq.read_table(tmp_path / "points.parquet").num_rows == len(rows)
