@@ -4,7 +4,7 @@
     STORE/.store/staging/<id>/   bundles being written; <id>.lock beside each is held by its writer
     STORE/.store/locks/          one lock per case being built
 
-Only the owner of the directory (or root) uses it; links in it are refused.
+Only the owner of the directory (or root) writes to it; links in it are refused. Whoever may read it, may read it.
 
 A bundle is written in staging, fsynced and renamed, so it is there whole or not at all; a replaced one is exchanged in
 one step. What a killed writer left in staging is removed by the next `sweep`, because nobody holds its lock.
@@ -24,7 +24,7 @@ from neff_bench.neffs.bundle import PROFILES, Bundle, read_bundle, record_files
 from neff_bench.neffs.case import check_name
 from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.neffs.exchange import aside, exchange
-from neff_bench.neffs.lock import locked, try_lock, unlock
+from neff_bench.terminal.lock import locked, try_lock, unlock
 
 
 class Store:
@@ -43,7 +43,6 @@ class Store:
     def names(self) -> list[str]:
         """Sorted names of the directories that should be bundles. Raises `StoreError` when there is no store."""
         try:
-            self._check_owner()
             with os.scandir(self.path) as entries:
                 return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
         except FileNotFoundError:
@@ -67,7 +66,7 @@ class Store:
         return read_bundle(path) if path.exists() else None
 
     def lock(self, name: str, waiting: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
-        """Hold the case for this process; see `neff_bench.neffs.lock.locked`."""
+        """Hold the case for this process; see `neff_bench.terminal.lock.locked`."""
         self._make(self._locks)
         return locked(self._locks / f"{check_name(name)}.lock", waiting)
 

@@ -48,6 +48,14 @@ from neff_bench.terminal.signals import stoppable
     help="Physical cores to capture on in parallel, such as 0-7; each is locked for all users of the host.  "
     "[default: one logical core, the first of NEURON_RT_VISIBLE_CORES; none for neuron-sim]",
 )
+@click.option(
+    "--lock-timeout",
+    type=click.FloatRange(min=0.1),
+    default=3600.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds to wait for cores, or for a bundle, that other processes hold.",
+)
 @click.option("--enable-dge-notifs", is_flag=True, help="Trace dynamic DMAs; may overflow the notification queue.")
 @click.option("--force", is_flag=True, help="Profile again what has a good profile.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Only the cases whose name matches (repeatable).")

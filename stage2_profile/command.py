@@ -17,7 +17,7 @@ from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
-from neff_bench.stage2_profile.capture.cores import CorePool, first_visible, lock_directory, parse_cores
+from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S, CorePool, first_visible, lock_directory, parse_cores
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.runs import check_file, read_run
 from neff_bench.stage2_profile.capture.safety import check_store
@@ -52,6 +52,7 @@ class Options:
     view_only: bool = False
     parse_only: bool = False
     cores: str | None = None
+    lock_timeout: float = LOCK_TIMEOUT_S
     enable_dge_notifs: bool = False
     force: bool = False
     only: tuple[str, ...] = ()
@@ -81,6 +82,7 @@ def profile_directory(directory: Path, options: Options, stop: threading.Event |
         profile_nth_exec=options.profile_nth_exec or min(2, options.num_exec),
         timeout_s=options.timeout,
         enable_dge_notifs=options.enable_dge_notifs,
+        lock_timeout_s=options.lock_timeout,
         stop=stop or threading.Event(),
     )
     found = selected(find_entries(directory), options.only, options.skip)
@@ -167,8 +169,16 @@ def make_pools(cores: tuple[int, ...] | None, kinds: Iterable[str], settings: Se
             first=first_visible(settings.environ),
             stop=settings.stop,
             say=notice,
+            lock_timeout_s=settings.lock_timeout_s,
         ),
-        "sim": CorePool(cores or (), kind="sim", directory=directory, stop=settings.stop, say=notice),
+        "sim": CorePool(
+            cores or (),
+            kind="sim",
+            directory=directory,
+            stop=settings.stop,
+            say=notice,
+            lock_timeout_s=settings.lock_timeout_s,
+        ),
     }
 
 

@@ -32,6 +32,7 @@ from neff_bench.stage2_profile.metrics.summarise import (
 )
 from neff_bench.stage2_profile.row_index import RowIndex
 from neff_bench.stage2_profile.view.profile_view import view, view_detail
+from neff_bench.terminal.lock import holder
 
 if TYPE_CHECKING:
     from neff_bench.stage2_profile.foreign.search import ForeignCase
@@ -127,11 +128,17 @@ class Pipeline:
         self._verify(bundle)
         finished = self._finished(bundle, tool, best)
         if finished is not None:
+            self.cached.add(bundle.name)
             return finished
+        patience_s = self.settings.lock_timeout_s
+        end = time.monotonic() + patience_s
         while not self.settings.stop.is_set():
             with runs.locked(bundle.path) as descriptor:
                 if descriptor is not None:
                     return self._locked(bundle, tool, descriptor)
+            if time.monotonic() > end:
+                who = holder(bundle.path / PROFILES / runs.LOCK)
+                raise CaptureFailed(f"its profiles are held by {who} after {patience_s:g} s (--lock-timeout)")
             time.sleep(WAIT_S)
         raise CaptureFailed("interrupted")
 

@@ -7,7 +7,6 @@ file in a directory that all users share; the lock dies with its holder.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import threading
@@ -19,12 +18,17 @@ from pathlib import Path
 
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
 from neff_bench.terminal.errors import WrongCall
+from neff_bench.terminal.lock import SHARED, holder, try_lock, unlock
 
 LOCK_DIRECTORY = Path("/tmp/neff-bench-cores")
 LOCK_VARIABLE = "NEFF_BENCH_LOCK_DIR"
 MAX_CORES = 4096
 POLL_S = 0.05
+NO_CHANCE = 2
+"""Errors after which a core does not come back in this process."""
 NOTICE_AFTER_S = 5.0
+LOCK_TIMEOUT_S = 3600.0
+"""How long a core that another process holds is waited for, unless told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ class CorePool:
         first: int = 0,
         stop: threading.Event | None = None,
         say: Callable[[str], None] = lambda text: None,
+        lock_timeout_s: float = LOCK_TIMEOUT_S,
     ) -> None:
         self.cores = cores
         self.first = first
@@ -90,12 +95,14 @@ class CorePool:
         self._directory = directory or LOCK_DIRECTORY
         self._stop = stop or threading.Event()
         self._say = say
+        self._lock_timeout_s = lock_timeout_s
         self._busy: set[int] = set()
         self._guard = threading.Lock()
 
     @contextmanager
     def slot(self, lnc: int) -> Iterator[Slot]:
-        """Hold a logical core; waits while all are in use. Raises `CaptureFailed` when none is left or on a stop."""
+        """Hold a logical core; waits while all are in use. Raises `CaptureFailed` when none is left, on a stop, and when other
+        processes hold all cores for longer than `lock_timeout_s`."""
         if self.cores == ():
             yield Slot()
             return
@@ -104,7 +111,7 @@ class CorePool:
             yield slot
         finally:
             for core, descriptor in zip(slot.cores, slot.held, strict=True):
-                release(self._path(core), descriptor)
+                unlock(self._path(core), descriptor)
             with self._guard:
                 self._busy -= set(slot.cores)
 
@@ -118,7 +125,8 @@ class CorePool:
             self._say(f"core {', '.join(map(str, slot.cores))} is taken out: {why}")
 
     def _wait(self, lnc: int) -> Slot:
-        notice_at = time.monotonic() + NOTICE_AFTER_S
+        since = time.monotonic()
+        told = False
         while not self._stop.is_set():
             cores = tuple(range(self.first * lnc, self.first * lnc + lnc)) if self.cores is None else self.cores
             groups = logical_cores(cores, lnc)
@@ -134,11 +142,28 @@ class CorePool:
                 slot = self._try(logical, group)
                 if slot is not None:
                     return slot
-            if time.monotonic() > notice_at:
-                self._say("waiting for a core that another process holds")
-                notice_at = float("inf")
+            if self._is_ours(groups):
+                since = time.monotonic()
+            waited_s = time.monotonic() - since
+            if waited_s > self._lock_timeout_s:
+                raise CaptureFailed(
+                    f"no free core after {self._lock_timeout_s:g} s (--lock-timeout): {self._holders(groups)}"
+                )
+            if waited_s > NOTICE_AFTER_S and not told:
+                told = True
+                self._say(f"waiting for a core: {self._holders(groups)}")
             self._stop.wait(POLL_S)
         raise CaptureFailed("interrupted")
+
+    def _is_ours(self, groups: dict[int, tuple[int, ...]]) -> bool:
+        """Whether this process itself uses one of the cores that are waited for; then it comes back by itself."""
+        with self._guard:
+            return any(self._busy & set(group) for group in groups.values())
+
+    def _holders(self, groups: dict[int, tuple[int, ...]]) -> str:
+        paths = {core: self._path(core) for group in groups.values() for core in group}
+        held = {core: holder(path) for core, path in paths.items() if path.exists()}
+        return "; ".join(f"core {core} is held by {who}" for core, who in sorted(held.items())) or "all are in use"
 
     def _second_chance(self) -> bool:
         """When no core is left, those with one error come back once: the runtime resets a core when it starts."""
@@ -159,7 +184,11 @@ class CorePool:
         held: list[int] = []
         try:
             for core in group:
-                descriptor = acquire(self._path(core))
+                try:
+                    descriptor = try_lock(self._path(core), SHARED)
+                except OSError as error:
+                    self._give_up(core, f"{self._path(core)} cannot be locked: {error.strerror}")
+                    break
                 if descriptor is None:
                     break
                 held.append(descriptor)
@@ -173,9 +202,17 @@ class CorePool:
 
     def _give_back(self, group: tuple[int, ...], held: list[int]) -> None:
         for core, descriptor in zip(group, held):
-            release(self._path(core), descriptor)
+            unlock(self._path(core), descriptor)
         with self._guard:
             self._busy -= set(group)
+
+    def _give_up(self, core: int, why: str) -> None:
+        """A core whose lock cannot be taken at all: it is out for good, and others go on."""
+        with self._guard:
+            told = core in self.out
+            self.out[core], self._errors[core] = why, NO_CHANCE
+        if not told:
+            self._say(f"core {core} is left out: {why}")
 
     def _path(self, core: int) -> Path:
         return self._directory / f"{self._prefix}-{core}.lock"
@@ -197,37 +234,3 @@ def lock_directory(environ: Mapping[str, str]) -> Path:
             f"{directory} is not a directory, but the locks of cores belong there; remove it or set {LOCK_VARIABLE}"
         )
     return directory
-
-
-def acquire(path: Path) -> int | None:
-    """Lock a file that any user may lock; None when it is held. The file is opened before it is made: in a sticky
-    directory Linux forbids O_CREAT on another user's file (fs.protected_regular)."""
-    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        try:
-            descriptor = os.open(path, flags)
-        except FileNotFoundError:
-            descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
-            os.fchmod(descriptor, 0o666)
-    except (FileExistsError, FileNotFoundError):
-        return None
-    except OSError as error:
-        raise UnsafePath(f"{path}: cannot lock a core: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        here, there = os.fstat(descriptor), os.lstat(path)
-        if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino):
-            return descriptor
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    os.close(descriptor)
-    return None
-
-
-def release(path: Path, descriptor: int) -> None:
-    """Drop the lock; the file goes too when it is ours to remove."""
-    try:
-        path.unlink(missing_ok=True)
-    except PermissionError:
-        pass
-    os.close(descriptor)

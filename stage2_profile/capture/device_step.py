@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from pathlib import Path
 from neff_bench.neffs.bundle import Bundle, Manifest
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import runs
-from neff_bench.stage2_profile.capture.cores import CorePool, Slot
+from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S, CorePool, Slot
 from neff_bench.stage2_profile.capture.environment import capture_environment, recorded
 from neff_bench.stage2_profile.capture.failures import Failure, diagnose, last_words
 from neff_bench.stage2_profile.capture.process import Finished, describe_exit, run
@@ -28,13 +29,15 @@ LOG = "capture.log"
 @dataclass(frozen=True)
 class Settings:
     """What the user asks for. `timeout_s`: for each call of a tool. `backoff_s`: first wait for a busy core, doubled
-    with each try. `enable_dge_notifs`: trace dynamic DMAs."""
+    with each try. `enable_dge_notifs`: trace dynamic DMAs. `lock_timeout_s`: for cores and bundles that other processes
+    hold."""
 
     num_exec: int = 2
     profile_nth_exec: int = 2
     timeout_s: float = 600.0
     enable_dge_notifs: bool = False
     backoff_s: float = 0.5
+    lock_timeout_s: float = LOCK_TIMEOUT_S
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -79,6 +82,7 @@ def capture(
                     pool.take_out(slot, failure.name)
         except CaptureFailed:
             if not attempts.commands:
+                shutil.rmtree(work, ignore_errors=True)
                 raise
             break  # the core of the first try was the last one
         again = attempts.answer(failure, done)

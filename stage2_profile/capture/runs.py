@@ -31,9 +31,10 @@ import msgspec
 
 from neff_bench.neffs.bundle import PROFILES
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, seal, sum_file, wrong_content, wrong_size
-from neff_bench.neffs.lock import try_lock, unlock
 from neff_bench.stage2_profile.errors import RunDamaged
+from neff_bench.terminal.lock import try_lock, unlock
 
+LOCK = ".lock"
 RECORD = "run.json"
 WORK = ".work-"
 PLAIN_NAME = re.compile(r"[^-./][^/\0]*")
@@ -239,7 +240,7 @@ def locked(bundle: Path) -> Iterator[int | None]:
     """Hold the profiles of a bundle; None when another process holds them. Leftovers of killed holders are removed."""
     profiles = bundle / PROFILES
     profiles.mkdir(exist_ok=True)
-    descriptor = try_lock(profiles / ".lock")
+    descriptor = try_lock(profiles / LOCK)
     if descriptor is None:
         yield None
         return
@@ -248,7 +249,7 @@ def locked(bundle: Path) -> Iterator[int | None]:
             shutil.rmtree(entry, ignore_errors=True)
         yield descriptor
     finally:
-        unlock(profiles / ".lock", descriptor)
+        unlock(profiles / LOCK, descriptor)
 
 
 def new_work(bundle: Path) -> Path:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -280,7 +281,8 @@ def test_a_store_of_someone_else_in_a_shared_directory_is_refused(profile_neffs,
     make_bundle()
     store.parent.chmod(0o1777)
     monkeypatch.setattr("os.geteuid", lambda: 12345)
-    monkeypatch.setattr("neff_bench.stage2_profile.capture.safety._owner", lambda path: 54321)
+    if os.stat(store).st_uid == 0:
+        os.chown(store, 54321, 54321)
     result = profile_neffs()
     assert result.exit_code == 1
     assert "belongs to another user" in result.stderr
@@ -319,22 +321,6 @@ def test_two_processes_profile_one_store_once(make_bundle, make_case, store, fak
     assert [process.returncode for process in both] == [0, 0]
     assert answers[0] == answers[1]
     assert len((tmp_path / "calls").read_text()) == 6
-
-
-def test_ctrl_c_ends_the_tools_and_still_answers(make_bundle, make_case, store, fake_on_path, faults, tmp_path):
-    faults("none", "hang")
-    for size in range(1, 4):
-        make_bundle(make_case(dims=(("M", size),)))
-    argv = [sys.executable, "-m", "neff_bench.stage2_profile.cli", str(store), "--format", "json", "--jobs", "1"]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while len((tmp_path / "calls").read_text() if (tmp_path / "calls").exists() else "") < 2:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert "Traceback" not in err
-    assert [row["status"] for row in json.loads(out)] == ["profiled", "failed", "failed"]
-    assert "interrupted" in json.loads(out)[1]["reason"]
 
 
 def test_rows_are_in_the_order_of_their_numbers(profile_neffs, make_bundle, make_case):
@@ -376,3 +362,48 @@ def test_a_fault_of_our_own_costs_one_row(profile_neffs, make_bundle, make_case,
     found = {row["case"]: row for row in rows(profile_neffs("--format", "json"))}
     assert sorted(row["status"] for row in found.values()) == ["failed", "profiled"]
     assert "internal error, please report it: ZeroDivisionError('oops')" in str(found)
+
+
+def test_a_row_whose_run_is_taken_as_it_is_is_told_as_cached(profile_neffs, make_bundle):
+    make_bundle()
+    assert profile_neffs().stderr.splitlines()[-1].endswith(": profiled")
+    assert profile_neffs().stderr.splitlines()[-1].endswith(": cached")
+    assert profile_neffs("--parse-only").stderr.splitlines()[-1].endswith(": cached")
+    assert profile_neffs("--force").stderr.splitlines()[-1].endswith(": profiled")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_tools_prints_the_rows_and_leaves_nothing(
+    make_bundle, make_case, store, fake_on_path, faults, tmp_path, how
+):
+    faults("none", "hang")
+    for size in range(1, 4):
+        make_bundle(make_case(dims=(("M", size),)))
+    locks = tmp_path / "locks"
+    words = ["--format", "json", "--cores", "0", "--jobs", "1"]
+    argv = [sys.executable, "-m", "neff_bench.stage2_profile.cli", str(store), *words]
+    environment = {**os.environ, "NEFF_BENCH_LOCK_DIR": str(locks)}
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    calls = tmp_path / "calls"
+    while len(calls.read_text() if calls.exists() else "") < 2:
+        time.sleep(0.02)
+    process.send_signal(how)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 128 + how
+    assert "Traceback" not in err
+    assert sorted(row["status"] for row in json.loads(out)) == ["failed", "failed", "profiled"]
+    assert list(locks.iterdir()) == [] and list(store.glob("*/profiles/.*")) == []
+
+
+def test_a_second_ctrl_c_ends_at_once(make_bundle, store, fake_on_path, faults, tmp_path):
+    faults("hang")
+    make_bundle()
+    argv = [sys.executable, "-m", "neff_bench.stage2_profile.cli", str(store)]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "calls").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130

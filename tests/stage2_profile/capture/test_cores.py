@@ -8,15 +8,14 @@ import pytest
 
 from neff_bench.stage2_profile.capture.cores import (
     CorePool,
-    acquire,
     first_visible,
     lock_directory,
     logical_cores,
     parse_cores,
-    release,
 )
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
 from neff_bench.terminal.errors import WrongCall
+from neff_bench.terminal.lock import SHARED, try_lock, unlock
 
 
 @pytest.mark.parametrize(("text", "cores"), [("0", (0,)), ("0-3", (0, 1, 2, 3)), ("4,0-1, 1", (0, 1, 4))])
@@ -55,7 +54,7 @@ def test_two_pools_never_hold_one_core(tmp_path):
 
 
 def test_a_core_that_another_process_holds_is_waited_for(tmp_path):
-    held = acquire(tmp_path / "core-0.lock")
+    held = try_lock(tmp_path / "core-0.lock", SHARED)
     assert held is not None
     pool = CorePool((0,), directory=tmp_path)
     got = threading.Event()
@@ -67,18 +66,18 @@ def test_a_core_that_another_process_holds_is_waited_for(tmp_path):
     thread = threading.Thread(target=take)
     thread.start()
     assert not got.wait(0.3)
-    release(tmp_path / "core-0.lock", held)
+    unlock(tmp_path / "core-0.lock", held)
     assert got.wait(5)
     thread.join()
 
 
 def test_a_core_of_a_pair_blocks_the_pair(tmp_path):
-    held = acquire(tmp_path / "core-1.lock")
+    held = try_lock(tmp_path / "core-1.lock", SHARED)
     assert held is not None
     pool = CorePool((0, 1, 2, 3), directory=tmp_path)
     with pool.slot(2) as slot:
         assert (slot.logical, slot.cores) == (1, (2, 3))
-    assert acquire(tmp_path / "core-0.lock") is not None  # given back after the vain try
+    assert try_lock(tmp_path / "core-0.lock", SHARED) is not None  # given back after the vain try
     os.close(held)
 
 
@@ -124,7 +123,7 @@ def test_a_pair_that_is_not_there_is_said(tmp_path):
 def test_the_lock_directory_is_for_all_users(tmp_path):
     directory = lock_directory({"NEFF_BENCH_LOCK_DIR": str(tmp_path / "cores")})
     assert stat.S_IMODE(directory.stat().st_mode) == 0o1777
-    descriptor = acquire(directory / "core-0.lock")
+    descriptor = try_lock(directory / "core-0.lock", SHARED)
     assert stat.S_IMODE(os.fstat(descriptor).st_mode) == 0o666
 
 
@@ -135,22 +134,37 @@ def test_a_link_in_place_of_the_lock_directory_is_refused(tmp_path):
         lock_directory({"NEFF_BENCH_LOCK_DIR": str(tmp_path / "link")})
 
 
-def test_a_link_in_place_of_a_lock_is_refused(tmp_path):
-    (tmp_path / "core-0.lock").symlink_to(tmp_path / "target")
-    with pytest.raises(UnsafePath, match="core-0.lock"):
-        acquire(tmp_path / "core-0.lock")
+@pytest.mark.parametrize("kind", ["link", "directory"])
+def test_a_lock_that_cannot_be_taken_costs_its_core_and_says_why(tmp_path, kind):
+    path = tmp_path / "core-0.lock"
+    path.symlink_to(tmp_path / "target") if kind == "link" else path.mkdir()
+    said: list[str] = []
+    pool = CorePool((0, 1), directory=tmp_path, say=said.append)
+    assert [take(pool, error=False) for _ in range(2)] == [(1,), (1,)]
+    assert len(said) == 1 and said[0].startswith(f"core 0 is left out: {path} cannot be locked: ")
     assert not (tmp_path / "target").exists()
 
 
-def test_a_lock_file_that_was_replaced_does_not_count(tmp_path, monkeypatch):
-    path = tmp_path / "core-0.lock"
-    path.touch()
-    real = os.fstat
+def test_when_no_lock_can_be_taken_the_reason_is_told(tmp_path):
+    (tmp_path / "core-0.lock").mkdir()
+    with pytest.raises(CaptureFailed, match="core-0.lock cannot be locked: Is a directory"):
+        take(CorePool((0,), directory=tmp_path), error=False)
 
-    def replaced(descriptor):
-        path.unlink()
-        path.touch()
-        return real(descriptor)
 
-    monkeypatch.setattr(os, "fstat", replaced)
-    assert acquire(path) is None
+def test_waiting_for_a_held_core_has_a_bound_and_names_the_holder(tmp_path):
+    held = try_lock(tmp_path / "core-0.lock", SHARED)
+    assert held is not None
+    with pytest.raises(CaptureFailed, match=rf"--lock-timeout.*core 0 is held by process {os.getpid()} of "):
+        take(CorePool((0,), directory=tmp_path, lock_timeout_s=0.2), error=False)
+    os.close(held)
+
+
+def test_a_core_that_this_process_uses_is_waited_for_without_a_bound(tmp_path):
+    pool = CorePool((0,), directory=tmp_path, lock_timeout_s=0.1)
+    got = threading.Event()
+    with pool.slot(1):
+        thread = threading.Thread(target=lambda: (take(pool, error=False), got.set()))
+        thread.start()
+        assert not got.wait(0.5)
+    assert got.wait(5)
+    thread.join()

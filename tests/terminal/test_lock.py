@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from neff_bench.neffs.lock import locked, try_lock, unlock
+from neff_bench.terminal.lock import SHARED, holder, locked, try_lock, unlock
 
 
 def test_only_one_holds_it_and_the_file_is_gone_afterwards(tmp_path):
@@ -33,3 +33,15 @@ def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "a.lock").symlink_to(tmp_path / "target")
     with pytest.raises(OSError):
         try_lock(tmp_path / "a.lock")
+
+
+def test_a_lock_says_who_holds_it(tmp_path):
+    with locked(tmp_path / "a.lock"):
+        assert holder(tmp_path / "a.lock").startswith(f"process {os.getpid()} of ")
+    assert holder(tmp_path / "a.lock") == "another process"
+
+
+def test_a_lock_for_all_users_may_be_opened_by_them(tmp_path):
+    descriptor = try_lock(tmp_path / "a.lock", SHARED)
+    assert descriptor is not None and os.fstat(descriptor).st_mode & 0o777 == SHARED
+    unlock(tmp_path / "a.lock", descriptor)
