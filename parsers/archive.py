@@ -66,20 +66,20 @@ class Stream:
         return sum(len(part) for part in self._take(count))
 
 
-def unpack(name: str, packed: memoryview, base: int) -> Iterator[memoryview]:
-    """The archive's bytes, inflated when they are gzip (told by the first two bytes: both kinds occur under one NEFF version).
+def unpack(name: str, packed: Iterator[bytes], base: int, inflated: bool) -> Iterator[memoryview]:
+    """The archive's bytes, `inflated` when they are gzip (both kinds occur under one NEFF version).
 
-    `base`: offset of `packed` in the file, for errors. Raises ParseError on damage, truncation and gzip bombs.
+    `packed`: pieces of the file from offset `base` on. Raises ParseError on damage, truncation and gzip bombs.
     """
-    if packed[:2] != GZIP_MAGIC:
-        yield packed
+    if not inflated:
+        yield from (memoryview(piece) for piece in packed)
         return
     inflate = zlib.decompressobj(31)
     read_bytes = unpacked_bytes = 0
-    pending: bytes | memoryview = b""
+    pending = b""
     while not inflate.eof:
         if not pending:
-            pending = packed[read_bytes : read_bytes + PIECE_BYTES]
+            pending = next(packed, b"")
             read_bytes += len(pending)
             if not pending:
                 raise ParseError(name, base + read_bytes, "the gzip stream has no end: the file is truncated")

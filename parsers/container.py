@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from neff_bench.parsers.errors import ParseError, UnknownVersion
+from neff_bench.parsers.errors import ParseError, UnknownVersion, guarded
 from neff_bench.parsers.formats import ntff as layout
 from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES
 from neff_bench.parsers.formats.ntff import DATA_START, ENGINES, SECTION_KINDS, SIMULATED, VERSIONS, Root
-from neff_bench.parsers.source import map_source
+from neff_bench.parsers.source import Source, open_source
 from neff_bench.parsers.trace import MemoryUse
 from neff_bench.parsers.wire import Budget, Message
 
@@ -23,8 +24,27 @@ INSTANCE_ID = re.compile(r"(?<![0-9a-z])i-(?:[0-9a-f]{17}|[0-9a-f]{8})(?![0-9a-f
 CORE_MAX = 255
 EXECUTION_PS_MAX = 1 << 62
 """53 days: what leaves room for sums in signed 64-bit arithmetic."""
+METADATA_BYTES_MAX = 256 * 1024 * 1024
+"""Versions 4 and 5 keep the instruction streams in there."""
 UUID_BYTES_TELLING = 4
 """A shorter common prefix of two uuids is no evidence."""
+
+
+Buffer = bytes | memoryview
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Part of a file, read when it is asked for."""
+
+    source: Source
+    offset: int
+    size_bytes: int
+
+    def read(self, start: int = 0, length: int | None = None) -> Buffer:
+        """The content, or `length` bytes of it from `start`. Raises ParseError when the file has changed."""
+        left = self.size_bytes - start
+        return self.source.read(self.offset + start, left if length is None else min(length, left))
 
 
 @dataclass(frozen=True)
@@ -34,26 +54,33 @@ class Stream:
     core: int
     engine: int
     address: int
-    code: memoryview
+    code: memoryview | Extent
+
+    @property
+    def size_bytes(self) -> int:
+        return self.code.size_bytes if isinstance(self.code, Extent) else len(self.code)
+
+    def read(self) -> Buffer:
+        return self.code.read() if isinstance(self.code, Extent) else self.code
 
 
 @dataclass(frozen=True)
 class Section:
-    """A run of records of one kind. `offset`: in the file."""
+    """A run of records of one kind."""
 
     core: int
     kind: int
     unit: int
-    offset: int
-    records: memoryview
+    records: Extent
 
 
 @dataclass(frozen=True)
 class Container:
-    """The file taken apart, before any record is looked at. `window`: start and end in ticks (v6), else None."""
+    """The file taken apart, before any record is looked at. `identity`: equal for copies of one file. `window`: start and end in ticks (v6), else None."""
 
     path: str
     size_bytes: int
+    identity: bytes
     version: int
     uuid: bytes
     texts: Mapping[str, str | None]
@@ -73,31 +100,37 @@ class Container:
         return found[0] if found else None
 
 
+@guarded
 def read_container(path: str | os.PathLike[str]) -> Container:
     """Metadata and sections, without decoding records. Raises ParseError."""
     name = os.fspath(path)
-    view = map_source(path)
-    if len(view) < DATA_START:
-        raise ParseError(name, len(view), f"{len(view)} bytes are no NTFF: its header alone has {DATA_START}")
-    version = view[0]
+    source = open_source(path)
+    head = source.read(0, DATA_START)
+    if len(head) < DATA_START:
+        raise ParseError(name, len(head), f"{len(head)} bytes are no NTFF: its header alone has {DATA_START}")
+    version = head[0]
     if version != SIMULATED and version not in VERSIONS:
         known = ", ".join(str(known) for known in VERSIONS)
         raise UnknownVersion(
             name, 0, f"NTFF version {version} is not known (known: {known} and {SIMULATED}, the simulator's)"
         )
-    metadata_bytes = int.from_bytes(view[1:8], "little")
-    if not 0 < metadata_bytes <= len(view) - DATA_START:
-        what = f"the header announces {metadata_bytes} bytes of metadata, {len(view) - DATA_START} are there: truncated, or no NTFF"
+    metadata_bytes = int.from_bytes(head[1:8], "little")
+    if not 0 < metadata_bytes <= source.size_bytes - DATA_START:
+        what = f"the header announces {metadata_bytes} bytes of metadata, {source.size_bytes - DATA_START} are there: truncated, or no NTFF"
         raise ParseError(name, 1, what)
-    root = Message(name, view[DATA_START : DATA_START + metadata_bytes], DATA_START, Budget())
-    return _container(name, version, view, DATA_START + metadata_bytes, root)
+    if metadata_bytes > METADATA_BYTES_MAX:
+        raise ParseError(name, 1, f"{metadata_bytes} bytes of metadata, more than {METADATA_BYTES_MAX}")
+    metadata = source.read(DATA_START, metadata_bytes)
+    root = Message(name, memoryview(metadata), DATA_START, Budget())
+    identity = hashlib.sha256(metadata + source.size_bytes.to_bytes(8, "little")).digest()
+    return _container(name, version, source, DATA_START + metadata_bytes, root, identity)
 
 
-def _container(name: str, version: int, view: memoryview, data_start: int, root: Message) -> Container:
+def _container(name: str, version: int, source: Source, data_start: int, root: Message, identity: bytes) -> Container:
     cores = [core for outer in root.messages(Root.GRAPH) for inner in outer.messages(4) for core in inner.messages(1)]
     if not cores:
         raise ParseError(name, DATA_START, "the metadata names no core: damaged, or nothing was executed")
-    data = _Data(name, view, data_start)
+    data = _Data(source, data_start)
     indices = {core.integer(layout.Core.INDEX) for core in cores} | {
         section.integer(layout.Section.CORE) for section in root.messages(Root.SECTION)
     }
@@ -124,21 +157,21 @@ def _container(name: str, version: int, view: memoryview, data_start: int, root:
     sections += [
         _section(data, section, section.integer(layout.Section.CORE)) for section in root.messages(Root.SECTION)
     ]
-    if sum(len(run.records) for run in sections) > len(view) - data_start or sum(
-        len(run.code) for run in streams
-    ) > len(view):
+    taken = sum(run.records.size_bytes for run in sections), sum(run.size_bytes for run in streams)
+    if taken[0] > source.size_bytes - data_start or taken[1] > source.size_bytes:
         raise ParseError(name, DATA_START, "sections or streams overlap: the metadata is damaged")
     window, executions = _window(name, root), len(root.messages(Root.WINDOW))
     if window is None and (version >= 6):
         raise ParseError(name, DATA_START, f"version {version} without an execution window (metadata field 15)")
     return Container(
         path=name,
-        size_bytes=len(view),
+        size_bytes=source.size_bytes,
+        identity=identity,
         version=version,
         uuid=_uuid(root),
         texts=_texts(root),
         streams=tuple(streams),
-        sections=tuple(section for section in sections if len(section.records)),
+        sections=tuple(section for section in sections if section.records.size_bytes),
         queues=queues,
         memory=tuple(memory),
         window=window,
@@ -149,17 +182,17 @@ def _container(name: str, version: int, view: memoryview, data_start: int, root:
 
 
 class _Data:
-    """The data area, sliced with its bounds checked."""
+    """The data area, whose parts are checked against its bounds."""
 
-    def __init__(self, name: str, view: memoryview, start: int) -> None:
-        self._name, self._view, self.start = name, view, start
+    def __init__(self, source: Source, start: int) -> None:
+        self._source, self._start = source, start
 
-    def slice(self, offset: int, length: int, what: str) -> memoryview:
-        begin = self.start + offset
-        if length % layout.RECORD_BYTES or begin + length > len(self._view):
-            found = f"{what} of {length} bytes at {begin} in a file of {len(self._view)}: truncated or damaged"
-            raise ParseError(self._name, min(begin, len(self._view)), found)
-        return self._view[begin : begin + length]
+    def part(self, offset: int, length: int, what: str) -> Extent:
+        begin, end = self._start + offset, self._source.size_bytes
+        if length % layout.RECORD_BYTES or begin + length > end:
+            found = f"{what} of {length} bytes at {begin} in a file of {end}: truncated or damaged"
+            raise ParseError(self._source.path, min(begin, end), found)
+        return Extent(self._source, begin, length)
 
 
 def _stream(name: str, data: _Data, core: int, stream: Message) -> Stream:
@@ -167,22 +200,21 @@ def _stream(name: str, data: _Data, core: int, stream: Message) -> Stream:
     code = (
         embedded
         if embedded is not None
-        else data.slice(
+        else data.part(
             stream.integer(layout.Stream.OFFSET), stream.integer(layout.Stream.LENGTH), "an instruction stream"
         )
     )
-    if engine >= len(ENGINES) or len(code) % INSTRUCTION_BYTES:
-        what = f"an instruction stream of engine {engine}, core {core}, {len(code)} bytes: not one this reader knows"
+    found = Stream(core, engine, stream.integer(layout.Stream.ADDRESS), code)
+    if engine >= len(ENGINES) or found.size_bytes % INSTRUCTION_BYTES:
+        what = f"an instruction stream of engine {engine}, core {core}, {found.size_bytes} bytes: not one this reader knows"
         raise ParseError(name, DATA_START, what)
-    return Stream(core, engine, stream.integer(layout.Stream.ADDRESS), code)
+    return found
 
 
 def _section(data: _Data, section: Message, core: int) -> Section:
     offset, length = section.integer(layout.Section.OFFSET), section.integer(layout.Section.LENGTH)
-    records = data.slice(offset, length, "a section") if length else memoryview(b"")
-    return Section(
-        core, section.integer(layout.Section.KIND), section.integer(layout.Section.UNIT), data.start + offset, records
-    )
+    records = data.part(offset if length else 0, length, "a section")
+    return Section(core, section.integer(layout.Section.KIND), section.integer(layout.Section.UNIT), records)
 
 
 def _window(name: str, root: Message) -> tuple[int, int] | None:
@@ -201,7 +233,7 @@ def _full_buffers(root: Message, sections: list[Section]) -> tuple[str, ...]:
         (buffer.integer(layout.Buffer.UNIT), buffer.integer(layout.Buffer.KIND)): buffer.integer(layout.Buffer.BYTES)
         for buffer in root.messages(Root.BUFFER)
     }
-    full = {run.kind for run in sections if 0 < capacity.get((run.unit, run.kind), 0) <= len(run.records)}
+    full = {run.kind for run in sections if 0 < capacity.get((run.unit, run.kind), 0) <= run.records.size_bytes}
     return tuple(SECTION_KINDS.get(kind, f"kind {kind}") for kind in sorted(full))
 
 

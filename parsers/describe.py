@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from neff_bench.parsers.container import same_program
-from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.errors import ParseError, guarded
 from neff_bench.parsers.kinds import describe_json, kind_of
 from neff_bench.parsers.metadata import Metadata
 from neff_bench.parsers.neff import Neff, TensorInfo, read_neff, read_uuid
@@ -38,6 +38,7 @@ def files_under(path: Path) -> list[Path]:
     return found
 
 
+@guarded
 def describe(path: Path, neffs: Iterable[Path] = ()) -> dict[str, Any] | None:
     """One file. `neffs`: those that an NTFF is checked against. None for JSON that is no profile. Raises ParseError."""
     kind = kind_of(path)

@@ -8,13 +8,17 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.source import forget_pages, map_source, source_name
+from neff_bench.parsers.errors import NoProfile, ParseError
+from neff_bench.parsers.json_text import read_json
+from neff_bench.parsers.source import forget, source_name
 
 Row = TypeVar("Row")
 
 SMALL_BYTES = 8 * 1024 * 1024
 """What is decoded into free-form dictionaries (a summary, metadata, a whole summary-json) has a few KB; this bounds the memory."""
+
+DEPTH_MAX = 64
+"""Of what is decoded into free-form dictionaries; a summary is one level deep."""
 
 _POSITION = re.compile(r" ?\(byte (\d+)\)")
 
@@ -50,20 +54,24 @@ def decode(name: str, data: memoryview, kind: Any, strict: bool = True) -> Any:
 
 
 class Document:
-    """A JSON file of any of the profilers' shapes. Raises ParseError for what is no JSON object, nor a list of one."""
+    """A JSON file of any of the profilers' shapes. Raises ParseError; NoProfile for what is no object, nor a list of one."""
 
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
         self.name = source_name(source)
-        self.data = map_source(source)
+        self.data = read_json(source)
         self._whole = self.data
-        self._top = self._only() if bytes(self.data[:64]).lstrip()[:1] == b"[" else decode(self.name, self.data, _Top)
+        if _first(self.data) == b"[":
+            self.data = self._only()
+        if _first(self.data) != b"{":
+            decode(self.name, self.data, msgspec.Raw)
+            raise NoProfile(self.name, 0, "JSON, but no profile: not an object, nor a list of one")
+        self._top: _Top = decode(self.name, self.data, _Top)
 
-    def _only(self) -> _Top:
+    def _only(self) -> memoryview:
         rows = self._small(self.data, list[msgspec.Raw])
         if len(rows) != 1:
-            raise ParseError(self.name, 0, f"a list of {len(rows)} elements, expected one summary")
-        self.data = memoryview(rows[0])
-        return decode(self.name, self.data, _Top)
+            raise NoProfile(self.name, 0, f"a list of {len(rows)} elements, expected one summary")
+        return memoryview(rows[0])
 
     def has(self, table: str) -> bool:
         return self._find(table) is not None
@@ -100,14 +108,22 @@ class Document:
         nodes = [value for key, value in self._small(self.data, dict[str, msgspec.Raw]).items() if key.startswith("n_")]
         return self._small(memoryview(nodes[0]), dict[str, Any]) if nodes else None
 
-    def forget_pages(self) -> None:
-        """Gives back what the file's pages take in memory."""
-        forget_pages(self.data)
+    def keep(self, *tables: str) -> None:
+        """Gives back the memory of all but these tables; no other may be asked for afterwards."""
+        kept = [(self._offset(data), len(data)) for table in tables if (data := self._find(table)) is not None]
+        start = 0
+        for offset, length in sorted(kept):
+            forget(self._whole, start, offset)
+            start = offset + length
+        forget(self._whole, start, len(self._whole))
 
     def _small(self, data: memoryview, kind: Any) -> Any:
         if len(data) > SMALL_BYTES:
             raise ParseError(self.name, self._offset(data), f"a summary of {len(data)} bytes, more than {SMALL_BYTES}")
-        return self._decode(data, kind)
+        value = self._decode(data, kind)
+        if _deeper(value, DEPTH_MAX):
+            raise ParseError(self.name, self._offset(data), f"nested more than {DEPTH_MAX} deep: no summary")
+        return value
 
     def _decode(self, part: memoryview, kind: Any, strict: bool = True) -> Any:
         try:
@@ -120,3 +136,24 @@ class Document:
         import numpy as np
 
         return int(np.frombuffer(part, np.uint8).ctypes.data - np.frombuffer(self._whole, np.uint8).ctypes.data)
+
+
+def _first(data: memoryview) -> bytes:
+    """The first character that is no blank."""
+    return bytes(data[:4096]).lstrip()[:1]
+
+
+def _deeper(value: Any, depth: int) -> bool:
+    """Whether dictionaries and lists are nested more than `depth` deep."""
+    level = [value]
+    for _ in range(depth):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return False
+    return True

@@ -1,12 +1,22 @@
 """What can go wrong when a file is read.
 
 ParseError             the file is missing, is not what was asked for, or is damaged
-└── UnknownVersion     a sound container of a version that this reader does not know
+├── UnknownVersion     a sound container of a version that this reader does not know
+└── NoProfile          sound JSON that is no profile
 """
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+WHAT_MAX = 400
+"""Characters of a message: a damaged file must not fill the screen."""
 
 from neff_bench.terminal.errors import NeffBenchError
 
@@ -18,12 +28,56 @@ class ParseError(NeffBenchError):
         super().__init__(path, offset, what)
         self.path = os.fspath(path)
         self.offset = offset
-        self.what = what
+        self.what = _line(what)
 
     def __str__(self) -> str:
         place = self.path if self.offset is None else f"{self.path}: offset {self.offset}"
-        return f"{place}: {self.what}"
+        return f"{_printable(place)}: {self.what}"
 
 
 class UnknownVersion(ParseError):
     """A container version that nobody has decoded: it is named and not guessed at."""
+
+
+class NoProfile(ParseError):
+    """JSON that can be read, and that none of the profilers wrote."""
+
+
+def guarded(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Makes a reader raise ParseError for whatever is wrong with the file that its first argument names.
+
+    Readers find the damage that they expect themselves and say it better. This is for what nobody foresaw: one damaged file of thousands
+    must cost one line, not the command.
+    """
+
+    @functools.wraps(read)
+    def reader(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        try:
+            return read(*args, **kwargs)
+        except ParseError:
+            raise
+        except Exception as error:
+            first = args[0] if args else ""
+            path = first if isinstance(first, (str, os.PathLike)) else "<bytes>"
+            raise ParseError(path, None, _reason(error)) from error
+
+    return reader
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if isinstance(error, MemoryError):
+        return "reading it needs more memory than there is"
+    return f"damaged ({type(error).__name__}: {error})"
+
+
+def _line(text: str) -> str:
+    return _printable(text) if len(text) <= WHAT_MAX else f"{_printable(text[:WHAT_MAX])}..."
+
+
+def _printable(text: str) -> str:
+    """Names in files, and of files, may hold line ends and control codes."""
+    return "".join(c if c.isprintable() else "�" for c in text)

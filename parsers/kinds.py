@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.errors import NoProfile, ParseError, guarded
 from neff_bench.parsers.formats.neff import HEADER_BYTES
 from neff_bench.parsers.formats.ntff import DATA_START, SIMULATED, VERSIONS
 from neff_bench.parsers.neff import is_neff
-from neff_bench.parsers.source import open_file
+from neff_bench.parsers.source import open_source
 
 Kind = Literal["neff", "ntff", "json", "parquet"]
 JsonKind = Literal["summary", "profile", "session"]
 
 
+@guarded
 def kind_of(path: str | os.PathLike[str]) -> Kind:
     """Raises ParseError for a path that cannot be read or holds none of these.
 
@@ -27,12 +29,11 @@ def kind_of(path: str | os.PathLike[str]) -> Kind:
         if (directory / "Summary.parquet").is_file():
             return "parquet"
         raise ParseError(path, None, "a directory, expected a NEFF, an NTFF, a profile JSON or a Parquet profile")
-    file, size_bytes = open_file(path)
-    with file:
-        head = file.read(HEADER_BYTES + 2)
+    source = open_source(path)
+    size_bytes, head = source.size_bytes, source.read(0, HEADER_BYTES + 2)
     if is_neff(head):
         return "neff"
-    if head.lstrip()[:1] in (b"{", b"["):
+    if head.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"["):
         return "json"
     suffix = directory.suffix.lower()
     if suffix in (".neff", ".ntff", ".json"):
@@ -53,17 +54,22 @@ class JsonProfile:
     ntff_name: str | None
 
 
+@guarded
 def describe_json(path: str | os.PathLike[str]) -> JsonProfile | None:
     """None for JSON that is sound and no profile. Raises ParseError for damaged files."""
     from neff_bench.parsers.document import Document
     from neff_bench.parsers.profile_json import identity_of, summary_of
     from neff_bench.parsers.session import read_session
 
-    document = Document(path)
-    if document.has("NeffNodes"):
-        return JsonProfile("session", read_session(path).total_time_s, None, None)
-    if not document.has("summary") and document.node() is None:
+    try:
+        document = Document(path)
+        if document.has("NeffNodes"):
+            return JsonProfile("session", read_session(path).total_time_s, None, None)
+        summary = summary_of(document)
+    except NoProfile:
+        return None
+    if not summary.has_times and not document.has("instruction"):
         return None
     identity = identity_of(document)
     kind: JsonKind = "profile" if document.has("instruction") else "summary"
-    return JsonProfile(kind, summary_of(document).total_time_s, identity.neff_uuid, identity.ntff_name)
+    return JsonProfile(kind, summary.total_time_s, identity.neff_uuid, identity.ntff_name)

@@ -16,11 +16,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from neff_bench.parsers.archive import GZIP_MAGIC, Member, Stream, unpack, walk
-from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.archive import BLOCK_BYTES, GZIP_MAGIC, PIECE_BYTES, Member, Stream, unpack, walk
+from neff_bench.parsers.errors import ParseError, guarded
 from neff_bench.parsers.formats import neff as layout
 from neff_bench.parsers.formats.neff import DTYPES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER, TARGETS
-from neff_bench.parsers.source import map_source
+from neff_bench.parsers.source import Source, open_source
 
 JSON_BYTES_MAX = 64 * 1024 * 1024
 DTYPE_BYTES = {
@@ -177,14 +177,15 @@ def is_neff(head: bytes | memoryview) -> bool:
     return header.header_bytes == HEADER_BYTES and header.package_version in (1, 2) and 1 <= header.version_major <= 2
 
 
+@guarded
 def read_neff(path: str | os.PathLike[str]) -> Neff:
     """All that the NEFF says, in one pass over it and without holding it. Raises ParseError."""
     name = os.fspath(path)
-    view = map_source(path)
-    header = _read_header(name, view)
+    source = open_source(path)
+    header = _read_header(source)
     members: list[Member] = []
     tables: dict[str, Any] = {}
-    for member, stream in _members(name, view, header):
+    for member, stream in _members(source, header):
         members.append(member)
         kind = _Definition if member.name.endswith(f"/{layout.DEFINITION}") else _TABLES.get(member.name)
         if kind is not None:
@@ -192,20 +193,22 @@ def read_neff(path: str | os.PathLike[str]) -> Neff:
     missing = [needed for needed in (layout.GRAPH, layout.KELF) if needed not in tables]
     if missing:
         raise ParseError(name, HEADER_BYTES, f"no member {missing[0]} in the archive: not a whole NEFF")
-    return _assemble(name, len(view), header, members, tables)
+    return _assemble(name, source.size_bytes, header, members, tables)
 
 
+@guarded
 def read_uuid(path: str | os.PathLike[str]) -> str:
     """The uuid alone, from the header. Raises ParseError."""
-    return _read_header(os.fspath(path), map_source(path)).uuid
+    return _read_header(open_source(path)).uuid
 
 
+@guarded
 def read_member(path: str | os.PathLike[str], member_name: str, bytes_max: int = 256 * 1024 * 1024) -> bytes:
     """One member's content. Raises ParseError when it is not there or holds more than `bytes_max` bytes."""
     name = os.fspath(path)
-    view = map_source(path)
+    source = open_source(path)
     found: bytes | None = None
-    for member, stream in _members(name, view, _read_header(name, view)):
+    for member, stream in _members(source, _read_header(source)):
         if member.name == member_name:
             if member.bytes > bytes_max:
                 raise ParseError(
@@ -217,14 +220,17 @@ def read_member(path: str | os.PathLike[str], member_name: str, bytes_max: int =
     return found
 
 
-def _read_header(name: str, view: memoryview) -> _Header:
-    if not is_neff(view[: HEADER_BYTES + 2]):
+def _read_header(source: Source) -> _Header:
+    name, head = source.path, source.read(0, HEADER_BYTES + 2)
+    if not is_neff(head):
         raise ParseError(name, 0, "not a NEFF: no 1024-byte header of package version 1 or 2 and NEFF version 1 or 2")
-    header = layout.unpack_header(view)
+    header = layout.unpack_header(head)
     data_bytes, lnc = header.data_bytes, header.lnc_size
-    if data_bytes > len(view) - HEADER_BYTES:
-        what = f"the header announces {data_bytes} bytes of data, {len(view) - HEADER_BYTES} are there: truncated"
-        raise ParseError(name, len(view), what)
+    if data_bytes > source.size_bytes - HEADER_BYTES:
+        what = (
+            f"the header announces {data_bytes} bytes of data, {source.size_bytes - HEADER_BYTES} are there: truncated"
+        )
+        raise ParseError(name, source.size_bytes, what)
     if lnc > 2:
         raise ParseError(name, 552, f"logical core size {lnc}, expected 1 or 2")
     text = header.name.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
@@ -242,12 +248,13 @@ def _read_header(name: str, view: memoryview) -> _Header:
     )
 
 
-def _members(name: str, view: memoryview, header: _Header) -> Iterator[tuple[Member, Stream]]:
-    data = view[HEADER_BYTES : HEADER_BYTES + header.data_bytes]
-    if data[:2] != GZIP_MAGIC and data[257:262] != b"ustar":
-        raise ParseError(name, HEADER_BYTES, "neither gzip nor tar where the archive should start")
-    stream = Stream(unpack(name, data, HEADER_BYTES))
-    for member in walk(name, stream):
+def _members(source: Source, header: _Header) -> Iterator[tuple[Member, Stream]]:
+    head = source.read(HEADER_BYTES, BLOCK_BYTES)
+    if head[:2] != GZIP_MAGIC and head[257:262] != b"ustar":
+        raise ParseError(source.path, HEADER_BYTES, "neither gzip nor tar where the archive should start")
+    packed = source.pieces(HEADER_BYTES, header.data_bytes, PIECE_BYTES)
+    stream = Stream(unpack(source.path, packed, HEADER_BYTES, head[:2] == GZIP_MAGIC))
+    for member in walk(source.path, stream):
         yield member, stream
 
 

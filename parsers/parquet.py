@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.errors import ParseError, guarded
 from neff_bench.parsers.metadata import Metadata, metadata_from
 from neff_bench.parsers.summary import Summary, summary_from
 
@@ -30,6 +30,7 @@ def is_parquet_directory(path: str | os.PathLike[str]) -> bool:
     return (Path(path) / "Summary.parquet").is_file()
 
 
+@guarded
 def read_parquet(path: str | os.PathLike[str]) -> tuple[Summary, Metadata]:
     """The summary and the device. Raises ParseError, also when pyarrow is not installed."""
     directory = Path(path)

@@ -8,6 +8,7 @@ over once by msgspec, which notes where each table lies; only the tables and fie
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,15 +17,17 @@ from typing import Any
 import msgspec
 
 from neff_bench.parsers.document import Document
-from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.errors import NoProfile, ParseError, guarded
 from neff_bench.parsers.metadata import Metadata, metadata_from
 from neff_bench.parsers.summary import Summary, summary_from
 from neff_bench.parsers.trace import DmaPackets, Instructions
 
+_UUID = re.compile(r"[0-9a-fA-F]{32}")
+
 
 @dataclass(frozen=True)
 class Identity:
-    """Which files the profile was made of. `neff_uuid`: 32 hex digits."""
+    """Which files the profile was made of. `neff_uuid`: 32 hex digits; None where the file holds no such thing."""
 
     neff_uuid: str | None
     neff_name: str | None
@@ -45,6 +48,7 @@ class Profile:
     warnings: tuple[str, ...]
 
 
+@guarded
 def read_summary(source: str | os.PathLike[str] | bytes) -> Summary:
     """The summary of a profile of any shape, or of a Parquet directory; of the first node when there are several. Raises ParseError."""
     if not isinstance(source, bytes) and Path(source).is_dir():
@@ -54,12 +58,14 @@ def read_summary(source: str | os.PathLike[str] | bytes) -> Summary:
     return summary_of(Document(source))
 
 
+@guarded
 def read_metadata(source: str | os.PathLike[str] | bytes) -> tuple[Metadata, Identity]:
     """The device and the files behind a profile, without its events; all None where the shape has no such table. Raises ParseError."""
     document = Document(source)
     return metadata_from(document.row("metadata")), identity_of(document)
 
 
+@guarded
 def read_profile(source: str | os.PathLike[str] | bytes) -> Profile:
     """A whole-profile JSON with its events. Raises ParseError, also for one that has no `instruction` table."""
     from neff_bench.parsers.events import DmaRow, InstructionRow, dma_columns, dma_span, instruction_columns, work_span
@@ -67,16 +73,16 @@ def read_profile(source: str | os.PathLike[str] | bytes) -> Profile:
     document = Document(source)
     if not document.has("instruction"):
         raise ParseError(document.name, 0, "no instruction table: a summary, not a whole profile")
-    document.forget_pages()
     summary, metadata, identity = summary_of(document), metadata_from(document.row("metadata")), identity_of(document)
     warnings = tuple(row.message for row in document.rows("warnings", _Warning))
+    document.keep("instruction", "dma")
     try:
         rows = document.rows("instruction", InstructionRow)
+        document.keep("dma")
         instructions, spans = instruction_columns(rows), [work_span(rows)]
         del rows
-        document.forget_pages()
         packets = document.rows("dma", DmaRow)
-        document.forget_pages()
+        document.keep()
         dma_packets, spans = dma_columns(packets), [*spans, dma_span(packets)]
     except (OverflowError, ValueError) as error:
         raise ParseError(document.name, 0, f"an event holds a number out of range: {error}") from None
@@ -94,7 +100,7 @@ def summary_of(document: Document) -> Summary:
     keys = document.row("summary") if document.has("summary") else document.node()
     if keys is None:
         what = "JSON, but no profile: neither a summary table, nor an n_<hash> node, nor total_time"
-        raise ParseError(document.name, 0, what)
+        raise NoProfile(document.name, 0, what)
     metadata = document.row("metadata")
     simulated = {
         key: value for key, value in metadata.items() if key == "is_simulation" or key.startswith("simulator_")
@@ -108,13 +114,14 @@ def summary_of(document: Document) -> Summary:
 def identity_of(document: Document) -> Identity:
     """Which files the profile was made of."""
     header, info, summary = document.row("neff_header"), document.row("profile_info"), document.row("summary")
+    uuid = header.get("uuid")
 
     def text(keys: Mapping[str, Any], key: str) -> str | None:
         value = keys.get(key)
         return value if isinstance(value, str) and value else None
 
     return Identity(
-        neff_uuid=text(header, "uuid"),
+        neff_uuid=uuid.lower() if isinstance(uuid, str) and _UUID.fullmatch(uuid) else None,
         neff_name=text(header, "network_name"),
         ntff_name=text(info, "ntff_filename"),
         compiler_version=text(summary, "compiler_version"),

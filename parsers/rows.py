@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RECORD = np.dtype(layout.RECORD)
-CHECKED_AT_ONCE = 1 << 16
+CHECKED_BYTES = 1 << 20
 TICKS_MAX = 1 << 62
 
 
@@ -81,13 +81,12 @@ def check_records(container: Container) -> None:
     """
     start = container.window[0] if container.window else 0
     for section in filter(is_decoded, container.sections):
-        records = np.frombuffer(section.records, RECORD)
-        for at in range(0, len(records), CHECKED_AT_ONCE):
-            part = records[at : at + CHECKED_AT_ONCE]
+        for at in range(0, section.records.size_bytes, CHECKED_BYTES):
+            part = np.frombuffer(section.records.read(at, CHECKED_BYTES), RECORD)
             ticks = (part["ticks"] - np.uint64(start)).view(np.int64)
             wrong = (part["word"] < 0x8000_0000) | (ticks > TICKS_MAX) | (ticks < (-TICKS_MAX if start else 0))
             if wrong.any():
-                offset = section.offset + (at + int(wrong.argmax())) * RECORD.itemsize
+                offset = section.records.offset + at + int(wrong.argmax()) * RECORD.itemsize
                 raise ParseError(
                     container.path, offset, f"no trace record of kind {section.kind}: bad tag or timestamp"
                 )
@@ -103,7 +102,7 @@ def sections_of(container: Container, kind: int) -> Iterator[tuple[int, Columns]
     start = container.window[0] if container.window else 0
     for section in container.sections:
         if section.kind == kind and is_decoded(section):
-            records = np.frombuffer(section.records, RECORD)
+            records = np.frombuffer(section.records.read(), RECORD)
             ticks = (records["ticks"] - np.uint64(start)).view(np.int64)
             yield section.core, Columns(records["word"].copy(), records["detail"].copy(), ticks)
 
@@ -126,7 +125,7 @@ def _slots(container: Container) -> _Slots:
     first, base, length = ({core: np.zeros(WRITERS, np.int32) for core in cores} for _ in range(3))
     codes, engines, pcs, total = [], [], [], 0
     for stream in container.streams:
-        slots = np.frombuffer(stream.code, np.uint8).reshape(-1, INSTRUCTION_BYTES)
+        slots = np.frombuffer(stream.read(), np.uint8).reshape(-1, INSTRUCTION_BYTES)
         codes.append(slots[:, (0, layout.MARKER_BYTE)])
         engines.append(np.full(len(slots), stream.engine, np.uint8))
         pcs.append(np.arange(len(slots), dtype=np.int32))

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import msgspec
 
 from neff_bench.parsers.document import decode
-from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.source import map_source, source_name
+from neff_bench.parsers.errors import ParseError, guarded
+from neff_bench.parsers.json_text import read_json
+from neff_bench.parsers.source import source_name
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,11 @@ class _Session(msgspec.Struct):
     Name: str | None = None
 
 
+@guarded
 def read_session(source: str | os.PathLike[str] | bytes) -> Session:
     """The session. Raises ParseError, also when it names no core: nothing was executed then."""
     name = source_name(source)
-    session: _Session = decode(name, map_source(source), _Session)
+    session: _Session = decode(name, read_json(source), _Session)
     cores = tuple(
         CoreSession(graph.NC, graph.CycleCount, graph.TotalInstructionTraceCount, graph.EventsCount, graph.ErrorCount)
         for node in session.NeffNodes

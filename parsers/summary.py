@@ -146,6 +146,11 @@ class Summary:
     throttle: Mapping[str, float] = field(default_factory=dict)
     unknown: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def has_times(self) -> bool:
+        """Whether it states any time: without one it is no profile's summary."""
+        return any(getattr(self, name) is not None for name in _TIMES)
+
 
 def attribute(key: str) -> str:
     """The attribute for a key of the profiler."""
@@ -153,6 +158,9 @@ def attribute(key: str) -> str:
         return f"{key}_s"
     return f"{key.removesuffix('_percent')}_fraction" if key.endswith("_percent") else key
 
+
+_TIMES = tuple(known.name for known in fields(Summary) if known.name.endswith("_time_s"))
+_NEVER_NEGATIVE = ("_time_s", "_fraction", "_count", "_bytes", "_flops", "_size", "_cycles", "intensity")
 
 _KINDS: dict[str, str] = {known.name: str(known.type).split(" ")[0] for known in fields(Summary)}
 
@@ -183,6 +191,8 @@ def _checked(key: str, value: Any, kind: str) -> Any:
         raise ValueError(f"summary key {key}: expected a number, found {type(value).__name__}")
     if value != value or abs(value) >= INTEGER_MAX:  # NaN, and whatever no device counts to
         raise ValueError(f"summary key {key}: {str(value)[:40]} is no count, time or fraction")
+    if value < 0 and attribute(key).endswith(_NEVER_NEGATIVE):
+        raise ValueError(f"summary key {key}: {value} is negative")
     if kind == "float":
         return float(value)
     if value != int(value):

@@ -37,7 +37,9 @@ def assemble(container: Container) -> Ntff:
     undecoded: Counter[str] = Counter(container.undecoded)
     for section in container.sections:
         if not is_decoded(section):
-            undecoded[f"records of kind {section.kind}, unit {section.unit}"] += len(section.records) // RECORD.itemsize
+            undecoded[f"records of kind {section.kind}, unit {section.unit}"] += (
+                section.records.size_bytes // RECORD.itemsize
+            )
     # numpy works outside of the interpreter lock: the two large kinds are decoded side by side.
     of_dma: Counter[str] = Counter()
     with ThreadPoolExecutor(1) as other:

@@ -1,0 +1,46 @@
+"""JSON as tools leave it in files: after a byte-order mark, in UTF-16, or between lines of a log."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.source import open_source, read_whole, source_name
+
+JSON_BYTES_MAX = 16 * 1024**3
+UTF16_BYTES_MAX = 64 * 1024**2
+"""It is held three times over while it is converted."""
+LOG_BYTES_MAX = 1024 * 1024
+"""Before the JSON, and after it."""
+
+_START = re.compile(rb'^[ \t]*(?=\{|\[\s*[\{\["\]])', re.MULTILINE)
+"""A log line may begin with a bracket too: `[WARN] ...`."""
+
+
+def read_json(source: str | os.PathLike[str] | bytes) -> memoryview:
+    """The JSON in UTF-8. Raises ParseError as `read_whole` does."""
+    head = source[:4] if isinstance(source, bytes) else open_source(source).read(0, 4)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        whole = read_whole(source, UTF16_BYTES_MAX)
+        try:
+            return _without_log(memoryview(str(whole, "utf-16").encode()))
+        except UnicodeDecodeError as error:
+            raise ParseError(
+                source_name(source), error.start, "the text is no UTF-16, though it begins as such"
+            ) from None
+    # No JSON holds a zero byte; the holes of a sparse file do.
+    whole = read_whole(source, JSON_BYTES_MAX, refused=b"\0")
+    return _without_log(whole[len(codecs.BOM_UTF8) :] if head.startswith(codecs.BOM_UTF8) else whole)
+
+
+def _without_log(text: memoryview) -> memoryview:
+    """The text from its first line that can start JSON to the last bracket before other lines."""
+    start = _START.search(text[:LOG_BYTES_MAX])
+    if start is None:
+        return text
+    text = text[start.start() :]
+    tail = bytes(text[-LOG_BYTES_MAX:])
+    after = tail[max(tail.rfind(b"}"), tail.rfind(b"]")) + 1 :]
+    return text[: len(text) - len(after)] if after.strip() and after.lstrip(b" \t\r")[:1] == b"\n" else text
