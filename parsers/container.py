@@ -21,6 +21,8 @@ CORE_CLOCK_MHZ = {"inf2": 1400, "trn1": 1400, "trn2": 1200, "trn3": 1200}
 
 INSTANCE_ID = re.compile(r"(?<![0-9a-z])i-(?:[0-9a-f]{17}|[0-9a-f]{8})(?![0-9a-f])")
 
+EARLIER_EXECUTIONS = "executions before the last one"
+
 CORE_MAX = 255
 EXECUTION_PS_MAX = 1 << 62
 """53 days: what leaves room for sums in signed 64-bit arithmetic."""
@@ -177,7 +179,7 @@ def _container(name: str, version: int, source: Source, data_start: int, root: M
         window=window,
         total_time_ps=window[1] - window[0] if window else (max(times) if times else None),
         full_buffers=_full_buffers(root, sections),
-        undecoded={"executions before the last one": executions - 1} if executions > 1 else {},
+        undecoded={EARLIER_EXECUTIONS: executions - 1} if executions > 1 else {},
     )
 
 

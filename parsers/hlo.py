@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,6 +166,16 @@ class HloComputation:
     instructions: tuple[HloInstruction, ...]
     root: int
 
+    @property
+    def own_mac_count(self) -> int:
+        """Multiply-accumulates of its `dot`s, without what it calls."""
+        shapes = {i.id: i.shape.dimensions for i in self.instructions}
+        return sum(
+            _product(i.shape.dimensions) * _product(shapes[i.operands[0]][d] for d in i.dot.lhs_contracting)
+            for i in self.instructions
+            if i.dot is not None
+        )
+
 
 @dataclass(frozen=True)
 class HloModule:
@@ -177,17 +188,41 @@ class HloModule:
     @property
     def mac_count(self) -> int:
         """Multiply-accumulates of all `dot`s that a run executes (calls followed; a loop's body counts once)."""
-        return self._macs(self.entry)
+        macs: dict[int, int] = {}
+        for number in self.called_first():
+            computation = self.computations[number]
+            macs[number] = computation.own_mac_count + sum(
+                macs[called] for i in computation.instructions for called in i.calls
+            )
+        return macs[self.entry]
 
-    def _macs(self, computation: int) -> int:
-        instructions = {i.id: i for i in self.computations[computation].instructions}
-        total = 0
-        for i in instructions.values():
-            total += sum(self._macs(called) for called in i.calls)
-            if i.dot is not None:
-                lhs = instructions[i.operands[0]].shape.dimensions
-                total += _product(i.shape.dimensions) * _product([lhs[d] for d in i.dot.lhs_contracting])
-        return total
+    def called_first(self) -> tuple[int, ...]:
+        """Ids of the computations that the entry reaches, each after those that it calls. `read_hlo` has refused call cycles."""
+        return _called_first(self.computations, self.entry)
+
+
+def _called_first(computations: Mapping[int, HloComputation], entry: int) -> tuple[int, ...]:
+    """Raises ValueError for computations that call each other in a circle."""
+    order: list[int] = []
+    open_: dict[int, Iterator[int]] = {}
+    done: set[int] = set()
+
+    def enter(number: int) -> None:
+        open_[number] = (called for i in computations[number].instructions for called in i.calls)
+
+    enter(entry)
+    while open_:
+        number = next(reversed(open_))
+        called = next((called for called in open_[number] if called not in done), None)
+        if called is None:
+            open_.popitem()
+            done.add(number)
+            order.append(number)
+        elif called in open_:
+            raise ValueError(f"computation {computations[called].name} calls itself")
+        else:
+            enter(called)
+    return tuple(order)
 
 
 def read_hlo(data: bytes, path: str = "graph.hlo") -> HloModule:
@@ -203,14 +238,31 @@ def read_hlo(data: bytes, path: str = "graph.hlo") -> HloModule:
     if proto.entry_computation_id not in computations:
         raise ParseError(path, None, f"the entry computation {proto.entry_computation_id} is missing")
     for computation in computations.values():
-        known: set[int] = set()
+        known: dict[int, Shape] = {}
         for i in computation.instructions:
-            if not known.issuperset(i.operands) or not computations.keys() >= set(i.calls):
+            if not known.keys() >= set(i.operands) or not computations.keys() >= set(i.calls):
                 raise ParseError(path, None, f"{i.opcode} {i.name} refers to an instruction that is not there")
-            known.add(i.id)
+            _check_dot(i, known, path)
+            known[i.id] = i.shape
         if computation.root not in known:
             raise ParseError(path, None, f"computation {computation.name} has no root")
+    try:
+        _called_first(computations, proto.entry_computation_id)
+    except ValueError as error:
+        raise ParseError(path, None, str(error)) from None
     return HloModule(proto.name, computations, proto.entry_computation_id)
+
+
+def _check_dot(i: HloInstruction, known: Mapping[int, Shape], path: str) -> None:
+    """Raises ParseError for a `dot` whose operands do not have the dimensions that it names."""
+    if i.dot is None:
+        return
+    if len(i.operands) < 2:
+        raise ParseError(path, None, f"{i.opcode} {i.name} has {len(i.operands)} operands, expected 2")
+    named = (i.dot.lhs_contracting + i.dot.lhs_batch, i.dot.rhs_contracting + i.dot.rhs_batch)
+    for operand, dimensions in zip(i.operands, named):
+        if any(not 0 <= d < len(known[operand].dimensions) for d in dimensions):
+            raise ParseError(path, None, f"{i.opcode} {i.name} names a dimension that its operand does not have")
 
 
 def portable(data: bytes, name: str) -> bytes:
@@ -271,6 +323,8 @@ def _shape(proto: Any, where: str, path: str) -> Shape:
     dtype = _DTYPES.get(proto.element_type)
     if dtype is None:
         raise ParseError(path, None, f"{where} has element type {proto.element_type}, which is not known")
+    if any(dimension < 0 for dimension in proto.dimensions):
+        raise ParseError(path, None, f"{where} has a negative dimension")
     return Shape(dtype, tuple(proto.dimensions), tuple(_shape(s, where, path) for s in proto.tuple_shapes))
 
 
@@ -317,7 +371,7 @@ def _message(name: str) -> Any:
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"neff_bench.hlo.{name}"))
 
 
-def _product(numbers: Any) -> int:
+def _product(numbers: Iterable[int]) -> int:
     result = 1
     for number in numbers:
         result *= number

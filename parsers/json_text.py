@@ -30,8 +30,7 @@ def read_json(source: str | os.PathLike[str] | bytes) -> memoryview:
             raise ParseError(
                 source_name(source), error.start, "the text is no UTF-16, though it begins as such"
             ) from None
-    # No JSON holds a zero byte; the holes of a sparse file do.
-    whole = read_whole(source, JSON_BYTES_MAX, refused=b"\0")
+    whole = read_whole(source, JSON_BYTES_MAX)
     return _without_log(whole[len(codecs.BOM_UTF8) :] if head.startswith(codecs.BOM_UTF8) else whole)
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RECORD = np.dtype(layout.RECORD)
+OUTSIDE = "instruction records outside of the loaded streams"
+"""The runtime's loader leaves them; they belong to no execution."""
 CHECKED_BYTES = 1 << 20
 TICKS_MAX = 1 << 62
 
@@ -184,7 +186,7 @@ def _count_undecoded(tags: Any, undecoded: Counter[str]) -> None:
     """Loader instructions carry an engine's tag and an address outside of the streams; other tags are named by number."""
     for tag, count in enumerate(np.bincount(tags, minlength=256).tolist()):
         if count and tag & 3 <= layout.END and 0 < (tag >> 2) & (WRITERS - 1) <= len(ENGINES):
-            undecoded["instruction records outside of the loaded streams"] += count
+            undecoded[OUTSIDE] += count
         elif count:
             undecoded[f"instruction records with tag 0x{tag:02x}"] += count
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from neff_bench.parsers.clocks import Clock, synchronise
-from neff_bench.parsers.container import CORE_CLOCK_MHZ, Container
+from neff_bench.parsers.container import CORE_CLOCK_MHZ, EARLIER_EXECUTIONS, Container
 from neff_bench.parsers.formats.ntff import ENGINES, IS_SEMAPHORE, SIMULATED, THROTTLE, WRITERS
-from neff_bench.parsers.formats.opcodes import OPCODES, names_by_byte
+from neff_bench.parsers.formats.opcodes import OPCODES, UNNAMED, names_by_byte
 from neff_bench.parsers.records import exact_sum, union_length
 from neff_bench.parsers.rows import (
+    OUTSIDE,
     RECORD,
     RawDma,
     RawInstructions,
@@ -29,6 +30,9 @@ from neff_bench.parsers.rows import (
     stack,
 )
 from neff_bench.parsers.trace import Certainty, DmaPackets, DmaTime, EngineTime, Instructions, Ntff, Semaphores
+
+KNOWN_REMAINDERS = (OUTSIDE, EARLIER_EXECUTIONS)
+"""What is left out and understood."""
 
 
 def assemble(container: Container) -> Ntff:
@@ -61,6 +65,7 @@ def _report(
     mhz = CORE_CLOCK_MHZ.get(container.family or "")
     names = names_by_byte(container.version == SIMULATED)
     rows = _on_time_axis(raw, clocks, names, mhz, undecoded)
+    _count_unnamed(rows, undecoded)
     updates = _updates_on_time_axis(raw_updates, clocks)
     packets = _packets_on_time_axis(raw_packets, clocks, undecoded)
     total_ps = container.total_time_ps
@@ -70,7 +75,7 @@ def _report(
         path=container.path,
         bytes=container.size_bytes,
         version=container.version,
-        certainty=_certainty(container),
+        certainty=_certainty(container, undecoded),
         uuid=container.uuid[:16].hex(),
         neff_name=texts["neff_name"],
         instance_type=texts["instance_type"],
@@ -103,9 +108,19 @@ def _report(
     )
 
 
-def _certainty(container: Container) -> Certainty:
+def _count_unnamed(rows: Instructions, undecoded: Counter[str]) -> None:
+    counts = np.bincount(rows.opcode, minlength=len(rows.opcode_names))
+    for opcode in np.flatnonzero(counts).tolist():
+        if rows.opcode_names[opcode].startswith(UNNAMED):
+            undecoded[f"instructions of opcode 0x{opcode:02x}"] += int(counts[opcode])
+
+
+def _certainty(container: Container, undecoded: Mapping[str, int]) -> Certainty:
+    """How far the figures were checked; a file with content that nobody decodes was never among those that were."""
     if container.version == SIMULATED:
         return "simulated"
+    if any(undecoded[name] for name in undecoded if name not in KNOWN_REMAINDERS):
+        return "unverified"
     kinds: dict[tuple[int, str | None], Certainty] = {(6, "trn2"): "exact", (5, "inf2"): "calibrated"}
     return kinds.get((container.version, container.family), "unverified")
 

@@ -46,6 +46,7 @@ _COMPARE = {
     "GE": "greater_equal",
 }
 _REDUCE = ("add", "maximum", "minimum")
+INLINED_MAX = 1_000_000
 _SAME = ("copy", "bitcast", "optimization-barrier")
 _FOLD: dict[str, Callable[..., float]] = {
     "add": lambda a, b: a + b,
@@ -100,6 +101,7 @@ class Graph:
 
 def build_graph(module: HloModule) -> Graph:
     """Raises `CompileError` naming the first HLO instruction that is not modelled."""
+    _check_size(module)
     entry = module.computations[module.entry]
     parameters = sorted((i for i in entry.instructions if i.opcode == "parameter"), key=lambda i: i.parameter_number)
     values = tuple(
@@ -109,6 +111,18 @@ def build_graph(module: HloModule) -> Graph:
         raise CompileError(f"HLO module {module.name}: the entry computation has no parameters")
     results = _inline(module, entry, values)
     return Graph(module.name, values, tuple(_fuse_converts(results)))
+
+
+def _check_size(module: HloModule) -> None:
+    """Calls that call twice double with each level, so their size is known before they are inlined."""
+    counts: dict[int, int] = {}
+    for number in module.called_first():
+        instructions = module.computations[number].instructions
+        counts[number] = len(instructions) + sum(counts[called] for i in instructions for called in i.calls)
+    if counts[module.entry] > INLINED_MAX:
+        raise CompileError(
+            f"HLO module {module.name}: {counts[module.entry]} instructions with calls inlined, at most {INLINED_MAX}"
+        )
 
 
 def _inline(module: HloModule, computation: HloComputation, arguments: Sequence[Value]) -> tuple[Value, ...]:

@@ -24,6 +24,8 @@ from neff_bench.simulator.program import Program
 
 RESERVED_SBUF_BYTES = 16 << 10
 """Of each partition, left to the compiler and the runtime (`nl.tile_size.total_available_sbuf_size`)."""
+MACS_MAX = 1 << 60
+"""More than a device does in years, and as much as a NEFF's statistics hold."""
 COLUMN_UNIT = 64
 """Columns are shared between cores in multiples of this."""
 
@@ -42,6 +44,11 @@ def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
         plan = make_plan(graph, lnc)
     except RecursionError:
         raise CompileError(f"HLO module {module.name}: a chain of operations is too long to be planned") from None
+    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise CompileError(f"HLO module {module.name}: shapes and operands do not fit together ({what})") from None
+    if module.mac_count > MACS_MAX:
+        raise CompileError(f"HLO module {module.name}: {module.mac_count:.3g} multiply-accumulates, at most {MACS_MAX}")
     inputs = tuple(InputSpec(f"input{n}", p.shape or (1,), p.dtype) for n, p in enumerate(graph.parameters))
     kernel = _Kernel(graph, plan, chip_for(target).sbuf_partition_bytes - RESERVED_SBUF_BYTES)
     program = record(kernel.run, graph.name, inputs, {}, (), target, lnc)

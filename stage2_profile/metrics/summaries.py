@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,12 @@ def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
     certainty = ", ".join(dict.fromkeys(trace.certainty for trace in traces))
     notes = [f"not viewed by a profiler; read from the trace by our own reader, certainty: {certainty}"]
     full = dict.fromkeys(kind for trace in traces for kind in trace.full_buffers)
+    undecoded: Counter[str] = Counter()
+    for trace in traces:
+        undecoded.update(trace.undecoded)
+    if undecoded:
+        counts = ", ".join(f"{count} {name}" for name, count in undecoded.items())
+        notes.append(f"not decoded, and not in the numbers: {counts}")
     if full:
         notes.append(f"the device's buffers were full ({', '.join(full)}): the numbers are lower bounds")
     return tuple(notes)

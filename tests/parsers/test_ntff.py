@@ -1,13 +1,15 @@
 """Traces: what is counted, what is left out, and what is refused."""
 
 import dataclasses
+import os
 
 import numpy as np
 import pytest
 
-from neff_bench.parsers.container import same_program
+from neff_bench.parsers.container import read_container, same_program
 from neff_bench.parsers.errors import ParseError, UnknownVersion
 from neff_bench.parsers.ntff import read_ntff
+from neff_bench.parsers.timeline import assemble
 
 
 def rows(*pairs):
@@ -24,7 +26,7 @@ def test_figures_of_a_small_trace(files, write):
                     files.instruction(0, 0, 150, 350),
                     files.instruction(1, 1, 0, 10, wait=12),
                     files.instruction(0, 2, 0, 5000),
-                    files.instruction(0, 5, 400, 500),
+                    files.instruction(0, 4, 400, 500),
                 ),
                 rows(files.packet(3, 1, 4096, 10, 30), files.packet(3, 1, 512, 20, 60)),
                 [files.semaphore(7, 9, 42), files.semaphore(7, 0, 6_000_000)],
@@ -43,9 +45,9 @@ def test_figures_of_a_small_trace(files, write):
     names = trace.instructions.opcode_names
     assert sorted({names[index] for index in trace.instructions.opcode}) == [
         "ACTIVATE",
+        "COPY",
         "EVENT_SEMAPHORE",
         "MATMUL",
-        "OP_0x99",
     ]
     assert trace.instructions.wait_ns[trace.instructions.engine == 1].tolist() == [10]
     assert (trace.semaphores.id.tolist(), trace.semaphores.value.tolist(), trace.semaphores.time_ps.tolist()) == (
@@ -90,7 +92,27 @@ def test_unknown_tags_and_loader_records_are_named(files, write):
     assert trace.undecoded == {
         "instruction records outside of the loaded streams": 1,
         "instruction records with tag 0x8e": 1,
+        "instructions of opcode 0x99": 1,
     }
+
+
+def test_exact_depends_on_the_content(files, write):
+    """Whoever reads the figures must not take them for checked when part of the file was not understood."""
+    known, outside = files.instruction(0, 0, 10, 20), files.instruction(0, 500, 10, 20)
+    notification, unnamed = files.record(0x96000000, 0, files.START + 1), files.instruction(0, 5, 10, 20)
+    certainty = {
+        name: read_ntff(write("a.ntff", files.ntff_of([*known, *more]))).certainty
+        for name, more in {"loader": outside, "notification": [notification], "opcode": unnamed}.items()
+    }
+    assert certainty == {"loader": "exact", "notification": "unverified", "opcode": "unverified"}
+
+
+def test_a_file_that_changes_while_it_is_read_is_an_error_and_no_signal(files, write):
+    path = write("a.ntff", files.ntff_of(files.instruction(0, 0, 10, 20)))
+    container = read_container(path)
+    os.truncate(path, 200)
+    with pytest.raises(ParseError, match="changed while it was read"):
+        assemble(container)
 
 
 @pytest.mark.parametrize(
