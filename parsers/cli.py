@@ -67,7 +67,10 @@ def _look_at(paths: tuple[Path, ...]) -> Iterator[dict[str, Any]]:
     from neff_bench.parsers.describe import describe, files_under
     from neff_bench.parsers.errors import ParseError
 
-    files = {path: files_under(path) for path in paths}
+    unreadable: list[OSError] = []
+    files = {path: files_under(path, unreadable) for path in paths}
+    for closed in unreadable:
+        yield {"path": closed.filename, "error": f"{closed.filename}: cannot be looked through: {closed.strerror}"}
     named = [path for path in paths if path.suffix == ".neff"]
     for path in paths:
         for file in files[path]:

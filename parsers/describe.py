@@ -14,6 +14,7 @@ from neff_bench.parsers.kinds import describe_json, kind_of
 from neff_bench.parsers.metadata import Metadata
 from neff_bench.parsers.neff import Neff, TensorInfo, read_neff, read_uuid
 from neff_bench.parsers.ntff import read_ntff
+from neff_bench.parsers.plausibility import doubts
 from neff_bench.parsers.profile_json import read_metadata, read_summary
 from neff_bench.parsers.summary import Summary
 from neff_bench.parsers.trace import Ntff
@@ -22,12 +23,15 @@ SUFFIXES = (".neff", ".ntff", ".json")
 LEVELS_ABOVE = 2
 
 
-def files_under(path: Path) -> list[Path]:
-    """The files to show of a directory, recursively: NEFFs, NTFFs, JSON and Parquet profiles; links and hidden directories are left out."""
-    if not path.is_dir() or (path / "Summary.parquet").is_file():
+def files_under(path: Path, unreadable: list[OSError]) -> list[Path]:
+    """The files to show of a directory, recursively: NEFFs, NTFFs, JSON and Parquet profiles; links and hidden directories are left out.
+
+    Directories that cannot be looked through are added to `unreadable`.
+    """
+    if not os.path.isdir(path) or (path / "Summary.parquet").is_file():
         return [path]
     found: list[Path] = []
-    for directory, names, files in os.walk(path):
+    for directory, names, files in os.walk(path, onerror=unreadable.append):
         here = Path(directory)
         if "Summary.parquet" in files:
             names.clear()
@@ -153,6 +157,7 @@ def describe_profile(path: Path, summary: Summary, metadata: Metadata) -> dict[s
         "is_simulation": summary.is_simulation,
         "summary": known,
         "metadata": dataclasses.asdict(metadata),
+        "doubts": list(doubts(summary)),
         "self_check": {
             "checked": len(checks),
             "disagreements": [dataclasses.asdict(one) for one in checks if not one.agrees],

@@ -58,14 +58,14 @@ class Document:
 
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
         self.name = source_name(source)
-        self.data = read_json(source)
+        self.data, self._start = read_json(source)
         self._whole = self.data
         if _first(self.data) == b"[":
             self.data = self._only()
         if _first(self.data) != b"{":
-            decode(self.name, self.data, msgspec.Raw)
+            self._decode(self.data, msgspec.Raw)
             raise NoProfile(self.name, 0, "JSON, but no profile: not an object, nor a list of one")
-        self._top: _Top = decode(self.name, self.data, _Top)
+        self._top: _Top = self._decode(self.data, _Top)
 
     def _only(self) -> memoryview:
         rows = self._small(self.data, list[msgspec.Raw])
@@ -85,12 +85,15 @@ class Document:
         data = self._find(table)
         if data is None:
             return {}
-        rows = self._small(data, list[dict[str, Any]] | dict[str, Any])
+        rows: Any = self._small(data, list[Any] | dict[str, Any]) if _first(data) in (b"{", b"[") else [None]
         if isinstance(rows, dict):
-            return rows
+            return dict(rows)
+        if not all(isinstance(row, dict) for row in rows):
+            raise NoProfile(self.name, self._offset(data), f"JSON, but no profile: {table} is no table")
         if not rows:
             raise ParseError(self.name, self._offset(data), f"the table {table} is empty")
-        return rows[0]
+        first: dict[str, Any] = rows[0]
+        return first
 
     def rows(self, table: str, kind: type[Row]) -> list[Row]:
         """All rows, none when there is no such table: tools leave empty tables out."""
@@ -115,7 +118,7 @@ class Document:
         for offset, length in sorted(kept):
             forget(self._whole, start, offset)
             start = offset + length
-        forget(self._whole, start, len(self._whole))
+        forget(self._whole, start, self._start + len(self._whole))
 
     def _small(self, data: memoryview, kind: Any) -> Any:
         if len(data) > SMALL_BYTES:
@@ -135,7 +138,8 @@ class Document:
         """Where a table starts in the file: both are views of one memory."""
         import numpy as np
 
-        return int(np.frombuffer(part, np.uint8).ctypes.data - np.frombuffer(self._whole, np.uint8).ctypes.data)
+        whole, inner = np.frombuffer(self._whole, np.uint8), np.frombuffer(part, np.uint8)
+        return int(inner.ctypes.data - whole.ctypes.data) + self._start
 
 
 def _first(data: memoryview) -> bytes:

@@ -19,27 +19,27 @@ _START = re.compile(rb'^[ \t]*(?=\{|\[\s*[\{\["\]])', re.MULTILINE)
 """A log line may begin with a bracket too: `[WARN] ...`."""
 
 
-def read_json(source: str | os.PathLike[str] | bytes) -> memoryview:
-    """The JSON in UTF-8. Raises ParseError as `read_whole` does."""
+def read_json(source: str | os.PathLike[str] | bytes) -> tuple[memoryview, int]:
+    """The JSON in UTF-8, and where it starts in the file (for UTF-16: in the text). Raises ParseError as `read_whole` does."""
     head = source[:4] if isinstance(source, bytes) else open_source(source).read(0, 4)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         whole = read_whole(source, UTF16_BYTES_MAX)
         try:
-            return _without_log(memoryview(str(whole, "utf-16").encode()))
+            return _without_log(memoryview(str(whole, "utf-16").encode()), 0)
         except UnicodeDecodeError as error:
             raise ParseError(
                 source_name(source), error.start, "the text is no UTF-16, though it begins as such"
             ) from None
     whole = read_whole(source, JSON_BYTES_MAX)
-    return _without_log(whole[len(codecs.BOM_UTF8) :] if head.startswith(codecs.BOM_UTF8) else whole)
+    return _without_log(whole, len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0)
 
 
-def _without_log(text: memoryview) -> memoryview:
+def _without_log(text: memoryview, start: int) -> tuple[memoryview, int]:
     """The text from its first line that can start JSON to the last bracket before other lines."""
-    start = _START.search(text[:LOG_BYTES_MAX])
-    if start is None:
-        return text
-    text = text[start.start() :]
+    found = _START.search(text[start : start + LOG_BYTES_MAX])
+    start += found.start() if found else 0
+    text = text[start:]
     tail = bytes(text[-LOG_BYTES_MAX:])
     after = tail[max(tail.rfind(b"}"), tail.rfind(b"]")) + 1 :]
-    return text[: len(text) - len(after)] if after.strip() and after.lstrip(b" \t\r")[:1] == b"\n" else text
+    is_log = bool(after.strip()) and after.lstrip(b" \t\r")[:1] == b"\n"
+    return text[: len(text) - len(after)] if is_log else text, start

@@ -74,7 +74,7 @@ class _Session(msgspec.Struct):
 def read_session(source: str | os.PathLike[str] | bytes) -> Session:
     """The session. Raises ParseError, also when it names no core: nothing was executed then."""
     name = source_name(source)
-    session: _Session = decode(name, read_json(source), _Session)
+    session: _Session = decode(name, read_json(source)[0], _Session)
     cores = tuple(
         CoreSession(graph.NC, graph.CycleCount, graph.TotalInstructionTraceCount, graph.EventsCount, graph.ErrorCount)
         for node in session.NeffNodes

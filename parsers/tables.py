@@ -206,6 +206,7 @@ def _profile(one: dict[str, Any]) -> list[Table]:
         one["path"],
         [
             ("made by", _note(one)),
+            *(("doubtful", doubt) for doubt in one["doubts"]),
             *((name, value) for name, value in one["summary"].items() if not isinstance(value, dict)),
         ],
     )

@@ -223,7 +223,7 @@ def find_entries(directory: Path) -> list[Entry]:
 
     Raises `WrongCall` when there is nothing of it.
     """
-    if (directory / MANIFEST).is_file():
+    if os.path.isfile(directory / MANIFEST):
         try:
             return [read_bundle(directory)]
         except BundleError as error:
@@ -233,7 +233,7 @@ def find_entries(directory: Path) -> list[Entry]:
         names = store.names()
     except StoreError as error:
         raise WrongCall(str(error)) from None
-    if any((directory / name / MANIFEST).exists() for name in names) or (directory / ".store").exists():
+    if any(os.path.exists(directory / name / MANIFEST) for name in names) or os.path.exists(directory / ".store"):
         return sorted(store.bundles(), key=_order)
     from neff_bench.stage2_profile.foreign.search import find_foreign
 

@@ -33,6 +33,8 @@ MAX_CASES = 100_000
 MAX_BYTES = 16 << 20
 MAX_SIZE = 2**31 - 1
 MAX_DEPTH = 32
+MAX_NODES = 250_000
+"""Of the file, an alias counted as one; a list or a range says more cases in fewer nodes."""
 FP8_TARGETS = ("trn2", "trn3")
 """Targets whose engines take the float8 types of the kernels here (AWS Neuron documentation, nki/api/nki.language,
 supported data types; earlier chips know a configurable FP8 that NKI does not name)."""
@@ -78,10 +80,12 @@ class _Reader:
         if not _is(entries, "Sequence") or not entries.value:
             raise self._error(entries, f"cases: found {_shown(entries)}, allowed: a list with at least one case")
         found: dict[str, Case] = {}
+        expanded = 0  # equal cases count too: each is worked out before it is seen to be one that is there
         for entry in entries.value:
             for case in self._expand_entry(entry, defaults):
                 found.setdefault(case.name, case)
-                if len(found) > MAX_CASES:
+                expanded += 1
+                if expanded > MAX_CASES:
                     raise self._error(entry, f"found more than {MAX_CASES} cases, allowed: at most {MAX_CASES}")
         return list(found.values())
 
@@ -157,7 +161,12 @@ class _Reader:
     def _numbers(self, node: yaml.Node | None, key: str, default: Any, lowest: int = 1) -> list[Any]:
         if node is None:
             return [default]
-        return [number for item in self._items(node, key, _RANGE) for number in self._range(item, key, lowest)]
+        numbers: list[Any] = []
+        for item in self._items(node, key, _RANGE):
+            numbers += self._range(item, key, lowest)
+            if len(numbers) > MAX_CASES:
+                raise self._error(item, f"{key}: found more than {MAX_CASES} values, allowed: at most {MAX_CASES}")
+        return numbers
 
     def _range(self, node: Any, key: str, lowest: int) -> list[int]:
         parts = node.value.split(":") if _is(node, "Scalar") else []
@@ -251,7 +260,7 @@ class _Reader:
 
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            self._check_depth(text, loader)
+            self._check_size(text, loader)
             node = yaml.compose(text, Loader=loader)
         except yaml.reader.ReaderError as error:
             raise ShapesError(self.file, None, f"not YAML: {error.reason} at position {error.position}") from None
@@ -264,12 +273,17 @@ class _Reader:
             raise ShapesError(self.file, None, "empty, allowed: `defaults:` and a list of cases under `cases:`")
         return node
 
-    def _check_depth(self, text: str, loader: Any) -> None:
-        """libyaml composes by recursion on the C stack, so deep nesting must not get that far."""
+    def _check_size(self, text: str, loader: Any) -> None:
+        """libyaml composes by recursion on the C stack, so deep nesting must not get that far; nor must what fills the memory."""
         import yaml
 
-        depth = 0
+        depth = nodes = 0
         for event in yaml.parse(text, Loader=loader):
+            nodes += isinstance(event, yaml.NodeEvent)
+            if nodes > MAX_NODES:
+                line = event.start_mark.line + 1 if event.start_mark else None
+                what = f"found more than {MAX_NODES} values, allowed: at most {MAX_NODES}; use lists and ranges"
+                raise ShapesError(self.file, line, what)
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MAX_DEPTH:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.plausibility import doubts
 from neff_bench.stage2_profile.metrics.peaks import RATE, peak_tflops
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
@@ -41,13 +42,13 @@ def foreign_row(case: ForeignCase) -> Row:
             return Row(case=case.name, status="failed", reason=case.problem)
         about = _about(case.neff)
         summary = _summary(case)
-        if summary is not None:
+        if summary is not None and summary.has_times:
             return _summary_row(case, about, summary)
         if case.ntff is not None:
             return _trace_row(case, about, case.ntff)
     except (ParseError, OSError) as error:
         return Row(case=case.name, status="failed", reason=" ".join(str(error).split()))
-    reason = "a NEFF without a profile; nobody knows its inputs here"
+    reason = "its summary states no time" if summary else "a NEFF without a profile; nobody knows its inputs here"
     return Row(case=case.name, **_told(about), status="unprofiled", reason=reason)
 
 
@@ -123,7 +124,7 @@ def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
         tool=tool,
         model=summary.simulator_model,
         time_error=summary.simulator_time_error,
-        warnings=_warnings(case),
+        warnings=(*_warnings(case), *doubts(summary)),
     )
 
 
@@ -145,4 +146,8 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
 
 
 def _warnings(case: ForeignCase) -> tuple[str, ...]:
-    return ("paired with its NEFF by name, not by uuid",) if case.paired_by == "name" else ()
+    notes = ["paired with its NEFF by name, not by uuid"] if case.paired_by == "name" else []
+    if case.copies:
+        others = f" and {len(case.copies) - 1} more" if len(case.copies) > 1 else ""
+        notes.append(f"counted once: {case.copies[0]}{others} says the same of this execution")
+    return tuple(notes)

@@ -2,34 +2,22 @@
 
 Known layouts: `NEURON_FRAMEWORK_DEBUG` dumps (`MODULE_*.neff`), a `torch_neuronx.trace` workdir (`graph.neff`), the persistent compile cache
 (`MODULE_<hash>+<flags>/model.neff`), `NEURON_RT_INSPECT` output (`neff_<hash>_vnc_0.neff`, `<hash>_instid_0_vnc_0.ntff`), nki-library's test
-output (`file.neff`, below it `profile_exec_2.ntff`, `ntff_1.json`, `ntff_detailed_1.json`, `show_session_1.json`). No layout is required: a trace
-goes with the NEFF whose uuid it carries, a JSON with the trace that it names or whose duration it states.
+output (`file.neff`, below it `profile_exec_2.ntff`, `ntff_1.json`, `ntff_detailed_1.json`, `show_session_1.json`). No layout is required, see
+pairing.py.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+import filecmp
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from neff_bench.parsers.container import read_container, same_program
-from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import trace_name
-from neff_bench.parsers.kinds import JsonProfile, describe_json
-from neff_bench.parsers.neff import read_uuid
-
-OURS = "case.json"
-NUMBERED = re.compile(r"_(\d+)$")
-PROFILE_NAME = re.compile(r"ntff|profile|summary|show_session", re.IGNORECASE)
-"""A broken JSON is reported under such a name, and passed over under any other: trees are full of unrelated JSON."""
-
-SAME_TIME = 1e-4
-"""Two statements of one duration agree this well."""
-TIME_CONTRADICTS = 0.02
-"""Tools from 2.29 on count up to 0.6 % more than the trace says; beyond this it is another execution."""
+from neff_bench.stage2_profile.foreign.pairing import SAME_TIME, Neffs, Traces, same_time
+from neff_bench.stage2_profile.foreign.survey import Found, ProfileFile, TraceFile, survey
 
 
 @dataclass(frozen=True)
@@ -37,7 +25,8 @@ class ForeignCase:
     """One row: a traced execution, or a NEFF or profile without a trace.
 
     `name`: unique in the tree. `summary_json`: a summary, or a Parquet directory; `detail_json`: a whole profile. `execution`, `rank`: from the
-    trace's name. `paired_by`: `uuid`, `name`, or empty where there was nothing to pair. `problem`: one line, or None.
+    trace's name. `paired_by`: `uuid`, `name`, or empty where there was nothing to pair. `copies`: further files that say the same of the same
+    execution. `problem`: one line, or None.
     """
 
     name: str
@@ -49,115 +38,40 @@ class ForeignCase:
     execution: int | None = None
     rank: int | None = None
     paired_by: str = ""
+    copies: tuple[Path, ...] = ()
     problem: str | None = None
 
 
-@dataclass(frozen=True)
-class _Neff:
-    path: Path
-    uuid: str | None
-    problem: str | None = None
-
-
-@dataclass(frozen=True)
-class _Trace:
-    path: Path
-    uuid: str | None
-    total_time_s: float | None
-    problem: str | None = None
-
-
-@dataclass(frozen=True)
-class _Json:
-    path: Path
-    profile: JsonProfile | None
-    problem: str | None = None
-
-
-@dataclass(frozen=True)
-class _Found:
-    neffs: tuple[_Neff, ...]
-    traces: tuple[_Trace, ...]
-    profiles: tuple[_Json, ...]
+FIELDS = {"summary": "summary_json", "profile": "detail_json", "session": "session_json"}
 
 
 def find_foreign(root: Path) -> tuple[ForeignCase, ...]:
     """Every row of the tree, by name. Reads headers, metadata and summaries; a file that cannot be read becomes its row's `problem`."""
-    found = _survey(root)
-    traced = {trace.path: _row_of(trace, found.neffs) for trace in found.traces}
+    found = survey(root)
+    neffs = Neffs(found.neffs)
+    traced = {trace.path: _row_of(trace, copies, neffs) for trace, copies in _once(found.traces)}
     alone = _attach(traced, found)
-    rows = [*traced.values(), *_rows_of_profiles(alone, found.neffs)]
-    used = {row.neff for row in rows}
-    rows += [ForeignCase("", neff=neff.path, problem=neff.problem) for neff in found.neffs if neff.path not in used]
-    return tuple(sorted(_named(rows, root), key=lambda row: row.name))
+    rows = [*traced.values(), *_rows_of_profiles(alone, neffs)]
+    rows += _rows_of_neffs(found, rows)
+    closed = [
+        ForeignCase(path.relative_to(root).as_posix(), problem=f"{path}: cannot be looked through: {reason}")
+        for path, reason in found.unreadable
+    ]
+    return tuple(sorted([*_named(rows, root), *closed], key=lambda row: row.name))
 
 
-def _survey(root: Path) -> _Found:
-    neffs, traces, profiles = [], [], []
-    for path in _files(root):
-        suffix = path.suffix.lower()
-        if suffix == ".neff":
-            neffs.append(_neff(path))
-        elif suffix == ".ntff":
-            traces.append(_trace(path))
-        elif suffix == ".json":
-            profiles += _json(path)
-        elif path.is_dir():
-            profiles += _parquet(path)
-    return _Found(tuple(neffs), tuple(traces), tuple(profiles))
+def _once(traces: Iterable[TraceFile]) -> list[tuple[TraceFile, tuple[Path, ...]]]:
+    """Each trace once, with the paths of its copies: the nearest to the root stands for all."""
+    groups: dict[bytes | Path, list[TraceFile]] = defaultdict(list)
+    for trace in traces:
+        groups[trace.identity or trace.path].append(trace)
+    ordered = [sorted(group, key=lambda trace: (len(trace.path.parts), trace.path)) for group in groups.values()]
+    return [(group[0], tuple(trace.path for trace in group[1:])) for group in ordered]
 
 
-def _files(root: Path) -> Iterator[Path]:
-    """Files in order, Parquet profiles as directories; without our bundles, hidden directories and what links lead to."""
-    for directory, names, files in os.walk(root, onerror=None):
-        here = Path(directory)
-        if OURS in files:
-            names.clear()
-            continue
-        if "Summary.parquet" in files:
-            names.clear()
-            yield here
-            continue
-        names[:] = sorted(name for name in names if not name.startswith("."))
-        yield from (here / name for name in sorted(files))
-
-
-def _neff(path: Path) -> _Neff:
-    try:
-        return _Neff(path, read_uuid(path))
-    except ParseError as error:
-        return _Neff(path, None, str(error))
-
-
-def _trace(path: Path) -> _Trace:
-    try:
-        container = read_container(path)
-    except ParseError as error:
-        return _Trace(path, None, None, str(error))
-    time_ps = container.total_time_ps
-    return _Trace(path, container.uuid.hex(), None if time_ps is None else time_ps / 1e12)
-
-
-def _json(path: Path) -> list[_Json]:
-    try:
-        profile = describe_json(path)
-    except ParseError as error:
-        return [_Json(path, None, str(error))] if PROFILE_NAME.search(path.name) else []
-    return [_Json(path, profile)] if profile else []
-
-
-def _parquet(path: Path) -> list[_Json]:
-    from neff_bench.parsers.profile_json import read_summary
-
-    try:
-        return [_Json(path, JsonProfile("summary", read_summary(path).total_time_s, None, None))]
-    except ParseError as error:
-        return [_Json(path, None, str(error))]
-
-
-def _row_of(trace: _Trace, neffs: Sequence[_Neff]) -> ForeignCase:
+def _row_of(trace: TraceFile, copies: tuple[Path, ...], neffs: Neffs) -> ForeignCase:
     name = trace_name(trace.path.stem)
-    neff, paired_by, problem = _neff_for(trace, neffs)
+    neff, paired_by, problem = neffs.of_trace(trace)
     return ForeignCase(
         name="",
         neff=neff,
@@ -165,135 +79,102 @@ def _row_of(trace: _Trace, neffs: Sequence[_Neff]) -> ForeignCase:
         execution=name.execution,
         rank=name.rank,
         paired_by=paired_by,
+        copies=copies,
         problem=trace.problem or problem,
     )
 
 
-def _neff_for(trace: _Trace, neffs: Sequence[_Neff]) -> tuple[Path | None, str, str | None]:
-    """The trace's NEFF, what tells so, and what is wrong. Of several copies the nearest."""
-    answers = {neff.path: _answer(trace, neff) for neff in neffs}
-    certain = [path for path, answer in answers.items() if answer is True]
-    if certain:
-        return _nearest(trace.path, certain), "uuid", None
-    possible = [path for path, answer in answers.items() if answer is None and _near(trace.path, path)]
-    by_name = [path for path in possible if _share_a_name(trace.path, path)] or possible
-    if len(by_name) == 1:
-        return by_name[0], "name", None
-    others = [path for path, answer in answers.items() if answer is False and path.parent == trace.path.parent]
-    return None, "", f"{others[0].name} beside it is another program: its uuid is not the trace's" if others else None
-
-
-def _answer(trace: _Trace, neff: _Neff) -> bool | None:
-    return same_program(trace.uuid, neff.uuid) if trace.uuid and neff.uuid else None
-
-
-def _near(trace: Path, neff: Path) -> bool:
-    return neff.parent in (trace.parent, trace.parent.parent)
-
-
-def _nearest(to: Path, paths: Iterable[Path]) -> Path:
-    return min(paths, key=lambda path: (len(os.path.relpath(path, to.parent).split(os.sep)), str(path)))
-
-
-def _share_a_name(trace: Path, other: Path) -> bool:
-    """The same stem, or the same hash as the runtime's inspect mode puts into both names."""
-    hashes = [part for part in trace.stem.split("_") if len(part) >= 8]
-    return other.stem in (trace.stem, trace_name(trace.stem).stem) or any(part in other.stem for part in hashes)
-
-
-FIELDS = {"summary": "summary_json", "profile": "detail_json", "session": "session_json"}
-
-
-def _attach(rows: dict[Path, ForeignCase], found: _Found) -> list[_Json]:
-    """Gives each JSON to its trace's row, in place; returns those that have none."""
+def _attach(rows: dict[Path, ForeignCase], found: Found) -> list[ProfileFile]:
+    """Gives each profile to its trace's row, in place; returns those that have none."""
+    traces = Traces(found.traces)
+    stands_for = {copy: path for path, row in rows.items() for copy in (path, *row.copies)}
     alone = []
-    for json in found.profiles:
-        trace = _trace_of(json, found.traces)
-        if trace is None or json.profile is None or getattr(rows[trace.path], FIELDS[json.profile.kind]):
-            alone.append(json)
+    for profile in found.profiles:
+        trace = traces.of_profile(profile)
+        if trace is None or profile.profile is None:
+            alone.append(profile)
+            continue
+        path = stands_for[trace.path]
+        row, field = rows[path], FIELDS[profile.profile.kind]
+        if getattr(row, field) is None:
+            rows[path] = _with(row, profile)
         else:
-            rows[trace.path] = _with(rows[trace.path], json)
+            rows[path] = replace(row, copies=(*row.copies, profile.path))
     return alone
 
 
-def _with(row: ForeignCase, json: _Json) -> ForeignCase:
-    if json.profile is None:
-        return replace(row, detail_json=json.path, problem=json.problem)
-    return replace(row, **{FIELDS[json.profile.kind]: json.path})  # type: ignore[arg-type]
+def _with(row: ForeignCase, profile: ProfileFile) -> ForeignCase:
+    if profile.profile is None:
+        return replace(row, detail_json=profile.path, problem=profile.problem)
+    return replace(row, **{FIELDS[profile.profile.kind]: profile.path})  # type: ignore[arg-type]
 
 
-def _trace_of(json: _Json, traces: Sequence[_Trace]) -> _Trace | None:
-    """The trace that the JSON was made of: the one with the best evidence; None when two have it or it contradicts all."""
-    profile = json.profile
-    if profile is None:
-        return None
-    near = [trace for trace in traces if json.path.parent in (trace.path.parent, trace.path.parent.parent)]
-    fitting = {
-        trace: _evidence(json.path, profile, trace, near.index(trace)) for trace in near if _may_belong(profile, trace)
-    }
-    best = [trace for trace, evidence in fitting.items() if evidence == max(fitting.values())]
-    return best[0] if len(best) == 1 else None
-
-
-def _evidence(path: Path, profile: JsonProfile, trace: _Trace, position: int) -> tuple[bool, ...]:
-    """Strongest first: it names the trace, it states the trace's duration, its file name fits, it lies beside it."""
-    number = NUMBERED.search(path.stem)
-    return (
-        profile.ntff_name is not None and Path(profile.ntff_name).name == trace.path.name,
-        _same_time(profile.total_time_s, trace.total_time_s),
-        trace.path.stem in path.stem or (number is not None and int(number[1]) == position),
-        path.parent == trace.path.parent,
-    )
-
-
-def _may_belong(profile: JsonProfile, trace: _Trace) -> bool:
-    if profile.neff_uuid and trace.uuid and same_program(trace.uuid, profile.neff_uuid) is False:
-        return False
-    known = profile.total_time_s is not None and trace.total_time_s is not None
-    return not known or _same_time(profile.total_time_s, trace.total_time_s, TIME_CONTRADICTS)
-
-
-def _same_time(one: float | None, other: float | None, tolerance: float = SAME_TIME) -> bool:
-    return one is not None and other is not None and abs(one - other) <= tolerance * max(one, other)
-
-
-def _rows_of_profiles(alone: Sequence[_Json], neffs: Sequence[_Neff]) -> list[ForeignCase]:
-    """Profiles whose trace is not there: those of one directory and one duration share a row."""
+def _rows_of_profiles(alone: Sequence[ProfileFile], neffs: Neffs) -> list[ForeignCase]:
+    """Profiles whose trace is not there: those of one directory and one duration share a row, copies of one file are one."""
     rows: list[ForeignCase] = []
-    times: list[tuple[Path, float | None]] = []
-    for json in alone:
-        time_s = json.profile.total_time_s if json.profile else None
+    first: dict[tuple[object, ...], int] = {}
+    shared: dict[tuple[Path, int], list[tuple[int, float]]] = defaultdict(list)
+    for profile in alone:
+        found = profile.profile
+        if found is None:
+            rows.append(_with(ForeignCase(""), profile))
+            continue
+        what = (found, profile.size_bytes)
+        original = first.get(what)
+        if original is not None and profile.size_bytes and _equal(rows[original], profile):
+            rows[original] = replace(rows[original], copies=(*rows[original].copies, profile.path))
+            continue
+        place = _slot(profile)
+        near = [entry for step in (-1, 0, 1) for entry in shared[place[0], place[1] + step]]
         joined = [
             index
-            for index, (parent, other_s) in enumerate(times)
-            if json.profile
-            and parent == json.path.parent
-            and _same_time(time_s, other_s)
-            and not getattr(rows[index], FIELDS[json.profile.kind])
+            for index, time_s in near
+            if same_time(found.total_time_s, time_s) and not getattr(rows[index], FIELDS[found.kind])
         ]
         if joined:
-            rows[joined[0]] = _with(rows[joined[0]], json)
+            rows[joined[0]] = _with(rows[joined[0]], profile)
+            first.setdefault(what, joined[0])
             continue
-        neff, paired_by = _neff_of_profile(json, neffs)
-        rows.append(_with(ForeignCase(json.path.stem, neff=neff, paired_by=paired_by), json))
-        times.append((json.path.parent, time_s))
+        neff, paired_by = neffs.of_profile(profile)
+        rows.append(_with(ForeignCase("", neff=neff, paired_by=paired_by), profile))
+        first.setdefault(what, len(rows) - 1)
+        if found.total_time_s is not None:
+            shared[place].append((len(rows) - 1, found.total_time_s))
     return rows
 
 
-def _neff_of_profile(json: _Json, neffs: Sequence[_Neff]) -> tuple[Path | None, str]:
-    uuid = json.profile.neff_uuid if json.profile else None
-    same = [neff.path for neff in neffs if uuid and neff.uuid == uuid]
-    if same:
-        return _nearest(json.path, same), "uuid"
-    beside = [neff.path for neff in neffs if _near(json.path, neff.path)]
-    return (beside[0], "name") if len(beside) == 1 and not uuid else (None, "")
+def _slot(profile: ProfileFile) -> tuple[Path, int]:
+    """Directory and duration, rounded so that equal durations fall into one slot or into neighbours."""
+    time_s = profile.profile.total_time_s if profile.profile else None
+    return profile.path.parent, round(math.log(time_s) / SAME_TIME) if time_s else 0
+
+
+def _equal(row: ForeignCase, profile: ProfileFile) -> bool:
+    kept = getattr(row, FIELDS[profile.profile.kind]) if profile.profile else None
+    try:
+        return kept is not None and filecmp.cmp(kept, profile.path, shallow=False)
+    except OSError:
+        return False
+
+
+def _rows_of_neffs(found: Found, others: Iterable[ForeignCase]) -> list[ForeignCase]:
+    """NEFFs that nothing was made of. A copy of one that has a row is the same program, and gets none."""
+    used = {row.neff for row in others}
+    told = {neff.uuid for neff in found.neffs if neff.path in used and neff.uuid}
+    rows = []
+    for neff in found.neffs:
+        if neff.path not in used and neff.uuid not in told:
+            rows.append(ForeignCase("", neff=neff.path, problem=neff.problem))
+            if neff.uuid:
+                told.add(neff.uuid)
+    return rows
 
 
 def _named(rows: Sequence[ForeignCase], root: Path) -> list[ForeignCase]:
     """Rows under the path of what they are about; the file's kind is added where two would share a name."""
     paths = [_subject(row).relative_to(root) for row in rows]
-    shared = Counter(path.with_suffix("") for path in paths)
-    plain = [path.with_suffix("") if shared[path.with_suffix("")] == 1 else path for path in paths]
+    shared = Counter(path.with_suffix("") if path.name else path for path in paths)
+    plain = [path.with_suffix("") if path.name and shared[path.with_suffix("")] == 1 else path for path in paths]
     return [replace(row, name=path.as_posix()) for row, path in zip(rows, plain)]
 
 

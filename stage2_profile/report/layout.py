@@ -98,7 +98,7 @@ def _cell(metric: Metric, row: Row) -> str:
 def _number(value: float | None, digits: int) -> str:
     if value is None:
         return NONE
-    return f"{value:.{digits}f}" if value < 99999.5 else f"{value:.3g}"
+    return f"{value:.{digits}f}" if value < 99999.5 else f"{value:.0f}"
 
 
 def _percent(part: float | None, total: float | None) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.hlo import portable, read_hlo
+from neff_bench.parsers.hlo import _message, portable, read_hlo
 
 INT_MAX = 2**31 - 1
 
@@ -71,3 +71,43 @@ def test_a_truncated_module_is_refused():
     data = lowered(gated, ((4, 8), "float32"), ((8, 16), "float32"))
     with pytest.raises(ParseError):
         read_hlo(data[: len(data) // 2])
+
+
+def module_of(*computations):
+    """A module of named computations: `(id, instructions)`, an instruction being `(id, opcode, operands, calls, dot)`."""
+    proto = _message("Module")(name="m", entry_computation_id=computations[-1][0])
+    for number, instructions in computations:
+        computation = proto.computations.add(name=f"c{number}", id=number, root_id=instructions[-1][0])
+        for identifier, opcode, operands, calls, contracting in instructions:
+            i = computation.instructions.add(
+                name=f"i{identifier}", opcode=opcode, id=identifier, operand_ids=operands, called_computation_ids=calls
+            )
+            i.shape.element_type, i.shape.dimensions[:] = 11, [4, 4]
+            if contracting is not None:
+                i.dot_dimension_numbers.lhs_contracting.append(contracting)
+                i.dot_dimension_numbers.rhs_contracting.append(0)
+    return proto.SerializeToString()
+
+
+PARAMETER = (1, "parameter", [], [], None)
+DOT = (2, "dot", [1, 1], [], 1)
+
+
+def test_a_dot_without_operands_or_with_a_dimension_that_is_not_there_is_refused():
+    for dot in ((2, "dot", [], [], 1), (2, "dot", [1], [], 1), (2, "dot", [1, 1], [], 7), (2, "dot", [1, 1], [], -1)):
+        with pytest.raises(ParseError, match="operands|dimension"):
+            read_hlo(module_of((1, [PARAMETER, dot])))
+
+
+def test_computations_that_call_each_other_in_a_circle_are_refused():
+    one = (1, [PARAMETER, (2, "call", [1], [2], None)])
+    two = (2, [PARAMETER, (2, "call", [1], [1], None)])
+    with pytest.raises(ParseError, match="calls itself"):
+        read_hlo(module_of(one, two))
+
+
+def test_calls_that_double_at_each_level_are_counted_once_each():
+    levels = [(1, [PARAMETER, DOT])]
+    for level in range(2, 61):
+        levels.append((level, [PARAMETER, (2, "call", [1], [level - 1], None), (3, "call", [2], [level - 1], None)]))
+    assert read_hlo(module_of(*levels)).mac_count == 64 * 2**59

@@ -140,7 +140,7 @@ def test_a_profile_without_dma_has_none():
         (b"null", "no profile"),
         (b"{}", "no profile"),
         (b'{"summary": []}', "is empty"),
-        (b'{"summary": 3}', "Expected"),
+        (b'{"summary": 3}', "no table"),
         (b'{"total_time": NaN}', "invalid"),
         (b'{"total_time": Infinity}', "invalid"),
         (b'{"total_time": 1e999}', "out of range|no count"),

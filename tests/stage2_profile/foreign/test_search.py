@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def files():
 def put(tmp_path, files):
     """Writes a file of the kind its name tells; `program` is the number of the NEFF it belongs to."""
 
-    def put_file(name, program=1, total=5_000_000, content=None):
+    def put_file(name, program=1, total=5_000_000, content=None, execution=None):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         uuid = bytes([program]) * 16
@@ -32,7 +33,9 @@ def put(tmp_path, files):
         elif name.endswith(".neff"):
             data = files.neff_of(files.neff_members(), uuid=uuid)
         else:
-            data = files.ntff_of(uuid=uuid, total=total)
+            # Executions that took equally long still differ in what they recorded.
+            marks = [files.semaphore(1, 1, 1)] * (execution or sum(path.stem.encode()))
+            data = files.ntff_of(uuid=uuid, total=total, semaphores=marks)
         path.write_bytes(data)
         return path
 
@@ -114,7 +117,8 @@ def test_copies_of_a_neff_give_the_nearest(tmp_path, put):
     put("cache/model.neff")
     put("run/deep/file.neff")
     put("run/deep/p.ntff")
-    assert find_foreign(tmp_path)[1].neff == tmp_path / "run/deep/file.neff"
+    (case,) = find_foreign(tmp_path)
+    assert case.neff == tmp_path / "run/deep/file.neff"
 
 
 def test_a_neff_of_another_program_is_not_taken(tmp_path, put):
@@ -158,6 +162,77 @@ def test_our_own_bundles_links_and_hidden_directories_are_passed_over(tmp_path, 
     outside = put("elsewhere/x.neff")
     (tmp_path / "linked").symlink_to(outside.parent)
     assert [case.name for case in find_foreign(tmp_path)] == ["elsewhere/x"]
+
+
+def test_a_profile_below_its_trace_is_paired_by_the_name_that_it_states(tmp_path, put):
+    put("file.neff")
+    for number in range(1, 11):
+        put(f"runs/{number}/profile_exec_2.ntff", total=5_000_000 + number, execution=number)
+        put(
+            f"runs/{number}/viewed/deep/out.json",
+            content=detail(total_s=5e-6 + number * 1e-12, ntff="profile_exec_2.ntff"),
+        )
+    cases = find_foreign(tmp_path)
+    assert len(cases) == 10
+    assert all(case.detail_json == case.ntff.parent / "viewed/deep/out.json" for case in cases)
+
+
+def test_copies_of_a_trace_and_of_its_profile_are_one_row(tmp_path, put):
+    put("file.neff")
+    for directory in ("a", "backup/a"):
+        put(f"{directory}/file.neff")
+        put(f"{directory}/profile.ntff")
+        put(f"{directory}/ntff.json", content=detail(ntff="profile.ntff"))
+    (case,) = find_foreign(tmp_path)
+    assert row(case) == ["file.neff", "profile.ntff", None, "ntff.json", None]
+    assert case.copies == (tmp_path / "backup/a/profile.ntff", tmp_path / "backup/a/ntff.json")
+
+
+def test_a_profile_whose_uuid_is_no_uuid_costs_nothing_else(tmp_path, put):
+    put("file.neff")
+    put("profile.ntff")
+    wrong = detail(ntff="profile.ntff")
+    wrong["neff_header"][0]["uuid"] = "not hex"
+    put("ntff.json", content=wrong)
+    put("other.ntff", 2)
+    assert [case.detail_json and case.detail_json.name for case in find_foreign(tmp_path)] == [None, "ntff.json"]
+
+
+def test_json_that_is_no_profile_is_no_row(tmp_path, put):
+    put("profile_names.json", content=["a", "b"])
+    put("summary.json", content={"summary": "of the meeting"})
+    put("summary_of_sales.json", content={"summary": [{"total": 3}], "rows": []})
+    put("ntff_names.json", content={"summary": ["a"]})
+    assert find_foreign(tmp_path) == ()
+
+
+def test_a_directory_that_cannot_be_read_is_a_row_that_says_so(tmp_path, put):
+    put("a/file.neff")
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    real = os.scandir
+
+    def scandir(path):
+        if Path(path) == closed:
+            raise PermissionError(13, "Permission denied", str(closed))
+        return real(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "scandir", scandir)
+        cases = {case.name: case.problem for case in find_foreign(tmp_path)}
+    assert cases["a/file"] is None and "Permission denied" in cases["closed"]
+
+
+def test_flat_directories_of_many_are_paired_by_name_and_number(tmp_path, put):
+    """More than are compared one by one."""
+    put("file.neff")
+    count = 150
+    for number in range(count):
+        put(f"run_exec_{number}.ntff", total=5_000_000 + number, execution=number + 1)
+        put(f"ntff_{number}.json", content=detail(total_s=(5_000_000 + number) / 1e12, ntff=f"run_exec_{number}.ntff"))
+    cases = find_foreign(tmp_path)
+    assert len(cases) == count
+    assert all(case.detail_json.stem.removeprefix("ntff_") == str(case.execution) for case in cases)
 
 
 def test_an_empty_tree_has_no_rows(tmp_path):

@@ -1,0 +1,33 @@
+"""Figures that no device can have are refused or named."""
+
+import json
+
+import pytest
+
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.plausibility import doubts
+from neff_bench.parsers.profile_json import read_summary
+
+
+def summary(**keys):
+    return read_summary(json.dumps({"total_time": 1e-5, **keys}).encode())
+
+
+def test_a_plausible_summary_has_no_doubts():
+    assert doubts(summary(mfu_estimated_percent=0.6, hfu_estimated_percent=1.9, dma_active_time=1.001e-5)) == ()
+
+
+def test_utilisation_far_above_the_peak_is_named():
+    (doubt,) = doubts(summary(mfu_estimated_percent=45.2))
+    assert "4520%" in doubt
+
+
+def test_an_engine_that_worked_longer_than_all_is_named():
+    (doubt,) = doubts(summary(vector_engine_active_time=2e-5))
+    assert "vector_engine_active_time" in doubt
+
+
+@pytest.mark.parametrize("key", ["total_time", "hbm_read_bytes", "mfu_estimated_percent", "event_count"])
+def test_negative_figures_are_refused(key):
+    with pytest.raises(ParseError, match=f"{key}: -1 is negative"):
+        summary(**{key: -1})
