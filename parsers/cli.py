@@ -10,7 +10,8 @@ import click
 
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.text import plain_values
+from neff_bench.terminal.formats import chosen
+from neff_bench.terminal.output import output_options, write_answer
 
 HELP = """Show what is in a NEFF, an NTFF or a profile JSON, with no AWS tool installed.
 
@@ -38,10 +39,11 @@ Exit status: 0 done, 1 a file cannot be read or a trace is of another program, 2
 
 @command("inspect", help=HELP)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
-def inspect(paths: tuple[Path, ...], style: str) -> int:
+@output_options
+def inspect(paths: tuple[Path, ...], format_: str | None, output: Path | None) -> int:
+    from neff_bench.parsers.tables import answer
+
+    format = chosen(format_, output)
     several = len(paths) > 1 or paths[0].is_dir() and not (paths[0] / "Summary.parquet").is_file()
     found: list[dict[str, Any]] = []
     failed = False
@@ -50,15 +52,8 @@ def inspect(paths: tuple[Path, ...], style: str) -> int:
             streams.error(one["error"])
         failed |= "error" in one or _other_program(one)
         found.append(one)
-    if style == "json":
-        import json
-
-        if several or found and "error" not in found[0]:
-            streams.line(json.dumps(plain_values(found if several else found[0]), indent=2))
-    else:
-        from neff_bench.parsers.tables import show
-
-        show([one for one in found if "error" not in one], lists=several)
+    if several or found and "error" not in found[0]:
+        write_answer(answer(found, lists=several), format, output)
     return 1 if failed else 0
 
 

@@ -1,63 +1,78 @@
-"""`inspect` for people: rich tables of the descriptions in describe.py."""
+"""`inspect` for people: the descriptions of describe.py as tables."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from neff_bench.terminal.answer import Answer, Column, Grid
 
-PLAIN_WIDTH = 240
-"""Columns where the output is no terminal: wide enough that nothing is cut."""
+Found = dict[str, Any]
+WRAPS = ("inputs", "outputs", "")
+"""Columns whose text may take several lines."""
 
 
-def show(found: list[dict[str, Any]], lists: bool) -> None:
-    """Prints to stdout: each file in full, or one list for each kind of file."""
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
-    if lists:
-        for kind, table_of in (("neff", _neffs), ("ntff", _traces), ("profile", _profiles), ("session", _sessions)):
-            chosen = [one for one in found if one["kind"] == kind]
-            if chosen:
-                _print(console, table_of(chosen))
-        return
-    for one in found:
-        for table in {"neff": _neff, "ntff": _trace, "profile": _profile, "session": _session}[one["kind"]](one):
-            _print(console, table)
+def answer(found: Sequence[Found], *, lists: bool) -> Answer:
+    """Each file in full, or one list for each kind of file. For programs: one record a file, nested keys joined by dots."""
+    shown = [one for one in found if "error" not in one]
+    records = [_flat(one) for one in found]
+    fields = list(dict.fromkeys(key for record in records for key in record))
+    grids = _lists(shown) if lists else [grid for one in shown for grid in _IN_FULL[one["kind"]](one)]
+    return Answer(records, fields, grids, found if lists else found[0])
 
 
-def _print(console: Console, table: Table) -> None:
-    """The title as a line of its own: rich would fold a long path to the width of the table."""
-    title, table.title = table.title, None
-    console.print(title, soft_wrap=True)
-    if table.row_count:
-        console.print(table)
+def _lists(found: Sequence[Found]) -> list[Grid]:
+    grids = []
+    for kind, grid_of in (("neff", _neffs), ("ntff", _traces), ("profile", _profiles), ("session", _sessions)):
+        chosen = [one for one in found if one["kind"] == kind]
+        if chosen:
+            grids.append(grid_of(chosen))
+    return grids
 
 
-def _table(title: str, *columns: str, numbers: Iterable[str] = ()) -> Table:
-    table = Table(title=Text(title, style="bold"), box=box.SIMPLE_HEAD)
-    for column in columns:
-        table.add_column(Text(column), justify="right" if column in numbers else "left", overflow="fold")
-    return table
+def _flat(value: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """`{"a": {"b": 1}, "c": [{}]}` -> `{"a.b": 1, "c": "[{}]"}`."""
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        name = f"{above}{key}"
+        if isinstance(item, Mapping):
+            flat.update(_flat(item, f"{name}."))
+        elif isinstance(item, (list, tuple)):
+            flat[name] = json.dumps(item)
+        else:
+            flat[name] = item
+    return flat
 
 
-def _add(table: Table, *cells: object) -> None:
-    """A row; None is an empty cell, and nothing in a file is taken for markup or control codes."""
-    table.add_row(
-        *(Text("" if cell is None else "".join(c if c.isprintable() else "�" for c in str(cell))) for cell in cells)
-    )
+def _grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str] = ()) -> Grid:
+    """None is an empty cell."""
+    columns = [Column(head, head in numbers, head in WRAPS) for head in heads]
+    return Grid(columns, [["" if cell is None else str(cell) for cell in row] for row in rows], title=title)
 
 
-def _pairs(title: str, pairs: Iterable[tuple[str, object]]) -> Table:
-    table = _table(title, "", "", numbers=())
-    table.show_header = False
-    for name, value in pairs:
-        if value is not None and value != "":
-            _add(table, name, value)
-    return table
+def _pairs(title: str, pairs: Iterable[tuple[str, object]]) -> Grid:
+    known = [pair for pair in pairs if pair[1] is not None and pair[1] != ""]
+    return Grid([Column(""), Column("", wraps=True)], [[name, str(value)] for name, value in known], title=title)
+
+
+def _names(found: Sequence[Found]) -> tuple[str, list[str]]:
+    """The directory that all files lie in, and the name of each below it."""
+    paths = [one["path"] for one in found]
+    if len({os.path.isabs(path) for path in paths}) > 1:
+        return "", paths
+    above = os.path.commonpath([os.path.dirname(path) for path in paths])
+    return above, [os.path.relpath(path, above) if above else path for path in paths]
+
+
+def _list(
+    kind: str, found: Sequence[Found], heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str]
+) -> Grid:
+    """One line for each file, led by its name."""
+    above, names = _names(found)
+    title = f"{kind} in {above}" if above else kind
+    return _grid(title, ["file", *heads], [(name, *row) for name, row in zip(names, rows)], numbers)
 
 
 def _bytes(count: int | None) -> str | None:
@@ -92,7 +107,7 @@ def _note(one: dict[str, Any]) -> str | None:
     return "simulated" if one.get("simulated") or one.get("is_simulation") else None
 
 
-def _neff(one: dict[str, Any]) -> list[Table]:
+def _neff(one: Found) -> list[Grid]:
     facts = _pairs(
         one["path"],
         [
@@ -106,51 +121,57 @@ def _neff(one: dict[str, Any]) -> list[Table]:
             ("HLO MACs", one["hlo_mac_count"]),
         ],
     )
-    tensors = _table("Tensors", "", "name", "shape", "dtype", "bytes", numbers=["bytes"])
-    for role in ("inputs", "outputs"):
-        for tensor in one[role]:
-            _add(tensors, role[:-1], tensor["name"], tensor["shape"], tensor["dtype"], tensor["bytes"])
-    engines = _table("Instructions in the file, all cores", "engine", "instructions", numbers=["instructions"])
-    for name, engine in one["engines"].items():
-        _add(engines, name, engine["instruction_count"])
-    queues = _table("DMA queues", "core", "queue", "type", "owner", "rings", numbers=["core", "rings"])
-    for queue in one["queues"]:
-        _add(queues, queue["core"], queue["name"], queue["type"], queue["owner"], queue["num_queues"])
-    members = _table("Members", "name", "bytes", numbers=["bytes"])
-    for member in one["members"]:
-        _add(members, member["name"], member["bytes"])
-    return [table for table in (facts, tensors, engines, queues, members) if table.row_count]
+    tensors = [
+        (role[:-1], tensor["name"], tensor["shape"], tensor["dtype"], tensor["bytes"])
+        for role in ("inputs", "outputs")
+        for tensor in one[role]
+    ]
+    engines = [(name, engine["instruction_count"]) for name, engine in one["engines"].items()]
+    queues = [
+        (queue["core"], queue["name"], queue["type"], queue["owner"], queue["num_queues"]) for queue in one["queues"]
+    ]
+    members = [(member["name"], member["bytes"]) for member in one["members"]]
+    return _some(
+        facts,
+        _grid("Tensors", ["use", "name", "shape", "dtype", "bytes"], tensors, ["bytes"]),
+        _grid("Instructions in the file, all cores", ["engine", "instructions"], engines, ["instructions"]),
+        _grid("DMA queues", ["core", "queue", "type", "owner", "rings"], queues, ["core", "rings"]),
+        _grid("Members", ["name", "bytes"], members, ["bytes"]),
+    )
 
 
-def _neffs(found: list[dict[str, Any]]) -> Table:
-    numbers = ["file bytes", "tensor bytes", "instructions"]
-    table = _table("NEFF", "path", *numbers, "inputs", "outputs", "target", "LNC", "compiler", "", numbers=numbers)
+def _some(*grids: Grid) -> list[Grid]:
+    """Those that have lines; the first for its title."""
+    return [grid for number, grid in enumerate(grids) if grid.lines or number == 0]
+
+
+def _neffs(found: Sequence[Found]) -> Grid:
+    rows = []
     for one in found:
         sizes = [tensor["bytes"] for tensor in one["inputs"] + one["outputs"]]
-        instructions = sum(engine["instruction_count"] for engine in one["engines"].values())
-        tensor_bytes = None if None in sizes else sum(sizes)
-        shapes = (_shapes(one["inputs"]), _shapes(one["outputs"]))
-        _add(
-            table,
-            one["path"],
-            one["bytes"],
-            tensor_bytes,
-            instructions,
-            *shapes,
-            one["target"],
-            one["lnc"],
-            one["compiler_version"],
-            _note(one),
+        rows.append(
+            (
+                one["bytes"],
+                None if None in sizes else sum(sizes),
+                sum(engine["instruction_count"] for engine in one["engines"].values()),
+                _shapes(one["inputs"]),
+                _shapes(one["outputs"]),
+                one["target"],
+                one["lnc"],
+                one["compiler_version"],
+                _note(one),
+            )
         )
-    return table
+    numbers = ["file bytes", "tensor bytes", "instructions"]
+    return _list("NEFF", found, [*numbers, "inputs", "outputs", "target", "LNC", "compiler", ""], rows, numbers)
 
 
-def _trace(one: dict[str, Any]) -> list[Table]:
+def _trace(one: Found) -> list[Grid]:
     program = one["neff"]
     verdicts = {
-        True: "(the uuid says so)",
-        False: "beside it is ANOTHER program",
-        None: "perhaps: the uuid cannot tell",
+        True: "the uuid says so:",
+        False: "beside it is ANOTHER program:",
+        None: "perhaps, the uuid cannot tell:",
     }
     facts = _pairs(
         one["path"],
@@ -162,7 +183,7 @@ def _trace(one: dict[str, Any]) -> list[Table]:
             ("matmuls", one["matmul_instruction_count"]),
             ("instance", one["instance_type"]),
             ("NEFF uuid", one["uuid"]),
-            ("its NEFF", f"{program['path']} {verdicts[program['same_program']]}" if program else None),
+            ("its NEFF", f"{verdicts[program['same_program']]} {program['path']}" if program else None),
             ("runtime", one["runtime_version"]),
             (
                 "records lost",
@@ -172,36 +193,47 @@ def _trace(one: dict[str, Any]) -> list[Table]:
         ],
     )
     numbers = ["instructions", "instruction time (us)", "active time (us)"]
-    engines = _table("Engines", "engine", *numbers, numbers=numbers)
-    for name, engine in one["engines"].items():
-        times = (_microseconds(engine["instruction_time_s"]), _microseconds(engine["active_time_s"]))
-        _add(engines, name, engine["instruction_count"], *times)
-    dma = one["dma"]
-    moved = _pairs("DMA", [] if dma is None else [(name, value) for name, value in dma.items()])
-    memory = _table("Device memory", "core", "use", "bytes", numbers=["core", "bytes"])
-    for use in one["memory"]:
-        if use["bytes"]:
-            _add(memory, use["core"], use["name"], use["bytes"])
-    return [table for table in (facts, engines, moved, memory) if table.row_count]
+    engines = [
+        (
+            name,
+            engine["instruction_count"],
+            _microseconds(engine["instruction_time_s"]),
+            _microseconds(engine["active_time_s"]),
+        )
+        for name, engine in one["engines"].items()
+    ]
+    memory = [(use["core"], use["name"], use["bytes"]) for use in one["memory"] if use["bytes"]]
+    return _some(
+        facts,
+        _grid("Engines", ["engine", *numbers], engines, numbers),
+        _pairs("DMA", (one["dma"] or {}).items()),
+        _grid("Device memory", ["core", "use", "bytes"], memory, ["core", "bytes"]),
+    )
 
 
-def _traces(found: list[dict[str, Any]]) -> Table:
-    numbers = ["bytes", "total (us)", "cycles", "tensor active (us)", "DMA active (us)", "DMA bytes"]
-    table = _table("NTFF", "path", "version", "certainty", *numbers, "NEFF", numbers=numbers)
+def _traces(found: Sequence[Found]) -> Grid:
+    verdicts = {True: "same program", False: "another program", None: "cannot tell"}
+    rows = []
     for one in found:
         tensor, dma, program = one["engines"].get("tensor", {}), one["dma"] or {}, one["neff"]
-        figures = (one["bytes"], _microseconds(one["total_time_s"]), one["neuroncore_cycle_count"])
-        active = (_microseconds(tensor.get("active_time_s")), _microseconds(dma.get("active_time_s")), dma.get("bytes"))
-        verdict = (
-            {True: "same program", False: "another program", None: "cannot tell"}[program["same_program"]]
-            if program
-            else None
+        rows.append(
+            (
+                one["version"],
+                one["certainty"],
+                one["bytes"],
+                _microseconds(one["total_time_s"]),
+                one["neuroncore_cycle_count"],
+                _microseconds(tensor.get("active_time_s")),
+                _microseconds(dma.get("active_time_s")),
+                dma.get("bytes"),
+                verdicts[program["same_program"]] if program else None,
+            )
         )
-        _add(table, one["path"], one["version"], one["certainty"], *figures, *active, verdict)
-    return table
+    numbers = ["bytes", "total (us)", "cycles", "tensor active (us)", "DMA active (us)", "DMA bytes"]
+    return _list("NTFF", found, ["version", "certainty", *numbers, "NEFF"], rows, numbers)
 
 
-def _profile(one: dict[str, Any]) -> list[Table]:
+def _profile(one: Found) -> list[Grid]:
     summary = _pairs(
         one["path"],
         [
@@ -211,41 +243,47 @@ def _profile(one: dict[str, Any]) -> list[Table]:
         ],
     )
     checked = one["self_check"]
-    verdict = _table(
-        f"Self-check: {checked['checked']} figures recomputed, {len(checked['disagreements'])} disagree",
-        "figure",
-        "stated",
-        "computed",
-    )
-    for failure in checked["disagreements"]:
-        _add(verdict, failure["name"], failure["stated"], failure["computed"])
-    return [summary, verdict]
+    title = f"Self-check: {checked['checked']} figures recomputed, {len(checked['disagreements'])} disagree"
+    failures = [(failure["name"], failure["stated"], failure["computed"]) for failure in checked["disagreements"]]
+    return [summary, _grid(title, ["figure", "stated", "computed"], failures)]
 
 
-def _profiles(found: list[dict[str, Any]]) -> Table:
-    numbers = ["total (us)", "MFU", "HFU", "MBU", "intensity", "disagreements"]
-    table = _table("Profiles", "path", *numbers, "instance", "", numbers=numbers)
+def _profiles(found: Sequence[Found]) -> Grid:
+    rows = []
     for one in found:
         summary = one["summary"]
-        shares = [_percent(summary.get(f"{name}_estimated_fraction")) for name in ("mfu", "hfu", "mbu")]
-        failures = len(one["self_check"]["disagreements"])
-        total, intensity = _microseconds(summary.get("total_time_s")), _rounded(summary.get("mm_arithmetic_intensity"))
-        _add(table, one["path"], total, *shares, intensity, failures, summary.get("instance_type"), _note(one))
-    return table
+        rows.append(
+            (
+                _microseconds(summary.get("total_time_s")),
+                *(_percent(summary.get(f"{name}_estimated_fraction")) for name in ("mfu", "hfu", "mbu")),
+                _rounded(summary.get("mm_arithmetic_intensity")),
+                len(one["self_check"]["disagreements"]),
+                summary.get("instance_type"),
+                _note(one),
+            )
+        )
+    numbers = ["total (us)", "MFU", "HFU", "MBU", "intensity", "disagreements"]
+    return _list("Profiles", found, [*numbers, "instance", ""], rows, numbers)
 
 
-def _session(one: dict[str, Any]) -> list[Table]:
+def _session(one: Found) -> list[Grid]:
     numbers = ["core", "time (us)", "instructions", "events", "errors"]
-    table = _table(one["path"], *numbers, numbers=numbers)
-    for core in one["cores"]:
-        counts = (core["instruction_count"], core["event_count"], core["error_count"])
-        _add(table, core["core"], _microseconds(core["time_s"]), *counts)
-    return [table]
+    rows = [
+        (
+            core["core"],
+            _microseconds(core["time_s"]),
+            core["instruction_count"],
+            core["event_count"],
+            core["error_count"],
+        )
+        for core in one["cores"]
+    ]
+    return [_grid(one["path"], numbers, rows, numbers)]
 
 
-def _sessions(found: list[dict[str, Any]]) -> Table:
-    numbers = ["total (us)", "cores"]
-    table = _table("Sessions", "path", *numbers, numbers=numbers)
-    for one in found:
-        _add(table, one["path"], _microseconds(one["total_time_s"]), len(one["cores"]))
-    return table
+def _sessions(found: Sequence[Found]) -> Grid:
+    rows = [(_microseconds(one["total_time_s"]), len(one["cores"])) for one in found]
+    return _list("Sessions", found, ["total (us)", "cores"], rows, ["total (us)", "cores"])
+
+
+_IN_FULL = {"neff": _neff, "ntff": _trace, "profile": _profile, "session": _session}

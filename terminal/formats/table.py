@@ -1,12 +1,12 @@
 """Tables for a terminal.
 
-Where a page is too narrow for a table, each of its lines becomes a block of `head  text` lines: nothing is cut.
+Where a page is too narrow for a table, each of its lines becomes a block of `head text` pairs: nothing is cut.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from neff_bench.terminal.answer import NONE, Answer, Column, Grid
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SUFFIX = ".txt"
 NARROWEST = 24
 """Columns that a text which may wrap keeps at least; a longer word is folded."""
+INDENT, GAP = "  ", "   "
+"""Of a block: before its lines, and between two pairs."""
 STYLES = {
     "passed": "green",
     "failed": "red",
@@ -60,10 +62,9 @@ def _print(console: Console, grid: Grid) -> None:
         elif _least_width(shown) <= console.width:
             console.print(_table(shown))
         else:
-            for number, line in enumerate(shown.lines):
-                if number:
-                    console.print()
-                console.print(_block(shown.columns, line))
+            for line in shown.lines:
+                for part in _block(shown.columns, line, console.width):
+                    console.print(Text(part), soft_wrap=True)
         if grid.notes:
             console.print()
     for note in grid.notes:
@@ -81,7 +82,8 @@ def _aligned(grid: Grid, width: int) -> str | None:
         return None
     form = " ".join(f"{{:{'>' if column.right else '<'}{size}}}" for column, size in zip(grid.columns, widths))
     head, *rest = (form.format(*line) for line in lines)
-    return "\n".join([head, "─" * total, *rest]) + "\n"
+    above = [head, "─" * total] if head.strip() else []
+    return "\n".join([*above, *rest]) + "\n"
 
 
 def _least_width(grid: Grid) -> int:
@@ -104,7 +106,8 @@ def _table(grid: Grid) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    headed = any(column.head for column in grid.columns)
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False, show_header=headed)
     for column in grid.columns:
         justify: Literal["left", "right"] = "right" if column.right else "left"
         table.add_column(
@@ -115,14 +118,28 @@ def _table(grid: Grid) -> RenderableType:
     return table
 
 
-def _block(columns: Sequence[Column], line: Sequence[str]) -> RenderableType:
-    from rich.table import Table
+def _block(columns: Sequence[Column], line: Sequence[str], width: int) -> Iterator[str]:
+    """The first text on lines of its own, then `head text` pairs, as many on a line as fit."""
+    from rich.cells import cell_len
+
+    first, *rest = (
+        f"{column.head} {plain(text)}" if number and column.head else plain(text)
+        for number, (column, text) in enumerate(zip(columns, line, strict=True))
+        if number == 0 or text not in ("", NONE)
+    )
+    yield from _folded(first, width)
+    filled = ""
+    for pair in rest:
+        if filled and cell_len(INDENT) + cell_len(filled) + len(GAP) + cell_len(pair) > width:
+            yield from (INDENT + part for part in _folded(filled, width - len(INDENT)))
+            filled = ""
+        filled += (GAP if filled else "") + pair
+    if filled:
+        yield from (INDENT + part for part in _folded(filled, width - len(INDENT)))
+
+
+def _folded(text: str, width: int) -> list[str]:
+    from rich.console import Console
     from rich.text import Text
 
-    block = Table.grid(padding=(0, 2, 0, 0))
-    block.add_column(no_wrap=True)
-    block.add_column(overflow="fold")
-    for column, text in zip(columns, line, strict=True):
-        if text not in ("", NONE):
-            block.add_row(Text(column.head, style="bold"), Text(plain(text), style=STYLES.get(text, "")))
-    return block
+    return [part.plain.rstrip() for part in Text(text).wrap(Console(width=width), width, overflow="fold")]

@@ -1,5 +1,6 @@
 """`neff-bench inspect`, run as its user runs it."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -126,3 +127,20 @@ def test_the_instance_id_is_not_printed(ntff):
 def test_a_neff_is_inspected_without_numpy(neff):
     script = f"import sys\nfrom neff_bench.parsers.neff import read_neff\nread_neff({str(neff)!r})\nassert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("width", ["40", "80", "120"])
+def test_a_list_keeps_its_width_and_the_names_of_files_whole(neff, ntff, files, width, monkeypatch):
+    name = "mlp_nkilib_b1_s128_h1024_i512_bfloat16_trn2_lnc2.neff"
+    neff.rename(neff.with_name(name))
+    monkeypatch.setenv("COLUMNS", width)
+    shown = run(neff.parent).stdout
+    titles = [line for line in shown.splitlines() if line.startswith(("NEFF in ", "NTFF"))]
+    assert all(len(line) <= int(width) for line in shown.splitlines() if line not in titles)
+    assert name in (shown if int(width) > len(name) else shown.replace("\n", ""))
+
+
+def test_a_description_is_flat_in_csv(neff):
+    (record,) = csv.DictReader(run(neff, "--format", "csv").stdout.splitlines())
+    assert record["target"] == "trn2" and record["engines.tensor.instruction_count"] == "10"
+    assert json.loads(record["outputs"])[0]["name"] == "out"
