@@ -12,9 +12,9 @@ from typing import Any
 
 from neff_bench.history.database import SeriesKey
 from neff_bench.history.errors import HistoryError
-from neff_bench.stage2_profile.compare.comparison import BETTER, dims
+from neff_bench.stage2_profile.compare.comparison import COMPARED, dims
 
-METRICS = tuple(metric for metric in BETTER if metric != "compile_time_s")
+METRICS = tuple(metric for metric in COMPARED if metric != "compile_time_s")
 """What is kept. The time to compile depends on how busy the host was, also for simulated rows."""
 
 

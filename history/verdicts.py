@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from neff_bench.history import database
 from neff_bench.history.changes import Change, exact_changes, measured_changes
 from neff_bench.history.database import Commit, Series
-from neff_bench.stage2_profile.compare.comparison import BETTER, EXACT
+from neff_bench.stage2_profile.compare.comparison import COMPARED
 
 WINDOW = 200
 """Values that the check of a measured series looks at. Older ones say nothing about the newest commits."""
@@ -37,13 +37,13 @@ def is_exact(series: Series) -> bool:
 
 def changes_of(series: Series, metric: str, values: Sequence[float]) -> list[Change]:
     """The changes of one series. Counters are exact whatever the source."""
-    exact = is_exact(series) or metric in EXACT
+    exact = is_exact(series) or (metric in COMPARED and COMPARED[metric].exact)
     return exact_changes(values) if exact else measured_changes(values)
 
 
 def verdict(metric: str, change: Change) -> str:
     """Which way a change goes."""
-    better = BETTER.get(metric)
+    better = COMPARED[metric].better if metric in COMPARED else None
     if better not in ("lower", "higher"):
         return "changed"
     return "better" if (change.after < change.before) == (better == "lower") else "worse"
