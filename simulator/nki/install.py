@@ -81,7 +81,9 @@ def _install_beta() -> None:
         raise names.missing("neuronxcc.nki", name)
 
     beta.__getattr__ = missing  # type: ignore[method-assign]
-    _module("neuronxcc.nki.logging").__dict__["Logger"] = logging.getLogger
+    _module("neuronxcc.nki.logging", Logger=logging.getLogger)
+    if not hasattr(logging, "OFF"):
+        logging.OFF = logging.CRITICAL + 10  # type: ignore[attr-defined]  # importing neuronxcc gives it to scripts
     beta.logging = sys.modules["neuronxcc.nki.logging"]  # type: ignore[attr-defined]
     closed.install()
 

@@ -92,8 +92,6 @@ class Psum:
 def _modulo(index: tuple[int, ...], tiles: Any) -> int:
     """The number of a block among the `tiles` that there is memory for."""
     sizes = tuple(map(int, tiles)) if isinstance(tiles, (tuple, list)) else (int(tiles),)
-    if not sizes:
-        return 0
-    if len(sizes) != len(index):
+    if len(index) > len(sizes) > 0:
         raise invalid(f"{len(index)} block dimensions are placed in {list(sizes)} tiles")
     return sum((at % size) * prod(sizes[dim + 1 :]) for dim, (at, size) in enumerate(zip(index, sizes)))

@@ -100,7 +100,8 @@ def _elementwise(name: str) -> Any:
             given = _views(parts)
             if name == "tensor_tensor":
                 _spread(given)
-            made = _destination(given, given[key].shape, kind)
+            like = max((given[at] for at in (key, "data2") if isinstance(given.get(at), NkiTensor)), key=_free)
+            made = _destination(given, like.shape, kind)
             instruction(made, **given)
             return made
 
@@ -109,19 +110,35 @@ def _elementwise(name: str) -> Any:
     return returning
 
 
+def _free(view: NkiTensor) -> int:
+    return prod(view.shape[1:])
+
+
 def _broadcast(operands: dict[str, Any], first: Tile) -> tuple[int, ...]:
     second = operands.get("data2")
-    if not isinstance(second, Tile) or second.ndim != first.ndim:
+    if not isinstance(second, Tile):
         return first.shape
+    if second.ndim != first.ndim:
+        return second.shape if prod(first.shape[1:]) == 1 else first.shape
     return tuple(max(pair) for pair in zip(first.shape, second.shape))
 
 
 def _spread(given: dict[str, Any]) -> None:
     """Give both operands of `tensor_tensor` one shape: dimensions of size one are repeated."""
     first, second = given["data1"], given.get("data2")
-    if isinstance(second, NkiTensor) and first.ndim == second.ndim and first.shape != second.shape:
+    if not isinstance(second, NkiTensor) or first.shape == second.shape:
+        return
+    if first.ndim != second.ndim:
+        rank = max(first.ndim, second.ndim)
+        first, second = (_of_rank(view, rank) for view in (first, second))
+    if first.ndim == second.ndim:
         shape = tuple(max(pair) for pair in zip(first.shape, second.shape))
         given["data1"], given["data2"] = first.broadcast_to(shape), second.broadcast_to(shape)
+
+
+def _of_rank(view: NkiTensor, rank: int) -> NkiTensor:
+    """One element in each partition, with more dimensions of size one; any other tile as it is."""
+    return view.reshape((view.shape[0],) + (1,) * (rank - 1)) if prod(view.shape[1:]) == 1 else view
 
 
 def _narrow(name: str) -> Any:
@@ -147,24 +164,32 @@ def _narrow(name: str) -> Any:
 def tensor_reduce(
     op: Any, data: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, negate: bool = False, **options: Any
 ) -> Tile:
-    """The reduction over any free axes: those that stay are moved before those that go."""
-    options.pop("keepdims", None)
+    """The reduction over any free axes, which the result does not have unless fewer than two would be left."""
     axes = sorted(int(at) % data.ndim for at in (axis if isinstance(axis, (list, tuple)) else (axis,)))
     kept = [at for at in range(data.ndim) if at not in axes]
+    drops = not options.pop("keepdims", False)
     kind = data.dtype if dtype is None else dtype
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
         view = parts["data"].read()
-        made = nl.ndarray(tuple(1 if at in axes else size for at, size in enumerate(view.shape)), kind)
+        made = nl.ndarray(tuple(stop - first for first, stop in project(whole(view.shape))), kind)
         last = list(range(len(kept), view.ndim))
         isa.tensor_reduce(made, reduction(op), view.permute([*kept, *axes]), last, negate=negate, **options)
         return made
 
     def project(box: Box) -> Box:
-        return tuple((0, 1) if at in axes else place for at, place in enumerate(box))
+        return reduced_box(box, axes, drops)
 
     _once(mask, data.shape, axes)
     return masked.under(mask, data.shape, {"data": data}, compute, project, kind)
+
+
+def reduced_box(box: Box, axes: list[int], drops: bool) -> Box:
+    """Where the reduction of `box` lies. A tile has two dimensions at least."""
+    if not drops:
+        return tuple((0, 1) if at in axes else place for at, place in enumerate(box))
+    left = tuple(place for at, place in enumerate(box) if at not in axes)
+    return left if len(left) > 1 else (*left, (0, 1))
 
 
 def _once(mask: Any, shape: tuple[int, ...], axes: list[int]) -> None:

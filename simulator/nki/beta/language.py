@@ -13,9 +13,9 @@ from neff_bench.simulator.nki.beta import masked, names
 from neff_bench.simulator.nki.beta.allocation import Placed
 from neff_bench.simulator.nki.beta.blocks import Blocks
 from neff_bench.simulator.nki.beta.index import Grid, arange
-from neff_bench.simulator.nki.beta.isa import _once, affine_select
+from neff_bench.simulator.nki.beta.isa import _once, affine_select, reduced_box
 from neff_bench.simulator.nki.beta.loops import affine_range, loop_reduce, sequential_range, static_range
-from neff_bench.simulator.nki.beta.mask import Box, Mask
+from neff_bench.simulator.nki.beta.mask import Box, Mask, whole
 from neff_bench.simulator.nki.beta.precision import highest
 from neff_bench.simulator.nki.beta.psum import wrote, zeroed
 from neff_bench.simulator.nki.beta.tile import Tile, plain, result, write
@@ -206,18 +206,15 @@ def _reduced(function: Any, x: Tile, axis: Any, dtype: Any, mask: Any, keepdims:
     """Reduce any free axes: those that stay are moved before those that go."""
     axes = sorted(int(at) % x.ndim for at in (axis if isinstance(axis, (list, tuple)) else (axis,)))
     kept = [at for at in range(x.ndim) if at not in axes]
-    drops = not keepdims and len(kept) > 1
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
         view = parts["x"].read()
         turned = view.permute([*kept, *axes])
-        made: NkiTensor = function(turned, axis=list(range(len(kept), view.ndim)), dtype=dtype, keepdims=not drops)
-        if drops:
-            return made
-        return made.reshape(tuple(1 if at in axes else size for at, size in enumerate(view.shape)))
+        made: NkiTensor = function(turned, axis=list(range(len(kept), view.ndim)), dtype=dtype, keepdims=True)
+        return made.reshape(tuple(stop - first for first, stop in project(whole(view.shape))))
 
     def project(box: Box) -> Box:
-        return tuple((0, 1) if at in axes else place for at, place in enumerate(box) if at in kept or not drops)
+        return reduced_box(box, axes, not keepdims)
 
     _once(mask, x.shape, axes)
     return masked.under(mask, x.shape, {"x": x}, compute, project, x.dtype if dtype is None else dtype)
@@ -290,7 +287,7 @@ def static_cast(value: Any, dtype: Any, *, mask: Any = None) -> Any:
 def matmul(x: Tile, y: Tile, *, transpose_x: bool = False, mask: Any = None, **_: Any) -> Tile:
     if mask is not None and not (isinstance(mask, bool) and mask):
         raise not_modelled("nl.matmul with a mask")
-    return result(lambda: nl.matmul(x.read(), y.read(), transpose_x))
+    return result(lambda: nl.matmul(_in_sbuf(x.read()), _in_sbuf(y.read()), transpose_x))
 
 
 def transpose(x: Tile, *, dtype: Any = None, mask: Any = None) -> Tile:

@@ -16,7 +16,7 @@ Operands = dict[str, Any]
 
 def part(value: Any, box: Box, shape: tuple[int, ...]) -> Any:
     """What an operand of a tile of `shape` holds in `box`. Numbers, and dimensions of size one, are broadcast."""
-    if not isinstance(value, Tile):
+    if not isinstance(value, Tile) or box == whole(shape):
         return value
     own = value.shape
     if len(own) != len(shape):

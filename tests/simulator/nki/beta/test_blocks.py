@@ -85,6 +85,7 @@ def test_a_kernel_places_its_blocks():
     assert place((3, 4), 128, 64) == (0, 1024 + (1 * 3 + 1) * 64)
     place = Psum.mod_alloc(base_bank=1, num_bank_tiles=(2,), num_par_tiles=(4,)).place
     assert place((5,), 32, 512) == (32, (1 + 1) * 2048)
+    assert Sbuf.mod_alloc(base_addr=8, num_free_tiles=(1,)).place((), 128, 64) == (0, 8)
     assert Psum.alloc(lambda index, partitions, size: (index[0], 0, 8)).place((3,), 128, 4) == (0, 3 * 2048 + 8)
 
     def placed(x):

@@ -1,7 +1,9 @@
 """Results in place and accumulation in PSUM: which instructions a kernel makes, and what it computes."""
 
 import numpy as np
+import pytest
 
+from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl
 from neff_bench.simulator.nki.beta.jit import jit
@@ -117,3 +119,26 @@ def test_a_product_kept_by_name_is_added_by_vector():
         return out
 
     np.testing.assert_allclose(simulate(jit(kept))(X, Y), 2 * (X.T @ Y), rtol=1e-4, atol=1e-4)
+
+
+def test_a_copy_of_the_wrong_size_is_an_error():
+    def too_small(x):
+        tile = nl.load(x)
+        nisa.dma_copy(dst=tile[:, 0:32], src=x)
+
+    with pytest.raises(NkiValidationError, match="dma_copy: 8192 elements into 4096"):
+        simulate(jit(too_small))(X)
+
+
+def test_a_reduction_drops_its_axes_and_one_element_is_broadcast():
+    def pooled(x):
+        out = nl.ndarray((128, 8, 4), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x).reshape((128, 8, 2, 4))
+        most = nisa.tensor_reduce(nl.max, tile, axis=2)
+        bias = nisa.tensor_reduce(nl.max, tile, axis=(1, 2, 3))
+        assert most.shape == (128, 8, 4)
+        nl.store(out, nisa.tensor_tensor(most, bias, op=nl.add))
+        return out
+
+    expected = X.reshape(128, 8, 2, 4).max(2) + X.max(1)[:, None, None]
+    np.testing.assert_allclose(simulate(jit(pooled))(X), expected, rtol=1e-6)

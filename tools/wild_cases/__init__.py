@@ -1,0 +1,18 @@
+"""Public kernels and how they are driven: our shapes and references, none of their code. One module for each repository."""
+
+from __future__ import annotations
+
+from tools.wild_cases import accelopt, autocomp, autotune, cs149, fusion, helpers, nkipy, samples, triton_viz
+from tools.wild_cases.case import Case
+
+CASES: tuple[Case, ...] = (
+    *samples.CASES,
+    *accelopt.CASES,
+    *autocomp.CASES,
+    *autotune.CASES,
+    *fusion.CASES,
+    *triton_viz.CASES,
+    *helpers.CASES,
+    *nkipy.CASES,
+    *cs149.CASES,
+)

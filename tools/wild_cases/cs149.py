@@ -1,0 +1,63 @@
+"""Stanford CS149, assignment 4: part 1 (vectors, transposition) and part 2 (a convolution with bias and pooling)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tools.wild_cases.case import Case, convolution, floats
+
+_REPOSITORIES = {
+    "chengli2003/asst4-trainium2": "a57e57b",
+    "waahm7/asst4-trainium": "0243a24",  # part 2 is not filled in
+    "akjadhav/asst4-trainium": "cf87b8a",
+    "xaviergonzalez/asst4-trainium2": "d155261",
+    "a-argy/asst4-trainium2": "f935d2d",
+}
+
+
+def _vectors(length: int) -> Any:
+    return lambda random: {"a_vec": floats(random, length), "b_vec": floats(random, length)}
+
+
+def _image(pool: int) -> Any:
+    return lambda random: {
+        "X": random.random((1, 128, 32, 16), np.float32),
+        "W": random.random((128, 128, 3, 3), np.float32),
+        "bias": random.random(128, np.float32),
+        "pool_size": pool,
+    }
+
+
+def _convolved(X: np.ndarray, W: np.ndarray, bias: np.ndarray, pool_size: int) -> np.ndarray:
+    full = convolution(X, W) + bias[None, :, None, None]
+    n, c, h, w = full.shape
+    return full.reshape(n, c, h // pool_size, pool_size, w // pool_size, pool_size).max((3, 5))
+
+
+def _cases(repository: str, commit: str) -> tuple[Case, ...]:
+    case = partial(Case, repository, commit)
+    return (
+        case("part1/kernels.py", "vector_add_naive", _vectors(128), lambda a_vec, b_vec: a_vec + b_vec),
+        case("part1/kernels.py", "vector_add_tiled", _vectors(2560), lambda a_vec, b_vec: a_vec + b_vec),
+        case("part1/kernels.py", "vector_add_stream", _vectors(256000), lambda a_vec, b_vec: a_vec + b_vec),
+        *(
+            case(
+                "part1/kernels.py",
+                "matrix_transpose",
+                lambda random: {"a_tensor": floats(random, 2048, 2048)},
+                lambda a_tensor: a_tensor.T,
+            )
+            for _ in range(repository.endswith("2"))  # the assignment of the year before has none
+        ),
+        *(
+            case("part2/conv2d.py", "fused_conv2d_maxpool", _image(pool), _convolved, label=f", pool {pool}")
+            for pool in (1, 2)
+            if not repository.startswith("waahm7")
+        ),
+    )
+
+
+CASES = tuple(case for item in _REPOSITORIES.items() for case in _cases(*item))
