@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,30 @@ ALLOWED = {
 }
 ALLOWED_IN_TEMPLATES = {"stage1_generate", "stage2_profile"}
 HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"]
+
+
+SIMULATOR = (
+    {"recording", "machine", "costs"},
+    {"operations"},
+    {"compiler", "execution"},
+    {"timing"},
+    {"files"},
+    {"nki"},
+    {"hlo"},
+    {"commands"},
+)
+"""The sub-rooms of the simulator: each imports from those before it."""
+
+MIRRORS = {
+    "parsers/formats": "the layout of a file beside its reader",
+    "simulator/nki/beta": "the older dialect, module by module",
+    "stage1_generate/toolchains/neuron": "the same routes as toolchains/sim",
+    "stage1_generate/build": "holds build.py, the command's work",
+    "stage2_profile/compare": "a command of its own",
+    "stage2_profile/upkeep": "commands of their own",
+    "stage2_profile/foreign": "rows of files from elsewhere",
+}
+"""Sub-rooms whose modules may be named like others of the room, and why."""
 
 
 def imported(path: Path) -> set[str]:
@@ -88,6 +114,79 @@ def test_modules_of_a_room_import_each_other_without_a_circle(room):
         for name in free:
             del arrows[name]
     assert sorted(arrows) == []
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its name below it."""
+    paths = [path for room in ALLOWED for path in (ROOT / room).rglob("*.py") if "template" not in path.parts]
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def imports_of_a_module(path: Path, known: Collection[str]) -> set[str]:
+    """The modules of the package that a file imports anywhere, also inside functions; those for type checking do not count."""
+    found, waiting = set(), [ast.parse(path.read_text())]
+    while waiting:
+        node = waiting.pop()
+        waiting += node.orelse if is_type_checking(node) else ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            whole = {f"{node.module}.{alias.name}".removeprefix(f"{PACKAGE}.") for alias in node.names}
+            found.update(name if name in known else name.rpartition(".")[0] for name in whole)
+    return {name.removeprefix(f"{PACKAGE}.") for name in found} & set(known)
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of nodes that reach each other."""
+    reach = {node: set(after) for node, after in graph.items()}
+    for middle in graph:
+        for node in graph:
+            if middle in reach[node]:
+                reach[node] |= reach[middle]
+    groups = {
+        frozenset(other for other in reach[node] if node in reach[other]) for node in graph if node in reach[node]
+    }
+    return sorted(sorted(group) for group in groups)
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    known = modules()
+    graph = {name: imports_of_a_module(path, known) - {name} for name, path in known.items()}
+    assert len(graph) > 250 and sum(map(len, graph.values())) > 1000
+    assert circles(graph) == []
+
+
+def test_circles_are_found_through_any_number_of_modules():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+def test_the_sub_rooms_of_the_simulator_import_downwards():
+    known = modules()
+    floor = {room: number for number, rooms in enumerate(SIMULATOR) for room in rooms}
+    wrong = []
+    for name, path in known.items():
+        room = name.split(".")[1:2]
+        for other in imports_of_a_module(path, known):
+            below = other.split(".")[1:2]
+            if name.startswith("simulator.") and other.startswith("simulator.") and room != below:
+                if below[0] in floor and floor.get(room[0], -1 if room[0] != "__main__" else 99) <= floor[below[0]]:
+                    wrong.append(f"{name} imports {other}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("room", ALLOWED)
+def test_a_name_stands_for_one_module_of_a_room(room):
+    places = defaultdict(list)
+    for path in (ROOT / room).rglob("*.py"):
+        place = str(path.parent.relative_to(ROOT))
+        if "template" in path.parts or path.stem.startswith("__") or place in MIRRORS:
+            continue
+        places[path.stem].append(place)
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
       neuron-sim show-session -s profile_exec_2.ntff -j
     """
     from neff_bench.simulator.commands.faults import before_work, planned_fault
-    from neff_bench.simulator.commands.session import session_json, session_text
+    from neff_bench.simulator.commands.show_session import session_json, session_text
     from neff_bench.simulator.files.ntff import read_head
 
     before_work(planned_fault("show-session", session_file))

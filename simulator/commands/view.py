@@ -21,7 +21,7 @@ from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.model import model_name
 from neff_bench.simulator.timing.schedule import Schedule, schedule
 from neff_bench.simulator.timing.timeline import Timeline, timeline_of
-from neff_bench.simulator.whole import write_whole
+from neff_bench.terminal.files import write_whole
 
 FORMATS = ("summary-json", "summary-text", "json", "parquet")
 

@@ -12,18 +12,19 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
 from neff_bench.simulator.chips import Chip
+from neff_bench.simulator.compiler.lives import lives
 from neff_bench.simulator.program import Buffer, Instruction
 
 
 def allocate(buffers: Sequence[Buffer], instructions: Sequence[Instruction], chip: Chip) -> dict[int, int]:
     """Byte address in each partition, by buffer, of what one core uses and the kernel did not place."""
-    living = lives(buffers, instructions)
+    living = lives(instructions)
     addresses: dict[int, int] = {}
     for memory, size, bank in (
         ("sbuf", chip.sbuf_partition_bytes, chip.sbuf_partition_bytes),
         ("psum", chip.psum_partition_bytes, chip.psum_bank_bytes),
     ):
-        mine = [life for life in living if buffers[life[1]].memory == memory]
+        mine = [(first, index, last) for index, (first, last) in living.items() if buffers[index].memory == memory]
         placed = [buffers[index] for _, index, _ in mine if buffers[index].address is not None]
         ring = _Ring(size, bank, placed)
         ends: list[tuple[int, int]] = []
@@ -37,21 +38,6 @@ def allocate(buffers: Sequence[Buffer], instructions: Sequence[Instruction], chi
                 addresses[index] = start
                 heappush(ends, (last, start))
     return addresses
-
-
-def lives(buffers: Sequence[Buffer], instructions: Iterable[Instruction]) -> list[tuple[int, int, int]]:
-    """First instruction, buffer, last instruction: of each on-chip buffer, in order of the first."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for at, instruction in enumerate(instructions):
-        for operands in (instruction.reads, instruction.writes):
-            for access in operands.values():
-                last[access.buffer] = at
-                first.setdefault(access.buffer, at)
-                for part in access.dynamic:
-                    last[part.index.buffer] = at
-                    first.setdefault(part.index.buffer, at)
-    return [(at, index, last[index]) for index, at in first.items() if buffers[index].memory != "hbm"]
 
 
 class _Ring:

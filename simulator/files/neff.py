@@ -22,7 +22,7 @@ from neff_bench.parsers.formats.neff import ENGINE_FILES, HEADER_BYTES, INSTRUCT
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.errors import CaptureError
 from neff_bench.simulator.program import Program, decode, encode
-from neff_bench.simulator.whole import write_whole
+from neff_bench.terminal.files import write_whole
 
 _BLOCK = 10240
 _FEATURE_BITS = 0x209C00

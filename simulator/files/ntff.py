@@ -21,7 +21,7 @@ from neff_bench.simulator.files.neff import NeffContent
 from neff_bench.simulator.timing.model import model_name
 from neff_bench.simulator.timing.schedule import Schedule
 from neff_bench.simulator.timing.timeline import CoreTimeline, Timeline
-from neff_bench.simulator.whole import write_whole
+from neff_bench.terminal.files import write_whole
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from neff_bench.simulator.compiler.capacity import check_capacity
+from neff_bench.simulator.compiler.placement import check_placement
 from neff_bench.simulator.errors import CapacityError, CapacityWarning, KernelError, SimulatorError, SpecError
-from neff_bench.simulator.nki.capacity import check_capacity
 from neff_bench.simulator.nki.cores import check_meetings, share_by_use
-from neff_bench.simulator.nki.placement import check_placement
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.program import Buffer, Program
 from neff_bench.simulator.recording import views

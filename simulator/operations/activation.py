@@ -18,10 +18,10 @@ from neff_bench.simulator.program import Access
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
 from neff_bench.simulator.recording.enums import word
-from neff_bench.simulator.recording.operators import (
+from neff_bench.simulator.recording.operator_names import (
     ACTIVATIONS,
 )
-from neff_bench.simulator.recording.operators import alu as operator_name
+from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 

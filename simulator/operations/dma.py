@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from neff_bench.simulator.costs.dma import by_dma
+from neff_bench.simulator.costs.triggers import by_dma
 from neff_bench.simulator.dtypes import (
     SIZE_BYTES,
     convert,
@@ -27,7 +27,7 @@ from neff_bench.simulator.recording.enums import dge_mode as dge_enum
 from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.enums import oob_mode as oob_enum
 from neff_bench.simulator.recording.enums import word
-from neff_bench.simulator.recording.operators import (
+from neff_bench.simulator.recording.operator_names import (
     op_name,
 )
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid

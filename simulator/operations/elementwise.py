@@ -26,13 +26,13 @@ from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import engine as engine_enum
-from neff_bench.simulator.recording.operators import (
+from neff_bench.simulator.recording.operator_names import (
     ALU,
     ALU_UNARY,
     BINARY,
     BITVEC,
 )
-from neff_bench.simulator.recording.operators import alu as operator_name
+from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 

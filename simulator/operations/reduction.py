@@ -16,10 +16,10 @@ from neff_bench.simulator.operations.elementwise import check_integers, scalar_o
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
 from neff_bench.simulator.recording.enums import word
-from neff_bench.simulator.recording.operators import (
+from neff_bench.simulator.recording.operator_names import (
     REDUCTIONS,
 )
-from neff_bench.simulator.recording.operators import alu as operator_name
+from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from neff_bench.neffs import __version__
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.nki.capacity import memory_peak
+from neff_bench.simulator.compiler.capacity import memory_peak
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.model import MODEL_VERSION, fingerprint, model_name
 from neff_bench.simulator.timing.schedule import Schedule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neff_bench.simulator.nki.language.tiles import apply
-from neff_bench.simulator.recording.operators import KNOWN
+from neff_bench.simulator.recording.operator_names import KNOWN
 
 
 class Operator:

@@ -6,7 +6,7 @@ from math import pi, prod
 from typing import Any
 
 from neff_bench.simulator.nki import isa
-from neff_bench.simulator.recording import operators
+from neff_bench.simulator.recording import operator_names as operators
 from neff_bench.simulator.recording.creation import ndarray
 from neff_bench.simulator.recording.recorder import invalid, not_modelled
 from neff_bench.simulator.recording.tensor import NkiTensor

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,8 +19,8 @@ from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains import hlo
 from neff_bench.stage1_generate.toolchains.command import run
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
-from neff_bench.stage1_generate.toolchains.find import version_of
 from neff_bench.stage1_generate.toolchains.neuron import interfaces, torch_trace
+from neff_bench.stage1_generate.toolchains.neuron.sdk import arguments, resolve, versions
 
 NKI_NEFF = "file.neff"
 
@@ -37,17 +36,6 @@ def compile(request: Request) -> Compiled:
     if find_spec("jax") is not None:
         return _compile_xla(request)
     return torch_trace.compile_xla(request)
-
-
-def arguments(request: Request) -> tuple[str, ...]:
-    """Words for neuronx-cc beyond target, LNC and files."""
-    return (*request.flags, "--verbose=info") if request.verbose else request.flags
-
-
-def versions() -> dict[str, str]:
-    """Of the SDK's packages that are installed."""
-    found = {name: version_of(name) for name in ("neuronx-cc", "nki", "torch-neuronx", "jax")}
-    return {name: version for name, version in found.items() if version is not None}
 
 
 def _compile_nki(request: Request) -> Compiled:
@@ -86,18 +74,6 @@ def _compile_xla(request: Request) -> Compiled:
     if not Path(hlo.NEFF).is_file():
         raise BuildError(f"neuronx-cc ended well but wrote no {hlo.NEFF}")
     return Compiled(hlo.NEFF, "neuronx-cc compile", finished.time_s, tuple(words), versions())
-
-
-def resolve(entry: str) -> Any:
-    """The object that `package.module:name.name` names. Raises `BuildError` when there is none."""
-    module, _, names = entry.partition(":")
-    try:
-        found = import_module(module)
-        for name in names.split("."):
-            found = getattr(found, name)
-    except Exception as error:  # a library that does not import is one failed row, whatever it raises
-        raise BuildError(f"cannot import {entry}: {type(error).__name__}: {' '.join(str(error).split())}") from None
-    return found
 
 
 def _value(value: Any) -> Any:

@@ -18,14 +18,13 @@ from neff_bench.neffs.case import LNCS
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains import hlo
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
+from neff_bench.stage1_generate.toolchains.neuron.sdk import arguments, resolve, versions
 
 _WORK = Path("trace")
 
 
 def compile_xla(request: Request) -> Compiled:
     """The torch twin of the jax function: `..._xla:name` -> `..._torch:name`."""
-    from neff_bench.stage1_generate.toolchains.neuron.compile import resolve
-
     function = resolve(request.entry.replace("_xla:", "_torch:"))
     return _trace(function, request)
 
@@ -35,8 +34,6 @@ def compile_isa(request: Request) -> Compiled:
 
     (aws-neuron/neuronx-distributed-inference, models/llama/modeling_llama.py: `nki_jit()(mlp_isa_kernel)[(nc(2),)](...)`.)
     """
-    from neff_bench.stage1_generate.toolchains.neuron.compile import resolve
-
     kernel = resolve("torch_neuronx.xla_impl.ops:nki_jit")()(resolve(request.entry))
     launched = kernel[(resolve("neuronxcc.nki.language:nc")(request.lnc),)] if request.lnc > 1 else kernel
 
@@ -52,8 +49,6 @@ def compile_isa(request: Request) -> Compiled:
 
 
 def _trace(function: Callable[..., Any], request: Request) -> Compiled:
-    from neff_bench.stage1_generate.toolchains.neuron.compile import arguments, resolve, versions
-
     trace = resolve("torch_neuronx:trace")
     import torch
 

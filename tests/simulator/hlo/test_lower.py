@@ -8,10 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from neff_bench.simulator.compiler.capacity import memory_peak
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.execution.execute import execute
 from neff_bench.simulator.hlo.lower import lower_hlo
-from neff_bench.simulator.nki.capacity import memory_peak
 from neff_bench.stage1_generate.kernels.matmul_xla import matmul
 from neff_bench.stage1_generate.kernels.mlp_xla import mlp
 from neff_bench.stage1_generate.toolchains.xla import trace

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from neff_bench.simulator.compiler.capacity import memory_peak
 from neff_bench.simulator.errors import CapacityError, CapacityWarning
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
-from neff_bench.simulator.nki.capacity import memory_peak
 from neff_bench.simulator.nki.simulate import simulate
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neff_bench.simulator.compiler.allocation import lives
 from neff_bench.simulator.compiler.dependencies import Box, find_edges, overlap, storage_box
+from neff_bench.simulator.compiler.lives import lives
 from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
@@ -26,9 +26,9 @@ def check_placement(program: Program) -> None:
 def _any_rivals(buffers: Sequence[Buffer], core: Sequence[Instruction]) -> bool:
     """Whether two placed tensors share bytes and are in use, first to last instruction, at one time."""
     alive: dict[str, list[tuple[int, Box]]] = {"sbuf": [], "psum": []}
-    for first, index, last in lives(buffers, core):
+    for index, (first, last) in lives(core).items():
         buffer = buffers[index]
-        if buffer.address is None:
+        if buffer.memory == "hbm" or buffer.address is None:
             continue
         box = storage_box(buffer)
         alive[buffer.memory] = [(end, other) for end, other in alive[buffer.memory] if end > first]

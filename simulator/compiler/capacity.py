@@ -10,13 +10,14 @@ of the computation needs less, and a program above the capacity cannot run as it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import itemgetter
 
+from neff_bench.simulator.compiler.lives import Life, lives
 from neff_bench.simulator.errors import CapacityError
-from neff_bench.simulator.program import Buffer, Instruction, Memory, Program
+from neff_bench.simulator.program import Buffer, Memory, Program
 from neff_bench.simulator.recording.regions import PARTITIONS, PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
 
 _QUADRANT = 32
@@ -44,9 +45,9 @@ def memory_peak(program: Program) -> tuple[Peak, ...]:
     """The peaks of SBUF and PSUM, for each core in order."""
     peaks = []
     for number, core in enumerate(program.cores):
-        lives = _lives(core)
+        living = dict(sorted(lives(core, _TRANSFERS).items(), key=itemgetter(1)))
         for memory in ("sbuf", "psum"):
-            peaks.append(_peak(program, number, memory, lives))
+            peaks.append(_peak(program, number, memory, living))
     return tuple(peaks)
 
 
@@ -70,45 +71,20 @@ def capacity_bytes(target: str, memory: Memory) -> int:
     return PSUM_BANKS * PSUM_BANK_BYTES if memory == "psum" else SBUF_PARTITION_BYTES[target]
 
 
-def _lives(core: Sequence[Instruction]) -> dict[int, tuple[int, int]]:
-    """For each buffer that the core touches: its first and last instruction, in order of the first."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    moved: dict[int, int] = {}
-    for at, step in enumerate(core):
-        computes = step.op not in _TRANSFERS
-        for operands in (step.writes, step.reads):
-            for operand in operands.values():
-                buffer = operand.buffer
-                if not computes:
-                    moved[buffer] = at
-                else:
-                    last[buffer] = at
-                    if buffer not in first:
-                        first[buffer] = at
-                if operand.dynamic:
-                    for part in operand.dynamic:
-                        last[part.index.buffer] = at
-                        first.setdefault(part.index.buffer, at)
-    lives = {buffer: (at, at) for buffer, at in moved.items()}
-    lives.update((buffer, (at, last[buffer])) for buffer, at in first.items())
-    return dict(sorted(lives.items(), key=itemgetter(1)))
-
-
 def _share(buffer: Buffer) -> int:
     """Its bytes over all 128 partitions; tensors start at partitions 0, 32, 64 and 96."""
     quadrants = -(-buffer.shape[0] // _QUADRANT)
     return buffer.row_bytes * quadrants * _QUADRANT // PARTITIONS
 
 
-def _peak(program: Program, core: int, memory: Memory, lives: dict[int, tuple[int, int]]) -> Peak:
+def _peak(program: Program, core: int, memory: Memory, living: Mapping[int, Life]) -> Peak:
     """Sweep the lives in order of their first instruction. At an overflow, stop at the first one."""
     capacity = capacity_bytes(program.target, memory)
     ends: list[tuple[int, int]] = []
     packed = placed = best = 0
     placed_now: Counter[tuple[int, int]] = Counter()
     place: tuple[int, int] | None = None
-    for index, (first, last) in lives.items():
+    for index, (first, last) in living.items():
         buffer = program.buffers[index]
         if buffer.memory != memory:
             continue
