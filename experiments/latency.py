@@ -7,11 +7,13 @@ import gc
 import io
 import math
 import os
+import re
 import statistics
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from neff_bench.experiments.backends import AUTO, Backend, Prepared, best_backend, open_backend
 from neff_bench.experiments.errors import DeviceLost, DoesNotFit, ExperimentError
@@ -25,20 +27,30 @@ SHORTEST_US = 50.0
 MAX_CALLS = 1000
 OUT_OF_MEMORY = ("out of memory", "resource_exhausted", "can't allocate memory")
 """How torch, CUDA and XLA say it, in lower case."""
+LOST = {
+    "neuron": re.compile(
+        r"NRT_(EXEC_)?(HW_ERR|UNIT_UNRECOVERABLE|UNRECOVERABLE|UNINITIALIZED|CLOSED)|device (is |was )?lost|No neuron device",
+        re.IGNORECASE,
+    ),
+    "cuda": re.compile(r"CUDA error|device-side assert|illegal memory access|device (is |was )?lost", re.IGNORECASE),
+}
+"""What a device says that will not answer again. Anything else, such as a failed compilation, costs one workload."""
 
 
 @dataclass(frozen=True)
 class ProfilingResult:
-    """One timed workload. None: does not apply (M, K, N of an MLP) or is not known.
+    """One timed workload. None: does not apply (M, K, N of an MLP; samples of a simulated time) or is not known.
 
-    `latency_ms`: the median over `iterations`; `cv`: standard deviation / mean; `calls_per_iteration`: executions
-    between two readings of the clock; `compile_ms`: not part of any latency. Tiles are of 128 x 128 x 512.
+    `latency_ms`: the median over `iterations`, None with a `reason` where there is none; `cv`: standard deviation / mean;
+    `calls_per_iteration`: executions between two readings of the clock; `compile_ms`: not part of any latency. Tiles are of
+    128 x 128 x 512. Only of a simulated call: `device_us`, `launch_ms` and `transfer_ms`, the parts of the latency, and
+    `device_error` and `latency_error`, the stated errors of the device's time and of the whole.
     """
 
     M: int | None
     K: int | None
     N: int | None
-    latency_ms: float
+    latency_ms: float | None
     num_tiles_M: int | None
     num_tiles_K: int | None
     num_tiles_N: int | None
@@ -53,16 +65,26 @@ class ProfilingResult:
     device: str
     version: str
     threads: int | None
-    p10_ms: float
-    p90_ms: float
-    mean_ms: float
-    cv: float
-    warmup: int
-    iterations: int
-    calls_per_iteration: int
-    compile_ms: float | None
-    gflops_per_s: float
+    p10_ms: float | None = None
+    p90_ms: float | None = None
+    mean_ms: float | None = None
+    cv: float | None = None
+    warmup: int | None = None
+    iterations: int | None = None
+    calls_per_iteration: int | None = None
+    compile_ms: float | None = None
+    gflops_per_s: float | None = None
     source: str = "measured"
+    device_us: float | None = None
+    launch_ms: float | None = None
+    transfer_ms: float | None = None
+    device_error: str | None = None
+    latency_error: str | None = None
+    reason: str | None = None
+
+    @property
+    def std_ms(self) -> float | None:
+        return None if self.cv is None or self.mean_ms is None else self.cv * self.mean_ms
 
 
 COLUMNS = tuple(field.name for field in fields(ProfilingResult))
@@ -102,7 +124,7 @@ class NPUMatmulProfiler:
             times_ms, calls = _times_ms(prepared, warmup, iterations, self.backend.synchronous)
         except MemoryError:
             raise DoesNotFit(f"{config}: memory ran out on {self.backend.device}") from None
-        except (RuntimeError, OSError) as error:
+        except Exception as error:  # the boundary of one workload: frameworks and compilers raise what they like
             raise self._failure(config, error) from error
         return self._result(config, times_ms, calls, warmup, prepared.compile_ms)
 
@@ -113,11 +135,12 @@ class NPUMatmulProfiler:
         write_whole(path, results_csv(results).encode())
 
     def _failure(self, config: Workload, error: Exception) -> ExperimentError:
-        line = " ".join(str(error).split())[:200]
+        line = " ".join(str(error).split())[:200] or type(error).__name__
         where = f"{config}: {self.backend.name} on {self.backend.device}"
         if any(word in line.lower() for word in OUT_OF_MEMORY):
             return DoesNotFit(f"{where}: memory ran out: {line}")
-        return (DeviceLost if self.backend.name in ("neuron", "cuda") else ExperimentError)(f"{where} failed: {line}")
+        lost = self.backend.name in LOST and LOST[self.backend.name].search(str(error))
+        return (DeviceLost if lost else ExperimentError)(f"{where} failed: {line}")
 
     def _check_memory(self, config: Workload) -> None:
         free = self.backend.free_bytes()
@@ -129,32 +152,17 @@ class NPUMatmulProfiler:
                 f"{config}: needs {need / gib:.1f} GiB, {free / gib:.1f} GiB are free on {self.backend.device}"
             )
 
+    def failed(self, config: Workload, reason: str) -> ProfilingResult:
+        """The result of a workload that could not be timed."""
+        return self._result_of(config, latency_ms=None, reason=reason)
+
     def _result(
         self, config: Workload, times_ms: Sequence[float], calls: int, warmup: int, compile_ms: float | None
     ) -> ProfilingResult:
-        matmul = config if isinstance(config, MatmulConfig) else None
-        mlp = config if isinstance(config, MlpConfig) else None
-        tiles: tuple[int | None, ...] = matmul.tiles if matmul else (None, None, None)
-        median, mean = statistics.median(times_ms), statistics.fmean(times_ms)
-        return ProfilingResult(
-            M=matmul.M if matmul else None,
-            K=matmul.K if matmul else None,
-            N=matmul.N if matmul else None,
-            latency_ms=median,
-            num_tiles_M=tiles[0],
-            num_tiles_K=tiles[1],
-            num_tiles_N=tiles[2],
-            total_tiles=math.prod(matmul.tiles) if matmul else None,
-            kernel=config.kernel,
-            b=mlp.b if mlp else None,
-            s=mlp.s if mlp else None,
-            h=mlp.h if mlp else None,
-            i=mlp.i if mlp else None,
-            dtype=config.dtype,
-            backend=self.backend.name,
-            device=self.backend.device,
-            version=self.backend.version,
-            threads=self.backend.threads,
+        mean = statistics.fmean(times_ms)
+        return self._result_of(
+            config,
+            latency_ms=statistics.median(times_ms),
             p10_ms=quantile(times_ms, 0.1),
             p90_ms=quantile(times_ms, 0.9),
             mean_ms=mean,
@@ -163,8 +171,37 @@ class NPUMatmulProfiler:
             iterations=len(times_ms),
             calls_per_iteration=calls,
             compile_ms=compile_ms,
-            gflops_per_s=config.flops / median / 1e6,
         )
+
+    def _result_of(self, config: Workload, **told: Any) -> ProfilingResult:
+        backend = self.backend
+        about: dict[str, Any] = {"backend": backend.name, "device": backend.device, "version": backend.version}
+        return result_of(config, threads=backend.threads, **about, **told)
+
+
+def result_of(config: Workload, *, latency_ms: float | None, **told: Any) -> ProfilingResult:
+    """A result with what follows from the workload filled in. `told`: further fields of `ProfilingResult`."""
+    matmul = config if isinstance(config, MatmulConfig) else None
+    mlp = config if isinstance(config, MlpConfig) else None
+    tiles: tuple[int | None, ...] = matmul.tiles if matmul else (None, None, None)
+    return ProfilingResult(
+        M=matmul.M if matmul else None,
+        K=matmul.K if matmul else None,
+        N=matmul.N if matmul else None,
+        latency_ms=latency_ms,
+        num_tiles_M=tiles[0],
+        num_tiles_K=tiles[1],
+        num_tiles_N=tiles[2],
+        total_tiles=math.prod(matmul.tiles) if matmul else None,
+        kernel=config.kernel,
+        b=mlp.b if mlp else None,
+        s=mlp.s if mlp else None,
+        h=mlp.h if mlp else None,
+        i=mlp.i if mlp else None,
+        dtype=config.dtype,
+        gflops_per_s=config.flops / latency_ms / 1e6 if latency_ms else None,
+        **{"threads": None, **told},
+    )
 
 
 def quantile(values: Sequence[float], fraction: float) -> float:

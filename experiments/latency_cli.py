@@ -7,20 +7,28 @@ from typing import TYPE_CHECKING
 
 import click
 
+from neff_bench.neffs.case import LNCS
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
+from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.formats import chosen
 from neff_bench.terminal.output import output_options
 
 if TYPE_CHECKING:
     from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
+    from neff_bench.experiments.simulated import SimulatedProfiler
     from neff_bench.experiments.workload import Workload
 
-PRESETS = ("llm", "tiling", "sweep", "boundary", "buckets", "linear_projection")
+    Profiler = NPUMatmulProfiler | SimulatedProfiler
+
+PRESETS = ("llm", "tiling", "sweep", "boundary", "buckets", "linear_projection", "quick")
 HEADS = {
     "what": "shape",
     "dtype": "dtype",
     "latency_ms": "median ms",
+    "device_us": "device us",
+    "launch_ms": "launch ms",
+    "transfer_ms": "transfer ms",
     "p10_ms": "p10 ms",
     "p90_ms": "p90 ms",
     "cv": "cv",
@@ -28,6 +36,9 @@ HEADS = {
     "total_tiles": "tiles",
     "compile_ms": "compile ms",
 }
+RESULTS = Path("results")
+QUICK = "quick"
+"""The preset of a call without arguments."""
 
 
 @command("latency")
@@ -46,11 +57,15 @@ HEADS = {
 )
 @click.option(
     "--backend",
-    type=click.Choice(["auto", "neuron", "cuda", "torch", "jax", "numpy"]),
+    type=click.Choice(["auto", "neuron", "cuda", "torch", "jax", "numpy", "sim"]),
     default="auto",
     show_default=True,
-    help="auto: the first of these that this host has.",
+    help="auto: the first of neuron to numpy that this host has. sim: no host; the device and its host are simulated.",
 )
+@click.option(
+    "--target", type=click.Choice(tuple(LNCS)), default="inf2", show_default=True, help="Of the simulated device."
+)
+@click.option("--lnc", type=click.IntRange(1, 2), help="Of the simulated device.  [default: the target's]")
 @click.option("--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Of the CPU backends.")
 @click.option("--warmup", type=click.IntRange(0, 100_000), default=5, show_default=True)
 @click.option("--iterations", type=click.IntRange(1, 1_000_000), default=20, show_default=True)
@@ -61,6 +76,8 @@ def latency(
     file: Path | None,
     dtype: tuple[str, ...],
     backend: str,
+    target: str,
+    lnc: int | None,
     threads: int,
     warmup: int,
     iterations: int,
@@ -69,11 +86,15 @@ def latency(
 ) -> int:
     """Time matmuls and MLPs as this host runs them: warm-up, synchronised iterations, compile time apart.
 
-    SHAPE is MxKxN for a matmul or bxsxhxi for a gated MLP. One CPU thread by default, as torch.utils.benchmark has it.
-    Exit code 0: all timed; 1: something failed; 2: wrong call.
+    SHAPE is MxKxN for a matmul or bxsxhxi for a gated MLP. Without any shape: four small matmuls, saved in ./results/ too.
+    One CPU thread by default, as torch.utils.benchmark has it. With --backend sim: the device's time, and what a host waits
+    for a call by a model of launch and transfer; both with their stated error.
+    A shape that fails is a row with its reason. Exit code 0: all timed; 1: something failed; 2: wrong call.
 
     \b
     Examples:
+      neff-bench latency
+      neff-bench latency --backend sim 128x128x128 288x128x128 --dtype float16
       neff-bench latency 128x128x128 1024x4096x4096
       neff-bench latency --preset llm --dtype bfloat16 --output results/llm.csv
       neff-bench latency 1x128x1024x512 --backend torch --threads 2
@@ -82,13 +103,15 @@ def latency(
 
     format = chosen(format_, output)
     limit_threads(threads)
-    workloads = _workloads(shapes, presets, file, dtype or ("float32",))
-    from neff_bench.experiments.latency import NPUMatmulProfiler
-
-    profiler = NPUMatmulProfiler(backend=None if backend == "auto" else backend, threads=threads)
-    results, failed = _time(profiler, workloads, warmup, iterations)
-    _write(results, failed, format, output)
-    return 1 if failed else 0
+    quick = not (shapes or presets or file)
+    workloads = _workloads(shapes, (QUICK,) if quick else presets, file, dtype or ("float32",))
+    profiler = _profiler(backend, threads, target, lnc)
+    results, lost = _time(profiler, workloads, warmup, iterations)
+    if quick and output is None:
+        saved = RESULTS / f"{QUICK}.csv"
+        _write(results, "csv", saved, lost)
+    _write(results, format, output, lost)
+    return 1 if any(result.reason for result in results) else 0
 
 
 def _workloads(
@@ -96,7 +119,6 @@ def _workloads(
 ) -> list[Workload]:
     """What to time, each once. Raises `WrongCall`."""
     from neff_bench.experiments.workload import DTYPES, MatmulConfig, MlpConfig, parse_shape
-    from neff_bench.terminal.errors import WrongCall
 
     found: list[Workload] = [parse_shape(shape, dtype) for shape in shapes for dtype in dtypes]
     if presets:
@@ -125,15 +147,26 @@ def _workloads(
     return list(dict.fromkeys(found))
 
 
+def _profiler(backend: str, threads: int, target: str, lnc: int | None) -> Profiler:
+    if backend == "sim":
+        from neff_bench.experiments.simulated import SimulatedProfiler
+
+        if lnc is not None and lnc not in LNCS[target]:
+            raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, LNCS[target]))}")
+        return SimulatedProfiler(target, lnc or max(LNCS[target]))
+    from neff_bench.experiments.latency import NPUMatmulProfiler
+
+    return NPUMatmulProfiler(backend=None if backend == "auto" else backend, threads=threads)
+
+
 def _time(
-    profiler: NPUMatmulProfiler, workloads: list[Workload], warmup: int, iterations: int
-) -> tuple[list[ProfilingResult], int]:
-    """Results, and how many workloads have none; each of those is one line on stderr."""
+    profiler: Profiler, workloads: list[Workload], warmup: int, iterations: int
+) -> tuple[list[ProfilingResult], bool]:
+    """A result for each workload, and whether the device was lost; each failure is one line on stderr too."""
     from neff_bench.experiments.errors import DeviceLost, ExperimentError
     from neff_bench.terminal.progress import progress
 
     results: list[ProfilingResult] = []
-    failed = 0
     with progress(len(workloads), "timing") as step:
         for number, workload in enumerate(workloads):
             step(f"timing {workload}")
@@ -141,29 +174,46 @@ def _time(
                 results.append(profiler.profile_single_matmul(workload, warmup, iterations))
             except DeviceLost as error:
                 streams.error(f"{error}; {len(workloads) - number} of {len(workloads)} not timed")
-                return results, failed + len(workloads) - number
+                results.append(profiler.failed(workload, str(error)))
+                results += [profiler.failed(rest, "not timed: the device was lost") for rest in workloads[number + 1 :]]
+                return results, True
             except ExperimentError as error:
                 streams.error(str(error))
-                failed += 1
-    return results, failed
+                results.append(profiler.failed(workload, str(error)))
+    return results, False
 
 
-def _write(results: list[ProfilingResult], failed: int, format: str, output: Path | None) -> None:
-    """An incomplete run goes beside the file that was asked for and leaves an older one as it is."""
+def _write(results: list[ProfilingResult], format: str, output: Path | None, lost: bool) -> None:
+    """What a lost device left goes beside the file that was asked for, and an older one stays as it is."""
     from dataclasses import asdict
 
     from neff_bench.experiments.output import answer, emit, grid
 
-    if failed and not results:
-        return
     records = [asdict(result) for result in results]
     shown = [{**record, "what": "x".join(map(str, _sizes(result)))} for record, result in zip(records, results)]
-    first = results[0]
-    threads = f", {first.threads} thread{'s' if first.threads != 1 else ''}" if first.threads else ""
-    note = f"measured: {first.backend} {first.version} on {first.device}{threads}; median of {first.iterations}"
-    if failed and output is not None:
-        output = output.with_name(f"{output.stem}.partial{output.suffix}")
-    emit(answer(records, [grid(shown, HEADS, [note])]), format, output)
+    heads = {key: head for key, head in HEADS.items() if any(record.get(key) is not None for record in shown)}
+    emit(answer(records, [grid(shown, heads, _notes(results))]), format, _beside(output) if output and lost else output)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.partial{path.suffix}")
+
+
+def _notes(results: list[ProfilingResult]) -> list[str]:
+    timed = [result for result in results if result.latency_ms is not None]
+    notes = []
+    if timed and timed[0].source == "simulated":
+        first = timed[0]
+        notes.append(f"SIMULATED: {first.device}, model {first.version}; median = launch + transfer + device.")
+        notes += [f"Host latency: {error}." for error in dict.fromkeys(result.latency_error for result in timed)]
+        notes += [f"Device: {error}." for error in dict.fromkeys(result.device_error for result in timed)]
+    elif timed:
+        first = timed[0]
+        threads = f", {first.threads} thread{'s' if first.threads != 1 else ''}" if first.threads else ""
+        notes.append(
+            f"measured: {first.backend} {first.version} on {first.device}{threads}; median of {first.iterations}"
+        )
+    return notes + [f"failed: {result.reason}" for result in results if result.reason]
 
 
 def _sizes(result: ProfilingResult) -> tuple[int | None, ...]:

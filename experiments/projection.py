@@ -172,8 +172,8 @@ def _row(
         fixed_overhead_us=row.get("fixed_overhead_us"),
         host_backend=f"{host.backend} {host.version}" if host else None,
         host_ms=host.latency_ms if host else None,
-        host_std_ms=host.cv * host.mean_ms if host else None,
-        speedup=1e3 * host.latency_ms / device_us if host and device_us and row["source"] == "measured" else None,
+        host_std_ms=host.std_ms if host else None,
+        speedup=_speedup(host, device_us) if row["source"] == "measured" else None,
         max_abs_error=row["max_abs_error"],
         relative_error=relative_error(bundle, row["max_abs_error"]) if row["status"] == "profiled" else None,
         device_gflops_per_s=build.config.flops / device_us / 1e3 if device_us else None,
@@ -193,6 +193,10 @@ def _row(
         hbm_write_bytes=row["hbm_write_bytes"],
         reason=row["reason"],
     )
+
+
+def _speedup(host: ProfilingResult | None, device_us: float | None) -> float | None:
+    return 1e3 * host.latency_ms / device_us if host and host.latency_ms and device_us else None
 
 
 def _peaks(bundle: Path, row: Mapping[str, Any]) -> tuple[int | None, int | None]:

@@ -43,6 +43,10 @@ class MatmulConfig:
         return (self.M, self.K), (self.K, self.N)
 
     @property
+    def output(self) -> Shape:
+        return self.M, self.N
+
+    @property
     def flops(self) -> int:
         """2 x multiply-accumulates."""
         return 2 * self.M * self.K * self.N
@@ -87,6 +91,10 @@ class MlpConfig:
     @property
     def inputs(self) -> tuple[Shape, ...]:
         return (self.b, self.s, self.h), (self.h, self.i), (self.h, self.i), (self.i, self.h)
+
+    @property
+    def output(self) -> Shape:
+        return self.b, self.s, self.h
 
     @property
     def flops(self) -> int:

@@ -33,6 +33,12 @@ def _matmul(m: int, k: int, n: int) -> Entry:
     return {"kernel": "matmul", "M": m, "K": k, "N": n}
 
 
+def quick() -> Iterator[Entry]:
+    """Four small matmuls, the quick test of the document on matmul latency."""
+    for m, k, n in ((64, 128, 128), (128, 128, 128), (128, 256, 256), (256, 512, 512)):
+        yield _matmul(m, k, n)
+
+
 def llm(hidden: int = 2048) -> Iterator[Entry]:
     """Projections and feed-forward layers (4 x hidden): prefill (M = tokens) and decode (M = batch)."""
     for tokens in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048):
@@ -86,6 +92,7 @@ _ALL: dict[str, Callable[[], Iterator[Entry]]] = {
     "boundary": boundary,
     "buckets": buckets,
     "linear_projection": linear_projection,
+    "quick": quick,
 }
 NAMES = tuple(_ALL)
 

@@ -53,7 +53,7 @@ def test_the_command_knows_every_preset():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "nothing to time"),
+        (["--backend", "sim", "--target", "inf2", "--lnc", "2"], "inf2 has 1"),
         (["8x8"], "expected MxKxN"),
         (["0x8x8"], "M is 0"),
         (["8x8x8", "--iterations", "0"], "--iterations"),
@@ -66,14 +66,13 @@ def test_latency_refuses_wrong_calls(arguments, message):
     assert result.exit_code == 2 and message in result.stderr and "Traceback" not in result.stderr
 
 
-def test_an_incomplete_run_leaves_the_old_file_and_keeps_what_it_has(tmp_path):
+def test_a_shape_that_does_not_fit_is_a_row_with_its_reason(tmp_path):
     out = tmp_path / "l.csv"
-    out.write_text("old")
-    huge = "4000000x4000000x4000000"
-    result = run(latency, "8x8x8", huge, "--backend", "numpy", "--iterations", 1, "--output", out)
+    result = run(latency, "8x8x8", "4000000x4000000x4000000", "--backend", "numpy", "--iterations", 1, "--output", out)
     assert result.exit_code == 1 and "GiB" in result.stderr
-    assert out.read_text() == "old"
-    assert len((tmp_path / "l.partial.csv").read_text().splitlines()) == 2
+    small, huge = csv.DictReader(out.read_text().splitlines())
+    assert small["latency_ms"] and not small["reason"]
+    assert not huge["latency_ms"] and "GiB" in huge["reason"]
 
 
 def test_tiling_reports_steps_and_boundaries(stairs, tmp_path):
