@@ -126,6 +126,7 @@ class Program(msgspec.Struct, frozen=True):
     `inputs` and `outputs`: indices into `buffers`, in the order of the kernel's arguments and results.
     `sources`: "file.py:33" strings; index 0 is "" (unknown).
     `model_flops`: 2 x MAC of the HLO graph; None for NKI kernels, whose NEFFs carry no HLO statistics.
+    `before_middle_end`: AWS's compiler changes the program in ways that are not known: it adds loads and stores.
     """
 
     name: str
@@ -138,6 +139,7 @@ class Program(msgspec.Struct, frozen=True):
     sources: tuple[str, ...] = ("",)
     model_flops: int | None = None
     version: int = PROGRAM_VERSION
+    before_middle_end: bool = False
 
 
 def encode(program: Program) -> bytes:

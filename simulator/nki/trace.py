@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neff_bench.simulator.compiler.capacity import check_capacity
+from neff_bench.simulator.compiler.middle_end import middle_end
 from neff_bench.simulator.compiler.placement import check_placement
 from neff_bench.simulator.errors import CapacityError, CapacityWarning, KernelError, SimulatorError, SpecError
 from neff_bench.simulator.nki.cores import check_meetings, share_by_use
@@ -58,6 +59,8 @@ def record(
         share_by_use(now, results)
         outputs = _outputs(results, output_names, _home(function))
         program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
+        if now.dialect.get("middle_end"):
+            program = middle_end(program)
         check_placement(program)
         try:
             check_capacity(program)

@@ -19,8 +19,17 @@ _LONG_NS = 500e3
 """Total from which LNC 2 kernels are a class of their own."""
 
 
+BEFORE_MIDDLE_END = "before the compiler's middle end, HBM bytes are not exact"
+"""Of programs to which AWS's compiler adds loads and stores that are not known."""
+
+
 def time_error(program: Program, schedule: Schedule) -> str:
     """One line for every simulated profile: total time against hardware."""
+    error = _of_class(program, schedule)
+    return f"{error}; {BEFORE_MIDDLE_END}" if program.before_middle_end else error
+
+
+def _of_class(program: Program, schedule: Schedule) -> str:
     target = program.target
     if target == "trn1":
         return "not measured on trn1: constants of inf2"

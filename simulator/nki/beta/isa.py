@@ -14,7 +14,7 @@ from neff_bench.simulator.nki.beta.mask import Box, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import highest
 from neff_bench.simulator.nki.beta.tile import Tile, plain, result
 from neff_bench.simulator.recording import check
-from neff_bench.simulator.recording.recorder import invalid, not_modelled
+from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
 
 _ORDER = {
@@ -103,11 +103,20 @@ def _elementwise(name: str) -> Any:
             like = max((given[at] for at in (key, "data2") if isinstance(given.get(at), NkiTensor)), key=_free)
             made = _destination(given, like.shape, kind)
             instruction(made, **given)
+            if name == "tensor_copy":
+                _chosen(given.get("engine"))
             return made
 
         return masked.under(mask, shape, operands, compute, dtype=kind)
 
     return returning
+
+
+def _chosen(engine: Any) -> None:
+    """An engine that the kernel names is an attribute of a copy: the compiler leaves it there."""
+    step = recorder().instructions[-1]
+    if engine is not None and getattr(engine, "name", engine) != "unknown":
+        step.attributes["engine"] = step.engine
 
 
 def _free(view: NkiTensor) -> int:

@@ -1,0 +1,168 @@
+"""What AWS's compiler does to a kernel of the old dialect before it allocates and schedules.
+
+- A load of what is on chip already, unchanged, is removed: its readers read the tile of the earlier load. In a program
+  whose loops are unrolled this is the hoisting of invariant loads too. Source: profiles that zhang677/AccelOpt publishes
+  (experiments/full_complete_local/profile_results.csv): add_rmsnorm_matmul reads 42.0 MB, each of its inputs once, where
+  its instructions read 302.
+- Copies whose engine the kernel leaves open are shared between Vector and Scalar. Source: a rmsnorm of the same profiles,
+  141 and 104 us where all copies on Vector give 203 and 50, the same sum.
+
+Tiles are kept as long as SBUF has room, those that are needed again soonest first; which ones AWS's compiler keeps, and
+what it spills, is not known. Then the program says so (`Program.before_middle_end`).
+A kernel turns all of it off with `nki.compiler.skip_middle_end_transformations`, and so do direct allocations of a tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.compiler.allocation import lives
+from neff_bench.simulator.compiler.lowering import lowering
+from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
+from neff_bench.simulator.recording.regions import SBUF_PARTITION_BYTES, SBUF_RESERVED_BYTES
+
+_WIDE_INTEGERS = frozenset({"int32", "uint32"})
+"""A copy of these on Scalar goes through float32."""
+
+
+class Repeat(NamedTuple):
+    """Tile `later` holds what tile `earlier` holds. `end`: the last use of the one; `start`: the load of the other."""
+
+    earlier: int
+    later: int
+    end: int
+    start: int
+
+
+def middle_end(program: Program) -> Program:
+    """The program after the known transformations."""
+    cores = []
+    known = True
+    for core in range(len(program.cores)):
+        found, fits = _without_repeated_loads(program, core)
+        known = known and fits
+        cores.append(tuple(_shared_copies(program, found)))
+    return msgspec.structs.replace(program, cores=tuple(cores), before_middle_end=not known)
+
+
+def _without_repeated_loads(program: Program, core: int) -> tuple[list[Instruction], bool]:
+    """The core's instructions without repeated loads, and whether everything that could be kept fits into SBUF."""
+    instructions = program.cores[core]
+    life = {index: (first, last) for first, index, last in lives(program.buffers, instructions)}
+    kept, fits = _kept(program, _repeats(program, core, life), life, len(instructions))
+    if not kept:
+        return list(instructions), fits
+    tile_of: dict[int, int] = {}
+    for repeat in sorted(kept, key=lambda one: one.start):
+        tile_of[repeat.later] = tile_of.get(repeat.earlier, repeat.earlier)
+    gone = {repeat.start for repeat in kept}
+    return [_renamed(step, tile_of) for at, step in enumerate(instructions) if at not in gone], fits
+
+
+def _repeats(program: Program, core: int, life: dict[int, tuple[int, int]]) -> list[Repeat]:
+    """Each load of a whole tile that nothing else writes, behind an earlier one of the same elements."""
+    instructions = program.cores[core]
+    elsewhere = {to.buffer for other, steps in enumerate(program.cores) if other != core for to in _written(steps)}
+    writers: dict[int, int] = {}
+    for to in _written(instructions):
+        writers[to.buffer] = writers.get(to.buffer, 0) + 1
+    changed: dict[int, int] = {}
+    latest: dict[tuple[object, ...], tuple[int, int]] = {}
+    found = []
+    for at, step in enumerate(instructions):
+        load = _load(program.buffers, step)
+        if load is not None:
+            source, tile = load
+            if source.buffer not in elsewhere and writers[tile.buffer] == 1:
+                key = (source.buffer, source.offset, source.pattern, source.dtype, tile.pattern, tile.dtype)
+                before = latest.get(key)
+                if before is not None and changed.get(source.buffer, -1) < before[1]:
+                    found.append(Repeat(before[0], tile.buffer, life[before[0]][1], at))
+                latest[key] = (tile.buffer, at)
+        for to in step.writes.values():
+            changed[to.buffer] = at
+    return found
+
+
+def _written(instructions: Sequence[Instruction]) -> list[Access]:
+    return [to for step in instructions for to in step.writes.values()]
+
+
+def _load(buffers: Sequence[Buffer], step: Instruction) -> tuple[Access, Access] | None:
+    """Source and tile of a plain load from HBM of a whole tile that the compiler places."""
+    if step.op != "dma_copy" or step.attributes:
+        return None
+    source, tile = step.reads["src"], step.writes["dst"]
+    held = buffers[tile.buffer]
+    if buffers[source.buffer].memory != "hbm" or held.memory != "sbuf" or held.address is not None:
+        return None
+    if source.dynamic or tile.dynamic or tile.offset or tile.shape != held.shape or tile.dtype != held.dtype:
+        return None
+    return source, tile
+
+
+def _kept(
+    program: Program, repeats: list[Repeat], life: dict[int, tuple[int, int]], length: int
+) -> tuple[list[Repeat], bool]:
+    """The repeats whose tile stays in SBUF from the one use to the other, and whether those are all, and all fits."""
+    import numpy as np
+
+    changes = np.zeros(length + 2, dtype=np.int64)
+    for index, (first, last) in life.items():
+        if program.buffers[index].memory == "sbuf":
+            changes[first] += program.buffers[index].row_bytes
+            changes[last + 1] -= program.buffers[index].row_bytes
+    used = np.cumsum(changes)
+    room = SBUF_PARTITION_BYTES[program.target] - SBUF_RESERVED_BYTES
+    fits = bool(used.max(initial=0) <= room)
+    kept = []
+    for repeat in sorted(repeats, key=lambda one: (one.start - one.end, one.start)):
+        between = used[repeat.end + 1 : repeat.start]
+        size = program.buffers[repeat.earlier].row_bytes
+        if between.size and between.max() + size > room:
+            fits = False
+            continue
+        between += size
+        kept.append(repeat)
+    return kept, fits
+
+
+def _renamed(step: Instruction, tile_of: dict[int, int]) -> Instruction:
+    if not any(_touches(access, tile_of) for access in step.reads.values()):
+        return step
+    reads = {key: _renamed_access(access, tile_of) for key, access in step.reads.items()}
+    return msgspec.structs.replace(step, reads=reads)
+
+
+def _touches(access: Access, tile_of: dict[int, int]) -> bool:
+    return access.buffer in tile_of or any(part.index.buffer in tile_of for part in access.dynamic)
+
+
+def _renamed_access(access: Access, tile_of: dict[int, int]) -> Access:
+    dynamic = tuple(Dynamic(part.step, _renamed_access(part.index, tile_of)) for part in access.dynamic)
+    return msgspec.structs.replace(access, buffer=tile_of.get(access.buffer, access.buffer), dynamic=dynamic)
+
+
+def _shared_copies(program: Program, instructions: list[Instruction]) -> list[Instruction]:
+    """Each copy that names no engine on the one of Vector and Scalar that has had less to do."""
+    lower = lowering(program, chip_for(program.target))
+    busy_ns = {"vector": 0.0, "scalar": 0.0}
+    placed = []
+    for step in instructions:
+        if _is_open_copy(step):
+            choices = [step, msgspec.structs.replace(step, engine="scalar")]
+            step = min(choices, key=lambda one: busy_ns[one.engine] + lower(one).busy_ns)
+        if step.engine in busy_ns:
+            busy_ns[step.engine] += lower(step).busy_ns
+        placed.append(step)
+    return placed
+
+
+def _is_open_copy(step: Instruction) -> bool:
+    if step.op != "tensor_copy" or step.engine != "vector" or "engine" in step.attributes:
+        return False
+    return not any(access.dtype in _WIDE_INTEGERS for access in (*step.reads.values(), *step.writes.values()))

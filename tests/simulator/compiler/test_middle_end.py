@@ -1,0 +1,92 @@
+"""What the compiler of the old dialect does before it allocates: loads that are not repeated, copies on two engines."""
+
+import numpy as np
+
+from neff_bench.simulator.nki.beta import isa as nisa
+from neff_bench.simulator.nki.beta import language as nl
+from neff_bench.simulator.nki.beta.jit import jit
+from neff_bench.simulator.nki.simulate import simulate
+from tests.simulator.nki.beta.kernels import operations, recorded
+
+X = np.random.default_rng(8).standard_normal((512, 64)).astype(np.float32)
+G = np.random.default_rng(9).standard_normal((128, 64)).astype(np.float32)
+
+
+def scaled(x, g):
+    """x * g, for which g is loaded again for every tile of x."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for tile in nl.affine_range(4):
+        rows = nl.ds(128 * tile, 128)
+        nl.store(out[rows, :], nl.multiply(nl.load(x[rows, :]), nl.load(g)))
+    return out
+
+
+def loads(program):
+    return [step for step in program.cores[0] if step.op == "dma_copy" and step.reads["src"].buffer in program.inputs]
+
+
+def test_a_load_of_what_is_on_chip_is_removed():
+    program = recorded(scaled, X.shape, G.shape, middle_end=True)
+    assert len(loads(program)) == 4 + 1
+    assert not program.before_middle_end
+    assert np.array_equal(simulate(jit(scaled))(X, G), X * np.tile(G, (4, 1)))
+
+
+def test_a_kernel_keeps_its_loads_when_it_turns_the_middle_end_off():
+    assert len(loads(recorded(scaled, X.shape, G.shape))) == 4 + 4
+
+
+def test_memory_that_changed_is_loaded_again():
+    def twice(x):
+        scratch = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.hbm)
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(scratch, nl.load(x))
+        first = nl.load(scratch)
+        nl.store(scratch, nl.add(first, 1.0))
+        nl.store(out, nl.add(nl.load(scratch), first))
+        return out
+
+    assert np.array_equal(simulate(jit(twice))(G), (G + 1) + G)
+
+
+def test_a_tile_that_changed_is_loaded_again():
+    def changed(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        first = nl.load(x)
+        first += 1.0
+        nl.store(out, nl.add(nl.load(x), first))
+        return out
+
+    assert np.array_equal(simulate(jit(changed))(G), G + (G + 1))
+
+
+def test_a_tile_for_which_there_is_no_room_is_loaded_again_and_the_program_says_so():
+    def wide(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        for _ in nl.affine_range(2):
+            for part in nl.affine_range(4):  # each takes 64 KiB of a partition
+                columns = nl.ds(16384 * part, 16384)
+                nl.store(out[:, columns], nl.load(x[:, columns]))
+        return out
+
+    program = recorded(wide, (128, 65536), target="trn1", middle_end=True)
+    assert 4 < len(loads(program)) < 8
+    assert program.before_middle_end
+
+
+def test_copies_that_name_no_engine_are_shared():
+    def copies(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        for _ in range(6):
+            tile = nl.copy(tile)
+        nl.store(out, nisa.tensor_copy(tile, engine=nisa.vector_engine))
+        return out
+
+    def engines(**options):
+        return [step.engine for step in recorded(copies, G.shape, **options).cores[0] if step.op == "tensor_copy"]
+
+    assert engines() == ["vector"] * 7
+    assert 1 <= engines(middle_end=True)[:6].count("scalar") <= 5
+    assert engines(middle_end=True)[6] == "vector"
+    assert operations(recorded(copies, G.shape)) == operations(recorded(copies, G.shape, middle_end=True))
