@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.allocation import lives
+from neff_bench.simulator.compiler.lives import lives
 from neff_bench.simulator.compiler.lowering import lowering
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
 from neff_bench.simulator.recording.regions import SBUF_PARTITION_BYTES, SBUF_RESERVED_BYTES
@@ -52,7 +52,7 @@ def middle_end(program: Program) -> Program:
 def _without_repeated_loads(program: Program, core: int) -> tuple[list[Instruction], bool]:
     """The core's instructions without repeated loads, and whether everything that could be kept fits into SBUF."""
     instructions = program.cores[core]
-    life = {index: (first, last) for first, index, last in lives(program.buffers, instructions)}
+    life = lives(instructions)
     kept, fits = _kept(program, _repeats(program, core, life), life, len(instructions))
     if not kept:
         return list(instructions), fits
