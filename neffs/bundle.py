@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -137,7 +137,7 @@ def read_bundle(path: Path) -> Bundle:
     """
     bundle = _read(path)
     for file in files_of(bundle.manifest):
-        if PurePosixPath(file).is_absolute() or ".." in PurePosixPath(file).parts:
+        if file.startswith("/") or ".." in file.split("/"):
             raise BundleError(path, f"{MANIFEST} names {file!r}, which is outside the bundle")
     for tensor in (*bundle.manifest.inputs, *bundle.manifest.outputs):
         if not is_safe_tensor_name(tensor.name):
@@ -146,13 +146,15 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def _read(path: Path) -> Bundle:
-    if path.is_symlink():
+    if os.path.islink(path):
         raise BundleError(path, "a symbolic link; a store holds only real directories")
     try:
-        status = plain_status(path / MANIFEST)
+        manifest_path = os.path.join(path, MANIFEST)
+        status = plain_status(manifest_path)
         if status is None or status.st_size > MANIFEST_BYTES_MAX:
             raise BundleError(path, f"{MANIFEST} is not a plain file of at most {MANIFEST_BYTES_MAX >> 20} MiB")
-        data = (path / MANIFEST).read_bytes()
+        with open(manifest_path, "rb") as file:
+            data = file.read()
     except FileNotFoundError:
         raise BundleError(path, f"no {MANIFEST}, so this is not a bundle") from None
     except OSError as error:

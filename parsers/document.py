@@ -42,6 +42,16 @@ class _Top(msgspec.Struct):
     total_time: msgspec.Raw = ABSENT
 
 
+def prepare(*kinds: Any) -> None:
+    """Let msgspec build what it needs to decode these types. It is called at import: when several threads decode a type for
+    the first time at once, msgspec can crash."""
+    for kind in kinds:
+        msgspec.json.Decoder(kind)
+
+
+prepare(_Top)
+
+
 def decode(name: str, data: memoryview, kind: Any, strict: bool = True) -> Any:
     """msgspec's JSON decoding with this room's error; one of content, unlike one of syntax, has offset 0. Raises ParseError."""
     try:

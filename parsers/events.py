@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from neff_bench.parsers.document import prepare
 from neff_bench.parsers.formats.ntff import ENGINES
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.parsers.formats.profile import DMA_ENGINES
@@ -67,6 +68,9 @@ class DmaRow(msgspec.Struct, gc=False):
     dma_queue: int = 0
     semaphore_id: Semaphore = Semaphore.NONE
     aggregated: Aggregated = Aggregated.NO
+
+
+prepare(InstructionRow, DmaRow)
 
 
 def picoseconds(values: Iterable[Number], count: int) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import msgspec
 
 from neff_bench.parsers.archive import BLOCK_BYTES, GZIP_MAGIC, PIECE_BYTES, Member, Stream, unpack, walk
+from neff_bench.parsers.document import prepare
 from neff_bench.parsers.errors import ParseError, guarded
 from neff_bench.parsers.formats import neff as layout
 from neff_bench.parsers.formats.neff import DTYPES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER, TARGETS
@@ -167,6 +168,8 @@ _TABLES: dict[str, Any] = {
     layout.GRAPH: _Tvm,
     layout.HLO_STATS: _HloStats,
 }
+
+prepare(_Header, _Definition, *_TABLES.values())
 
 
 def is_neff(head: bytes | memoryview) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from neff_bench.parsers.document import Document
+from neff_bench.parsers.document import Document, prepare
 from neff_bench.parsers.errors import NoProfile, ParseError, guarded
 from neff_bench.parsers.metadata import Metadata, metadata_from
 from neff_bench.parsers.summary import Summary, summary_from
@@ -93,6 +93,9 @@ def read_profile(source: str | os.PathLike[str] | bytes) -> Profile:
 
 class _Warning(msgspec.Struct):
     message: str = ""
+
+
+prepare(_Warning)
 
 
 def summary_of(document: Document) -> Summary:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from neff_bench.parsers.document import decode
+from neff_bench.parsers.document import decode, prepare
 from neff_bench.parsers.errors import ParseError, guarded
 from neff_bench.parsers.json_text import read_json
 from neff_bench.parsers.source import source_name
@@ -68,6 +68,9 @@ class _Node(msgspec.Struct):
 class _Session(msgspec.Struct):
     NeffNodes: list[_Node]
     Name: str | None = None
+
+
+prepare(_Session)
 
 
 @guarded
