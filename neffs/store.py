@@ -23,7 +23,8 @@ from pathlib import Path
 from neff_bench.neffs.bundle import PROFILES, Bundle, read_bundle, record_files
 from neff_bench.neffs.case import check_name
 from neff_bench.neffs.errors import BundleError, StoreError
-from neff_bench.neffs.exchange import aside, exchange
+from neff_bench.terminal.exchange import aside, exchange
+from neff_bench.terminal.files import sync
 from neff_bench.terminal.lock import locked, try_lock, unlock
 
 
@@ -98,7 +99,7 @@ class Store:
                 _keep_profiles(final, staging)
                 _sync_tree(staging)
                 _replace(staging, final)
-                _sync(self.path)
+                sync(self.path)
             except OSError as error:
                 raise StoreError(final, f"cannot publish: {error.strerror}") from None
         return final
@@ -184,16 +185,8 @@ def _keep_profiles(old: Path, new: Path) -> None:
 def _sync_tree(directory: Path) -> None:
     for parent, _, files in os.walk(directory):
         for file in files:
-            _sync(Path(parent, file))
-        _sync(Path(parent))
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            sync(Path(parent, file))
+        sync(Path(parent))
 
 
 def _listed(directory: Path, suffix: str) -> list[Path]:

@@ -19,6 +19,7 @@ from pathlib import Path
 import orjson
 
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, plain_status, seal, wrong_content, wrong_size
+from neff_bench.terminal.files import write_whole
 
 FILE = "verified.json"
 _SETTLED_NS = 1_000_000_000
@@ -53,14 +54,11 @@ class Verified:
             return
         stamps = {**_read(self._file), **self._new}
         known = {key: stamp for key, stamp in stamps.items() if (self._path / key).is_dir()}
-        beside = self._file.with_name(f".{FILE}.{os.getpid()}")
+        document = orjson.dumps({"stamps": known}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         try:
-            beside.write_bytes(
-                seal(orjson.dumps({"stamps": known}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-            )
-            os.replace(beside, self._file)
+            write_whole(self._file, seal(document))
         except OSError:
-            beside.unlink(missing_ok=True)
+            pass
 
 
 def _read(file: Path) -> dict[str, str]:

@@ -24,6 +24,7 @@ from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, used_files
 from neff_bench.neffs.checksums import Unsealed, check_seal, plain_status, seal
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.terminal.files import write_whole
 
 _SETTLED_NS = 1_000_000_000
 
@@ -76,17 +77,15 @@ class RowIndex:
     def save(self) -> None:
         """Write what was learned. A directory that is no store, or is not ours, is left as it is."""
         directory = self._file.parent
-        beside = self._file.with_name(f".{self._file.name}.{os.getpid()}")
         try:
             if not self._new or directory.stat().st_uid != os.geteuid():
                 return
             rows = {**self._read(), **self._new}
             rows = {name: kept for name, kept in rows.items() if (self._path / name).is_dir()}
             document = msgspec.json.format(_ENCODER.encode(_Index(self._asked, rows)), indent=2)
-            beside.write_bytes(seal(document + b"\n"))
-            os.replace(beside, self._file)
+            write_whole(self._file, seal(document + b"\n"))
         except OSError:
-            beside.unlink(missing_ok=True)
+            pass
 
     def _read(self) -> dict[str, _Kept]:
         try:

@@ -1,36 +1,35 @@
-"""Files that are there whole or not at all."""
+"""Files and directories that are there whole or not at all, also after the power went."""
 
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write beside, sync and rename; an earlier file stays as it was when that fails. Raises `OSError`.
+    """Write beside, sync and rename; an earlier file stays as it was when that fails. A link is replaced, not followed.
 
-    A path that is there and is no plain file (`/dev/stdout`, a pipe) is written as it is.
+    Raises `OSError`.
     """
-    if os.path.exists(path) and not os.path.isfile(path):
-        Path(path).write_bytes(data)
-        return
-    target = Path(os.path.realpath(path))
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".neff-bench-", delete=False) as file:
-        try:
+    target = Path(path)
+    beside = target.with_name(f".{target.name[:200]}.{os.getpid()}-{secrets.token_hex(4)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        with open(os.open(beside, flags, 0o666), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            os.chmod(file.name, 0o666 & ~_umask())
-            os.replace(file.name, target)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
-def _umask() -> int:
-    """Of this process, without changing it even for a moment: other threads make files."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("Umask:"):
-            return int(line.split()[1], 8)
-    return 0o022
+def sync(path: Path) -> None:
+    """Put a file, or the names in a directory, on the disk. Raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

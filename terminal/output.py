@@ -45,7 +45,11 @@ def write_text(text: str, output: Path | None) -> None:
     try:
         if not output.parent.exists():
             output.parent.mkdir(parents=True)
-        write_whole(output, text.encode("utf-8", "backslashreplace"))
+        data = text.encode("utf-8", "backslashreplace")
+        if output.exists() and not output.is_file():
+            output.write_bytes(data)  # a pipe, or /dev/stdout
+        else:
+            write_whole(output.resolve(), data)
     except OSError as error:
         raise OutputError(f"{output}: cannot write it: {error.strerror}") from None
 

@@ -32,6 +32,7 @@ import msgspec
 from neff_bench.neffs.bundle import PROFILES
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, seal, sum_file, wrong_content, wrong_size
 from neff_bench.stage2_profile.errors import RunDamaged
+from neff_bench.terminal.files import sync, write_whole
 from neff_bench.terminal.lock import try_lock, unlock
 
 LOCK = ".lock"
@@ -148,7 +149,7 @@ def named_files(run: Run) -> Iterator[str]:
 def write_run(directory: Path, run: Run) -> None:
     """Replace `run.json` in one step."""
     document = msgspec.json.format(_ENCODER.encode(run), indent=2) + b"\n"
-    write_file(directory / RECORD, seal(document) if run.verified else document)
+    write_whole(directory / RECORD, seal(document) if run.verified else document)
 
 
 def with_files(directory: Path, run: Run, names: Iterable[str]) -> Run:
@@ -177,20 +178,6 @@ def read_file(directory: Path, run: Run, name: str) -> bytes:
     if run.verified and (name not in run.files or sha256(data).hexdigest() != run.files[name].sha256):
         raise RunDamaged(directory, f"{name} was changed after it was written")
     return data
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write beside, fsync, rename."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
 
 
 def order(name: str) -> tuple[int, int, str] | None:
@@ -266,14 +253,14 @@ def publish(work: Path, run: Run) -> tuple[Path, Run]:
         if file.is_symlink():
             file.unlink()
         elif file.is_file():
-            _sync(file)
+            sync(file)
     names = [str(file.relative_to(work)) for file in work.rglob("*") if file.is_file()]
     run = with_files(work, run, names)
     write_run(work, run)
-    _sync(work)
+    sync(work)
     final = work.with_name(work.name.removeprefix(WORK))
     os.rename(work, final)
-    _sync(final.parent)
+    sync(final.parent)
     for path in run_directories(final.parent.parent):
         if path != final and _failed(path):
             shutil.rmtree(path, ignore_errors=True)
@@ -285,14 +272,6 @@ def _failed(directory: Path) -> bool:
         return read_run(directory).status == "failed"
     except RunDamaged:
         return False
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _build_decoder() -> None:

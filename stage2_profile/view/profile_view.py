@@ -19,6 +19,7 @@ from neff_bench.stage2_profile.capture.failures import diagnose, last_words
 from neff_bench.stage2_profile.capture.process import Finished, describe_exit, run
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import RunDamaged, ToolMissing, ViewFailed
+from neff_bench.terminal.files import write_whole
 
 STDOUT_LIMIT_BYTES = 64 * 1024 * 1024
 TRIES = 2
@@ -138,7 +139,7 @@ def call(
             stdout_limit=STDOUT_LIMIT_BYTES,
             hold=hold,
         )
-        runs.write_file(path / step.log, done.stderr)
+        write_whole(path / step.log, done.stderr)
         record.append(
             runs.Command(
                 step="view" if step.name == "view" else "show-session",
@@ -153,7 +154,7 @@ def call(
         wrong = what_is_wrong(step, done, settings.timeout_s)
         if wrong is None:
             if step.file is not None:
-                runs.write_file(path / step.file, done.stdout)
+                write_whole(path / step.file, done.stdout)
             return
         if done.timed_out or done.stopped:
             raise ViewFailed(f"{tool.name} {step.name}: {wrong}", trace_may_be_good=True)

@@ -25,3 +25,20 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, disk):
     write_whole(str(tmp_path / "file"), b"data")
     assert disk.renamed == ["file"]
     assert disk.unsynced == []
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path):
+    (tmp_path / "victim").write_bytes(b"theirs")
+    (tmp_path / "file").symlink_to(tmp_path / "victim")
+    write_whole(tmp_path / "file", b"mine")
+    assert (tmp_path / "victim").read_bytes() == b"theirs"
+    assert not (tmp_path / "file").is_symlink() and (tmp_path / "file").read_bytes() == b"mine"
+
+
+def test_a_file_gets_the_permissions_that_the_user_asks_for(tmp_path):
+    before = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "file", b"")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640

@@ -145,15 +145,6 @@ def test_links_that_a_tool_left_are_not_published(tmp_path):
     assert not (path / "out").is_symlink()
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
-    target = tmp_path / "rows.json"
-    target.write_bytes(b"old")
-    with pytest.raises(TypeError):
-        runs.write_file(target, "text is no bytes")
-    assert target.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [target]
-
-
 def test_a_run_is_on_the_disk_before_it_has_its_name(tmp_path, disk):
     with runs.locked(tmp_path) as held:
         assert held is not None
