@@ -73,7 +73,7 @@ class Analysis:
 
 def tile_rows(points: Sequence[Point]) -> list[dict[str, Any]]:
     """One row per point. `ratio`: to the time of the largest one-tile matmul of the same series that is no larger in any
-    dimension; None when there is none."""
+    dimension; `expected_us`: that time for each tile, which would be right without fixed costs; None when there is none."""
     ones = [point for point in points if math.prod(point.config.tiles) == 1]
     rows = []
     for point in points:
@@ -95,6 +95,7 @@ def tile_rows(points: Sequence[Point]) -> list[dict[str, Any]]:
                 "tiles_N": n,
                 "total_tiles": m * k * n,
                 "time_us": point.time_us,
+                "expected_us": one.time_us * m * k * n if one else None,
                 "time_per_tile_us": point.time_us / (m * k * n),
                 "ratio": point.time_us / one.time_us if one else None,
                 "padding_percent": 100 * config.padding,

@@ -28,6 +28,7 @@ HEADS = {
     "tiles_N": "N",
     "total_tiles": "total",
     "time_us": "time us",
+    "expected_us": "expected us",
     "time_per_tile_us": "us/tile",
     "ratio": "to one tile",
     "padding_percent": "padding %",

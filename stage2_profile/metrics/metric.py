@@ -12,11 +12,11 @@ from neff_bench.parsers.summary import Summary
 if TYPE_CHECKING:
     from neff_bench.parsers.trace import Ntff
 
-Unit = Literal["us", "s", "percent", "TFLOPS", "FLOPs", "FLOPs/byte", "bytes", "count"]
+Unit = Literal["us", "s", "percent", "TFLOPS", "FLOPs", "FLOPs/byte", "bytes", "count", "cycles"]
 Better = Literal["lower", "higher", "either"]
 """Which change is good; `either`: none is, the value belongs to the case and not to the program."""
 
-COUNTED: tuple[Unit, ...] = ("FLOPs", "bytes", "count")
+COUNTED: tuple[Unit, ...] = ("FLOPs", "bytes", "count", "cycles")
 SCALES: Mapping[tuple[str, Unit], float] = {("_s", "us"): 1e6, ("_fraction", "percent"): 100.0}
 """From the unit that the name of a summary's attribute ends in to that of the metric."""
 
@@ -53,7 +53,7 @@ class Metric:
     @property
     def exact(self) -> bool:
         """Whether a simulated value is that of the program, and not an estimate: all that no time is in."""
-        return self.unit not in ("us", "s", "percent")
+        return self.unit not in ("us", "s", "percent", "cycles")
 
 
 def metric(

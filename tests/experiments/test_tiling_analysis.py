@@ -100,6 +100,7 @@ def test_rows_compare_with_the_one_tile_matmul():
     assert [row["total_tiles"] for row in rows] == [1, 2, 2]
     assert [row["ratio"] for row in rows] == [1.0, 1.5, 1.1]
     assert rows[1]["time_per_tile_us"] == 7.5
+    assert [row["expected_us"] for row in rows] == [10.0, 20.0, 20.0]
     assert rows[2]["padding_percent"] == pytest.approx(100 * (1 - 129 / 256 * 128 / 512))
 
 
