@@ -2,6 +2,7 @@
 
 ParseError             the file is missing, is not what was asked for, or is damaged
 ├── UnknownVersion     a sound container of a version that this reader does not know
+├── NoMember           a sound NEFF that does not hold what was asked for
 └── NoProfile          sound JSON that is no profile
 """
 
@@ -12,13 +13,14 @@ import os
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from neff_bench.terminal.errors import NeffBenchError
+from neff_bench.terminal.text import plain
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 WHAT_MAX = 400
 """Characters of a message: a damaged file must not fill the screen."""
-
-from neff_bench.terminal.errors import NeffBenchError
 
 
 class ParseError(NeffBenchError):
@@ -32,11 +34,15 @@ class ParseError(NeffBenchError):
 
     def __str__(self) -> str:
         place = self.path if self.offset is None else f"{self.path}: offset {self.offset}"
-        return f"{_printable(place)}: {self.what}"
+        return f"{plain(place)}: {self.what}"
 
 
 class UnknownVersion(ParseError):
     """A container version that nobody has decoded: it is named and not guessed at."""
+
+
+class NoMember(ParseError):
+    """A member that the archive does not have."""
 
 
 class NoProfile(ParseError):
@@ -75,9 +81,4 @@ def _reason(error: Exception) -> str:
 
 
 def _line(text: str) -> str:
-    return _printable(text) if len(text) <= WHAT_MAX else f"{_printable(text[:WHAT_MAX])}..."
-
-
-def _printable(text: str) -> str:
-    """Names in files, and of files, may hold line ends and control codes."""
-    return "".join(c if c.isprintable() else "�" for c in text)
+    return plain(text) if len(text) <= WHAT_MAX else f"{plain(text[:WHAT_MAX])}..."

@@ -18,7 +18,7 @@ import msgspec
 
 from neff_bench.parsers.archive import BLOCK_BYTES, GZIP_MAGIC, PIECE_BYTES, Member, Stream, unpack, walk
 from neff_bench.parsers.document import prepare
-from neff_bench.parsers.errors import ParseError, guarded
+from neff_bench.parsers.errors import NoMember, ParseError, guarded
 from neff_bench.parsers.formats import neff as layout
 from neff_bench.parsers.formats.neff import DTYPES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER, TARGETS
 from neff_bench.parsers.source import Source, open_source
@@ -200,6 +200,12 @@ def read_neff(path: str | os.PathLike[str]) -> Neff:
 
 
 @guarded
+def read_header(path: str | os.PathLike[str]) -> layout.Header:
+    """The header alone. Raises ParseError."""
+    return _checked_header(open_source(path))
+
+
+@guarded
 def read_uuid(path: str | os.PathLike[str]) -> str:
     """The uuid alone, from the header. Raises ParseError."""
     return _read_header(open_source(path)).uuid
@@ -207,7 +213,7 @@ def read_uuid(path: str | os.PathLike[str]) -> str:
 
 @guarded
 def read_member(path: str | os.PathLike[str], member_name: str, bytes_max: int = 256 * 1024 * 1024) -> bytes:
-    """One member's content. Raises ParseError when it is not there or holds more than `bytes_max` bytes."""
+    """One member's content. Raises NoMember when it is not there, and ParseError when it holds more than `bytes_max` bytes."""
     name = os.fspath(path)
     source = open_source(path)
     found: bytes | None = None
@@ -219,11 +225,11 @@ def read_member(path: str | os.PathLike[str], member_name: str, bytes_max: int =
                 )
             found = stream.read(member.bytes)
     if found is None:
-        raise ParseError(name, None, f"no member {member_name} in the archive")
+        raise NoMember(name, None, f"no member {member_name} in the archive")
     return found
 
 
-def _read_header(source: Source) -> _Header:
+def _checked_header(source: Source) -> layout.Header:
     name, head = source.path, source.read(0, HEADER_BYTES + 2)
     if not is_neff(head):
         raise ParseError(name, 0, "not a NEFF: no 1024-byte header of package version 1 or 2 and NEFF version 1 or 2")
@@ -236,18 +242,23 @@ def _read_header(source: Source) -> _Header:
         raise ParseError(name, source.size_bytes, what)
     if lnc > 2:
         raise ParseError(name, 552, f"logical core size {lnc}, expected 1 or 2")
+    return header
+
+
+def _read_header(source: Source) -> _Header:
+    header = _checked_header(source)
     text = header.name.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
     # Compilers from before logical cores left the field zero; package version 1 hashes with sha256, 2 with md5.
     digest_bytes = 32 if header.package_version == 1 else 16
     return _Header(
         package_version=header.package_version,
-        data_bytes=data_bytes,
+        data_bytes=header.data_bytes,
         version=f"{header.version_major}.{header.version_minor}",
         uuid=header.uuid.hex(),
         hash=header.hash[:digest_bytes].hex(),
         name=text,
         feature_bits=header.feature_bits,
-        lnc=lnc or 1,
+        lnc=header.lnc_size or 1,
     )
 
 

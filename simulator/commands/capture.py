@@ -63,6 +63,9 @@ def capture(request: CaptureRequest) -> None:
     count, traced = executions(request.num_exec, request.nth)
     try:
         outputs = _run(program, request, files)
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        what = f"the program cannot be run: {type(error).__name__}: {error}; compile it again"
+        raise CaptureError(what, request.neff) from error
     except ExecutionError as error:
         if not request.ignore_exec_errors:
             raise
@@ -176,8 +179,12 @@ def _write_traces(
     from neff_bench.simulator.timing.schedule import schedule
     from neff_bench.simulator.timing.timeline import timeline_of
 
-    timed = schedule(neff.program)
-    timeline = timeline_of(timed)
+    try:
+        timed = schedule(neff.program)
+        timeline = timeline_of(timed)
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        what = f"the program cannot be scheduled: {type(error).__name__}: {error}; compile it again"
+        raise CaptureError(what, request.neff) from error
     for execution in traced:
         path = trace_path(request.session, execution)
         try:

@@ -17,10 +17,13 @@ from typing import Any
 import msgspec
 
 from neff_bench.neffs import __version__
+from neff_bench.parsers.errors import NoMember, ParseError
 from neff_bench.parsers.formats import neff as layout
 from neff_bench.parsers.formats.neff import ENGINE_FILES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER
+from neff_bench.parsers.neff import read_header, read_member
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.errors import CaptureError
+from neff_bench.simulator.files.consistency import inconsistency
 from neff_bench.simulator.program import Program, decode, encode
 from neff_bench.terminal.files import write_whole
 
@@ -50,7 +53,6 @@ def neff_bytes(program: Program, name: str = "file.neff") -> bytes:
     members = _members(program, name, encoded)
     payload = _compress(_tar(members))
     payload += bytes(-len(payload) % _BLOCK)
-    identity = hashlib.sha256(b"neff-bench uuid" + encoded).digest()[:16]
     header = layout.Header(
         package_version=2,
         header_bytes=HEADER_BYTES,
@@ -60,7 +62,7 @@ def neff_bytes(program: Program, name: str = "file.neff") -> bytes:
         build_version=b"",
         num_tpb=1,
         hash=hashlib.md5(payload, usedforsecurity=False).digest(),
-        uuid=identity,
+        uuid=_uuid(encoded),
         name=name.encode()[:255],
         requested_tpb_count=1,
         tpb_per_node=b"\x01",
@@ -76,37 +78,31 @@ def read_program(path: str) -> Program:
 
 
 def read_neff_content(path: str) -> NeffContent:
-    """Raises CaptureError: no such file, not a NEFF, truncated, or built by a real compiler."""
+    """Raises CaptureError: no such file, not a NEFF, truncated, built by a real compiler, or with a program that is not consistent."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise CaptureError(f"{error.strerror}", path) from None
-    if len(data) < HEADER_BYTES or layout.unpack_header(data).header_bytes != HEADER_BYTES:
-        raise CaptureError("not a NEFF: no 1024-byte header", path)
-    header = layout.unpack_header(data)
-    size = header.data_bytes
-    if len(data) < HEADER_BYTES + size:
-        raise CaptureError(f"truncated NEFF: {len(data)} bytes, expected {HEADER_BYTES + size}", path)
-    payload = data[HEADER_BYTES : HEADER_BYTES + size]
-    try:
-        if payload[:2] == b"\x1f\x8b":
-            payload = zlib.decompressobj(31).decompress(payload)
-        with tarfile.open(fileobj=io.BytesIO(payload), mode="r:") as tar:
-            member = tar.extractfile(PROGRAM_MEMBER)
-            encoded = member.read() if member else b""
-    except KeyError:
-        raise CaptureError(
-            "no simulated program inside: a NEFF of the real compiler runs on a device, with neuron-explorer", path
-        ) from None
-    except (tarfile.TarError, zlib.error, EOFError) as error:
-        raise CaptureError(f"damaged NEFF: {error}", path) from None
+        header = read_header(path)
+        encoded = read_member(path, PROGRAM_MEMBER)
+    except NoMember:
+        what = "no simulated program inside: a NEFF of the real compiler runs on a device, with neuron-explorer"
+        raise CaptureError(what, path) from None
+    except ParseError as error:
+        raise CaptureError(error.what, path) from None
     try:
         program = decode(encoded)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise CaptureError(f"damaged program in NEFF: {error}", path) from None
+    wrong = inconsistency(program)
+    if wrong is None and _uuid(encoded) != header.uuid:
+        wrong = "its bytes are not those that were compiled"
+    if wrong is not None:
+        raise CaptureError(f"the program in the NEFF is not consistent: {wrong}; compile it again", path)
     name = header.name.rstrip(b"\0").decode("utf-8", "replace")
-    return NeffContent(program, header.uuid, header.hash[:16], name, size)
+    return NeffContent(program, header.uuid, header.hash[:16], name, header.data_bytes)
+
+
+def _uuid(encoded: bytes) -> bytes:
+    """Equal programs have equal uuids."""
+    return hashlib.sha256(b"neff-bench uuid" + encoded).digest()[:16]
 
 
 def _members(program: Program, name: str, encoded: bytes) -> list[tuple[str, bytes]]:

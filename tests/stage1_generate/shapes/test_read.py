@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neff_bench.stage1_generate.errors import ShapesError
+from neff_bench.stage1_generate.shapes import read as reading
 from neff_bench.stage1_generate.shapes.read import read_preset, read_shapes
 
 MATMUL = "{kernel: matmul, implementation: nki, M: 128, K: 128, N: 512}"
@@ -184,3 +185,16 @@ def test_no_content_ends_in_another_error(tmp_path_factory, data):
     path.write_bytes(data)
     with pytest.raises(ShapesError):
         read_shapes(path)
+
+
+def test_equal_cases_are_counted_and_nodes_are_bounded(shapes, monkeypatch):
+    """Without these bounds a small file costs minutes and the memory of the host."""
+    monkeypatch.setattr(reading, "MAX_CASES", 50)
+    case = "{kernel: matmul, implementation: nki, M: 128, K: 128, N: 128}"
+    with pytest.raises(ShapesError, match="more than 50 cases"):
+        shapes(f"cases:\n  - &one {case}\n" + "  - *one\n" * 60)
+    with pytest.raises(ShapesError, match="more than 50 values"):
+        shapes("cases:\n  - {kernel: matmul, implementation: nki, M: [" + "1:40:1, " * 3 + "], K: 128, N: 128}")
+    monkeypatch.setattr(reading, "MAX_NODES", 100)
+    with pytest.raises(ShapesError, match="more than 100 values"):
+        shapes(f"cases:\n  - {case}\n" + f"  - {case}\n" * 20)
