@@ -1,0 +1,406 @@
+"""Mutated files of every kind, read as the commands read them: no traceback, no hang, no write outside, little memory.
+
+    python bench/fuzz_files.py [COUNT] [SEED ...]      by default 100,000 files over the seeds 1 to 5
+
+Files are mutated at random (bits, pieces, numbers, lengths, parts of other files, repetition) and read in process, one process for a seed.
+Allowed is a result, or an error of the project in one line. Everything else is printed with what repeats it, and the exit code is 1.
+Bounds for one file: 5 s on the processor; for a process: 500 MB.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+COUNT, SEEDS = 100_000, (1, 2, 3, 4, 5)
+CPU_S_MAX = 5.0
+RSS_BYTES_MAX = 500_000_000
+IN_A_TREE = 0.1
+"""Share of the files that are read as part of a directory."""
+
+TOKENS = (
+    b"NaN", b"1e999", b"-1", b"9" * 400, b"[" * 3000, b"{" * 900, b'{"a":' * 900, b"null", b"\x00", b"\xff" * 8, b"\xef\xbb\xbf",
+    b"\xff\xfe", b"\x1b[31m", b"\xe2\x80\xae", b"\n", b"\r\n", b'"', b"../../../../etc/passwd", b"/etc/passwd", b"=cmd()", b"1" * 20,
+    b"18446744073709551615", b"-9223372036854775809", b"&a [*a, *a]", b"*a", b"!!python/object:os.system", b"1:100000000:1",
+)  # fmt: skip
+
+Reader = Callable[[Path], Any]
+
+
+@dataclass
+class Kind:
+    """A kind of file. `name`: what the file is called; `sound`: whole examples; `readers`: what reads it."""
+
+    name: str
+    sound: list[bytes]
+    readers: list[Reader]
+
+
+@dataclass
+class Tally:
+    """What one process found."""
+
+    files: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+    slowest_s: float = 0.0
+    peak_bytes: int = 0
+
+
+class TooSlow(BaseException):
+    """A file took more than its time on the processor."""
+
+
+def mutated(data: bytes, others: list[bytes], chance: random.Random) -> bytes:
+    """Another file made of this one by one to four changes."""
+    out = bytearray(data)
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(out) + 1)
+        end = min(len(out), at + chance.choice((1, 4, 16, 200)))
+        match chance.randrange(9):
+            case 0 if out:
+                out[min(at, len(out) - 1)] ^= 1 << chance.randrange(8)
+            case 1:
+                out[at:end] = chance.randbytes(end - at)
+            case 2:
+                del out[at:end]
+            case 3:
+                del out[at:]
+            case 4:
+                out[at:at] = chance.choice(TOKENS)
+            case 5:
+                out[at:end] = chance.choice(TOKENS)
+            case 6:
+                out[at:end] = out[at:end] * chance.choice((2, 50, 2000))
+            case 7:
+                other = chance.choice(others)
+                start = chance.randrange(len(other) + 1)
+                out[at:end] = other[start : start + chance.choice((4, 64, 4000))]
+            case _:
+                out[at:end] = chance.choice((0, 1, 0x7F, 0xFF, 1 << 31, 1 << 62, (1 << 64) - 1)).to_bytes(8, "little")
+        del out[4_000_000:]
+    return bytes(out)
+
+
+def kinds(writers: ModuleType, store: Path, seeded: Path) -> dict[str, Kind]:
+    """Examples of every kind with their readers. `store`: a finished store; `seeded`: a shapes file."""
+    from neff_bench.neffs.bundle import read_bundle, verify_bundle
+    from neff_bench.parsers.describe import describe
+    from neff_bench.parsers.hlo import read_hlo
+    from neff_bench.parsers.kinds import describe_json
+    from neff_bench.parsers.profile_json import read_profile, read_summary
+    from neff_bench.simulator.files.neff import read_neff_content
+    from neff_bench.simulator.files.ntff import read_head
+    from neff_bench.simulator.hlo.lower import lower_hlo
+    from neff_bench.stage1_generate.shapes.read import read_shapes
+    from neff_bench.stage2_profile.capture.runs import read_run
+    from neff_bench.stage2_profile.metrics.hot import read_events
+
+    bundle = next(path.parent for path in sorted(store.glob("*/case.json")))
+    run = next(path.parent for path in sorted(bundle.glob("profiles/*/run.json")))
+    profile = json.dumps(writers_profile()).encode()
+    neffs = [
+        writers.neff_of(writers.neff_members()),
+        writers.neff_of(writers.neff_members(), packed=False),
+        (bundle / "file.neff").read_bytes(),
+    ]
+    pairs = [writers.instruction(pc % 5, pc, 10 * pc, 10 * pc + 25) for pc in range(6)]
+    traces = [
+        writers.ntff_of([record for pair in pairs for record in pair], writers.packet(3, 1, 512, 5, 9), version=version)
+        for version in (4, 5, 6)
+    ]
+    traces += [path.read_bytes() for path in run.glob("*.ntff")][:1]
+    return {
+        "neff": Kind("file.neff", neffs, [describe, lambda path: read_neff_content(str(path))]),
+        "ntff": Kind("profile_exec_2.ntff", traces, [describe, lambda path: read_head(str(path))]),
+        "json": Kind(
+            "ntff.json",
+            [profile, *(path.read_bytes() for path in sorted(run.glob("*.json")))],
+            [describe_json, describe, read_summary, read_profile, read_events],
+        ),
+        "hlo": Kind(
+            "graph.hlo",
+            modules(),
+            [
+                lambda path: read_hlo(path.read_bytes(), str(path)).mac_count,
+                lambda path: lower_hlo(path.read_bytes(), "trn2", 1),
+            ],
+        ),
+        "case": Kind(
+            "case.json",
+            [(bundle / "case.json").read_bytes()],
+            [lambda path: verify_bundle(read_bundle(path.parent))],
+        ),
+        "run": Kind("run.json", [(run / "run.json").read_bytes()], [lambda path: read_run(path.parent)]),
+        "shapes": Kind("shapes.yaml", [seeded.read_bytes(), SHAPES], [read_shapes]),
+    }
+
+
+SHAPES = b"""defaults: {target: trn2, lnc: 2, dtype: bfloat16}
+cases:
+  - &one {kernel: matmul, implementation: [nki, xla], M: [128, 256], K: 512:2048:512, N: 1024}
+  - {kernel: mlp, implementation: nki, b: 1, s: 128, h: 256, i: 512, flags: [-O1, "--lnc 2"]}
+  - *one
+  - {preset: boundary, implementation: nki}
+"""
+
+
+def writers_profile() -> dict[str, Any]:
+    """A whole profile with every table that is read."""
+    return {
+        "summary": [{"total_time": 3e-05, "hardware_flops": 10, "instance_type": "trn2.3xlarge"}],
+        "metadata": [{"pe_clock_freq": 2.4, "num_physical_cores": 2}],
+        "neff_header": [{"uuid": bytes(range(0x11, 0x21)).hex(), "network_name": "x"}],
+        "profile_info": [{"ntff_filename": "profile_exec_2.ntff"}],
+        "instruction": [{"timestamp": 5, "duration": 10, "subgroup": "Tensor", "opcode": "MATMUL", "pc": 3}] * 3,
+        "dma": [{"timestamp": 2, "duration": 40, "transfer_size": 64, "dma_engine": "1", "dma_queue": "1"}] * 3,
+        "warnings": [{"message": "w"}],
+    }
+
+
+def modules() -> list[bytes]:
+    """HLO modules: a product with a call, and a chain of calls."""
+    from neff_bench.parsers.hlo import _message
+
+    found = []
+    for depth in (2, 12):
+        proto = _message("Module")(name="m", entry_computation_id=depth)
+        for number in range(1, depth + 1):
+            computation = proto.computations.add(name=f"c{number}", id=number, root_id=3)
+            rows = [(1, "parameter", []), (2, "dot", [1, 1]), (3, "add", [2, 1])]
+            if number > 1:
+                rows = [(1, "parameter", []), (2, "call", [1]), (3, "call", [2])]
+            for identifier, opcode, operands in rows:
+                i = computation.instructions.add(
+                    name=f"i{identifier}", opcode=opcode, id=identifier, operand_ids=operands
+                )
+                i.shape.element_type, i.shape.dimensions[:] = 11, [128, 128]
+                if opcode == "call":
+                    i.called_computation_ids[:] = [number - 1]
+                if opcode == "dot":
+                    i.dot_dimension_numbers.lhs_contracting.append(1)
+                    i.dot_dimension_numbers.rhs_contracting.append(0)
+        found.append(proto.SerializeToString())
+    return found
+
+
+def guard_writes(inside: Path, tally: Tally) -> None:
+    """Notes every attempt of this process to change a file outside of `inside`."""
+    kept = [os.path.realpath(inside), "/dev/", "/proc/"]
+
+    def watch(event: str, args: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, mode, flags = args
+            wanted = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            if not wanted or not isinstance(path, (str, bytes, os.PathLike)):
+                return
+        elif event in ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"):
+            path = args[0]
+        else:
+            return
+        real = os.path.realpath(os.fsdecode(path)) if not isinstance(path, int) else "/dev/"
+        if not any(real.startswith(prefix) for prefix in kept):
+            tally.faults.append(f"writes outside: {event} {real}")
+
+    sys.addaudithook(watch)
+
+
+def attempt(read: Reader, path: Path, label: str, tally: Tally) -> None:
+    """One reading under its bounds."""
+    from neff_bench.terminal.errors import NeffBenchError
+
+    def late(*_: object) -> None:
+        raise TooSlow
+
+    signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, CPU_S_MAX)
+    start = time.process_time()
+    try:
+        read(path)
+    except NeffBenchError as error:
+        if "\n" in str(error) or not str(error).isprintable():
+            tally.faults.append(f"{label}: not one printable line: {str(error)!r:.200}")
+    except TooSlow:
+        tally.faults.append(f"{label}: more than {CPU_S_MAX} s on the processor")
+    except BaseException as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        tally.faults.append(
+            f"{label}: {type(error).__name__}: {str(error):.120} ({Path(where.filename).name}:{where.lineno})"
+        )
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    tally.slowest_s = max(tally.slowest_s, time.process_time() - start)
+
+
+def tree(directory: Path, known: dict[str, Kind], changed: dict[str, bytes]) -> int:
+    """A directory from elsewhere with one file of each kind, some of them changed; returns how many."""
+    shutil.rmtree(directory, ignore_errors=True)
+    (directory / "below").mkdir(parents=True)
+    for number, name in enumerate(("neff", "ntff", "json", "hlo")):
+        kind = known[name]
+        place = directory / ("below" if number % 2 else "") / kind.name
+        place.write_bytes(changed.get(name, kind.sound[0]))
+    return len(changed)
+
+
+def profile(path: Path, **options: Any) -> None:
+    """`profile-neffs --parse-only`, its answer to a file."""
+    from neff_bench.stage2_profile.command import Options, profile_directory
+
+    answer = path.parent / "answer.json"
+    profile_directory(path, Options(parse_only=True, format="json", output=answer, **options))
+
+
+def damaged_store(directory: Path, store: Path, kind: str, data: bytes) -> Path:
+    """A copy of the store with one file changed."""
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(store, directory)
+    wanted = {
+        "case": "*/case.json",
+        "run": "*/profiles/*/run.json",
+        "json": "*/profiles/*/*summary*.json",
+        "neff": "*/file.neff",
+    }
+    found = sorted(directory.glob(wanted[kind]))
+    if found:
+        found[0].write_bytes(data)
+    return directory
+
+
+def fuzz(seed: int, count: int, store: Path, shapes: Path, results: Any) -> None:
+    """The files of one seed; the tally goes to `results`."""
+    sys.stderr = open(os.devnull, "w")
+    chance, tally = random.Random(seed), Tally()
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        os.chdir(work)
+        known = kinds(writers(), store, shapes)
+        guard_writes(work, tally)
+        others = [data for kind in known.values() for data in kind.sound]
+        done = 0
+        while done < count:
+            label = f"seed {seed}, file {done}"
+            if chance.random() < IN_A_TREE:
+                done += _directory(work, known, others, store, chance, label, tally)
+                continue
+            kind_name = chance.choice(list(known))
+            kind = known[kind_name]
+            path = work / kind.name
+            path.write_bytes(mutated(chance.choice(kind.sound), others, chance))
+            for number, read in enumerate(kind.readers):
+                attempt(read, path, f"{label} ({kind_name}, reader {number})", tally)
+            tally.files[kind_name] += 1
+            done += 1
+    tally.peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    results.put(tally)
+
+
+def _directory(
+    work: Path,
+    known: dict[str, Kind],
+    others: list[bytes],
+    store: Path,
+    chance: random.Random,
+    label: str,
+    tally: Tally,
+) -> int:
+    """A tree from elsewhere or a store, with files changed; returns how many."""
+    if chance.random() < 0.8:
+        names = chance.sample(["neff", "ntff", "json", "hlo"], chance.randint(1, 4))
+        changed = {name: mutated(chance.choice(known[name].sound), others, chance) for name in names}
+        count, path = tree(work / "tree", known, changed), work / "tree"
+    else:
+        name = chance.choice(("case", "run", "json", "neff"))
+        count, path = 1, damaged_store(work / "store", store, name, mutated(known[name].sound[0], others, chance))
+    attempt(profile, path, f"{label} (directory)", tally)
+    tally.files["in directories"] += count
+    return count
+
+
+def writers() -> ModuleType:
+    """The functions with which the tests write NEFF and NTFF files."""
+    import importlib.util
+
+    path = Path(__file__).resolve().parent.parent / "tests" / "parsers" / "conftest.py"
+    spec = importlib.util.spec_from_file_location("writers", path)
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def finished_store(directory: Path) -> tuple[Path, Path]:
+    """A store of one small case with a run, and the shapes file that it was made of."""
+    shapes, store, scripts = directory / "shapes.yaml", directory / "store", Path(sys.executable).parent
+    shapes.write_text(
+        "cases:\n  - {kernel: matmul, implementation: nki, target: trn2, lnc: 1, M: 128, K: 128, N: 128}\n"
+    )
+    for command in (
+        (scripts / "generate-neffs", "--shapes", shapes, "--out", store),
+        (scripts / "profile-neffs", store),
+    ):
+        subprocess.run(command, check=True, capture_output=True)
+    return store, shapes
+
+
+def run(count: int, seeds: tuple[int, ...], jobs: int) -> list[Tally]:
+    """The tallies of all seeds, `count` files in all; a process that a signal ended is a fault."""
+    with tempfile.TemporaryDirectory() as name:
+        store, shapes = finished_store(Path(name))
+        context, tallies = multiprocessing.get_context("spawn"), []
+        waiting, running = list(seeds), []
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                seed, results = waiting.pop(0), context.SimpleQueue()
+                process = context.Process(target=fuzz, args=(seed, count // len(seeds), store, shapes, results))
+                process.start()
+                running.append((seed, process, results))
+            seed, process, results = running.pop(0)
+            while process.is_alive() and results.empty():
+                time.sleep(0.1)
+            tallies.append(
+                results.get()
+                if not results.empty()
+                else Tally(faults=[f"seed {seed}: process ended with {process.exitcode}"])
+            )
+            process.join()
+    return tallies
+
+
+def main() -> int:
+    numbers = [int(word) for word in sys.argv[1:]]
+    count, seeds = (numbers or [COUNT])[0], tuple(numbers[1:]) or SEEDS
+    tallies = run(count, seeds, jobs=os.cpu_count() or 1)
+    files = sum((tally.files for tally in tallies), Counter())
+    faults = [fault for tally in tallies for fault in tally.faults]
+    peak = max(tally.peak_bytes for tally in tallies)
+    if peak > RSS_BYTES_MAX:
+        faults.append(f"{peak / 1e6:.0f} MB of memory, more than {RSS_BYTES_MAX / 1e6:.0f}")
+    for fault in faults[:50]:
+        print(fault)
+    kinds_found = ", ".join(f"{number} {name}" for name, number in sorted(files.items()))
+    slowest = max(tally.slowest_s for tally in tallies)
+    print(
+        f"{files.total()} files ({kinds_found}): {len(faults)} faults; slowest {slowest:.1f} s on the processor, peak {peak / 1e6:.0f} MB"
+    )
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
