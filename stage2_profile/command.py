@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.output import write_answer, write_text
 from neff_bench.terminal.progress import progress
 from neff_bench.terminal.streams import error, notice
+from neff_bench.terminal.text import plain, shell_word
 
 Toolchain = Literal["auto", "neuron", "sim"]
 HOT = 10
@@ -211,9 +211,9 @@ def detail_path(entry: Entry, row: Row) -> Path | None:
 
 def commands_text(directory: Path, rows: Sequence[Row]) -> str:
     """Shell lines that repeat the profile of each row that has one."""
-    lines = [f"cd {shlex.quote(str(directory.resolve()))}"]
+    lines = [f"cd {shell_word(str(directory.resolve()))}"]
     for row in rows:
-        lines += ["", f"# {row.case}: {row.status}", (row.command or "# no profile").replace(" && ", " &&\n  ")]
+        lines += ["", f"# {plain(row.case)}: {row.status}", (row.command or "# no profile").replace(" && ", " &&\n  ")]
     return "\n".join(lines) + "\n"
 
 

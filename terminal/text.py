@@ -6,7 +6,10 @@ character. Every renderer and every message passes its text through `plain` firs
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shlex
 import unicodedata
 from typing import Any
 
@@ -33,6 +36,28 @@ def plain(text: str) -> str:
 
 def _prints(character: str) -> bool:
     return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def plain_lines(text: str) -> str:
+    """The same for each line of a text."""
+    return "\n".join(map(plain, text.split("\n")))
+
+
+def plain_json(document: bytes) -> str:
+    """A JSON document, what does not print in its strings written as an escape: it still says the same."""
+    text = document.decode()
+    if text.isprintable():
+        return text
+    return "".join(c if c == "\n" or _prints(c) else json.dumps(c)[1:-1].replace("\x7f", "\\u007f") for c in text)
+
+
+def shell_word(text: str) -> str:
+    """A word for a shell command that is shown: quoted, and what does not print written as bash's $'...' has it."""
+    if text.isprintable():
+        return shlex.quote(text)
+    return (
+        "$'" + "".join(chr(b) if 32 <= b < 127 and b not in b"'\\" else f"\\x{b:02x}" for b in os.fsencode(text)) + "'"
+    )
 
 
 def plain_values(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +11,9 @@ import click
 from neff_bench.neffs import __version__
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import Command, Group, command, group
+from neff_bench.terminal.formats import chosen
+from neff_bench.terminal.output import output_options, write_answer
+from neff_bench.terminal.text import plain_json, plain_lines
 
 _LAZY = {"nkilib-tests": "neff_bench.simulator.commands.nkilib_tests"}
 _LAZY_HELP = {"nkilib-tests": "Run nki-library's own tests in their simulation mode."}
@@ -204,9 +208,9 @@ def view_command(
         import orjson
 
         options = orjson.OPT_APPEND_NEWLINE | (orjson.OPT_INDENT_2 if o["json_pretty_print"] else 0)
-        streams.write(orjson.dumps(summary_record(profile), option=options).decode())
+        streams.write(plain_json(orjson.dumps(summary_record(profile), option=options)))
     elif output_format == "summary-text":
-        streams.write(summary_lines(profile))
+        streams.write(plain_lines(summary_lines(profile)))
     elif output_format == "json":
         write_json(profile, neff, session_file, output_file or "ntff.json")
     else:
@@ -233,9 +237,9 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
     if as_json:
         import orjson
 
-        streams.write(orjson.dumps(session_json(head), option=orjson.OPT_APPEND_NEWLINE).decode())
+        streams.write(plain_json(orjson.dumps(session_json(head), option=orjson.OPT_APPEND_NEWLINE)))
     else:
-        streams.write(session_text(head))
+        streams.write(plain_lines(session_text(head)))
     if show_errors and not as_json:
         streams.line("no errors")
 
@@ -243,10 +247,12 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
 @_command("explain")
 @click.argument("neff", type=click.Path())
 @click.option("--what-if", multiple=True, metavar="NAME=VALUE", help="Time with a constant changed; may be repeated.")
-@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--lines", type=click.IntRange(1), default=10, show_default=True, help="Rows of each part of the text.")
+@output_options
+@click.option("--lines", type=click.IntRange(1), default=10, show_default=True, help="Rows of each table.")
 @click.option("--constants", is_flag=True, help="Print the chip's constants with their sources instead.")
-def explain_command(neff: str, what_if: tuple[str, ...], output_format: str, lines: int, constants: bool) -> None:
+def explain_command(
+    neff: str, what_if: tuple[str, ...], format_: str | None, output: Path | None, lines: int, constants: bool
+) -> None:
     """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, hot lines.
 
     \b
@@ -254,9 +260,11 @@ def explain_command(neff: str, what_if: tuple[str, ...], output_format: str, lin
       neuron-sim explain file.neff
       neuron-sim explain file.neff --what-if hbm_bandwidth=2x --what-if dma_issue_ns=100 --format json
     """
-    from neff_bench.simulator.commands.explain import explain, explanation_json, explanation_text
+    from neff_bench.simulator.commands.explain import explain
+    from neff_bench.simulator.commands.explain_answer import answer
     from neff_bench.simulator.commands.view import load_profile
 
+    format = chosen(format_, output)
     profile = load_profile(neff, None)
     if constants:
         from neff_bench.simulator.chips import constant_lines
@@ -265,9 +273,4 @@ def explain_command(neff: str, what_if: tuple[str, ...], output_format: str, lin
         return
     explanation = explain(profile.neff.program, profile.schedule)
     changed = {change: load_profile(neff, None, (change,)).schedule.total_ns / 1e3 for change in what_if}
-    if output_format == "json":
-        import orjson
-
-        streams.write(orjson.dumps(explanation_json(explanation, changed), option=orjson.OPT_APPEND_NEWLINE).decode())
-    else:
-        streams.write(explanation_text(explanation, changed, lines))
+    write_answer(answer(explanation, changed, lines), format, output)

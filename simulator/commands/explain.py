@@ -16,7 +16,7 @@ from neff_bench.simulator.costs.transfers import start_ns
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 
-_BOUNDS = {
+BOUNDS = {
     "tensor": "PE",
     "hbm": "HBM bandwidth",
     "dma": "DMA",
@@ -73,7 +73,7 @@ def explain(program: Program, schedule: Schedule) -> Explanation:
     return Explanation(
         total_us=schedule.total_ns / 1e3,
         fixed_us=schedule.fixed_ns / 1e3,
-        bound_by=_BOUNDS[bound],
+        bound_by=BOUNDS[bound],
         path_us={what: ns / 1e3 for what, ns in _longest_first(path)},
         waits_us={key: ns / 1e3 for key, ns in _longest_first(_waits(schedule))},
         lines=lines,
@@ -203,46 +203,3 @@ def _busy_by_line(program: Program, schedule: Schedule) -> dict[str, float]:
             if opcode != OPCODES["EVENT_SEMAPHORE"]:
                 busy[program.sources[program.cores[core][origin].source]] += ns
     return busy
-
-
-def explanation_json(explanation: Explanation, changed: dict[str, float]) -> dict[str, Any]:
-    """`changed`: what-if constant -> total in microseconds with it."""
-    return {
-        "is_simulation": True,
-        "total_time_us": explanation.total_us,
-        "fixed_overhead_us": explanation.fixed_us,
-        "bound_by": explanation.bound_by,
-        "critical_path_us": explanation.path_us,
-        "waits_us": [
-            {"core": core, "engine": engine, "waits_for": whom, "time_us": us}
-            for (core, engine, whom), us in explanation.waits_us.items()
-        ],
-        "lines": [
-            {"source": source, "critical_path_us": path, "engine_time_us": busy}
-            for source, path, busy in explanation.lines
-        ],
-        "what_if": [{"change": change, "total_time_us": us} for change, us in changed.items()],
-    }
-
-
-def explanation_text(explanation: Explanation, changed: dict[str, float], lines: int) -> str:
-    kernel = explanation.total_us - explanation.fixed_us
-    out = [
-        f"simulated: {explanation.total_us:.1f} us in all, {explanation.fixed_us:.1f} us of it before and after the kernel",
-        f"bound by {explanation.bound_by}",
-        "",
-        "critical path",
-    ]
-    for what, us in explanation.path_us.items():
-        out.append(f"  {_BOUNDS[what]:<16}{us:>10.1f} us {100 * us / kernel if kernel else 0:>6.1f} %")
-    out += ["", "waits"]
-    for (core, engine, whom), us in list(explanation.waits_us.items())[:lines]:
-        out.append(f"  core {core} {engine:<8} for {whom:<26}{us:>10.1f} us")
-    out += ["", f"{'lines':<44}{'critical path':>16}{'engine time':>16}"]
-    for source, path, busy in explanation.lines[:lines]:
-        out.append(f"  {(source or 'unknown')[-42:]:<42}{path:>13.1f} us{busy:>13.1f} us")
-    if changed:
-        out += ["", "what if"]
-    for change, us in changed.items():
-        out.append(f"  {change:<30}{us:>10.1f} us {100 * (us / explanation.total_us - 1):>+6.1f} %")
-    return "\n".join(out) + "\n"

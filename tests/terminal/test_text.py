@@ -1,10 +1,12 @@
 import json
+import os
+import subprocess
 
 import pytest
 
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.terminal.formats import FORMATS, Page, render
-from neff_bench.terminal.text import csv_cell, markdown, plain
+from neff_bench.terminal.text import csv_cell, markdown, plain, plain_json, shell_word
 
 HOSTILE = "a\x1b[31m\u202eb\nc\udcff"
 
@@ -48,3 +50,16 @@ def test_markdown_makes_nothing_of_a_name(text):
     for mark in ("](", "://", "www.", "<", "@", " | "):
         assert mark not in shown
     assert "|" not in shown.replace("\\|", "") and "`" not in shown
+
+
+def test_json_keeps_what_it_says_and_shows_no_control_code():
+    document = json.dumps({"name": HOSTILE[:-1] + "\x7f"}, ensure_ascii=False, indent=2).encode()
+    shown = plain_json(document)
+    assert all(line.isprintable() for line in shown.splitlines())
+    assert json.loads(shown) == json.loads(document)
+
+
+def test_a_shell_takes_a_word_for_what_it_is():
+    for word in ("a b", "it's", "x\ny\x1b[31m'\\z", "\udcff"):
+        done = subprocess.run(["bash", "-c", f"printf %s {shell_word(word)}"], capture_output=True, check=True)
+        assert os.fsdecode(done.stdout) == word and shell_word(word).isprintable()

@@ -1,12 +1,15 @@
 import dataclasses
+import json
 
 import pytest
 
 from neff_bench.simulator.chips import CHIPS, SOURCES, Chip, constant_lines, what_if
-from neff_bench.simulator.commands.explain import critical_path, explain, explanation_json, explanation_text
+from neff_bench.simulator.commands.explain import critical_path, explain
+from neff_bench.simulator.commands.explain_answer import answer
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from neff_bench.simulator.timing.schedule import schedule
+from neff_bench.terminal.formats import render
 from tests.simulator.programs import matmul, whole
 
 
@@ -71,9 +74,16 @@ def test_waits_name_whom_an_engine_waited_for(explained):
 
 def test_text_and_json_say_simulated(explained):
     found = explained[2]
-    assert explanation_text(found, {"hbm_bandwidth=2x": 1.0}, 5).startswith("simulated")
-    record = explanation_json(found, {"hbm_bandwidth=2x": 1.0})
+    answered = answer(found, {"hbm_bandwidth=2x": 1.0}, 5)
+    assert render(answered, "table").startswith("simulated")
+    record = json.loads(render(answered, "json"))
     assert record["is_simulation"] is True and record["what_if"][0]["change"] == "hbm_bandwidth=2x"
+
+
+def test_the_name_of_a_source_is_never_cut(explained):
+    found = dataclasses.replace(explained[2], lines=[("/a/long/path/" + "x" * 50 + "/kernel.py:12", 1.0, 2.0)])
+    shown = render(answer(found, {}, 5), "table")
+    assert found.lines[0][0] in shown.replace("\n", "")
 
 
 @pytest.mark.parametrize(

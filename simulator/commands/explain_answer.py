@@ -1,0 +1,86 @@
+"""An explanation as an answer: JSON for programs, one table for each of its parts for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from neff_bench.simulator.commands.explain import BOUNDS, Explanation
+from neff_bench.terminal.answer import Answer, Column, Grid
+
+FIELDS = ("part", "what", "core", "engine", "waits_for", "time_us", "engine_time_us")
+
+
+def answer(explanation: Explanation, changed: dict[str, float], lines: int) -> Answer:
+    """`changed`: what-if constant -> total in microseconds with it. `lines`: rows of each table, the longest times first."""
+    head = [
+        f"simulated: {explanation.total_us:.1f} us in all, {explanation.fixed_us:.1f} us of it before and after the kernel",
+        f"bound by {explanation.bound_by}",
+    ]
+    grids = [
+        Grid((), (), head),
+        _grid("critical path", ("", "us", "%"), _path(explanation)),
+        _grid("waits", ("core", "engine", "waits for", "us"), list(_waits(explanation))[:lines]),
+        _grid("lines", ("source", "critical path us", "engine time us"), list(_lines(explanation))[:lines]),
+        _grid("what if", ("change", "us", "%"), _what_if(explanation, changed)),
+    ]
+    shown = [grid for grid in grids if grid.lines or grid.notes]
+    return Answer(list(_records(explanation, changed)), FIELDS, shown, explanation_json(explanation, changed))
+
+
+def _grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
+    numbers = ("us", "%", "critical path us", "engine time us")
+    return Grid([Column(head, head in numbers, head == "source") for head in heads], list(rows), title=title)
+
+
+def _path(explanation: Explanation) -> Iterable[tuple[str, ...]]:
+    kernel = explanation.total_us - explanation.fixed_us
+    for what, us in explanation.path_us.items():
+        yield BOUNDS[what], f"{us:.1f}", f"{100 * us / kernel if kernel else 0:.1f}"
+
+
+def _waits(explanation: Explanation) -> Iterable[tuple[str, ...]]:
+    for (core, engine, whom), us in explanation.waits_us.items():
+        yield str(core), engine, whom, f"{us:.1f}"
+
+
+def _lines(explanation: Explanation) -> Iterable[tuple[str, ...]]:
+    for source, path, busy in explanation.lines:
+        yield source or "unknown", f"{path:.1f}", f"{busy:.1f}"
+
+
+def _what_if(explanation: Explanation, changed: dict[str, float]) -> Iterable[tuple[str, ...]]:
+    for change, us in changed.items():
+        yield change, f"{us:.1f}", f"{100 * (us / explanation.total_us - 1):+.1f}"
+
+
+def _records(explanation: Explanation, changed: dict[str, float]) -> Iterable[dict[str, Any]]:
+    yield {"part": "total", "what": explanation.bound_by, "time_us": explanation.total_us}
+    for what, us in explanation.path_us.items():
+        yield {"part": "critical path", "what": BOUNDS[what], "time_us": us}
+    for (core, engine, whom), us in explanation.waits_us.items():
+        yield {"part": "wait", "core": core, "engine": engine, "waits_for": whom, "time_us": us}
+    for source, path, busy in explanation.lines:
+        yield {"part": "line", "what": source, "time_us": path, "engine_time_us": busy}
+    for change, us in changed.items():
+        yield {"part": "what if", "what": change, "time_us": us}
+
+
+def explanation_json(explanation: Explanation, changed: dict[str, float]) -> dict[str, Any]:
+    """`changed`: what-if constant -> total in microseconds with it."""
+    return {
+        "is_simulation": True,
+        "total_time_us": explanation.total_us,
+        "fixed_overhead_us": explanation.fixed_us,
+        "bound_by": explanation.bound_by,
+        "critical_path_us": explanation.path_us,
+        "waits_us": [
+            {"core": core, "engine": engine, "waits_for": whom, "time_us": us}
+            for (core, engine, whom), us in explanation.waits_us.items()
+        ],
+        "lines": [
+            {"source": source, "critical_path_us": path, "engine_time_us": busy}
+            for source, path, busy in explanation.lines
+        ],
+        "what_if": [{"change": change, "total_time_us": us} for change, us in changed.items()],
+    }
