@@ -30,7 +30,8 @@ JSON is one object for a file, a list for several files or a directory.
   NEFF     compiler_version target lnc uuid inputs outputs (name shape dtype bytes) engines.*.instruction_count
   NTFF     version certainty total_time_s neuroncore_cycle_count event_count matmul_instruction_count
            engines.{tensor,scalar,vector,gpsimd,sync}.{instruction_count,instruction_time_s,active_time_s}
-           dma.{packets,bytes,active_time_s}
+           dma.{packets,bytes,active_time_s} dma_kinds.{static,software_dynamic,hardware_dynamic}.{packets,bytes,active_time_s}
+           dma_queue_count total_active_time_s trace_count target
   profile  summary (the profiler's keys: X_time is X_time_s, X_percent is X_fraction) self_check
 
 Exit status: 0 done, 1 a file cannot be read or a trace is of another program, 2 wrong call.

@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from neff_bench.parsers.errors import ParseError, UnknownVersion, guarded
 from neff_bench.parsers.formats import ntff as layout
 from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES
-from neff_bench.parsers.formats.ntff import DATA_START, ENGINES, SECTION_KINDS, SIMULATED, VERSIONS, Root
+from neff_bench.parsers.formats.ntff import DATA_START, ENGINES, SECTION_KINDS, SIMULATED, VERSIONS, Root, family_of
 from neff_bench.parsers.source import Source, open_source
 from neff_bench.parsers.trace import MemoryUse
 from neff_bench.parsers.wire import Budget, Message
-
-CORE_CLOCK_MHZ = {"inf2": 1400, "trn1": 1400, "trn2": 1200, "trn3": 1200}
-"""Base clock of `neuroncore_cycle_count`, by the family in the instance type (AWS profile JSON, metadata.pe_clock_others)."""
 
 INSTANCE_ID = re.compile(r"(?<![0-9a-z])i-(?:[0-9a-f]{17}|[0-9a-f]{8})(?![0-9a-f])")
 
@@ -98,8 +95,7 @@ class Container:
     @property
     def family(self) -> str | None:
         """`trn2` of `trn2.3xlarge` or `trn2n.48xlarge`."""
-        found = [family for family in CORE_CLOCK_MHZ if (self.texts["instance_type"] or "").startswith(family)]
-        return found[0] if found else None
+        return family_of(self.texts["instance_type"])
 
 
 @guarded

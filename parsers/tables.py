@@ -178,9 +178,12 @@ def _trace(one: Found) -> list[Grid]:
         [
             ("NTFF", f"version {one['version']}, {_bytes(one['bytes'])}; figures are {one['certainty']}"),
             ("total time", f"{_microseconds(one['total_time_s'])} us" if one["total_time_s"] is not None else None),
+            ("active time", f"{_microseconds(one['total_active_time_s'])} us" if one["total_active_time_s"] else None),
             ("cycles", one["neuroncore_cycle_count"]),
+            ("records", one["trace_count"]),
             ("events", one["event_count"]),
             ("matmuls", one["matmul_instruction_count"]),
+            ("target", one["target"]),
             ("instance", one["instance_type"]),
             ("NEFF uuid", one["uuid"]),
             ("its NEFF", f"{verdicts[program['same_program']]} {program['path']}" if program else None),
@@ -202,11 +205,17 @@ def _trace(one: Found) -> list[Grid]:
         )
         for name, engine in one["engines"].items()
     ]
+    kind_numbers = ["packets", "bytes", "active time (us)"]
+    kinds = [
+        (kind, dma["packets"], dma["bytes"], _microseconds(dma["active_time_s"]))
+        for kind, dma in one["dma_kinds"].items()
+    ]
     memory = [(use["core"], use["name"], use["bytes"]) for use in one["memory"] if use["bytes"]]
     return _some(
         facts,
         _grid("Engines", ["engine", *numbers], engines, numbers),
-        _pairs("DMA", (one["dma"] or {}).items()),
+        _pairs("DMA", [*(one["dma"] or {}).items(), ("queues", one["dma_queue_count"])]),
+        _grid("DMA by kind", ["kind", *kind_numbers], kinds, kind_numbers),
         _grid("Device memory", ["core", "use", "bytes"], memory, ["core", "bytes"]),
     )
 

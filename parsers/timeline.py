@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neff_bench.parsers.clocks import Clock, synchronise
-from neff_bench.parsers.container import CORE_CLOCK_MHZ, EARLIER_EXECUTIONS, Container
-from neff_bench.parsers.formats.ntff import ENGINES, IS_SEMAPHORE, SIMULATED, THROTTLE, WRITERS
+from neff_bench.parsers.container import EARLIER_EXECUTIONS, Container
+from neff_bench.parsers.formats.ntff import (
+    CORE_CLOCK_MHZ,
+    DMA_ENGINES,
+    DMA_KINDS,
+    ENGINES,
+    IS_SEMAPHORE,
+    SIMULATED,
+    THROTTLE,
+    WRITERS,
+    DmaKind,
+    dma_kind,
+)
 from neff_bench.parsers.formats.opcodes import OPCODES, UNNAMED, names_by_byte
 from neff_bench.parsers.records import exact_sum, union_length
 from neff_bench.parsers.rows import (
@@ -30,6 +41,9 @@ from neff_bench.parsers.rows import (
     stack,
 )
 from neff_bench.parsers.trace import Certainty, DmaPackets, DmaTime, EngineTime, Instructions, Ntff, Semaphores
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 KNOWN_REMAINDERS = (OUTSIDE, EARLIER_EXECUTIONS)
 """What is left out and understood."""
@@ -71,6 +85,8 @@ def _report(
     total_ps = container.total_time_ps
     texts = container.texts
     work = rows.opcode != OPCODES["EVENT_SEMAPHORE"]
+    dma_known = bool(clocks) and all(clock.dma_offset is not None for clock in clocks.values())
+    whole = np.ones(len(packets.bytes), bool)
     return Ntff(
         path=container.path,
         bytes=container.size_bytes,
@@ -89,7 +105,9 @@ def _report(
         matmul_instruction_count=int(np.count_nonzero(rows.opcode == OPCODES["MATMUL"])) if clocks else None,
         activate_instruction_count=int(np.count_nonzero(rows.opcode == OPCODES["ACTIVATE"])) if clocks else None,
         engines={name: _engine_time(rows, work, index) for index, name in enumerate(ENGINES) if _known(clocks, index)},
-        dma=_dma_time(packets) if clocks and all(clock.dma_offset is not None for clock in clocks.values()) else None,
+        dma=_dma_time(packets, whole) if dma_known else None,
+        dma_kinds=_dma_kinds(packets, container.queues) if dma_known else {},
+        total_active_time_s=_active_s(rows, work, packets) if container.window else None,
         memory=container.memory,
         queues=container.queues,
         instructions=rows,
@@ -207,13 +225,35 @@ def _engine_time(rows: Instructions, work: Any, engine: int) -> EngineTime:
     return EngineTime(int(np.count_nonzero(of_engine)), exact_sum(duration) / 1e12, active_ps / 1e12)
 
 
-def _dma_time(packets: DmaPackets) -> DmaTime:
-    reported = packets.reported
+def _dma_time(packets: DmaPackets, chosen: NDArray[np.bool_]) -> DmaTime:
+    """Of the chosen packets."""
+    reported = packets.reported & chosen
     begin, duration = packets.begin_ps[reported], packets.duration_ps[reported]
     return DmaTime(
         packets=len(begin),
         bytes=exact_sum(packets.bytes[reported].astype(np.int64)),
         packet_time_s=exact_sum(duration) / 1e12,
         active_time_s=union_length(begin, begin + duration) / 1e12,
-        left_out_packets=len(reported) - len(begin),
+        left_out_packets=int(np.count_nonzero(chosen)) - len(begin),
     )
+
+
+def kinds_of(packets: DmaPackets, queues: Mapping[tuple[int, int], str]) -> NDArray[np.uint8]:
+    """(n,) index into DMA_KINDS for each packet, by the name of its queue."""
+    engine = packets.core.astype(np.int64) * DMA_ENGINES + packets.engine
+    which, inverse = np.unique(engine * 16 + packets.queue, return_inverse=True)
+    kinds = [DMA_KINDS.index(dma_kind(queues.get(divmod(number, 16), ""))) for number in which.tolist()]
+    return np.array(kinds, np.uint8)[inverse] if kinds else np.zeros(0, np.uint8)
+
+
+def _dma_kinds(packets: DmaPackets, queues: Mapping[tuple[int, int], str]) -> dict[DmaKind, DmaTime]:
+    kinds = kinds_of(packets, queues)
+    times = {kind: _dma_time(packets, kinds == number) for number, kind in enumerate(DMA_KINDS)}
+    return {kind: time for kind, time in times.items() if time.packets or time.left_out_packets}
+
+
+def _active_s(rows: Instructions, work: NDArray[np.bool_], packets: DmaPackets) -> float:
+    reported = packets.reported
+    begin = np.concatenate((rows.begin_ps[work], packets.begin_ps[reported]))
+    duration = np.concatenate((rows.duration_ps[work], packets.duration_ps[reported]))
+    return union_length(begin, begin + duration) / 1e12

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from neff_bench.parsers.formats.ntff import DmaKind, family_of
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -97,6 +99,9 @@ class Ntff:
     `uuid`: 32 hex digits of the NEFF's; fewer (an even number, possibly none) where the file holds it cut at a zero byte.
     `neuroncore_cycle_count`: base-clock cycles of the execution; None for an instance type of unknown clock.
     `full_buffers`: kinds of records that filled the device's buffer, so that later ones are lost and figures are lower bounds.
+    `dma_kinds`: the same as `dma` for each kind of transfer that occurs, told by the names of the queues.
+    `total_active_time_s`: the union of all instructions that take time and of all DMA packets, over the cores; None without a window (version 4
+    and 5), where AWS's report follows another rule. `family`: `trn2` of `trn2.3xlarge`.
     `undecoded`: records that were met and not understood, counted under a name for each kind.
     """
 
@@ -117,6 +122,8 @@ class Ntff:
     activate_instruction_count: int | None
     engines: Mapping[str, EngineTime]
     dma: DmaTime | None
+    dma_kinds: Mapping[DmaKind, DmaTime]
+    total_active_time_s: float | None
     memory: tuple[MemoryUse, ...]
     queues: Mapping[tuple[int, int], str]
     instructions: Instructions
@@ -125,6 +132,17 @@ class Ntff:
     throttle_ps: NDArray[np.int64]
     full_buffers: tuple[str, ...]
     undecoded: Mapping[str, int]
+
+    @property
+    def family(self) -> str | None:
+        return family_of(self.instance_type)
+
+    @property
+    def trace_count(self) -> int | None:
+        """Instructions, events and DMA packets, as AWS's report counts them; None where that follows another rule (version 4 and 5)."""
+        if self.total_active_time_s is None or self.dma is None:
+            return None
+        return len(self.instructions.pc) + self.event_count + self.dma.packets
 
     @property
     def total_time_s(self) -> float | None:

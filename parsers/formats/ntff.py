@@ -44,7 +44,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 DATA_START = 128
 VERSIONS = (4, 5, 6)
@@ -58,6 +58,15 @@ INSTRUCTION, SEMAPHORE, DMA, THROTTLE = 0, 1, 4, 5
 SECTION_KINDS = {INSTRUCTION: "instruction", SEMAPHORE: "semaphore", DMA: "DMA", THROTTLE: "throttle"}
 UNIT_OF_KIND = {INSTRUCTION: 0, SEMAPHORE: 0, DMA: 1, THROTTLE: 0}
 """0: the core, 1: its DMA engines."""
+
+CORE_CLOCK_MHZ = {"inf2": 1400, "trn1": 1400, "trn2": 1200, "trn3": 1200}
+"""Base clock of `neuroncore_cycle_count`, by the family in the instance type (AWS profile JSON, metadata.pe_clock_others)."""
+
+
+def family_of(instance_type: str | None) -> str | None:
+    """`trn2` of `trn2.3xlarge` or `trn2n.48xlarge`; None for a family of unknown clock."""
+    return next((family for family in CORE_CLOCK_MHZ if (instance_type or "").startswith(family)), None)
+
 
 RECORD_BYTES = 16
 RECORD = [("word", "<u4"), ("detail", "<u4"), ("ticks", "<u8")]
@@ -77,8 +86,9 @@ INCREMENT = 0xF3
 """Bytes 1 and 2 of a semaphore record."""
 
 DMA_START, DMA_READ_DONE, DMA_WRITE_DONE = 1, 5, 6
-DMA_ENGINE_MASK = 15
-"""A core has 16 DMA engines."""
+DMA_ENGINES = 16
+"""Of a core; queues are listed under the engine's number within the core plus this times the core's."""
+DMA_ENGINE_MASK = DMA_ENGINES - 1
 
 MARKER_BYTE = 36
 OPENS_PASS, CLOSES_PASS = 2, 3
@@ -144,6 +154,18 @@ class Simulator:
 
 SUFFIX = ".ntff"
 _NAME = re.compile(r"^(?P<stem>.+?)(?:_rank_(?P<rank>\d+))?(?:_exec_(?P<exec>\d+))?$")
+
+
+DmaKind = Literal["static", "software_dynamic", "hardware_dynamic"]
+DMA_KINDS: tuple[DmaKind, ...] = ("static", "software_dynamic", "hardware_dynamic")
+
+
+def dma_kind(queue_name: str) -> DmaKind:
+    """The kind of transfers that a queue carries: `qSPDynamicHW` descriptors that the hardware makes, `qPoolDynamic` those that an engine
+    makes, every other name, and none, those that were there before the execution."""
+    if "Dynamic" not in queue_name:
+        return "static"
+    return "hardware_dynamic" if queue_name.endswith("HW") else "software_dynamic"
 
 
 class TraceName(NamedTuple):

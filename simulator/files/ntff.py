@@ -199,7 +199,7 @@ def _core_message(core: CoreTimeline, number: int, physical: int, area: bytearra
         parts.append(
             _field(
                 Core.QUEUE,
-                _message((Queue.ENGINE, 64 + 16 * number + engine), (Queue.QUEUE, queue), (Queue.NAME, name.encode())),
+                _message((Queue.ENGINE, 16 * physical + engine), (Queue.QUEUE, queue), (Queue.NAME, name.encode())),
             )
         )
     parts.append(_field(Core.TIME, core.end_ps))

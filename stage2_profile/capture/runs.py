@@ -129,7 +129,7 @@ def read_run(directory: Path) -> Run:
             raise RunDamaged(directory, f"{RECORD} is damaged ({error})") from None
     except OSError as error:
         raise RunDamaged(directory, f"cannot read {RECORD}: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RunDamaged(directory, f"{RECORD} is damaged ({error})") from None
     if run.schema > SCHEMA:
         raise RunDamaged(directory, f"{RECORD} has schema {run.schema}, newer than {SCHEMA}; update neff-bench")

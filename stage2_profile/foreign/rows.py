@@ -135,7 +135,7 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
     trace = read_ntff(path)
     return Row(
         case=case.name,
-        **_told(about),
+        **(_told(about) | ({"target": trace.family} if about.target is None else {})),
         source="simulated" if about.simulated or trace.certainty == "simulated" else "measured",
         status="profiled",
         check="unchecked",

@@ -12,6 +12,7 @@ from neff_bench.stage2_profile.metrics import derived
 from neff_bench.stage2_profile.metrics.metric import metric, metrics_of
 
 if TYPE_CHECKING:
+    from neff_bench.parsers.formats.ntff import DmaKind
     from neff_bench.parsers.trace import Ntff
 
 Status = Literal["profiled", "estimated", "captured", "unprofiled", "failed"]
@@ -25,6 +26,16 @@ PACKETS = ("static_dma_packet_count", "software_dynamic_dma_packet_count", "hard
 def engine(name: str) -> Callable[[Ntff], float | None]:
     """The active time of an engine in a trace, in seconds; None where the trace does not tell of it."""
     return lambda trace: trace.engines[name].active_time_s if name in trace.engines else None
+
+
+def instructions(name: str) -> Callable[[Ntff], int | None]:
+    """The instructions of an engine in a trace; None where the trace does not tell of it."""
+    return lambda trace: trace.engines[name].instruction_count if name in trace.engines else None
+
+
+def packets(kind: DmaKind) -> Callable[[Ntff], int | None]:
+    """The DMA packets of a kind in a trace; None where it has none, as the profiler leaves them out."""
+    return lambda trace: trace.dma_kinds[kind].packets if kind in trace.dma_kinds else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +68,7 @@ class Row:
     max_abs_error: float | None = None
     # fmt: off
     total_time_us: float | None = metric("us", "total_time_s", trace=lambda trace: trace.total_time_s, better="lower", head="total us")
-    total_active_time_us: float | None = metric("us", "total_active_time_s", better="lower", head="active us")
+    total_active_time_us: float | None = metric("us", "total_active_time_s", trace=lambda trace: trace.total_active_time_s, better="lower", head="active us")
     tensor_active_us: float | None = metric("us", "tensor_engine_active_time_s", trace=engine("tensor"), better="lower", head="Tensor", share=True)
     vector_active_us: float | None = metric("us", "vector_engine_active_time_s", trace=engine("vector"), better="lower", head="Vector", share=True)
     scalar_active_us: float | None = metric("us", "scalar_engine_active_time_s", trace=engine("scalar"), better="lower", head="Scalar", share=True)
@@ -73,15 +84,19 @@ class Row:
     hbm_write_bytes: int | None = metric("bytes", "hbm_write_bytes", better="lower")
     arithmetic_intensity: float | None = metric("FLOPs/byte", derived.arithmetic_intensity)
     compile_time_s: float | None = metric("s", better="lower")
-    tensor_instruction_count: int | None = metric("count", "tensor_engine_instruction_count", better="lower")
-    vector_instruction_count: int | None = metric("count", "vector_engine_instruction_count", better="lower")
-    scalar_instruction_count: int | None = metric("count", "scalar_engine_instruction_count", better="lower")
-    gpsimd_instruction_count: int | None = metric("count", "gpsimd_engine_instruction_count", better="lower")
-    sync_instruction_count: int | None = metric("count", "sync_engine_instruction_count", better="lower")
+    tensor_instruction_count: int | None = metric("count", "tensor_engine_instruction_count", trace=instructions("tensor"), better="lower")
+    vector_instruction_count: int | None = metric("count", "vector_engine_instruction_count", trace=instructions("vector"), better="lower")
+    scalar_instruction_count: int | None = metric("count", "scalar_engine_instruction_count", trace=instructions("scalar"), better="lower")
+    gpsimd_instruction_count: int | None = metric("count", "gpsimd_engine_instruction_count", trace=instructions("gpsimd"), better="lower")
+    sync_instruction_count: int | None = metric("count", "sync_engine_instruction_count", trace=instructions("sync"), better="lower")
     dma_packet_count: int | None = metric("count", PACKETS, trace=lambda trace: trace.dma.packets if trace.dma else None, better="lower")
+    static_dma_packet_count: int | None = metric("count", "static_dma_packet_count", trace=packets("static"), better="lower")
+    software_dynamic_dma_packet_count: int | None = metric("count", "software_dynamic_dma_packet_count", trace=packets("software_dynamic"), better="lower")
+    hardware_dynamic_dma_packet_count: int | None = metric("count", "hardware_dynamic_dma_packet_count", trace=packets("hardware_dynamic"), better="lower")
+    dma_queue_count: int | None = metric("count", "dma_queue_count", trace=lambda trace: len(trace.queues) or None, better="either")
     fixed_overhead_us: float | None = metric("us", "simulator_fixed_overhead_time_s")
     mfu_estimated_percent: float | None = metric("percent", "mfu_estimated_fraction", better="higher")
-    neuroncore_cycle_count: int | None = metric("cycles", "neuroncore_cycle_count")
+    neuroncore_cycle_count: int | None = metric("cycles", "neuroncore_cycle_count", trace=lambda trace: trace.neuroncore_cycle_count)
     sbuf_read_bytes: int | None = metric("bytes", "sbuf_read_bytes", better="lower")
     sbuf_write_bytes: int | None = metric("bytes", "sbuf_write_bytes", better="lower")
     psum_read_bytes: int | None = metric("bytes", "psum_read_bytes", better="lower")

@@ -156,6 +156,7 @@ def ntff_of(
     instance: str = "trn2.3xlarge",
     uuid: bytes = UUID,
     total: int = TOTAL,
+    queues: Iterable[tuple[int, int, str]] = (),
 ) -> bytes:
     """One core (number 4), five streams of six slots with OPCODES."""
     code = b"".join(bytes([opcode]) + bytes(63) for opcode in OPCODES)
@@ -169,7 +170,8 @@ def ntff_of(
         joined = b"".join(records)
         sections.append((16, message((1, kind), (3, unit), (5, len(data)), (6, len(joined)), (7, 4))))
         data += joined
-    core = message((1, "sg00"), (3, 4), *streams, (11, message((2, 4096), (3, "io"))))
+    named = [(7, message((1, engine), (2, queue), (4, name))) for engine, queue, name in queues]
+    core = message((1, "sg00"), (3, 4), *streams, *named, (11, message((2, 4096), (3, "io"))))
     metadata = message(
         (1, "/out/i-0123456789abcdef0_pid_7/file.neff"),
         (2, uuid),

@@ -96,6 +96,21 @@ def test_unknown_tags_and_loader_records_are_named(files, write):
     }
 
 
+def test_packets_are_told_apart_by_the_names_of_their_queues(files, write):
+    """Queues are listed under 16 x core + engine; a packet of a queue without a name is static."""
+    queues = [(64 + 3, 1, "qSPDynamicHW"), (64 + 4, 1, "qPoolDynamic"), (64 + 5, 0, "qActTable")]
+    packets = [(3, 1, 512), (3, 1, 512), (4, 1, 64), (5, 0, 8), (6, 9, 16)]
+    records = rows(*(files.packet(engine, queue, size, 10, 30) for engine, queue, size in packets))
+    trace = read_ntff(write("a.ntff", files.ntff_of(files.instruction(0, 0, 20, 45), records, queues=queues)))
+    assert {kind: (time.packets, time.bytes) for kind, time in trace.dma_kinds.items()} == {
+        "static": (2, 24),
+        "software_dynamic": (1, 64),
+        "hardware_dynamic": (2, 1024),
+    }
+    assert trace.total_active_time_s == 35e-12
+    assert (trace.trace_count, trace.family) == (6, "trn2")
+
+
 def test_exact_depends_on_the_content(files, write):
     """Whoever reads the figures must not take them for checked when part of the file was not understood."""
     known, outside = files.instruction(0, 0, 10, 20), files.instruction(0, 500, 10, 20)

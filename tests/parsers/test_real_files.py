@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from neff_bench.parsers.container import same_program
+from neff_bench.parsers.formats.ntff import DMA_KINDS
 from neff_bench.parsers.neff import read_neff
 from neff_bench.parsers.ntff import read_ntff
 from neff_bench.parsers.profile_json import read_metadata, read_profile, read_summary
@@ -49,6 +50,22 @@ def test_figures_equal_the_report(path):
     assert (trace.dma.packets, trace.dma.bytes) == (len(packets), sum(row["transfer_size"] for row in packets))
     assert trace.dma.packet_time_s == pytest.approx(summary["dma_packet_time"], rel=near, abs=0)
     assert trace.dma.active_time_s == pytest.approx(summary["dma_active_time"], rel=0 if exact else 2e-4, abs=0)
+
+
+@pytest.mark.parametrize("path", TRACES, ids=name)
+def test_what_follows_from_a_trace_equals_the_report(path):
+    trace, summary = read_ntff(path), report_of(path)["summary"][0]
+    exact = trace.version == 6
+    assert len(trace.queues) == summary["dma_queue_count"]
+    assert trace.total_active_time_s == (summary["total_active_time"] if exact else None)
+    assert trace.trace_count == (summary["trace_count"] if exact else None)
+    for kind in DMA_KINDS:
+        ours = trace.dma_kinds.get(kind)
+        assert (ours.packets if ours else 0) == summary.get(f"{kind}_dma_packet_count", 0)
+        assert (ours.bytes if ours else 0) == summary.get(f"{kind}_dma_size", 0)
+        if ours:
+            stated = summary[f"{kind}_dma_active_time"]
+            assert ours.active_time_s == pytest.approx(stated, rel=0 if exact else 5e-3, abs=0)
 
 
 @pytest.mark.parametrize("path", TRACES, ids=name)
