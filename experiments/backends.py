@@ -177,7 +177,7 @@ def _compiled(run: Callable[[], Any], wait: Callable[[Any], Any]) -> Prepared:
 
 def _torch_module(prefix: str) -> Any:
     if importlib.util.find_spec("torch") is None:
-        raise Unavailable(f"{prefix}: torch is not installed")
+        raise Unavailable(f"{prefix}: torch is not installed (pip install 'neff-bench[torch]')")
     import torch
 
     return torch

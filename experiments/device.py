@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,14 @@ from neff_bench.experiments.workload import MatmulConfig
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.terminal import streams
 
+HBM_SOURCE = re.compile(r"\bsrc=(\w+)@hbm:(\w+)\+\d+\[[-\d,]*\]\[([\d,]+)\]")
+"""dtype, tensor and sizes of what a DMA reads, as neuron-sim writes operands."""
+
 
 @dataclass(frozen=True)
 class Build:
-    """What to build a matmul for. `dtype` may also be a float8 type here."""
+    """What to build a matmul for. `dtype` may also be a float8 type here. `tile`: the sizes (M, K, N) to cut it into, None
+    for a kernel that chooses and keeps operands in SBUF."""
 
     M: int
     K: int
@@ -30,14 +36,39 @@ class Build:
     implementation: str
     target: str
     lnc: int
+    tile: tuple[int, int, int] | None = None
+
+    @property
+    def kernel(self) -> str:
+        return "matmul" if self.tile is None else "tiled_matmul"
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """In the order of the kernel's declaration."""
+        dims = {"M": self.M, "K": self.K, "N": self.N}
+        return dims if self.tile is None else {**dims, **dict(zip(("tile_m", "tile_k", "tile_n"), self.tile))}
 
     @property
     def name(self) -> str:
         """The bundle's directory."""
         from neff_bench.neffs.case import Case
 
-        dims = (("M", self.M), ("K", self.K), ("N", self.N))
-        return Case("matmul", self.implementation, dims, self.dtype, self.target, self.lnc).name
+        return Case(self.kernel, self.implementation, tuple(self.dims.items()), self.dtype, self.target, self.lnc).name
+
+    @property
+    def total_tiles(self) -> int:
+        """Of the sizes of `tile`, else of what one matmul instruction takes."""
+        if self.tile is None:
+            return math.prod(self.config.tiles)
+        return math.prod(-(-size // tile) for size, tile in zip((self.M, self.K, self.N), self.tile))
+
+    @property
+    def input_bytes(self) -> tuple[int, int]:
+        """Of lhs and rhs."""
+        from neff_bench.neffs.dtypes import size_bytes
+
+        item = size_bytes(self.dtype)
+        return self.M * self.K * item, self.K * self.N * item
 
     @property
     def config(self) -> MatmulConfig:
@@ -61,7 +92,8 @@ class Instructions:
     """Of both cores together; times are sums of durations, in microseconds.
 
     `accumulate_*`: matmuls that add to what is in PSUM (None where the profile does not say which); accumulation costs
-    the PE array nothing extra. `transpose_*`: transposes on the PE array, not part of `matmul_*`.
+    the PE array nothing extra. `transpose_*`: transposes on the PE array, not part of `matmul_*`. `read_bytes`: from HBM, by
+    tensor; None where the profile does not name tensors.
     """
 
     matmul_count: int
@@ -70,6 +102,7 @@ class Instructions:
     accumulate_us: float | None
     transpose_count: int
     transpose_us: float
+    read_bytes: dict[str, int] | None = None
 
 
 def build_and_profile(builds: Sequence[Build], store: Path, toolchain: str) -> dict[str, dict[str, Any]]:
@@ -80,7 +113,7 @@ def build_and_profile(builds: Sequence[Build], store: Path, toolchain: str) -> d
     store.mkdir(parents=True, exist_ok=True)
     shapes, table = store / ".shapes.json", store / ".rows.json"
     cases = [
-        {"kernel": "matmul", "implementation": b.implementation, "M": b.M, "K": b.K, "N": b.N}
+        {"kernel": b.kernel, "implementation": b.implementation, **b.dims}
         | {"dtype": b.dtype, "target": b.target, "lnc": b.lnc}
         for b in builds
     ]
@@ -100,7 +133,8 @@ def read_instructions(bundle: Path, row: dict[str, Any]) -> Instructions | None:
     except ExperimentError as error:
         streams.notice(f"{bundle.name}: instructions not counted: {error}")
         return None
-    return count_instructions([i for i in profile.instruction if i.opcode == "MATMUL"])
+    counted = count_instructions([i for i in profile.instruction if i.opcode == "MATMUL"])
+    return replace(counted, read_bytes=count_reads(profile.instruction))
 
 
 def _view(bundle: Path, row: dict[str, Any]) -> _Profile:
@@ -146,6 +180,17 @@ def count_instructions(matmuls: Sequence[_Instruction]) -> Instructions:
         transpose_count=len(transposes),
         transpose_us=_us(transposes),
     )
+
+
+def count_reads(instructions: Iterable[_Instruction]) -> dict[str, int] | None:
+    """Bytes that the instructions read from HBM, by tensor; None when no instruction names one."""
+    from neff_bench.neffs.dtypes import size_bytes
+
+    found: dict[str, int] = {}
+    for instruction in instructions:
+        for dtype, name, sizes in HBM_SOURCE.findall(instruction.operands):
+            found[name] = found.get(name, 0) + size_bytes(dtype) * math.prod(map(int, sizes.split(",")))
+    return found or None
 
 
 def relative_error(bundle: Path, max_abs_error: float | None) -> float | None:

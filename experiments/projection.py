@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from neff_bench.experiments.device import Build, build_and_profile, read_instructions, relative_error
+from neff_bench.experiments.device import Build, Instructions, build_and_profile, read_instructions, relative_error
 from neff_bench.experiments.errors import BadResults, ExperimentError
 from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
 from neff_bench.experiments.workload import DTYPES, MatmulConfig
@@ -32,7 +32,8 @@ class ReportRow:
     `host_ms`, `host_std_ms`: median and standard deviation of `host_backend`. `speedup`: host / device where both are
     measured; a measured time over a simulated one is no speed-up.
     `relative_error`: largest error / largest magnitude of the reference. Counts and sums of durations are over both cores.
-    `sbuf_peak_bytes`, `psum_peak_bytes`: of one partition.
+    `sbuf_peak_bytes`, `psum_peak_bytes`: of one partition. `dma_us`: time with a DMA under way. `reads_per_input_byte`: bytes
+    read from HBM / bytes of the inputs; `weight_loads`: how often each byte of the weights (B) is read.
     """
 
     test_case: str
@@ -69,6 +70,10 @@ class ReportRow:
     psum_peak_bytes: int | None
     hbm_read_bytes: int | None
     hbm_write_bytes: int | None
+    tile: str | None
+    dma_us: float | None
+    reads_per_input_byte: float | None
+    weight_loads: float | None
     reason: str | None
 
 
@@ -108,10 +113,15 @@ def report(
     runs: int,
     threads: int,
     store: Path,
+    tile: tuple[int, int, int] | None = None,
 ) -> list[ReportRow]:
     """Build, profile and time everything. Raises `ExperimentError` when a stage refuses the call."""
     work = [
-        (projection, batch, Build(batch * projection.M, projection.K, projection.N, dtype, implementation, target, lnc))
+        (
+            projection,
+            batch,
+            Build(batch * projection.M, projection.K, projection.N, dtype, implementation, target, lnc, tile),
+        )
         for projection in projections
         for batch in batches
         for dtype in dtypes
@@ -153,8 +163,7 @@ def _row(
     instructions = read_instructions(bundle, dict(row)) if row["status"] == "profiled" else None
     counts = asdict(instructions) if instructions else {}
     device_us = row["total_time_us"]
-    tiles = build.config.tiles
-    total_tiles = tiles[0] * tiles[1] * tiles[2]
+    total_tiles = build.total_tiles
     sbuf_peak_bytes, psum_peak_bytes = _peaks(bundle, row)
     return ReportRow(
         test_case=projection.name,
@@ -191,12 +200,22 @@ def _row(
         psum_peak_bytes=psum_peak_bytes,
         hbm_read_bytes=row["hbm_read_bytes"],
         hbm_write_bytes=row["hbm_write_bytes"],
+        tile="x".join(map(str, build.tile)) if build.tile else None,
+        dma_us=row["dma_active_us"],
+        reads_per_input_byte=row["hbm_read_bytes"] / sum(build.input_bytes) if row["hbm_read_bytes"] else None,
+        weight_loads=_weight_loads(build, instructions),
         reason=row["reason"],
     )
 
 
 def _speedup(host: ProfilingResult | None, device_us: float | None) -> float | None:
     return 1e3 * host.latency_ms / device_us if host and host.latency_ms and device_us else None
+
+
+def _weight_loads(build: Build, instructions: Instructions | None) -> float | None:
+    """None where the profile does not say which tensor is read."""
+    read = instructions.read_bytes if instructions else None
+    return read["rhs"] / build.input_bytes[1] if read and "rhs" in read else None
 
 
 def _peaks(bundle: Path, row: Mapping[str, Any]) -> tuple[int | None, int | None]:

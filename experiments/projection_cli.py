@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 DTYPES = ("float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
 DEFAULT_OUT = "/tmp/neff_bench_projections"
+TILE = 64
+"""Size of a tile where only another dimension's is given; the document's."""
 CASE = {"test_case": "case", "M": "M", "N": "N", "K": "K", "dtype": "dtype", "implementation": "impl"}
 TIMES = {
     **CASE,
@@ -49,6 +51,9 @@ MEMORY = {
     "psum_peak_bytes": "PSUM B/partition",
     "hbm_read_bytes": "HBM read",
     "hbm_write_bytes": "HBM write",
+    "dma_us": "DMA us",
+    "reads_per_input_byte": "reads/byte",
+    "weight_loads": "weight loads",
 }
 
 
@@ -78,18 +83,30 @@ def _common(function: Callable[..., int]) -> Callable[..., int]:
 )
 @click.option("--dtype", multiple=True, type=click.Choice(DTYPES), help="Repeatable.  [default: float32]")
 @click.option("--batch", multiple=True, type=click.IntRange(1, 4096), help="Times M rows; repeatable.  [default: 1]")
+@click.option("--tile-m", type=click.IntRange(1, 128), help="Cut M into tiles of this size.")
+@click.option("--tile-k", type=click.IntRange(1, 128), help="The same for K.")
+@click.option("--tile-n", type=click.IntRange(1, 512), help="The same for N.")
 @_common
 def linear_projection(
-    cases: tuple[str, ...], file: Path | None, dtype: tuple[str, ...], batch: tuple[int, ...], **rest: Any
+    cases: tuple[str, ...],
+    file: Path | None,
+    dtype: tuple[str, ...],
+    batch: tuple[int, ...],
+    tile_m: int | None,
+    tile_k: int | None,
+    tile_n: int | None,
+    **rest: Any,
 ) -> int:
     """The projections of a llama block (q, k, v, o, up, gate, down at sequence 64): device against host.
 
     Device times come from a profile (simulated where there is no device, and marked so); host times from torch, or the
-    next best library of this host, on one thread.
+    next best library of this host, on one thread. With a tile size, the kernel is one that cuts the matmul into such tiles
+    and loads each tile anew (sizes that are not given are 64); without, it keeps operands in SBUF.
 
     \b
     Examples:
       neff-bench linear-projection
+      neff-bench linear-projection --tile-m 64 --tile-k 64 --tile-n 64
       neff-bench linear-projection --test-case q_proj --num-runs 50
       neff-bench linear-projection --test-case k_proj --dtype float32 --dtype bfloat16 --dtype float8_e4m3
       neff-bench linear-projection --cases mine.yaml --batch 1 --batch 4 --output report.json
@@ -107,7 +124,9 @@ def linear_projection(
             raise WrongCall(f"--test-case {unknown[0]}: expected one of {', '.join(known)}")
         return [known[name] for name in cases or own or known]
 
-    return _run(choose, dtype or ("float32",), batch or (1,), **rest)
+    sizes = (tile_m, tile_k, tile_n)
+    m, k, n = (size or TILE for size in sizes)
+    return _run(choose, dtype or ("float32",), batch or (1,), tile=(m, k, n) if any(sizes) else None, **rest)
 
 
 @command("tile")
@@ -152,6 +171,7 @@ def _run(
     out: Path,
     format_: str | None,
     output: Path | None,
+    tile: tuple[int, int, int] | None = None,
 ) -> int:
     from neff_bench.experiments.backends import limit_threads
     from neff_bench.terminal.errors import WrongCall
@@ -163,6 +183,8 @@ def _run(
 
     if lnc is not None and lnc not in LNCS[target]:
         raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, LNCS[target]))}")
+    if tile is not None and "xla" in implementation:
+        raise WrongCall("--tile-m, --tile-k and --tile-n are of the nki kernel; the compiler chooses for xla")
     from neff_bench.experiments.output import emit
     from neff_bench.experiments.projection import report
 
@@ -177,6 +199,7 @@ def _run(
         runs=num_runs,
         threads=threads,
         store=out,
+        tile=tile,
     )
     emit(_answer(rows), format, output)
     return 1 if any(row.device_us is None or row.check != "passed" for row in rows) else 0
@@ -198,6 +221,8 @@ def _answer(rows: list[ReportRow]) -> Answer:
     if backend and "simulated" in sources:
         notes.append("no speed-up: the host is measured and the device simulated")
     notes.append("matmul, accumulate and transpose times are sums over instructions and cores, which overlap")
+    notes.append("reads/byte: bytes read from HBM / bytes of both inputs; weight loads: how often B is read")
+    notes.append("energy: not known; there is no public figure for the power of a NeuronCore under load")
     notes += [f"{row.test_case} {row.dtype}: {row.reason}" for row in rows if row.reason]
     times, kernel, memory = (_known(heads, records) for heads in (TIMES, KERNEL, MEMORY))
     return answer(records, [grid(records, times), grid(records, kernel), grid(records, memory, notes)])

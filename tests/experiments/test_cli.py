@@ -145,5 +145,20 @@ def test_a_projection_is_built_profiled_and_timed(tmp_path):
     assert row["source"] == "simulated" and row["check"] == "passed"
     assert row["matmul_count"] == 2 and row["total_tiles"] == 2
     assert row["host_ms"] > 0 and row["speedup"] is None
+    assert row["dma_us"] > 0 and row["reads_per_input_byte"] == row["weight_loads"] == 1
     assert 0 <= row["relative_error"] < 0.02
     assert row["sbuf_peak_bytes"] > 0 and row["psum_peak_bytes"] > 0 and row["accumulate_count"] == 1
+
+
+def test_tile_sizes_make_a_kernel_that_loads_each_tile_anew(tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text("mine: {M: 32, N: 32, K: 64}\n")
+    words = ["--cases", own, "--lnc", 1, "--num-runs", 0, "--tile-m", 16, "--tile-n", 32, "--out", tmp_path / "store"]
+    result = run(linear_projection, *words, "--toolchain", "sim", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    (row,) = json.loads(result.stdout)
+    assert (row["tile"], row["total_tiles"], row["check"]) == ("16x64x32", 2, "passed")
+    assert row["weight_loads"] == 2 and row["reads_per_input_byte"] == 1.5
+    assert row["host_ms"] is None
+    refused = run(linear_projection, *words, "--implementation", "xla")
+    assert refused.exit_code == 2 and "of the nki kernel" in refused.stderr

@@ -1,6 +1,6 @@
 import pytest
 
-from neff_bench.experiments.device import Build, _Instruction, count_instructions
+from neff_bench.experiments.device import Build, _Instruction, count_instructions, count_reads
 from neff_bench.stage1_generate.shapes import presets
 
 
@@ -22,6 +22,28 @@ def test_what_a_profile_does_not_say_is_not_known():
 
 def test_a_build_has_the_name_of_its_bundle():
     assert Build(64, 768, 960, "bfloat16", "nki", "trn2", 2).name == "matmul_nki_M64_K768_N960_bfloat16_trn2_lnc2"
+
+
+def test_a_build_with_tile_sizes_is_another_kernel():
+    build = Build(64, 768, 960, "bfloat16", "nki", "trn2", 2, (64, 64, 128))
+    assert build.name == "tiled_matmul_nki_M64_K768_N960_tile_m64_tile_k64_tile_n128_bfloat16_trn2_lnc2"
+    assert build.total_tiles == 1 * 12 * 8 and build.input_bytes == (64 * 768 * 2, 768 * 960 * 2)
+
+
+def test_bytes_that_a_kernel_reads_are_counted_by_tensor():
+    def load(source):
+        return _Instruction("DMA_DIRECT2D", 0, "", "", f"src={source} dst=float32@sbuf:b+0[1][4]")
+
+    reads = count_reads(
+        [
+            load("float32@hbm:rhs+64[960,1][64,8]"),
+            load("float32@hbm:rhs+0[960,1][64,8]"),
+            load("bfloat16@hbm:lhs+0[-1,4,1][2,3,4]"),
+            load("float32@sbuf:x+0[1][9]"),
+        ]
+    )
+    assert reads == {"rhs": 2 * 64 * 8 * 4, "lhs": 24 * 2}
+    assert count_reads([matmul(1)]) is None
 
 
 @pytest.mark.parametrize("name", presets.NAMES)

@@ -14,6 +14,7 @@ from neff_bench.stage1_generate.kernel import Dims
 
 SMALL = {
     "matmul": {"M": 3, "K": 4, "N": 5},
+    "tiled_matmul": {"M": 3, "K": 4, "N": 5, "tile_m": 2, "tile_k": 3, "tile_n": 2},
     "exp": {"M": 3, "N": 5},
     "mlp": {"b": 2, "s": 3, "h": 128, "i": 6},
     "qkv": {"b": 2, "s": 3, "h": 128, "n": 4, "kv": 2, "d": 16},
