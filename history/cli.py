@@ -11,6 +11,7 @@ import click
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command, group
 from neff_bench.terminal.errors import DONE, FAILED, WrongCall
+from neff_bench.terminal.formats import FORMATS
 
 if TYPE_CHECKING:
     from neff_bench.history.verdicts import Event
@@ -19,9 +20,7 @@ DB = click.option(
     "--db", type=click.Path(path_type=Path, file_okay=False), default=Path("history"), show_default=True,
     help="Directory of the history.",
 )  # fmt: skip
-FORMAT = click.option(
-    "--format", "format_", type=click.Choice(["table", "csv", "json", "md"]), default="table", show_default=True
-)
+FORMAT = click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 
 
 @group("history", invoke_without_command=True)

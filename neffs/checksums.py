@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from neff_bench.neffs.errors import NeffsError
+
 _SEAL = b',\n  "checksum": "%s"\n}\n'
 _SEALED = re.compile(re.escape(_SEAL).replace(b"%s", b"([0-9a-f]{64})"))
 _SEAL_BYTES = len(_SEAL) - len(b"%s") + 64
@@ -29,7 +31,7 @@ class FileSum:
     sha256: str | None
 
 
-class Unsealed(ValueError):
+class Unsealed(NeffsError):
     """A document whose checksum is absent (`absent`) or does not fit its content."""
 
     def __init__(self, what: str, *, absent: bool) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from neff_bench.neffs import DEFAULT_STORE
-from neff_bench.terminal import streams
+from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.terminal.command import command
-from neff_bench.terminal.text import plain, plain_values
+from neff_bench.terminal.formats import chosen
+from neff_bench.terminal.output import output_options, write_answer
 
 if TYPE_CHECKING:
     from neff_bench.stage1_generate.host import Devices, Package, Tool
@@ -58,7 +59,7 @@ class Report:
 
 
 @command("doctor", epilog=EPILOG)
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_options
 @click.option(
     "--toolchain",
     type=click.Choice(["auto", "neuron", "sim"]),
@@ -74,15 +75,17 @@ class Report:
     show_default=True,
     help="Where bundles go.",
 )
-def doctor(form: str, toolchain: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: Path) -> int:
+def doctor(
+    format_: str | None,
+    output: Path | None,
+    toolchain: Literal["auto", "neuron", "sim"],
+    nkilib: Path | None,
+    out: Path,
+) -> int:
     """Say what this host can build and profile, and why not the rest. Opens no device."""
+    format = chosen(format_, output)
     report = examine(toolchain, nkilib, out)
-    if form == "json":
-        import orjson
-
-        streams.line(orjson.dumps(plain_values(asdict(report)), option=orjson.OPT_INDENT_2).decode())
-    else:
-        streams.line(_text(report))
+    write_answer(answer(report), format, output)
     return 1 if report.problems else 0
 
 
@@ -156,7 +159,8 @@ def _warnings(
     return tuple(warnings)
 
 
-def _text(report: Report) -> str:
+def answer(report: Report) -> Answer:
+    """One table for each part; one record for each line of them."""
     used = sorted({device for holder in report.devices.holders for device in holder.devices})
     free = "unknown" if report.free_bytes is None else f"{report.free_bytes / 2**30:.1f} GiB"
     profile = {"device": "on the device", "simulated": "simulated (neuron-sim)", None: "no"}[report.profile]
@@ -184,11 +188,12 @@ def _text(report: Report) -> str:
             for ability in report.implementations
         ],
     }
-    lines = []
-    for title, rows in sections.items():
-        width = max(len(name) for name, _ in rows)
-        lines += [title, *(f"  {name:{width}}  {value}" for name, value in rows), ""]
-    lines += [f"warning: {warning}" for warning in report.warnings]
-    lines += [f"problem: {problem}" for problem in report.problems]
-    lines.append("The main job cannot run here." if report.problems else "The main job can run here.")
-    return "\n".join(map(plain, lines))
+    said = [f"warning: {warning}" for warning in report.warnings]
+    said += [f"problem: {problem}" for problem in report.problems]
+    said.append("The main job cannot run here." if report.problems else "The main job can run here.")
+    columns = (Column(""), Column("", wraps=True))
+    grids = [Grid(columns, rows, title=title, keeps_empty=True) for title, rows in sections.items()]
+    records = [
+        {"part": title, "name": name, "value": value} for title, rows in sections.items() for name, value in rows
+    ]
+    return Answer(records, ("part", "name", "value"), [*grids, Grid((), (), said)], asdict(report))

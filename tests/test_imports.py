@@ -1,6 +1,7 @@
 """Imports point one way between the rooms, and commands start without the heavy packages."""
 
 import ast
+import builtins
 import subprocess
 import sys
 from collections import defaultdict
@@ -207,3 +208,15 @@ def test_files_stay_short():
         if len(path.read_text().splitlines()) > 450
     ]
     assert long == []
+
+
+def test_every_error_has_one_root():
+    """What a class of this project raises ends at `NeffBenchError`; `Ended` is no error but the end."""
+    builtin = {name for name in dir(builtins) if name.endswith(("Error", "Exception"))}
+    wrong = []
+    for path in (path for room in ALLOWED for path in (ROOT / room).rglob("*.py") if "template" not in path.parts):
+        for node in ast.walk(ast.parse(path.read_text())):
+            bases = {ast.unparse(base) for base in node.bases} if isinstance(node, ast.ClassDef) else set()
+            if bases and bases <= builtin and node.name != "NeffBenchError":
+                wrong.append(f"{path.relative_to(ROOT)}: {node.name}")
+    assert wrong == []

@@ -21,6 +21,7 @@ from neff_bench.neffs.verified import Verified
 from neff_bench.stage1_generate.build.job import Job
 from neff_bench.stage1_generate.build.worker import DISK_FULL, refused, started
 from neff_bench.stage1_generate.build.worker_process import run_module
+from neff_bench.stage1_generate.errors import GenerateError
 from neff_bench.stage1_generate.toolchains.command import reason
 
 _TAIL_BYTES = 8192
@@ -36,7 +37,7 @@ class Outcome:
     time_s: float = 0.0
 
 
-class Cancelled(Exception):
+class Cancelled(GenerateError):
     """The run is ending; this case is left as it was."""
 
 
@@ -130,7 +131,7 @@ def _one(
 def _run_worker(job: Job, store: Store, timeout_s: float, start: float, go_on: Callable[[], None]) -> Outcome:
     failure: tuple[Manifest, bytes] | None = None
 
-    class NotBuilt(Exception):
+    class NotBuilt(GenerateError):
         pass
 
     def fill(directory: Path) -> None:

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from neff_bench.parsers.hlo import portable
+from neff_bench.stage1_generate.errors import GenerateError
+from neff_bench.terminal import streams
 
 MISSING_JAX = "jax is not installed; install it with: pip install 'neff-bench[xla]'"
 
 
-class TraceError(Exception):
+class TraceError(GenerateError):
     """A function that cannot be traced: one line with what, where and what was expected."""
 
 
@@ -70,19 +72,19 @@ def main(arguments: Sequence[str]) -> int:
     import orjson
 
     if len(arguments) != 2:
-        print("usage: python -m neff_bench.stage1_generate.toolchains.xla SPEC.json OUT.hlo", file=sys.stderr)
+        streams.error("expected python -m neff_bench.stage1_generate.toolchains.xla SPEC.json OUT.hlo")
         return 2
     try:
         spec = orjson.loads(Path(arguments[0]).read_bytes())
         inputs = [(tensor["shape"], tensor["dtype"]) for tensor in spec["inputs"]]
         entry = spec["entry"]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
-        print(f"error: {arguments[0]}: {error!r}; expected a file with entry and inputs", file=sys.stderr)
+        streams.error(f"{arguments[0]}: {error!r}; expected a file with entry and inputs")
         return 2
     try:
         Path(arguments[1]).write_bytes(trace(resolve(entry), inputs))
     except (TraceError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        streams.error(str(error))
         return 1
     return 0
 

@@ -14,8 +14,8 @@ def test_a_bare_host_can_run_the_main_job_simulated(tmp_path):
     assert done.exit_code == 0
     assert done.output.splitlines()[:3] == [
         "Main job",
-        "  build    embedded, simulated",
-        "  profile  simulated (neuron-sim)",
+        "build   embedded, simulated",
+        "profile simulated (neuron-sim)",
     ]
     assert "mlp nki can be built" in " ".join(done.output.split())
     assert done.output.endswith("The main job can run here.\n")

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from neff_bench.stage1_generate.errors import BuildError
+from neff_bench.stage1_generate.errors import BuildError, GenerateError
 
 ARTIFACTS = "artifacts"
 """Where the compiler leaves its intermediate files; it wants this directory to be empty."""
@@ -52,7 +52,7 @@ class Interface:
     probe: Callable[[], Callable[[Work], None]]
 
 
-class Absent(Exception):
+class Absent(GenerateError):
     """This generation of the interface is not installed; the text says what is missing."""
 
 
