@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from neff_bench.chips import LISTED
+
 if TYPE_CHECKING:
     from neff_bench.simulator.nki.launch import Launch
     from neff_bench.stage2_profile.metrics.rows import Row
@@ -41,7 +43,7 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption(
         "--neff-bench", action="store_true", help="Run NKI kernels on the embedded toolchain and time them."
     )
-    group.addoption("--neff-bench-target", default=None, help="Chip: trn1, inf2, trn2 or trn3.  [default: trn2]")
+    group.addoption("--neff-bench-target", default=None, help=f"Chip: {LISTED}.  [default: trn2]")
     group.addoption("--neff-bench-lnc", type=int, default=1, help="Cores of a launch without a grid.  [default: 1]")
 
 

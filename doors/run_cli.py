@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from neff_bench.chips import CHIPS
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal import streams
@@ -18,7 +19,7 @@ from neff_bench.terminal.errors import NeffBenchError
 
 
 @command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--target", type=click.Choice(["trn1", "inf2", "trn2", "trn3"]), help="Chip.  [default: trn2]")
+@click.option("--target", type=click.Choice(list(CHIPS)), help="Chip.  [default: trn2]")
 @click.option(
     "--lnc", type=click.IntRange(1, 2), default=1, show_default=True, help="Cores of a launch without a grid."
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neff_bench.neffs.case import LNCS
+from neff_bench.chips import CHIPS
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 from neff_bench.terminal.errors import WrongCall
@@ -63,7 +63,7 @@ QUICK = "quick"
     help="auto: the first of neuron to numpy that this host has. sim: no host; the device and its host are simulated.",
 )
 @click.option(
-    "--target", type=click.Choice(tuple(LNCS)), default="inf2", show_default=True, help="Of the simulated device."
+    "--target", type=click.Choice(list(CHIPS)), default="inf2", show_default=True, help="Of the simulated device."
 )
 @click.option("--lnc", type=click.IntRange(1, 2), help="Of the simulated device.  [default: the target's]")
 @click.option("--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Of the CPU backends.")
@@ -151,9 +151,10 @@ def _profiler(backend: str, threads: int, target: str, lnc: int | None) -> Profi
     if backend == "sim":
         from neff_bench.experiments.simulated import SimulatedProfiler
 
-        if lnc is not None and lnc not in LNCS[target]:
-            raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, LNCS[target]))}")
-        return SimulatedProfiler(target, lnc or max(LNCS[target]))
+        lncs = CHIPS[target].lncs
+        if lnc is not None and lnc not in lncs:
+            raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, lncs))}")
+        return SimulatedProfiler(target, lnc or max(lncs))
     from neff_bench.experiments.latency import NPUMatmulProfiler
 
     return NPUMatmulProfiler(backend=None if backend == "auto" else backend, threads=threads)

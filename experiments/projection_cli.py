@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neff_bench.chips import CHIPS
 from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
 from neff_bench.terminal.output import output_options
@@ -60,7 +61,7 @@ MEMORY = {
 def _common(function: Callable[..., int]) -> Callable[..., int]:
     for option in reversed((
         click.option("--implementation", multiple=True, type=click.Choice(["nki", "xla"]), help="Repeatable.  [default: nki]"),
-        click.option("--target", type=click.Choice(["trn1", "inf2", "trn2", "trn3"]), default="trn2", show_default=True),
+        click.option("--target", type=click.Choice(list(CHIPS)), default="trn2", show_default=True),
         click.option("--lnc", type=click.IntRange(1, 2), help="Physical cores per logical core.  [default: the target's]"),
         click.option("--toolchain", type=click.Choice(["auto", "neuron", "sim"]), default="auto", show_default=True),
         click.option("--num-runs", type=click.IntRange(0, 100_000), default=20, show_default=True, help="Timed on the host; 0: none."),
@@ -179,10 +180,9 @@ def _run(
     format = chosen(format_, output)
     projections = choose()
     limit_threads(threads)
-    from neff_bench.neffs.case import LNCS
-
-    if lnc is not None and lnc not in LNCS[target]:
-        raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, LNCS[target]))}")
+    lncs = CHIPS[target].lncs
+    if lnc is not None and lnc not in lncs:
+        raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, lncs))}")
     if tile is not None and "xla" in implementation:
         raise WrongCall("--tile-m, --tile-k and --tile-n are of the nki kernel; the compiler chooses for xla")
     from neff_bench.experiments.output import emit
@@ -194,7 +194,7 @@ def _run(
         batches=batches,
         implementations=implementation or ("nki",),
         target=target,
-        lnc=lnc or max(LNCS[target]),
+        lnc=lnc or max(lncs),
         toolchain=toolchain,
         runs=num_runs,
         threads=threads,

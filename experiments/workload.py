@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.terminal.errors import WrongCall
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 DTYPES = ("float32", "bfloat16", "float16")
-SIZE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 M_TILE, K_TILE, N_TILE = 128, 128, 512
 """What one matmul instruction takes: rows of the stationary operand, contraction, columns of the moving operand (AWS docs,

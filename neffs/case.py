@@ -9,12 +9,10 @@ from dataclasses import dataclass
 
 import orjson
 
+from neff_bench.chips import CHIPS
 from neff_bench.neffs.errors import CaseError
 
 IMPLEMENTATIONS = ("nkilib", "neuronxcc", "nki", "xla", "framework")
-LNCS = {"trn1": (1,), "inf2": (1,), "trn2": (1, 2), "trn3": (1, 2)}
-"""Logical-core sizes of each target: NeuronCore-v2 has no logical grouping, v3 and v4 run one or two physical cores
-as one (AWS Neuron documentation, about-neuron/arch/neuron-features/logical-neuroncore-config)."""
 DEFAULT_SEED = 42
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
@@ -34,7 +32,7 @@ class Case:
     """What is to be built.
 
     `dims`: dimension names and sizes in the kernel's order. `dtype`: canonical element type of the kernel's data.
-    `target`: trn1, inf2, trn2 or trn3. `lnc`: physical cores in the logical core. `flags`: extra compiler flags.
+    `target`: the name of a chip. `lnc`: physical cores in the logical core. `flags`: extra compiler flags.
     `seed`: of the random inputs. Raises `CaseError` when target and LNC do not fit or the name would be unsafe.
     """
 
@@ -48,10 +46,10 @@ class Case:
     seed: int = DEFAULT_SEED
 
     def __post_init__(self) -> None:
-        if self.target not in LNCS:
-            raise CaseError(f"unknown target {self.target!r} (known: {', '.join(LNCS)})")
-        if self.lnc not in LNCS[self.target]:
-            allowed = " or ".join(map(str, LNCS[self.target]))
+        if self.target not in CHIPS:
+            raise CaseError(f"unknown target {self.target!r} (known: {', '.join(CHIPS)})")
+        if self.lnc not in CHIPS[self.target].lncs:
+            allowed = " or ".join(map(str, CHIPS[self.target].lncs))
             raise CaseError(f"lnc {self.lnc} does not exist on {self.target} (allowed: {allowed})")
         check_name(self.name)
 

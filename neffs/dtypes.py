@@ -7,26 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.neffs.errors import CaseError
 
 if TYPE_CHECKING:
     import numpy as np
-
-SIZE_BYTES = {
-    "float32": 4,
-    "tfloat32": 4,
-    "bfloat16": 2,
-    "float16": 2,
-    "float8_e4m3": 1,
-    "float8_e4m3fn": 1,
-    "float8_e5m2": 1,
-    "int8": 1,
-    "uint8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "int32": 4,
-    "uint32": 4,
-}
 
 _ML_DTYPES = {"bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2"}
 

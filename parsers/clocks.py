@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neff_bench.chips import CHIPS
 from neff_bench.parsers.formats.ntff import OPENS_PASS
 from neff_bench.parsers.formats.opcodes import OPCODES
 
@@ -114,7 +115,7 @@ def synchronise(
         start, end = container.window
         return dict.fromkeys(cores, one_clock(0, end - start))
     opened = {core: int(ends.min()) for core in cores if len(ends := _opening_ends(rows, core))}
-    if container.family in ("trn2", "trn3"):
+    if container.family and CHIPS[container.family].one_clock:
         return dict.fromkeys(cores, one_clock(min(opened.values()) - TRN2_MARKER_PS, None)) if opened else {}
     clocks = {core: _vote(container, core, opened[core], rows, updates, packets) for core in opened}
     return {core: clock for core, clock in clocks.items() if clock is not None}

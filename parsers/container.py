@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.errors import ParseError, UnknownVersion, guarded
 from neff_bench.parsers.formats import ntff as layout
 from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES
-from neff_bench.parsers.formats.ntff import DATA_START, ENGINES, SECTION_KINDS, SIMULATED, VERSIONS, Root, family_of
+from neff_bench.parsers.formats.ntff import DATA_START, SECTION_KINDS, SIMULATED, VERSIONS, Root, family_of
 from neff_bench.parsers.source import Source, open_source
 from neff_bench.parsers.trace import MemoryUse
 from neff_bench.parsers.wire import Budget, Message

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.document import prepare
-from neff_bench.parsers.formats.ntff import ENGINES
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.parsers.formats.profile import DMA_ENGINES
 from neff_bench.parsers.trace import DmaPackets, Instructions
@@ -87,7 +87,7 @@ def instruction_columns(rows: list[InstructionRow]) -> Instructions:
     """`core` is the number of the subgraph; engines that are not one of the five are left out."""
     import numpy as np
 
-    engines = {name: index for index, name in enumerate(ENGINES)}
+    engines: dict[str, int] = {name: index for index, name in enumerate(ENGINES)}
     rows = [row for row in rows if row.subgroup.lower() in engines]
     opcodes: dict[str, int] = {}
     count = len(rows)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.container import Container, Section
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats import ntff as layout
 from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES
-from neff_bench.parsers.formats.ntff import DMA, ENGINES, INSTRUCTION, PC_MASK, SEMAPHORE, UNIT_OF_KIND, WRITERS
+from neff_bench.parsers.formats.ntff import DMA, INSTRUCTION, PC_MASK, SEMAPHORE, UNIT_OF_KIND, WRITERS
 from neff_bench.parsers.records import pair_fifo
 
 if TYPE_CHECKING:

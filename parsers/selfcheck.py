@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.metadata import Metadata
 from neff_bench.parsers.summary import Summary
 
 RELATIVE_TOLERANCE = 1e-6
 
-ENGINES = ("tensor", "scalar", "vector", "gpsimd", "sync")
 OF_TOTAL = (*(f"{engine}_engine_active_time" for engine in ENGINES), "dma_active_time", "total_active_time")
 CC_OF_TOTAL = ("cc_op_active_time", "cc_cores_instruction_active_time")
 Derived = Iterator[tuple[str, tuple[float, ...]]]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neff_bench.chips import CHIPS
+from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.clocks import Clock, synchronise
 from neff_bench.parsers.container import EARLIER_EXECUTIONS, Container
 from neff_bench.parsers.formats.ntff import (
-    CORE_CLOCK_MHZ,
     DMA_ENGINES,
     DMA_KINDS,
-    ENGINES,
     IS_SEMAPHORE,
     SIMULATED,
     THROTTLE,
@@ -76,7 +76,7 @@ def _report(
     clocks: Mapping[int, Clock],
     undecoded: Counter[str],
 ) -> Ntff:
-    mhz = CORE_CLOCK_MHZ.get(container.family or "")
+    mhz = CHIPS[container.family].base_clock_mhz if container.family else None
     names = names_by_byte(container.version == SIMULATED)
     rows = _on_time_axis(raw, clocks, names, mhz, undecoded)
     _count_unnamed(rows, undecoded)

@@ -7,11 +7,11 @@ dense bfloat16: bfloat16 is converted by integer shifts, float8 through tables o
 from __future__ import annotations
 
 from functools import cache
-from types import MappingProxyType
 
 import ml_dtypes
 import numpy as np
 
+from neff_bench.chips.dtypes import SIZE_BYTES as SIZE_BYTES
 from neff_bench.simulator.errors import SimulatorError
 
 _NUMPY = {
@@ -32,9 +32,6 @@ _NUMPY = {
 
 DTYPES = tuple(_NUMPY)
 """Every canonical name."""
-
-SIZE_BYTES = MappingProxyType({name: dtype.itemsize for name, dtype in _NUMPY.items()})
-"""Bytes of one element, by canonical name. tfloat32 is kept in four bytes."""
 
 FLOATS = frozenset(name for name in _NUMPY if "float" in name)
 INTEGERS = frozenset(_NUMPY) - FLOATS

@@ -13,13 +13,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.chips.engines import ENGINES as ENGINES
+from neff_bench.chips.engines import Engine as Engine
 
 PROGRAM_VERSION = 1
-
-Engine = Literal["tensor", "vector", "scalar", "gpsimd", "sync"]
-ENGINES: tuple[Engine, ...] = ("tensor", "scalar", "gpsimd", "vector", "sync")
-"""In the order of the engine index of NTFF files: 0 PE, 1 Activation, 2 Pool, 3 DVE, 4 SP."""
 
 Memory = Literal["hbm", "sbuf", "psum"]
 Kind = Literal["input", "output", "internal", "constant"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from neff_bench.chips import LISTED
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
@@ -45,7 +46,7 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
     show_default=True,
     help="AWS Neuron SDK or the embedded one; auto takes the SDK where it is installed.",
 )
-@click.option("--target", help="Chip instead of the file's: trn1, inf2, trn2 or trn3.")
+@click.option("--target", help=f"Chip instead of the file's: {LISTED}.")
 @click.option("--lnc", type=int, help="Physical cores per logical core instead of the file's: 1 or 2.")
 @click.option("--nkilib", type=click.Path(path_type=Path), help="Checkout of nki-library (else $NKILIB_PATH).")
 @click.option("--jobs", type=click.IntRange(min=1), help="Cases built at the same time.  [default: number of cores]")

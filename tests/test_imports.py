@@ -13,16 +13,17 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "neff_bench"
 ALLOWED = {
+    "chips": set(),
     "terminal": set(),
-    "neffs": {"terminal", "parsers"},
-    "parsers": {"terminal", "neffs"},
-    "simulator": {"terminal", "neffs", "parsers"},
-    "stage1_generate": {"terminal", "neffs", "parsers"},
-    "stage2_profile": {"terminal", "neffs", "parsers"},
-    "experiments": {"terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},
+    "neffs": {"chips", "terminal", "parsers"},
+    "parsers": {"chips", "terminal", "neffs"},
+    "simulator": {"chips", "terminal", "neffs", "parsers"},
+    "stage1_generate": {"chips", "terminal", "neffs", "parsers"},
+    "stage2_profile": {"chips", "terminal", "neffs", "parsers"},
+    "experiments": {"chips", "terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},
     "install_benchmarks": {"terminal"},
-    "history": {"terminal", "neffs", "parsers", "stage2_profile"},
-    "doors": {"terminal", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile"},
+    "history": {"chips", "terminal", "neffs", "parsers", "stage2_profile"},
+    "doors": {"chips", "terminal", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile"},
 }
 ALLOWED_IN_TEMPLATES = {"stage1_generate", "stage2_profile"}
 HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"]

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from neff_bench.simulator.chips import Chip
+from neff_bench.chips import Chip
 from neff_bench.simulator.compiler.lowering import lower
 from neff_bench.simulator.program import ENGINES, Access, Buffer, Instruction, Program
 

@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from neff_bench.chips import CHIPS, Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.chips import CHIPS, Chip
 from neff_bench.simulator.compiler.assembler import Code
 from neff_bench.simulator.compiler.lowering import lower
 from neff_bench.simulator.costs.transfers import MAX_PACKET_BYTES, Transfer
 from neff_bench.simulator.program import ENGINES
 from neff_bench.simulator.timing.counters import union_ps
-from neff_bench.simulator.timing.overheads import OVERHEADS
 from neff_bench.simulator.timing.schedule import CoreSchedule, schedule_code
 from tools.operations import OPS, SUBGROUPS, instruction_of, operation_of
 
@@ -23,7 +22,7 @@ _HBM = range(0x800000000000, 0x802000000000)
 def replay(profile: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
     """(column, model us, measured us): kernel span and each engine's active time within the kernel."""
     target, rows = target_of(profile), kernel_rows(profile)
-    chip, overheads = CHIPS[target], OVERHEADS[target]
+    chip, overheads = CHIPS[target], CHIPS[target].overheads
     code = _code(rows, chip)
     begin = min(r["timestamp"] for r in rows)
     start = overheads.kernel_start_ns(0, SUBGROUPS[rows[0]["subgroup"]])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.ntff import read_ntff
 from tools import predictions
 from tools.gemm import GEMMS, LATER_GEMMS, gemm_rows
@@ -15,7 +16,6 @@ from tools.replay import kernel_rows, replay, target_of
 from tools.rows import Row
 
 _COUNTS = ("event_count", "matmul_instruction_count", "activate_instruction_count")
-_ENGINES = ("tensor", "scalar", "gpsimd", "vector", "sync")
 
 
 def write_tables(manifest: Sequence[dict[str, Any]], directory: Path, nkilib: Path, out: Path) -> None:
@@ -57,7 +57,7 @@ def _figures(directory: Path, profile_name: str, trace_name: str) -> dict[str, A
                 "instruction_count": summary[f"{name}_engine_instruction_count"],
                 "active_time_us": _us(summary[f"{name}_engine_active_time"]),
             }
-            for name in _ENGINES
+            for name in ENGINES
         },
         "dma_active_time_us": _us(summary["dma_active_time"]),
         "operations": [

@@ -8,6 +8,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from neff_bench.chips import CHIPS
+
 _HEADER = struct.Struct("<5Q128sI32s16s256sI64sQI468s")
 HEADER_BYTES = _HEADER.size
 
@@ -70,7 +72,9 @@ ENGINE_FILES = (
 )
 """By the engine index of NTFF files."""
 
-TARGETS = {"sunda": "trn1/inf2", "cayman": "trn2", "mariana": "trn3", "*": "any"}
+TARGETS = {
+    chip.arch: "/".join(other.name for other in CHIPS.values() if other.arch == chip.arch) for chip in CHIPS.values()
+} | {"*": "any"}
 """Core generation in `kelf-0.json` to product names; trn1 and inf2 carry the same core, and the file does not tell which."""
 
 DTYPES = {

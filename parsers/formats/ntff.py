@@ -46,26 +46,22 @@ import os
 import re
 from typing import Literal, NamedTuple
 
+from neff_bench.chips import CHIPS
+
 DATA_START = 128
 VERSIONS = (4, 5, 6)
 SIMULATED = 230
 """The simulator's version byte: no AWS tool accepts it."""
-
-ENGINES = ("tensor", "scalar", "gpsimd", "vector", "sync")
-"""By engine index."""
 
 INSTRUCTION, SEMAPHORE, DMA, THROTTLE = 0, 1, 4, 5
 SECTION_KINDS = {INSTRUCTION: "instruction", SEMAPHORE: "semaphore", DMA: "DMA", THROTTLE: "throttle"}
 UNIT_OF_KIND = {INSTRUCTION: 0, SEMAPHORE: 0, DMA: 1, THROTTLE: 0}
 """0: the core, 1: its DMA engines."""
 
-CORE_CLOCK_MHZ = {"inf2": 1400, "trn1": 1400, "trn2": 1200, "trn3": 1200}
-"""Base clock of `neuroncore_cycle_count`, by the family in the instance type (AWS profile JSON, metadata.pe_clock_others)."""
-
 
 def family_of(instance_type: str | None) -> str | None:
     """`trn2` of `trn2.3xlarge` or `trn2n.48xlarge`; None for a family of unknown clock."""
-    return next((family for family in CORE_CLOCK_MHZ if (instance_type or "").startswith(family)), None)
+    return next((family for family in CHIPS if (instance_type or "").startswith(family)), None)
 
 
 RECORD_BYTES = 16

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from neff_bench.chips import LISTED, PAIRED
 from neff_bench.neffs import __version__
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import Command, Group, command, group
@@ -88,9 +89,9 @@ def main() -> None:
 @click.option(
     "--framework", type=click.Choice(["XLA", "NKI"]), default="XLA", show_default=True, help="NKI takes a kernel.json."
 )
-@click.option("--target", required=True, help="trn1, inf2, trn2 or trn3.")
+@click.option("--target", required=True, help=f"{LISTED}.")
 @click.option(
-    "--lnc", "-lnc", "--logical-nc-config", type=click.IntRange(1, 2), help="Cores of a logical core [2 on trn2, trn3]."
+    "--lnc", "-lnc", "--logical-nc-config", type=click.IntRange(1, 2), help=f"Cores of a logical core [2 on {PAIRED}]."
 )
 @click.option(
     "--output", default="file.neff", show_default=True, type=click.Path(dir_okay=False), help="NEFF to write."

@@ -2,7 +2,7 @@
 
 Operations are lowered (`neff_bench.simulator.compiler.lowering`), put in order (`neff_bench.simulator.compiler.order`) and given their waits. A change of activation
 function becomes an ACT_TABLE_LOAD, and every wait for a second semaphore an EVENT_SEMAPHORE of its own, as in real
-profiles. The fixed instructions around a kernel are in `neff_bench.simulator.timing.overheads`.
+profiles. The fixed instructions around a kernel are in `neff_bench.chips`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from neff_bench.chips import Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.chips import Chip, chip_for
+from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import allocate
 from neff_bench.simulator.compiler.dependencies import Edge, find_edges
 from neff_bench.simulator.compiler.lowering import lowering

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import itemgetter
 
+from neff_bench.chips import chip_for
 from neff_bench.simulator.compiler.lives import Life, lives
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.program import Buffer, Memory, Program
-from neff_bench.simulator.recording.regions import PARTITIONS, PSUM_BANK_BYTES, PSUM_BANKS, SBUF_PARTITION_BYTES
+from neff_bench.simulator.recording.regions import PARTITIONS, PSUM_BANK_BYTES, PSUM_BANKS
 
 _QUADRANT = 32
 _TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
@@ -68,7 +69,7 @@ def check_capacity(program: Program) -> tuple[Peak, ...]:
 
 def capacity_bytes(target: str, memory: Memory) -> int:
     """Bytes of one partition."""
-    return PSUM_BANKS * PSUM_BANK_BYTES if memory == "psum" else SBUF_PARTITION_BYTES[target]
+    return PSUM_BANKS * PSUM_BANK_BYTES if memory == "psum" else chip_for(target).sbuf_partition_bytes
 
 
 def _share(buffer: Buffer) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from neff_bench.simulator.chips import Chip
+from neff_bench.chips import Chip
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.operations import OPERATIONS

@@ -23,7 +23,6 @@ from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.lives import lives
 from neff_bench.simulator.compiler.lowering import lowering
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
-from neff_bench.simulator.recording.regions import SBUF_PARTITION_BYTES, SBUF_RESERVED_BYTES
 
 _WIDE_INTEGERS = frozenset({"int32", "uint32"})
 """A copy of these on Scalar goes through float32."""
@@ -117,7 +116,8 @@ def _kept(
             changes[first] += program.buffers[index].row_bytes
             changes[last + 1] -= program.buffers[index].row_bytes
     used = np.cumsum(changes)
-    room = SBUF_PARTITION_BYTES[program.target] - SBUF_RESERVED_BYTES
+    chip = chip_for(program.target)
+    room = chip.sbuf_partition_bytes - chip.sbuf_reserved_bytes
     fits = bool(used.max(initial=0) <= room)
     kept = []
     for repeat in sorted(repeats, key=lambda one: (one.start - one.end, one.start)):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from neff_bench.simulator.chips import Chip
+from neff_bench.chips import Chip
 from neff_bench.simulator.compiler.dependencies import Edge
 from neff_bench.simulator.compiler.lowering import Lowered
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns

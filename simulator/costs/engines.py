@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from neff_bench.simulator.chips import Chip
+from neff_bench.chips import Chip
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.costs.steps import ALL, Cost, Lowered, Step, on_engine
-from neff_bench.simulator.dtypes import SIZE_BYTES
 from neff_bench.simulator.program import Access, Instruction, Program
 
 _TWO_BYTES = 2

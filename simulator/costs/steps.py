@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from neff_bench.simulator.chips import Chip
+from neff_bench.chips import Chip
 from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import ENGINES, Instruction, Program
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from neff_bench.simulator.chips import Chip
+from neff_bench.chips import Chip
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.costs.steps import REST, TENSOR, WEIGHTS, Lowered, Step
-from neff_bench.simulator.dtypes import SIZE_BYTES
 from neff_bench.simulator.program import Access
 
 _FAST_ITEM_BYTES = 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from neff_bench.simulator.chips import Chip
-from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.chips import Chip
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.program import ENGINES, Instruction, Program
 
 _SCALAR, _GPSIMD, _SYNC = ENGINES.index("scalar"), ENGINES.index("gpsimd"), ENGINES.index("sync")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neff_bench.simulator.chips import Chip
+from neff_bench.chips import Chip
 from neff_bench.simulator.costs.steps import ALL, Lowered, Step
 from neff_bench.simulator.costs.transfers import start_ns, transfer_of, trigger_engine
 from neff_bench.simulator.program import Instruction, Program

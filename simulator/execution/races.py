@@ -6,7 +6,7 @@ although a run of this executor always has one. Run-time addresses are not looke
 
 from __future__ import annotations
 
-from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.machine.addressing import Layout
 from neff_bench.simulator.machine.marks import Marks, granule
 from neff_bench.simulator.program import Access, Instruction, Program

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
 from neff_bench.simulator.compiler.assembler import Code
 from neff_bench.simulator.files.neff import NeffContent
@@ -18,7 +19,6 @@ from neff_bench.simulator.timing.counters import merged, simulator_keys, summari
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 from neff_bench.simulator.timing.timeline import FETCH_QUEUE, CoreTimeline, Timeline
 
-LABELS = ("Tensor", "Scalar", "GpSimd", "Vector", "Sync")
 """Names of the engines in profiles, by engine index."""
 _EVENT_SEMAPHORE = OPCODES["EVENT_SEMAPHORE"]
 _MATMUL = OPCODES["MATMUL"]
@@ -158,8 +158,8 @@ def _instructions(
         row: dict[str, Any] = {
             "timestamp": start // 1000,
             "duration": end // 1000 - start // 1000,
-            "label": "TensorMatrix" if opcode == _MATMUL else LABELS[engine],
-            "subgroup": LABELS[engine],
+            "label": "TensorMatrix" if opcode == _MATMUL else TITLES[engine],
+            "subgroup": TITLES[engine],
             "subgraph": graph,
             "fully_qualified_subgraph": f"/{graph}",
             "opcode": NAMES[opcode],
@@ -325,7 +325,7 @@ def _semaphores(core: CoreTimeline, number: int) -> Iterator[dict[str, Any]]:
     rows = core.semaphores
     columns = (rows.semaphore, rows.value, rows.engine, rows.time_ps)
     for semaphore, value, engine, time in zip(*(c.tolist() for c in columns), strict=True):
-        who = LABELS[engine] if engine < 5 else "DMA"
+        who = TITLES[engine] if engine < 5 else "DMA"
         yield {
             "subgraph": f"sg{number:02d}",
             "id": f"S[{semaphore}] ({who})",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.hlo.matrix import Matrix
 from neff_bench.simulator.hlo.plan import Term

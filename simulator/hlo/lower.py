@@ -22,8 +22,6 @@ from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
 
-RESERVED_SBUF_BYTES = 16 << 10
-"""Of each partition, left to the compiler and the runtime (`nl.tile_size.total_available_sbuf_size`)."""
 MACS_MAX = 1 << 60
 """More than a device does in years, and as much as a NEFF's statistics hold."""
 COLUMN_UNIT = 64
@@ -50,7 +48,8 @@ def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
     if module.mac_count > MACS_MAX:
         raise CompileError(f"HLO module {module.name}: {module.mac_count:.3g} multiply-accumulates, at most {MACS_MAX}")
     inputs = tuple(InputSpec(f"input{n}", p.shape or (1,), p.dtype) for n, p in enumerate(graph.parameters))
-    kernel = _Kernel(graph, plan, chip_for(target).sbuf_partition_bytes - RESERVED_SBUF_BYTES)
+    chip = chip_for(target)
+    kernel = _Kernel(graph, plan, chip.sbuf_partition_bytes - chip.sbuf_reserved_bytes)
     program = record(kernel.run, graph.name, inputs, {}, (), target, lnc)
     return _unsourced(msgspec.structs.replace(program, model_flops=2 * module.mac_count))
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.hlo.graph import Graph, Value
 from neff_bench.simulator.hlo.matrix import Matrix, View, contiguous

@@ -6,7 +6,7 @@ import math
 from collections import deque
 from typing import Any
 
-from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.nki import language as nl
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.program import Access, Program
 
 

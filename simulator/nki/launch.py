@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from neff_bench.chips import first_of_generation
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
@@ -19,8 +20,6 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 
 if TYPE_CHECKING:
     import numpy as np
-
-_TARGETS = {"gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +37,7 @@ class Launch:
 def target() -> str:
     """The chip that NEURON_PLATFORM_TARGET_OVERRIDE or NKI_NC_VERSION names (trn2, gen3 ...); trn2 when neither does."""
     named = os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE") or os.environ.get("NKI_NC_VERSION") or "trn2"
-    return _TARGETS.get(named.lower(), named.lower())
+    return first_of_generation(named.lower())
 
 
 def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fits: bool) -> Launch:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from neff_bench.chips import CHIPS, PAIRED
 from neff_bench.simulator.compiler.capacity import check_capacity
 from neff_bench.simulator.compiler.middle_end import middle_end
 from neff_bench.simulator.compiler.placement import check_placement
@@ -19,7 +20,6 @@ from neff_bench.simulator.program import Buffer, Program
 from neff_bench.simulator.recording import views
 from neff_bench.simulator.recording.creation import allocate, whole
 from neff_bench.simulator.recording.dtype_names import dtype_of
-from neff_bench.simulator.recording.enums import GENERATIONS
 from neff_bench.simulator.recording.recorder import OWN, Recorder, Storage, recording
 from neff_bench.simulator.recording.regions import MemoryRegion
 from neff_bench.simulator.recording.tensor import NkiTensor
@@ -40,10 +40,10 @@ def record(
     Raises KernelError for a kernel that fails, and CapacityError when its tensors do not fit into SBUF or PSUM; without
     `fits` the latter is a warning.
     """
-    if target not in GENERATIONS:
-        raise SpecError(f"unknown target {target!r}; known: {', '.join(GENERATIONS)}")
-    if lnc not in (1, 2) or (lnc == 2 and target not in ("trn2", "trn3")):
-        raise SpecError(f"lnc {lnc} does not exist on {target}; 1 anywhere, 2 on trn2 and trn3")
+    if target not in CHIPS:
+        raise SpecError(f"unknown target {target!r}; known: {', '.join(CHIPS)}")
+    if lnc not in CHIPS[target].lncs:
+        raise SpecError(f"lnc {lnc} does not exist on {target}; 1 anywhere, 2 on {PAIRED.replace(', ', ' and ')}")
     with recording(target, lnc) as now:
         made = {given.name: input_tensor(now, given) for given in inputs}
         results: list[list[NkiTensor]] = []

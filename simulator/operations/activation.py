@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from neff_bench.chips import chip_for, names_from
 from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.accumulators import accumulate
@@ -123,8 +124,8 @@ def activate2(
     name: str | None = None,
 ) -> NkiInstruction:
     """`dst` = op((`data` op0 imm0) op1 imm1), with an optional reduction into engine registers; NeuronCore-v4."""
-    if recorder().target != "trn3":
-        raise invalid(f"activate2: only on trn3, not on {recorder().target}")
+    if chip_for(recorder().target).generation < 4:
+        raise invalid(f"activate2: only on {names_from(generation=4)}, not on {recorder().target}")
     check.on_chip("activate2", dst=dst, data=data)
     check.same_tile("activate2", "data", data, dst)
     stages = (operator_name("activate2", "op0", op0, _STAGES), operator_name("activate2", "op1", op1, _STAGES))
@@ -165,8 +166,8 @@ def exponential(
     name: str | None = None,
 ) -> NkiInstruction:
     """`dst` = exp(`src` - max_value), with an optional running sum; NeuronCore-v4."""
-    if recorder().target != "trn3":
-        raise invalid(f"exponential: only on trn3, not on {recorder().target}")
+    if chip_for(recorder().target).generation < 4:
+        raise invalid(f"exponential: only on {names_from(generation=4)}, not on {recorder().target}")
     check.on_chip("exponential", dst=dst, src=src)
     check.same_tile("exponential", "src", src, dst)
     reads, writes = {"src": access(src)}, {"dst": access(dst)}

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from neff_bench.chips import Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.chips import Chip
 from neff_bench.simulator.costs.steps import Cost, Lowered
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.program import Instruction, Program

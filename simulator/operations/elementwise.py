@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from neff_bench.simulator.chips import Chip
+from neff_bench.chips import Chip, chip_for
 from neff_bench.simulator.costs.engines import Tiles, engine_work
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.dtypes import (
@@ -88,7 +88,7 @@ def memset(dst: NkiTensor, value: Any, engine: Any = _UNKNOWN, name: str | None 
 
 def _tensor_copy(o: Operands) -> None:
     """Bit-exact between equal dtypes, else through float32. The Scalar Engine of gen2 always goes through float32."""
-    if o.dtype("dst") == o.dtype("src") and not (o.engine == "scalar" and o.target in ("trn1", "inf2")):
+    if o.dtype("dst") == o.dtype("src") and not (o.engine == "scalar" and chip_for(o.target).generation < 3):
         o.write_bits("dst", o.raw("src"))
     else:
         o.write_bits("dst", convert(o.raw("src"), o.dtype("dst")))
@@ -138,7 +138,7 @@ def tensor_tensor(
         dst.dtype in _INT32 and data1.dtype in _INT32 and data2.dtype in _INT32 and not in_psum and word not in BITVEC
     ):
         default = "gpsimd"
-    if data1.storage.memory == "psum" == data2.storage.memory and recorder().target in ("trn1", "inf2"):
+    if data1.storage.memory == "psum" == data2.storage.memory and chip_for(recorder().target).generation < 3:
         raise invalid(f"tensor_tensor: data1 and data2 cannot both be in PSUM: {data1!r}, {data2!r}")
     chosen = check.chosen_engine("tensor_tensor", engine, ("vector", "gpsimd"), default)
     check.no_psum_on_gpsimd("tensor_tensor", chosen, dst, data1, data2)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neff_bench.simulator.chips import Chip
+from neff_bench.chips import Chip, chip_for
 from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.tensor_engine import on_pe
@@ -311,7 +311,7 @@ def _check_matmul(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, doub
         raise invalid(f"nc_matmul: operands must be floats of at most 32 bits: {stationary!r}, {moving!r}")
     if (first in _FLOAT32) != (second in _FLOAT32):
         raise invalid(f"nc_matmul: float32 goes with float32 only: {stationary!r}, {moving!r}")
-    if dst.dtype != "float32" and not transpose and recorder().target != "trn3":
+    if dst.dtype != "float32" and not transpose and chip_for(recorder().target).generation < 4:
         raise invalid(f"nc_matmul: dst must be float32 on {recorder().target}: {dst!r}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from neff_bench.simulator.chips import Chip
+from neff_bench.chips import Chip
 from neff_bench.simulator.costs.steps import ALL, Lowered, Step, on_engine
 from neff_bench.simulator.costs.triggers import by_dma
 from neff_bench.simulator.dtypes import (

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from neff_bench.chips import chip_for, names_from
 from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.dtypes import (
     INTEGERS,
@@ -35,8 +36,8 @@ def rng(dst: NkiTensor, engine: Any = engine_enum.vector, name: str | None = Non
 @operation(execute=None, cost=engine_work(), opcode="RNG")
 def rand2(dst: NkiTensor, min: Any, max: Any, name: str | None = None) -> NkiInstruction:
     """`dst` = uniform random numbers in [min, max]; on Vector of NeuronCore-v4."""
-    if recorder().target != "trn3":
-        raise invalid(f"rand2: only on trn3, not on {recorder().target}")
+    if chip_for(recorder().target).generation < 4:
+        raise invalid(f"rand2: only on {names_from(generation=4)}, not on {recorder().target}")
     check.on_chip("rand2", dst=dst)
     reads, attributes = {}, dict[str, Any]()  # type: ignore[var-annotated]
     check.operand("rand2", "min", min, dst.shape[0], reads, attributes)

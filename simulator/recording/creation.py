@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.program import Kind
 from neff_bench.simulator.recording import regions, views
 from neff_bench.simulator.recording.dtype_names import dtype_of

@@ -6,6 +6,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
+from neff_bench.chips import chip_for
 from neff_bench.simulator.recording.recorder import invalid, recorder
 
 
@@ -73,16 +74,9 @@ scalar_engine = engine.scalar
 gpsimd_engine = engine.gpsimd
 unknown_engine = engine.unknown
 
-GENERATIONS = {
-    "trn1": nc_version.gen2,
-    "inf2": nc_version.gen2,
-    "trn2": nc_version.gen3,
-    "trn3": nc_version.gen4,
-}
-
 
 def get_nc_version() -> nc_version:
-    return GENERATIONS[recorder().target]
+    return nc_version(chip_for(recorder().target).generation)
 
 
 def get_nc_sub_version() -> int:

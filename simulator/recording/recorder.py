@@ -181,7 +181,7 @@ def is_recording() -> bool:
 
 @contextmanager
 def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
-    """A recording context on `target` (trn1, inf2, trn2, trn3) with `lnc` physical cores.
+    """A recording context on the chip `target` with `lnc` physical cores.
 
     The collector of cycles rests meanwhile: a program holds millions of objects and no cycle, and walking them all
     again and again would cost more than recording them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from neff_bench.chips import Chip, chip_for
 from neff_bench.simulator.program import Memory
 from neff_bench.simulator.recording.recorder import is_recording, recorder
 
@@ -58,12 +59,6 @@ PSUM_BANK_BYTES = 2048
 PSUM_BANKS = 8
 PARTITIONS = 128
 
-SBUF_PARTITION_BYTES = {"trn1": 192 << 10, "inf2": 192 << 10, "trn2": 224 << 10, "trn3": 256 << 10}
-"""SBUF bytes of one partition, by target. AWS docs nki/guides/architecture: 192 KiB on NeuronCore-v2, 224 KiB on -v3."""
-
-SBUF_RESERVED_BYTES = (16 << 10) + 8
-"""What the compiler keeps of each partition: nki-library@0759719 core/mlp/mlp_cte/mlp_cte_constants.py subtracts it."""
-
 
 class TileSize:
     """`nl.tile_size`: limits of one tile."""
@@ -80,8 +75,12 @@ class TileSize:
     sbuf_min_align = 1
 
     @property
+    def _chip(self) -> Chip:
+        return chip_for(recorder().target if is_recording() else "trn2")
+
+    @property
     def sbuf_fmax_bytes(self) -> int:
-        return SBUF_PARTITION_BYTES[recorder().target if is_recording() else "trn2"]
+        return self._chip.sbuf_partition_bytes
 
     @property
     def sbuf_fmax(self) -> int:
@@ -94,7 +93,7 @@ class TileSize:
     @property
     def total_available_sbuf_size(self) -> int:
         """Bytes of one partition that a kernel may place tensors in."""
-        return self.sbuf_fmax_bytes - SBUF_RESERVED_BYTES
+        return self.sbuf_fmax_bytes - self._chip.sbuf_reserved_bytes
 
 
 tile_size = TileSize()

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.program import Access, Dynamic
 from neff_bench.simulator.recording import views
 from neff_bench.simulator.recording.dtype_names import dtype_of

@@ -1,8 +1,10 @@
-"""The stated error of simulated times, by class of kernel, as `make fidelity` finds it (FIDELITY.md)."""
+"""Which class of kernels a program is of, and so which error its simulated times state."""
 
 from __future__ import annotations
 
+from neff_bench.chips.stated_errors import stated_error
 from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.schedule import Schedule
 
@@ -25,24 +27,17 @@ BEFORE_MIDDLE_END = "before the compiler's middle end, HBM bytes are not exact"
 
 def time_error(program: Program, schedule: Schedule) -> str:
     """One line for every simulated profile: total time against hardware."""
-    error = _of_class(program, schedule)
+    error = stated_error(chip_for(program.target), _kind(program, schedule))
     return f"{error}; {BEFORE_MIDDLE_END}" if program.before_middle_end else error
 
 
-def _of_class(program: Program, schedule: Schedule) -> str:
-    target = program.target
-    if target == "trn1":
-        return "not measured on trn1: constants of inf2"
-    if target == "inf2":
-        return "-20 to +5 % (4 matmuls of one tile, inf2); larger kernels not measured"
-    note = "; overheads of trn3 are those of trn2" if target == "trn3" else ""
+def _kind(program: Program, schedule: Schedule) -> str:
+    """The class of kernels that the program is of."""
     if schedule.total_ns >= _SHORTEST_GEMM_NS and _is_gemm(program) and _pe_share(schedule) >= _PE_BOUND:
-        return f"within 8 % (38 GEMMs, trn3, LNC 2: -3.3 to +4.1 %){note}"
+        return "gemm"
     if program.lnc == 1:
-        return f"within 15 % (24 MLPs of nki-library, trn2, LNC 1){note}"
-    if schedule.total_ns >= _LONG_NS:
-        return f"-22 to +3 %, median -10 % (17 MLPs of nki-library, trn2, LNC 2){note}"
-    return f"-36 to +17 %, median -3 % (53 short MLPs of nki-library, trn2, LNC 2){note}"
+        return "one_core"
+    return "long" if schedule.total_ns >= _LONG_NS else "short"
 
 
 def _is_gemm(program: Program) -> bool:

@@ -7,8 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from neff_bench.chips.overheads import Control
+from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_BYTES, SEMAPHORE_PACKET_NS
-from neff_bench.simulator.timing.overheads import Control
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _instructions(schedule: Schedule, number: int, core: CoreSchedule) -> Instru
         rows = len(before) + len(own) + len(after)
         parts.append((
             np.full(rows, engine, dtype=np.uint8),
-            np.concatenate([_field(before, "opcode"), core.code.opcode[own], _field(after, "opcode")]).astype(np.uint8),
+            np.concatenate([_opcodes(before), core.code.opcode[own], _opcodes(after)]).astype(np.uint8),
             np.concatenate([np.full(len(before), -1), own, np.full(len(after), -1)]).astype(np.int32),
             np.arange(rows, dtype=np.int32),
             np.concatenate([_field(before, "start_ns"), core.start_ns[own], end + _field(after, "start_ns")]),
@@ -122,6 +123,12 @@ def _field(controls: tuple[Control, ...], name: str) -> np.ndarray:
     import numpy as np
 
     return np.array([getattr(control, name) for control in controls], dtype=float)
+
+
+def _opcodes(controls: tuple[Control, ...]) -> np.ndarray:
+    import numpy as np
+
+    return np.array([OPCODES[control.opcode] for control in controls], dtype=float)
 
 
 def _dma(schedule: Schedule, number: int, core: CoreSchedule) -> DmaRows:

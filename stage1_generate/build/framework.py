@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from neff_bench.chips import CHIPS
 from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, write_manifest
 from neff_bench.neffs.case import DEFAULT_SEED, Case, content_key
 from neff_bench.neffs.checksums import sha256_file
@@ -172,7 +173,7 @@ def _inputs(directory: Path, tensors: tuple[TensorInfo, ...]) -> tuple[TensorFil
 
 
 def _target(neff: Neff) -> str:
-    return (neff.target or "trn1").partition("/")[0]
+    return (neff.target or next(iter(CHIPS))).partition("/")[0]
 
 
 def _plain(text: str) -> str:

@@ -20,7 +20,8 @@ from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neff_bench.neffs.case import DEFAULT_SEED, IMPLEMENTATIONS, LNCS, Case
+from neff_bench.chips import CHIPS, first_of_generation
+from neff_bench.neffs.case import DEFAULT_SEED, IMPLEMENTATIONS, Case
 from neff_bench.neffs.errors import CaseError
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.errors import ShapesError
@@ -35,13 +36,6 @@ MAX_SIZE = 2**31 - 1
 MAX_DEPTH = 32
 MAX_NODES = 250_000
 """Of the file, an alias counted as one; a list or a range says more cases in fewer nodes."""
-FP8_TARGETS = ("trn2", "trn3")
-"""Targets whose engines take the float8 types of the kernels here (AWS Neuron documentation, nki/api/nki.language,
-supported data types; earlier chips know a configurable FP8 that NKI does not name)."""
-
-_GENERATIONS = {"gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
-"""Other names of NEURON_PLATFORM_TARGET_OVERRIDE (AWS Neuron documentation, nki/api/nki)."""
-
 _COMMON = ("kernel", "implementation", "dtype", "target", "lnc", "seed", "flags")
 _DEFAULTS = _COMMON[1:]
 _NUMBER = re.compile(r"[+-]?[0-9][0-9_]*")
@@ -127,7 +121,7 @@ class _Reader:
         axes["implementation"] = self._words(nodes, entry, "implementation", tuple(kernel.implementations), None)
         axes["dtype"] = self._words(nodes, entry, "dtype", kernel.dtypes, "bfloat16")
         axes["target"] = self._overridden("target") or self._words(
-            nodes, entry, "target", tuple(LNCS), _default_target()
+            nodes, entry, "target", tuple(CHIPS), _default_target()
         )
         axes["lnc"] = self._overridden("lnc") or self._numbers(nodes.get("lnc"), "lnc", default=None)
         axes["seed"] = self._numbers(nodes.get("seed"), "seed", default=DEFAULT_SEED, lowest=0)
@@ -143,12 +137,12 @@ class _Reader:
         if wrong is not None:
             raise self._error(entry, wrong)
         target, dtype = chosen["target"], chosen["dtype"]
-        if dtype.startswith("float8") and target not in FP8_TARGETS:
+        if dtype.startswith("float8") and not CHIPS[target].float8:
             raise self._error(
                 nodes.get("dtype", entry),
-                f"dtype: found {dtype} with target {target}, allowed with {', '.join(FP8_TARGETS)}",
+                f"dtype: found {dtype} with target {target}, allowed with {', '.join(chip.name for chip in CHIPS.values() if chip.float8)}",
             )
-        lnc = chosen["lnc"] if chosen["lnc"] is not None else max(LNCS[target])
+        lnc = chosen["lnc"] if chosen["lnc"] is not None else CHIPS[target].max_lnc
         try:
             return Case(kernel.name, chosen["implementation"], dims, dtype, target, lnc, flags, chosen["seed"])
         except CaseError as error:
@@ -299,8 +293,8 @@ class _Reader:
 def _default_target() -> str:
     """Where neither file nor command line names the chip: what NKI itself would take from the environment, else trn2."""
     named = os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE", "").lower()
-    target = _GENERATIONS.get(named, named)
-    return target if target in LNCS else "trn2"
+    target = first_of_generation(named)
+    return target if target in CHIPS else "trn2"
 
 
 def _is(node: Any, kind: str) -> bool:

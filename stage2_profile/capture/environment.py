@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from neff_bench.chips import CHIPS
 from neff_bench.installation import IMPORT_ROOT
 
 RECORDED = (
@@ -25,8 +26,6 @@ RECORDED = (
 
 UNSET = ("NEURON_RT_NUM_CORES", "NEURON_RT_INSPECT_ENABLE")
 """The first is another way to ask for cores, the second starts a second profiler inside the first."""
-
-HAS_LNC = ("trn2", "trn3")
 
 
 def tool_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
@@ -50,7 +49,7 @@ def capture_environment(
     env["NEURON_RT_RESET_CORES"] = "1"
     env.setdefault("NEURON_RT_ENABLE_OCP", "1")
     env.setdefault("NEURON_RT_ENABLE_OCP_SATURATION", "1")
-    if target in HAS_LNC:
+    if target in CHIPS and CHIPS[target].max_lnc > 1:
         env["NEURON_LOGICAL_NC_CONFIG"] = str(lnc)
     if core is not None:
         env["NEURON_RT_VISIBLE_CORES"] = str(core)

@@ -11,9 +11,11 @@ from typing import TypeVar
 
 import msgspec
 
+from neff_bench.chips.engines import ENGINES as ENGINE_ORDER
+from neff_bench.chips.engines import SHOWN, TITLES
 from neff_bench.terminal.errors import WrongCall
 
-ENGINES = ("Tensor", "Vector", "Scalar", "GpSimd", "Sync", "DMA")
+ENGINES = (*(TITLES[ENGINE_ORDER.index(engine)] for engine in SHOWN), "DMA")
 NS_PER_US = 1000.0
 CONTROL = "(control)"
 

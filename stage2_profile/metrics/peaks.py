@@ -7,25 +7,13 @@ same numbers). The 667 TFLOPS of the trn2 product page is 83.4 per core, a numbe
 
 from __future__ import annotations
 
-BFLOAT16_TFLOPS = {"trn1": 91.7504, "inf2": 91.7504, "trn2": 78.6432, "trn3": 78.6432}
-
-RATE = {
-    "bfloat16": 1.0,
-    "float16": 1.0,
-    "tfloat32": 1.0,
-    "float32": 0.25,  # four passes of the array; the guides say 23 of 92 and 20 of 79 TFLOPS
-    "float8_e4m3": 2.0,  # two rows of a cell at once (perf_mode double_row)
-    "float8_e4m3fn": 2.0,
-    "float8_e5m2": 2.0,
-}
-"""Rate of a dtype over that of bfloat16."""
-
-NO_DOUBLE_ROW = {"trn1", "inf2"}
+from neff_bench.chips import CHIPS
+from neff_bench.chips.dtypes import RATE
 
 
 def peak_tflops(target: str, dtype: str, lnc: int) -> float | None:
     """Peak of a logical core in TFLOPS; None for a target or dtype that the table does not know."""
-    base, rate = BFLOAT16_TFLOPS.get(target), RATE.get(dtype)
-    if base is None or rate is None:
+    chip, rate = CHIPS.get(target), RATE.get(dtype)
+    if chip is None or rate is None:
         return None
-    return lnc * base * (min(rate, 1.0) if target in NO_DOUBLE_ROW else rate)
+    return lnc * (chip.peak_flops / 1e12) * (rate if chip.double_row else min(rate, 1.0))

@@ -5,7 +5,7 @@ With NKILIB_PATH the figures of nki-library are written too, else those in the f
 
 import json
 
-from neff_bench.simulator.chips import CHIPS
+from neff_bench.chips import CHIPS
 from tests.golden.programs import CHIPS_OF, NKI_LIBRARY, OURS
 from tests.golden.times import FILE, commit, read, times
 

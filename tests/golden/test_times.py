@@ -4,7 +4,8 @@ from dataclasses import fields
 
 import pytest
 
-from neff_bench.simulator.chips import CHIPS, what_if
+from neff_bench.chips import CHIPS
+from neff_bench.simulator.chips import what_if
 from neff_bench.simulator.errors import SimulatorError
 from tests.golden.programs import NKI_LIBRARY, OURS
 from tests.golden.times import commit, moved, read, times

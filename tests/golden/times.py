@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from neff_bench.simulator.chips import Chip
+from neff_bench.chips import Chip
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule

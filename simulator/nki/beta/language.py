@@ -134,7 +134,7 @@ def _new(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
 
 
 def nl_itemsize(kind: str) -> int:
-    from neff_bench.simulator.dtypes import SIZE_BYTES
+    from neff_bench.chips.dtypes import SIZE_BYTES
 
     return SIZE_BYTES[kind]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from neff_bench.neffs.case import LNCS
+from neff_bench.chips import CHIPS
 from neff_bench.neffs.dtypes import numpy_dtype
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains import hlo
@@ -66,7 +66,7 @@ def _compile_xla(request: Request) -> Compiled:
     hlo.trace(request)
     words = ["neuronx-cc", "compile", "--framework", "XLA", str(hlo.GRAPH), "--target", request.target]
     words += ["--output", hlo.NEFF]
-    if len(LNCS[request.target]) > 1:  # older targets do not know the flag
+    if CHIPS[request.target].max_lnc > 1:  # older targets do not know the flag
         words += ["--lnc", str(request.lnc)]
     words += arguments(request)
     hlo.write_command(words)

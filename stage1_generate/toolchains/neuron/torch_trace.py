@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from neff_bench.neffs.case import LNCS
+from neff_bench.chips import CHIPS
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains import hlo
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
@@ -54,7 +54,7 @@ def _trace(function: Callable[..., Any], request: Request) -> Compiled:
 
     inputs = tuple(torch.zeros(tensor.shape, dtype=getattr(torch, tensor.dtype)) for tensor in request.inputs)
     compiler = ["--target", request.target]
-    if len(LNCS[request.target]) > 1:
+    if CHIPS[request.target].max_lnc > 1:
         compiler += ["--lnc", str(request.lnc)]
     compiler += arguments(request)
     options: dict[str, Any] = {"compiler_workdir": str(_WORK.absolute()), "compiler_args": compiler}

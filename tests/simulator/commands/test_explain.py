@@ -3,7 +3,8 @@ import json
 
 import pytest
 
-from neff_bench.simulator.chips import CHIPS, SOURCES, Chip, constant_lines, what_if
+from neff_bench.chips import CHIPS
+from neff_bench.simulator.chips import constant_lines, what_if
 from neff_bench.simulator.commands.explain import critical_path, explain
 from neff_bench.simulator.commands.explain_answer import answer
 from neff_bench.simulator.errors import SimulatorError
@@ -105,8 +106,7 @@ def test_a_bad_change_is_one_line(change):
 
 
 def test_every_constant_has_a_source():
-    assert {field.name for field in dataclasses.fields(Chip)} - {"name"} == set(SOURCES)
-    assert len(constant_lines(CHIPS["trn2"])) == len(SOURCES)
+    assert len(constant_lines(CHIPS["trn2"])) == len(CHIPS["trn2"].sources) > 55
 
 
 def test_empty_program_has_no_path():

@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
+from neff_bench.chips import CHIPS
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.chips import CHIPS
 from neff_bench.simulator.compiler.lowering import lower, lowering
 from tests.simulator.programs import matmul
 

@@ -1,6 +1,6 @@
 import pytest
 
-from neff_bench.simulator.chips import CHIPS
+from neff_bench.chips import CHIPS
 from neff_bench.simulator.compiler.dependencies import find_edges
 from neff_bench.simulator.compiler.lowering import lowering
 from neff_bench.simulator.compiler.order import issue_order

@@ -1,7 +1,7 @@
 import pytest
 
+from neff_bench.chips import CHIPS
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES, PUBLIC
-from neff_bench.simulator.chips import CHIPS
 from neff_bench.simulator.compiler.lowering import lower
 from neff_bench.simulator.costs.activation_tables import activation_table
 from neff_bench.simulator.errors import CompileError

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from neff_bench.simulator.chips import CHIPS
+from neff_bench.chips import CHIPS
 from neff_bench.simulator.costs.transfers import packet_ns, start_ns, transfer_of, trigger_engine
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator import program
-from neff_bench.simulator.dtypes import SIZE_BYTES
 from neff_bench.simulator.errors import KernelError, NkiValidationError, NotModelledError, SpecError
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec, decode_spec

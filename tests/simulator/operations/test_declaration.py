@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
+from neff_bench.chips import CHIPS
 from neff_bench.installation import PACKAGE
 from neff_bench.parsers.formats.opcodes import NAMES
-from neff_bench.simulator.chips import CHIPS
 from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.operations import FUNCTIONS, OPERATIONS

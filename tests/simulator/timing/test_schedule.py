@@ -3,12 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from neff_bench.chips import CHIPS
 from neff_bench.parsers.formats.opcodes import NAMES
-from neff_bench.simulator.chips import CHIPS
 from neff_bench.simulator.compiler.assembler import assemble
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.program import Buffer, Instruction, Program
-from neff_bench.simulator.timing.overheads import OVERHEADS
 from neff_bench.simulator.timing.schedule import schedule, schedule_code
 from tests.simulator.programs import matmul, whole
 
@@ -102,7 +101,7 @@ def test_throttled_pe_speeds_up_after_a_busy_window():
 
 
 def test_throttle_windows_run_on_from_their_phase():
-    chip, overheads = CHIPS["trn2"], OVERHEADS["trn2"]
+    chip, overheads = CHIPS["trn2"], CHIPS["trn2"].overheads
     codes = assemble(burst())
     for phase in (0.0, 1000.0):
         [(start, _)] = schedule_code(codes, chip, overheads, phase).cores[0].warm

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neff_bench.simulator.chips import CHIPS
+from neff_bench.chips import CHIPS
 
 KIB = 1024
 

@@ -1,0 +1,135 @@
+"""What a chip is to this project: its public names and sizes, and the constants of its timing model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from neff_bench.chips.overheads import Overheads
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One NeuronCore generation, seen from one physical core unless the name says otherwise.
+
+    The unit of each field is in its name; bandwidths are in bytes per ns, reported ones in bytes per second.
+    sources, units: by field. constants_of: the chip whose constants stand in for unmeasured ones, "" where they were looked up.
+    year: of the first instances. double_row: FP8 matmuls run at twice the rate. float8: NKI has the dtypes. one_clock: all engines
+    count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition.
+    """
+
+    name: str
+    sources: dict[str, str] = field(repr=False, compare=False)
+    units: dict[str, str] = field(repr=False, compare=False)
+    overheads: Overheads = field(repr=False)
+    constants_of: str
+    year: int
+    generation: int
+    arch: str
+    instance_type: str
+    max_lnc: int
+    double_row: bool
+    float8: bool
+    one_clock: bool
+    pe_rows: int
+    pe_cols: int
+    pe_clock_ghz: float
+    scalar_clock_ghz: float
+    gpsimd_clock_ghz: float
+    vector_clock_ghz: float
+    base_clock_ghz: float
+    sbuf_partition_bytes: int
+    sbuf_reserved_bytes: int
+    psum_partition_bytes: int
+    psum_bank_bytes: int
+    hbm_bandwidth: float
+    hbm_bandwidth_reported: float
+    dma_bandwidth_reported: float
+    dma_engines: int
+    dma_engine_bandwidth: float
+    dma_packet_ns: float
+    dma_read_stall_ns: float
+    dma_read_spread: float
+    dma_row_ns: float
+    dma_convert_factor: float
+    dma_stagger_ns: float
+    dma_read_stagger_ns: float
+    dma_issue_ns: float
+    dma_start_ns: float
+    static_dma_issue_ns: float
+    static_dma_start_ns: float
+    software_dma_issue_ns: float
+    software_dma_prepare_ns: float
+    software_dma_start_ns: float
+    software_dma_instruction_ns: float
+    dma_wait_ns: float
+    semaphore_ns: float
+    minimum_cycles: int
+    pe_overhead_cycles: int
+    pe_latency_ns: float
+    pe_fill_cycles: int
+    load_weights_ns: float
+    load_weights_cycles: int
+    throttle_window_ns: float
+    throttle_factor: float
+    throttle_warm_utilization: float
+    throttle_cold_utilization: float
+    scalar_latency_ns: float
+    scalar_function_latency_ns: float
+    scalar_overhead_ns: float
+    activation_table_load_ns: float
+    vector_latency_ns: float
+    vector_overhead_ns: float
+    vector_pointer_ns: float
+    gpsimd_fixed_cycles: int
+    gpsimd_latency_ns: float
+    vector_fast_modes: bool
+    barrier_ns: float
+
+    @property
+    def lncs(self) -> tuple[int, ...]:
+        """Sizes that a logical core may have, in physical cores."""
+        return tuple(range(1, self.max_lnc + 1))
+
+    @property
+    def peak_flops(self) -> float:
+        """Dense BF16 FLOP/s of one physical core, as profiles divide by: 2 x rows x columns x PE clock."""
+        return 2.0 * self.pe_rows * self.pe_cols * self.pe_clock_ghz * 1e9
+
+    @property
+    def base_clock_mhz(self) -> int:
+        """Clock of the cycles that profiles count."""
+        return round(self.base_clock_ghz * 1000)
+
+
+Fact = tuple[Any, str, str]
+"""A value, its unit ("" for none) and its public origin."""
+
+
+def chip(name: str, overheads: Overheads, constants_of: str = "", **facts: Fact) -> Chip:
+    """A chip of its own. Raises TypeError when a fact is missing or unknown."""
+    values = {key: value for key, (value, _, _) in facts.items()}
+    units = {key: unit for key, (_, unit, _) in facts.items()}
+    sources = {key: source for key, (_, _, source) in facts.items()}
+    return Chip(name=name, sources=sources, units=units, overheads=overheads, constants_of=constants_of, **values)
+
+
+def like(other: Chip, name: str, overheads: Overheads | None = None, constants_of: str = "", **facts: Fact) -> Chip:
+    """A chip that differs from another in these facts. Raises TypeError for an unknown one."""
+    inherited = {key: f"as {other.name}: {source}" for key, source in other.sources.items()}
+    values: Any = {key: value for key, (value, _, _) in facts.items()}
+    return replace(
+        other,
+        name=name,
+        sources=inherited | {key: source for key, (_, _, source) in facts.items()},
+        units=other.units | {key: unit for key, (_, unit, _) in facts.items()},
+        overheads=overheads or other.overheads,
+        constants_of=constants_of,
+        **values,
+    )
+
+
+def facts_of(chip: Chip) -> list[tuple[str, Any, str, str]]:
+    """Name, value, unit and origin of each fact, in the order of the fields."""
+    names = [known.name for known in fields(Chip) if known.name in chip.sources]
+    return [(name, getattr(chip, name), chip.units[name], chip.sources[name]) for name in names]

@@ -1,0 +1,33 @@
+"""Element types under their canonical names, the ones that NKI and the NEFF use: their sizes and how fast the PE takes them."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+SIZE_BYTES = MappingProxyType({
+    "float32": 4,
+    "tfloat32": 4,
+    "bfloat16": 2,
+    "float16": 2,
+    "float8_e4m3": 1,
+    "float8_e5m2": 1,
+    "float8_e4m3fn": 1,
+    "int8": 1,
+    "uint8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+})  # fmt: skip
+"""Bytes of one element. tfloat32 is kept in four bytes."""
+
+RATE = MappingProxyType({
+    "bfloat16": 1.0,
+    "float16": 1.0,
+    "tfloat32": 1.0,
+    "float32": 0.25,  # four passes of the array; the guides say 23 of 92 and 20 of 79 TFLOPS
+    "float8_e4m3": 2.0,  # two rows of a cell at once (perf_mode double_row)
+    "float8_e4m3fn": 2.0,
+    "float8_e5m2": 2.0,
+})  # fmt: skip
+"""Matmul rate of a dtype over that of bfloat16, on a chip with double_row."""

@@ -1,0 +1,78 @@
+"""Inferentia2: NeuronCore-v2. The overheads are those of the trace 128x128x512. What is not said here is that of trn2."""
+
+from neff_bench.chips import trn2
+from neff_bench.chips.chip import like
+from neff_bench.chips.overheads import Overheads, controls, fetches
+
+DOCS = "AWS docs nki/guides/architecture/trainium_inferentia2_arch.rst"
+TRACES = trn2.INF2_TRACES
+
+OVERHEADS = Overheads(
+    preamble=(
+        controls(
+            "WRITE 57 64; NOP 1378 16; DRAIN 1454 6; EVENT_SEMAPHORE 1514 18; EVENT_SEMAPHORE 1582 253; DRAIN 1887 6"
+            "; DRAIN 1945 6; EVENT_SEMAPHORE 2005 14; EVENT_SEMAPHORE 2069 1237; DRAIN 3358 6; SET_ORDERING_MODE 3418 6",
+            "DRAIN 7 7; EVENT_SEMAPHORE 64 1510; EVENT_SEMAPHORE 1622 184; DRAIN 1855 7; DRAIN 1910 7"
+            "; EVENT_SEMAPHORE 1967 93; EVENT_SEMAPHORE 2108 1168; DRAIN 3326 7; SET_ORDERING_MODE 3383 7",
+            "DRAIN 52 23; EVENT_SEMAPHORE 137 1468; EVENT_SEMAPHORE 1664 112; DRAIN 1838 23; TENSOR_LOAD 1923 671"
+            "; DRAIN 2958 23; EVENT_SEMAPHORE 3043 32; EVENT_SEMAPHORE 3135 112; DRAIN 3309 23; SET_ORDERING_MODE 3394 7",
+            "DRAIN 48 8; EVENT_SEMAPHORE 119 1513; EVENT_SEMAPHORE 1692 43; DRAIN 1799 8; DRAIN 1867 8"
+            "; EVENT_SEMAPHORE 1939 1164; EVENT_SEMAPHORE 3163 43; DRAIN 3269 8; SET_ORDERING_MODE 3341 8",
+            "DRAIN 1709 7; DRAIN 1773 7; EVENT_SEMAPHORE 1829 1308; DRAIN 3179 7; SET_ORDERING_MODE 3246 7",
+        ),
+    ),
+    postamble=(
+        controls(
+            "DRAIN 1354 10; EVENT_SEMAPHORE_RANGE_CLEAR 1409 332; DRAIN 1832 6; EVENT_SEMAPHORE 1880 9"
+            "; EVENT_SEMAPHORE 1926 252; DRAIN 2219 6; NOTIFY 2266 7; COMPARE_BRANCH 2319 48",
+            "DRAIN 1317 12; EVENT_SEMAPHORE_RANGE_CLEAR 1371 249; DRAIN 1659 7; EVENT_SEMAPHORE 1706 224"
+            "; EVENT_SEMAPHORE 1967 182; DRAIN 2188 7; NOTIFY 2234 8; COMPARE_BRANCH 2281 47",
+            "TENSOR_STORE 54 95; TENSOR_LOAD 189 389; COMPARE_BRANCH 617 91; WRITE 827 39; DRAIN 909 96"
+            "; EVENT_SEMAPHORE 1048 37; EVENT_SEMAPHORE 1123 122; DRAIN 1287 23; EVENT_SEMAPHORE_RANGE_CLEAR 1353 247"
+            "; DRAIN 1640 23; EVENT_SEMAPHORE 1703 258; EVENT_SEMAPHORE 1999 121; DRAIN 2159 23; NOTIFY 2222 11"
+            "; COMPARE_BRANCH 2273 44",
+            "EVENT_SEMAPHORE 1161 43; DRAIN 1255 8; EVENT_SEMAPHORE_RANGE_CLEAR 1317 291; DRAIN 1658 8"
+            "; EVENT_SEMAPHORE 1717 271; EVENT_SEMAPHORE 2036 43; DRAIN 2130 8; NOTIFY 2189 9; COMPARE_BRANCH 2249 53",
+            "DRAIN 1184 7; EVENT_SEMAPHORE_RANGE_CLEAR 1240 94; DRAIN 1379 7; EVENT_SEMAPHORE 1422 601; DRAIN 2054 7"
+            "; WRITE 2096 46; WRITE 2172 36; NOTIFY 2252 8; COMPARE_BRANCH 2306 42",
+        ),
+    ),
+    fetches=(fetches("9 8 1042 7; 9 4 1045 9; 2 1024 3041 43"),),
+    postamble_ns=2450.0,
+)
+
+CHIP = like(
+    trn2.CHIP,
+    name="inf2",
+    overheads=OVERHEADS,
+    year=(2023, "", "AWS announcement of the instances"),
+    generation=(2, "", f"{DOCS}: NeuronCore-v2"),
+    arch=('sunda', "", "compiler names of NeuronCore-v2"),
+    instance_type=('inf2.xlarge', "", "AWS instance families"),
+    max_lnc=(1, "cores", "AWS docs logical-neuroncore-config.rst: no logical grouping"),
+    double_row=(False, "", DOCS),
+    float8=(False, "", "AWS docs nki/api/nki.language: a configurable FP8 that NKI does not name"),
+    one_clock=(False, "", f"{TRACES}: each engine has a clock of its own"),
+    pe_clock_ghz=(2.8, "GHz", f"{DOCS}; profile metadata pe_clock_freq"),
+    scalar_clock_ghz=(1.4, "GHz", DOCS),
+    gpsimd_clock_ghz=(1.4, "GHz", DOCS),
+    vector_clock_ghz=(1.12, "GHz", DOCS),
+    base_clock_ghz=(1.4, "GHz", "profile metadata pe_clock_others; neuroncore_cycle_count / total_time"),
+    sbuf_partition_bytes=(192 * 1024, "bytes", DOCS),
+    hbm_bandwidth=(410.0, "bytes/ns", f"{DOCS}: one core has a stack to itself (820 GB/s / 2); profile metadata hbm_ddr_bandwidth"),
+    hbm_bandwidth_reported=(410000000000.0, "bytes/s", "profile metadata hbm_ddr_bandwidth"),
+    dma_issue_ns=(649.0, "ns", f"{TRACES}: spacing of DMA_DIRECT2D 649 ns"),
+    dma_start_ns=(215.0, "ns", f"{TRACES}: issue to first packet 190-240 ns"),
+    software_dma_issue_ns=(649.0, "ns", f"{TRACES}: 649 ns"),
+    software_dma_prepare_ns=(617.0, "ns", f"{TRACES}: 655 ns (4 of 4), less semaphore_ns"),
+    software_dma_start_ns=(215.0, "ns", f"{TRACES}: issue to first packet 190-240 ns"),
+    software_dma_instruction_ns=(0.0, "ns", f"{TRACES}: 0"),
+    dma_wait_ns=(445.0, "ns", f"{TRACES}: last packet to waiter 345-545 ns"),
+    throttle_factor=(1.0, "", f"{TRACES}: none"),
+    pe_latency_ns=(98.0, "ns", f"{TRACES}: MATMUL lasts columns/clock + 144 ns: 98 fixed + 128 cycles"),
+    load_weights_ns=(83.0, "ns", f"{TRACES}: LDWEIGHTS 82-84 ns"),
+    scalar_latency_ns=(122.0, "ns", f"{TRACES}: columns/clock + 87..157 ns"),
+    scalar_function_latency_ns=(157.0, "ns", f"{TRACES}: columns/clock + 157 ns"),
+    activation_table_load_ns=(368.0, "ns", f"{TRACES}: ACT_TABLE_LOAD 368 ns"),
+    vector_fast_modes=(False, "", f"{DOCS}: from NeuronCore-v3"),
+)  # fmt: skip

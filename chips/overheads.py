@@ -1,0 +1,70 @@
+"""What surrounds every kernel on the device: the runtime's preamble and postamble and the fetching of instructions.
+
+Times are in nanoseconds: from the start of the execution for the preamble, from the end of the core's last kernel instruction for
+the postamble.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from neff_bench.chips.engines import ENGINES
+
+
+@dataclass(frozen=True)
+class Control:
+    """One fixed instruction. `opcode`: its name. Times in ns."""
+
+    opcode: str
+    start_ns: float
+    duration_ns: float
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """One instruction-fetch packet: DMA engine within the core, bytes, times in ns from the start of the execution."""
+
+    engine: int
+    bytes: int
+    start_ns: float
+    duration_ns: float
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """By core (the second entry is that of the second core of a logical core), then by engine index.
+
+    postamble_ns: last kernel instruction to the end of the execution.
+    """
+
+    preamble: tuple[tuple[tuple[Control, ...], ...], ...]
+    postamble: tuple[tuple[tuple[Control, ...], ...], ...]
+    fetches: tuple[tuple[Fetch, ...], ...]
+    postamble_ns: float
+
+    def kernel_start_ns(self, core: int, engine: int) -> float:
+        """When the engine can begin with the kernel."""
+        controls = self.preamble[core][engine]
+        return max((c.start_ns + c.duration_ns for c in controls), default=0.0)
+
+    @property
+    def preamble_ns(self) -> float:
+        """When the first engine can begin."""
+        return min(self.kernel_start_ns(0, engine) for engine in range(len(ENGINES)))
+
+
+def controls(*texts: str) -> tuple[tuple[Control, ...], ...]:
+    """By engine, in the order of ENGINES. Each text: `OPCODE start duration`, separated by semicolons."""
+    return tuple(
+        tuple(
+            Control(name, float(start), float(duration))
+            for name, start, duration in (entry.split() for entry in text.split(";") if entry.strip())
+        )
+        for text in texts
+    )
+
+
+def fetches(text: str) -> tuple[Fetch, ...]:
+    """The text: `engine bytes start duration`, separated by semicolons."""
+    rows = (entry.split() for entry in text.split(";") if entry.strip())
+    return tuple(Fetch(int(e), int(b), float(s), float(d)) for e, b, s, d in rows)
