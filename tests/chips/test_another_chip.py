@@ -12,7 +12,7 @@ from neff_bench.chips import CHIPS
 from neff_bench.installation import PACKAGE
 
 ROOMS = PACKAGE.resolve().parent
-DEFAULT = re.compile(r"""default="inf2"|target: str = "inf2"|^[^"']*["']trn2["'][^"']*$""")
+DEFAULT = re.compile(r'(default=|: str = )"inf2"')
 KNOWN = re.compile("|".join(rf"['\"]{name}['\"]" for name in CHIPS))
 MEASURED_ON = {"parsers/clocks.py", "parsers/timeline.py", "experiments/host_model.py"}
 """What was measured on one chip, and on which: the constants of inf2's clocks, how certain a trace's figures are, the host's latency."""
