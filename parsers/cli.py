@@ -13,7 +13,7 @@ from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
 from neff_bench.terminal.output import output_options, write_answer
 
-HELP = """Show what is in a NEFF, an NTFF or a profile JSON, with no AWS tool installed.
+HELP = """Show what is in a NEFF, an NTFF, an HLO module or a profile JSON, with no AWS tool installed.
 
 PATH is a file, a Parquet profile of neuron-explorer, or a directory to look through: a directory is shown as lists, NEFF sizes against
 shapes. What an NTFF says is marked exact (version 6 on trn2), calibrated (version 5 on inf2), unverified, or simulated. A trace that lies
@@ -23,6 +23,7 @@ beside a NEFF, or is named together with one, is checked to be of that program. 
 neff-bench inspect graph.neff
 neff-bench inspect profile_exec_2.ntff file.neff
 neff-bench inspect ntff.json --format json | jq .summary.total_time_s
+neff-bench inspect graph.hlo
 neff-bench inspect ./captures
 
 \b
@@ -32,6 +33,7 @@ JSON is one object for a file, a list for several files or a directory.
            engines.{tensor,scalar,vector,gpsimd,sync}.{instruction_count,instruction_time_s,active_time_s}
            dma.{packets,bytes,active_time_s} dma_kinds.{static,software_dynamic,hardware_dynamic}.{packets,bytes,active_time_s}
            dma_queue_count total_active_time_s trace_count target
+  HLO      name flops parameters results (shape dtype) computations (name instruction_count flops opcodes dots)
   profile  summary (the profiler's keys: X_time is X_time_s, X_percent is X_fraction) self_check
 
 Exit status: 0 done, 1 a file cannot be read or a trace is of another program, 2 wrong call.

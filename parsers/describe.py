@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
 from neff_bench.parsers.container import same_program
 from neff_bench.parsers.errors import ParseError, guarded
+from neff_bench.parsers.hlo import HloComputation, HloModule, Shape, read_hlo_file
 from neff_bench.parsers.kinds import describe_json, kind_of
 from neff_bench.parsers.metadata import Metadata
 from neff_bench.parsers.neff import Neff, TensorInfo, read_neff, read_uuid
@@ -19,7 +21,7 @@ from neff_bench.parsers.profile_json import read_metadata, read_summary
 from neff_bench.parsers.summary import Summary
 from neff_bench.parsers.trace import Ntff
 
-SUFFIXES = (".neff", ".ntff", ".json")
+SUFFIXES = (".neff", ".ntff", ".json", ".hlo")
 LEVELS_ABOVE = 2
 
 
@@ -51,6 +53,8 @@ def describe(path: Path, neffs: Iterable[Path] = ()) -> dict[str, Any] | None:
     if kind == "ntff":
         trace = read_ntff(path)
         return {**describe_ntff(trace), "neff": program_of(trace, neffs)}
+    if kind == "hlo":
+        return describe_hlo(path, read_hlo_file(path))
     if kind == "parquet":
         from neff_bench.parsers.parquet import read_parquet
 
@@ -65,6 +69,42 @@ def describe(path: Path, neffs: Iterable[Path] = ()) -> dict[str, Any] | None:
         cores = [{**dataclasses.asdict(core), "time_s": core.time_s} for core in session.cores]
         return {"kind": "session", "path": str(path), "total_time_s": session.total_time_s, "cores": cores}
     return describe_profile(path, read_summary(path), read_metadata(path)[0])
+
+
+def describe_hlo(path: Path, module: HloModule) -> dict[str, Any]:
+    """The module with its computations, the entry last; FLOPs are two for each multiply-accumulate of a `dot`."""
+    entry = module.computations[module.entry]
+    macs = module.mac_counts()
+    parameters = sorted((i for i in entry.instructions if i.opcode == "parameter"), key=lambda i: i.parameter_number)
+    root = next(i for i in entry.instructions if i.id == entry.root)
+    results = root.shape.elements or (root.shape,)
+    return {
+        "kind": "hlo",
+        "path": str(path),
+        "bytes": path.stat().st_size,
+        "name": module.name,
+        "flops": 2 * macs[module.entry],
+        "parameters": [{"name": i.name, **_shape(i.shape)} for i in parameters],
+        "results": [_shape(shape) for shape in results],
+        "computations": [_computation(module.computations[number], macs[number]) for number in macs],
+    }
+
+
+def _computation(computation: HloComputation, macs: int) -> dict[str, Any]:
+    opcodes = Counter(i.opcode for i in computation.instructions)
+    return {
+        "name": computation.name,
+        "instruction_count": len(computation.instructions),
+        "flops": 2 * macs,
+        "opcodes": dict(opcodes.most_common()),
+        "dots": [
+            {"name": i.name, **_shape(i.shape), "flops": 2 * macs_of_dot} for i, macs_of_dot in computation.dots()
+        ],
+    }
+
+
+def _shape(shape: Shape) -> dict[str, Any]:
+    return {"shape": list(shape.dimensions), "dtype": shape.dtype}
 
 
 def describe_neff(neff: Neff) -> dict[str, Any]:

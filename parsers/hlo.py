@@ -7,12 +7,17 @@ here are declared; protobuf carries all others through unchanged.
 from __future__ import annotations
 
 import functools
+import os
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.errors import ParseError, guarded
+from neff_bench.parsers.source import open_source
+
+SUFFIX = ".hlo"
+FILE_BYTES_MAX = 256 * 1024 * 1024
 
 _SCHEMA: dict[str, dict[str, tuple[int, str]]] = {
     "Module": {
@@ -166,15 +171,13 @@ class HloComputation:
     instructions: tuple[HloInstruction, ...]
     root: int
 
-    @property
-    def own_mac_count(self) -> int:
-        """Multiply-accumulates of its `dot`s, without what it calls."""
+    def dots(self) -> Iterator[tuple[HloInstruction, int]]:
+        """Its `dot`s with their multiply-accumulates."""
         shapes = {i.id: i.shape.dimensions for i in self.instructions}
-        return sum(
-            _product(i.shape.dimensions) * _product(shapes[i.operands[0]][d] for d in i.dot.lhs_contracting)
-            for i in self.instructions
-            if i.dot is not None
-        )
+        for i in self.instructions:
+            if i.dot is not None:
+                contracted = _product(shapes[i.operands[0]][d] for d in i.dot.lhs_contracting)
+                yield i, _product(i.shape.dimensions) * contracted
 
 
 @dataclass(frozen=True)
@@ -188,13 +191,17 @@ class HloModule:
     @property
     def mac_count(self) -> int:
         """Multiply-accumulates of all `dot`s that a run executes (calls followed; a loop's body counts once)."""
+        return self.mac_counts()[self.entry]
+
+    def mac_counts(self) -> dict[int, int]:
+        """The same for each computation that the entry reaches, by id; the entry is the last."""
         macs: dict[int, int] = {}
         for number in self.called_first():
             computation = self.computations[number]
-            macs[number] = computation.own_mac_count + sum(
+            macs[number] = sum(own for _, own in computation.dots()) + sum(
                 macs[called] for i in computation.instructions for called in i.calls
             )
-        return macs[self.entry]
+        return macs
 
     def called_first(self) -> tuple[int, ...]:
         """Ids of the computations that the entry reaches, each after those that it calls. `read_hlo` has refused call cycles."""
@@ -263,6 +270,15 @@ def _check_dot(i: HloInstruction, known: Mapping[int, Shape], path: str) -> None
     for operand, dimensions in zip(i.operands, named):
         if any(not 0 <= d < len(known[operand].dimensions) for d in dimensions):
             raise ParseError(path, None, f"{i.opcode} {i.name} names a dimension that its operand does not have")
+
+
+@guarded
+def read_hlo_file(path: str | os.PathLike[str]) -> HloModule:
+    """The module in a file. Raises `ParseError`."""
+    source = open_source(path)
+    if source.size_bytes > FILE_BYTES_MAX:
+        raise ParseError(path, None, f"{source.size_bytes} bytes, more than {FILE_BYTES_MAX} for an HLO module")
+    return read_hlo(source.read(0, source.size_bytes), source.path)
 
 
 def portable(data: bytes, name: str) -> bytes:

@@ -11,10 +11,11 @@ from typing import Literal
 from neff_bench.parsers.errors import NoProfile, ParseError, guarded
 from neff_bench.parsers.formats.neff import HEADER_BYTES
 from neff_bench.parsers.formats.ntff import DATA_START, SIMULATED, VERSIONS
+from neff_bench.parsers.hlo import SUFFIX as HLO_SUFFIX
 from neff_bench.parsers.neff import is_neff
 from neff_bench.parsers.source import open_source
 
-Kind = Literal["neff", "ntff", "json", "parquet"]
+Kind = Literal["neff", "ntff", "json", "parquet", "hlo"]
 JsonKind = Literal["summary", "profile", "session"]
 
 
@@ -22,13 +23,15 @@ JsonKind = Literal["summary", "profile", "session"]
 def kind_of(path: str | os.PathLike[str]) -> Kind:
     """Raises ParseError for a path that cannot be read or holds none of these.
 
-    An NTFF has no magic number: what is nothing else is one when its version byte and length fit, or when its name says so.
+    An HLO module is told by its name alone. An NTFF has no magic number: what is nothing else is one when its version byte and length fit, or when its name says so.
     """
     directory = Path(path)
     if directory.is_dir():
         if (directory / "Summary.parquet").is_file():
             return "parquet"
-        raise ParseError(path, None, "a directory, expected a NEFF, an NTFF, a profile JSON or a Parquet profile")
+        raise ParseError(
+            path, None, "a directory, expected a NEFF, an NTFF, a profile JSON, an HLO module or a Parquet profile"
+        )
     source = open_source(path)
     size_bytes, head = source.size_bytes, source.read(0, HEADER_BYTES + 2)
     if is_neff(head):
@@ -36,6 +39,8 @@ def kind_of(path: str | os.PathLike[str]) -> Kind:
     if head.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"["):
         return "json"
     suffix = directory.suffix.lower()
+    if suffix == HLO_SUFFIX:
+        return "hlo"
     if suffix in (".neff", ".ntff", ".json"):
         return suffix[1:]  # type: ignore[return-value]
     metadata_bytes = int.from_bytes(head[1:8], "little")

@@ -25,7 +25,13 @@ def answer(found: Sequence[Found], *, lists: bool) -> Answer:
 
 def _lists(found: Sequence[Found]) -> list[Grid]:
     grids = []
-    for kind, grid_of in (("neff", _neffs), ("ntff", _traces), ("profile", _profiles), ("session", _sessions)):
+    for kind, grid_of in (
+        ("neff", _neffs),
+        ("hlo", _hlos),
+        ("ntff", _traces),
+        ("profile", _profiles),
+        ("session", _sessions),
+    ):
         chosen = [one for one in found if one["kind"] == kind]
         if chosen:
             grids.append(grid_of(chosen))
@@ -100,7 +106,11 @@ def _rounded(value: float | None) -> str | None:
 
 
 def _shapes(tensors: list[dict[str, Any]]) -> str:
-    return " ".join(f"{tensor['name']}[{','.join(map(str, tensor['shape']))}]:{tensor['dtype']}" for tensor in tensors)
+    return " ".join(f"{tensor['name']}{_shape(tensor)}" for tensor in tensors)
+
+
+def _shape(tensor: Mapping[str, Any]) -> str:
+    return f"[{','.join(map(str, tensor['shape']))}]:{tensor['dtype']}"
 
 
 def _note(one: dict[str, Any]) -> str | None:
@@ -138,6 +148,41 @@ def _neff(one: Found) -> list[Grid]:
         _grid("DMA queues", ["core", "queue", "type", "owner", "rings"], queues, ["core", "rings"]),
         _grid("Members", ["name", "bytes"], members, ["bytes"]),
     )
+
+
+def _hlo(one: Found) -> list[Grid]:
+    facts = _pairs(one["path"], [("HLO", f"{one['name']}, {_bytes(one['bytes'])}"), ("FLOPs", one["flops"])])
+    tensors = [("parameter", tensor["name"], tensor["shape"], tensor["dtype"]) for tensor in one["parameters"]]
+    tensors += [("result", None, tensor["shape"], tensor["dtype"]) for tensor in one["results"]]
+    computations = [
+        (each["name"], each["instruction_count"], each["flops"], _counted(each["opcodes"]))
+        for each in one["computations"]
+    ]
+    dots = [
+        (each["name"], dot["name"], dot["shape"], dot["dtype"], dot["flops"])
+        for each in one["computations"]
+        for dot in each["dots"]
+    ]
+    numbers = ["instructions", "FLOPs"]
+    return _some(
+        facts,
+        _grid("Tensors", ["use", "name", "shape", "dtype"], tensors),
+        _grid("Computations, the entry last", ["name", *numbers, ""], computations, numbers),
+        _grid("Products", ["computation", "name", "shape", "dtype", "FLOPs"], dots, ["FLOPs"]),
+    )
+
+
+def _counted(opcodes: Mapping[str, int]) -> str:
+    return " ".join(f"{count} {opcode}" for opcode, count in opcodes.items())
+
+
+def _hlos(found: Sequence[Found]) -> Grid:
+    rows = [
+        (one["flops"], len(one["computations"]), _shapes(one["parameters"]), " ".join(map(_shape, one["results"])))
+        for one in found
+    ]
+    numbers = ["FLOPs", "computations"]
+    return _list("HLO", found, [*numbers, "inputs", "outputs"], rows, numbers)
 
 
 def _some(*grids: Grid) -> list[Grid]:
@@ -295,4 +340,4 @@ def _sessions(found: Sequence[Found]) -> Grid:
     return _list("Sessions", found, ["total (us)", "cores"], rows, ["total (us)", "cores"])
 
 
-_IN_FULL = {"neff": _neff, "ntff": _trace, "profile": _profile, "session": _session}
+_IN_FULL = {"neff": _neff, "hlo": _hlo, "ntff": _trace, "profile": _profile, "session": _session}

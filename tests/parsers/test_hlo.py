@@ -1,8 +1,12 @@
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from neff_bench.parsers.cli import inspect
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.hlo import _message, portable, read_hlo
 
@@ -111,3 +115,20 @@ def test_calls_that_double_at_each_level_are_counted_once_each():
     for level in range(2, 61):
         levels.append((level, [PARAMETER, (2, "call", [1], [level - 1], None), (3, "call", [2], [level - 1], None)]))
     assert read_hlo(module_of(*levels)).mac_count == 64 * 2**59
+
+
+def test_inspect_shows_computations_shapes_and_flops(write):
+    callee = (1, [PARAMETER, DOT])
+    caller = (2, [PARAMETER, (2, "call", [1], [1], None), (3, "call", [2], [1], None)])
+    path = write("graph.hlo", module_of(callee, caller))
+    shown = json.loads(CliRunner().invoke(inspect, [str(path), "--format", "json"]).stdout)
+    assert (shown["kind"], shown["name"], shown["flops"]) == ("hlo", "m", 2 * 2 * 64)
+    assert shown["parameters"] == [{"name": "i1", "shape": [4, 4], "dtype": "float32"}]
+    assert [(each["name"], each["flops"], each["opcodes"]) for each in shown["computations"]] == [
+        ("c1", 128, {"parameter": 1, "dot": 1}),
+        ("c2", 256, {"call": 2, "parameter": 1}),
+    ]
+    table = CliRunner().invoke(inspect, [str(path)])
+    assert table.exit_code == 0 and "float32" in table.stdout
+    damaged = CliRunner().invoke(inspect, [str(write("bad.hlo", b"no module"))])
+    assert damaged.exit_code == 1 and "not an HLO module" in damaged.stderr
