@@ -18,7 +18,7 @@ from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.assembler import Code, assemble
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.program import Program
-from neff_bench.simulator.timing.scheduler import DEADLOCK, run_loop
+from neff_bench.simulator.timing.scheduler import DEADLOCK, Work, run_loop
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,8 +119,7 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads, throt
     )
     waits = np.concatenate([code.waits + first[c] for c, code in enumerate(codes)]).astype(np.int32)
     transfers = [t for code in codes for t in code.transfers]
-    loop = run_loop(
-        chip,
+    work = Work(
         engine,
         order,
         order_start,
@@ -132,29 +131,29 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads, throt
         _partners(codes, first),
         wait_start.astype(np.int64),
         waits,
-        transfers,
-        max(sum(1 for code in codes if code.transfers), 1),
         np.array([overheads.kernel_start_ns(c, e) for c in range(count) for e in range(5)]),
-        throttle_phase_ns % chip.throttle_window_ns - chip.throttle_window_ns,
     )
+    sharers = max(sum(1 for code in codes if code.transfers), 1)
+    window_start = throttle_phase_ns % chip.throttle_window_ns - chip.throttle_window_ns
+    loop = run_loop(chip, work, transfers, sharers, window_start)
     if loop.status == DEADLOCK:
         raise SimulatorError("the cores wait for each other for ever: core_barrier or sendrecv calls do not pair up")
-    cores = []
+    cores, times = [], loop.times
     for c, code in enumerate(codes):
         a, b = first[c], first[c + 1]
         width = chip.dma_engines
         own = slice(int(transfer_first[c]) * width, int(transfer_first[c + 1]) * width)
-        end = loop.start[a:b] + loop.duration[a:b]
+        end = times.start[a:b] + times.duration[a:b]
         cores.append(
             CoreSchedule(
                 code=code,
-                start_ns=loop.start[a:b],
+                start_ns=times.start[a:b],
                 end_ns=end,
-                done_ns=loop.done[a:b],
-                wait_ns=loop.wait[a:b],
-                blocker=loop.blocker[a:b],
-                runs=Runs(width, loop.run_count[own], loop.run_start[own], loop.run_spacing[own]),
-                by_hbm=loop.by_hbm[transfer_first[c] : transfer_first[c + 1]],
+                done_ns=times.done[a:b],
+                wait_ns=times.wait[a:b],
+                blocker=times.blocker[a:b],
+                runs=Runs(width, times.run_count[own], times.run_start[own], times.run_spacing[own]),
+                by_hbm=times.by_hbm[transfer_first[c] : transfer_first[c + 1]],
                 warm=tuple((s, e) for core, s, e in loop.warm if core == c),
                 kernel_end_ns=float(end.max()) if len(end) else overheads.preamble_ns,
             )

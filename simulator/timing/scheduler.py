@@ -1,6 +1,7 @@
 """The inner loop of the schedule: plain arithmetic over flat arrays, compiled by numba when it is installed.
 
-Without numba the same function runs over Python lists.
+Without numba the same functions run over Python lists. `_loop` keeps the choice of the next instruction in one body: it is done
+once for each engine and instruction, and plain Python loses more than 5 % of its speed to a function call there.
 """
 
 from __future__ import annotations
@@ -17,16 +18,77 @@ if TYPE_CHECKING:
 DONE, DEADLOCK = 0, 1
 COMPILED_FROM = 50_000
 """Instructions from which the compiled loop is used: below it, loading numba takes longer than plain Python does."""
+_FOREVER = float("inf")
 _LDWEIGHTS, _MATMUL = OPCODES["LDWEIGHTS"], OPCODES["MATMUL"]
 _MATMUL_ISSUE_NS = 2.0
 """LDWEIGHTS follows the start of the MATMUL before it by 2 ns (trn2 traces, trainium-kernel-fusion @d709ddf1)."""
 
 
-class Loop(NamedTuple):
-    """Arrays by instruction (start, duration, done, wait in ns; blocker), then by transfer x DMA engine (runs). by_hbm, by
-    transfer: 1 where HBM and not the DMA engines set its pace."""
+class Work(NamedTuple):
+    """The instructions of all cores, numbered through; arrays of one element for each, unless said otherwise. Times in ns.
 
-    status: int
+    engine: 5 x core + engine. order: the numbers, engine by engine, in the order of issue; order_start: where each engine begins
+    in it, and the end. interval: until the engine can start its next instruction. latency: start to result. pe_ns: what LDWEIGHTS
+    and MATMUL hold the PE at full clock. transfer: its number, or -1. partner: the instruction of the other core that it
+    meets, or -1. waits: instructions that must be done before, cut up by wait_start (one more element than instructions).
+    engine_start: when each engine can begin.
+    """
+
+    engine: np.ndarray
+    order: np.ndarray
+    order_start: np.ndarray
+    opcode: np.ndarray
+    interval: np.ndarray
+    latency: np.ndarray
+    pe_ns: np.ndarray
+    transfer: np.ndarray
+    partner: np.ndarray
+    wait_start: np.ndarray
+    waits: np.ndarray
+    engine_start: np.ndarray
+
+
+class Moves(NamedTuple):
+    """The transfers; arrays of one element for each. Times in ns.
+
+    spacing: of its packets on one DMA engine. hbm: what it takes of the core's share of HBM. first: from the trigger to the first
+    packet. held_up: 1 where reads of HBM are held up on some DMA engines.
+    """
+
+    packets: np.ndarray
+    spacing: np.ndarray
+    hbm: np.ndarray
+    first: np.ndarray
+    held_up: np.ndarray
+
+
+class Rates(NamedTuple):
+    """Constants of the chip, in ns unless said otherwise. `slow`: factor of PE times while the PE is throttled. warm_at and
+    cold_at: shares of a window with the PE busy. read_spread: share of the spacing. first_window: start of the first throttle
+    window. width: DMA engines of a core."""
+
+    dma_wait: float
+    semaphore: float
+    pe_latency: float
+    pe_fill: float
+    window: float
+    slow: float
+    warm_at: float
+    cold_at: float
+    matmul_issue: float
+    semaphore_packet: float
+    read_stall: float
+    read_spread: float
+    stagger: float
+    read_stagger: float
+    first_window: float
+    width: int
+
+
+class Times(NamedTuple):
+    """What the loop finds. Arrays by instruction (start, duration, done, wait in ns; blocker), then by transfer x DMA engine
+    (run_*: packets, start and spacing in ns). by_hbm, by transfer: 1 where HBM and not the DMA engines set its pace."""
+
     start: np.ndarray
     duration: np.ndarray
     done: np.ndarray
@@ -36,52 +98,69 @@ class Loop(NamedTuple):
     run_start: np.ndarray
     run_spacing: np.ndarray
     by_hbm: np.ndarray
+
+
+class Loop(NamedTuple):
+    """`status`: DONE or DEADLOCK. `warm`: (core, start, end) of the periods at full PE speed, in ns."""
+
+    status: int
+    times: Times
     warm: list[tuple[int, float, float]]
 
 
-def run_loop(
-    chip: Chip, engine, order, order_start, opcode, interval, latency, pe_ns, transfer, partner, wait_start, waits,
-    transfers: list[Transfer], sharers: int, engine_start, window_start: float,
-) -> Loop:  # fmt: skip
-    """Schedules every instruction. Shapes and meaning: `neff_bench.simulator.timing.schedule.schedule_code`. `sharers`: cores that share HBM.
-    window_start: of the first throttle window."""
+def run_loop(chip: Chip, work: Work, transfers: list[Transfer], sharers: int, window_start: float) -> Loop:
+    """Schedules every instruction. `sharers`: cores that share HBM. `window_start`: of the first throttle window, in ns."""
     import numpy as np
 
-    n, t = len(engine), len(transfers)
-    kind = np.where(opcode == _LDWEIGHTS, 1, np.where(opcode == _MATMUL, 2, 0)).astype(np.int8)
-    packets = np.array([x.packets for x in transfers], dtype=np.int64)
-    spacing = np.array([packet_ns(x, chip) for x in transfers])
-    hbm_ns = np.array([(x.hbm_read + x.hbm_write) * sharers / chip.hbm_bandwidth for x in transfers])
-    first_ns = np.array([start_ns(x, chip) for x in transfers])
-    held_up = np.array([1 if x.hbm_read and not x.static else 0 for x in transfers], dtype=np.int8)
-    constants = (
-        float(chip.dma_wait_ns), float(chip.semaphore_ns), float(chip.pe_latency_ns), chip.pe_fill_cycles / chip.pe_clock_ghz,
-        float(chip.throttle_window_ns),
-        float(chip.throttle_factor), float(chip.throttle_warm_utilization), float(chip.throttle_cold_utilization),
-        _MATMUL_ISSUE_NS, SEMAPHORE_PACKET_NS, float(chip.dma_read_stall_ns), float(chip.dma_read_spread),
-        float(chip.dma_stagger_ns), float(chip.dma_read_stagger_ns), float(window_start), chip.dma_engines,
-    )  # fmt: skip
-    inputs = (engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
-              spacing, hbm_ns, first_ns, held_up, engine_start)  # fmt: skip
-    fast = compiled() if n >= COMPILED_FROM else None
-    outputs: Any
+    kind = np.where(work.opcode == _LDWEIGHTS, 1, np.where(work.opcode == _MATMUL, 2, 0)).astype(np.int8)
+    work = work._replace(opcode=kind)
+    moves = Moves(
+        packets=np.array([x.packets for x in transfers], dtype=np.int64),
+        spacing=np.array([packet_ns(x, chip) for x in transfers]),
+        hbm=np.array([(x.hbm_read + x.hbm_write) * sharers / chip.hbm_bandwidth for x in transfers]),
+        first=np.array([start_ns(x, chip) for x in transfers]),
+        held_up=np.array([1 if x.hbm_read and not x.static else 0 for x in transfers], dtype=np.int8),
+    )
+    rates = _rates(chip, window_start)
+    times = _unknown(len(work.engine), len(transfers), chip.dma_engines)
+    fast = compiled() if len(work.engine) >= COMPILED_FROM else None
     if fast is not None:
-        outputs = _outputs(n, t, chip.dma_engines, np)
-        status, warm = fast(*inputs, constants, *outputs)
+        status, warm = fast(work, moves, rates, times)
     else:
-        plain: Any = [a.tolist() for a in inputs]
-        lists: Any = [a.tolist() for a in _outputs(n, t, chip.dma_engines, np)]
-        plain_loop: Any = _loop
-        status, warm = plain_loop(*plain, constants, *lists)
-        kinds = (float, float, float, float, np.int32, np.int64, float, float, np.int8)
-        outputs = tuple(np.array(values, dtype=dtype) for values, dtype in zip(lists, kinds, strict=True))
-    periods = [(int(core), float(start), float(end)) for core, start, end in warm if core >= 0]
-    return Loop._make((status, *outputs, periods))
+        lists: Any = Times._make([a.tolist() for a in times])
+        plain: tuple[Any, Any] = (Work._make(a.tolist() for a in work), Moves._make(a.tolist() for a in moves))
+        status, warm = _loop(*plain, rates, lists)
+        times = Times._make(np.array(found, dtype=a.dtype) for found, a in zip(lists, times, strict=True))
+    return Loop(status, times, [(int(core), float(start), float(end)) for core, start, end in warm if core >= 0])
 
 
-def _outputs(n: int, transfers: int, width: int, np) -> tuple[Any, ...]:
+def _rates(chip: Chip, window_start: float) -> Rates:
+    return Rates(
+        dma_wait=float(chip.dma_wait_ns),
+        semaphore=float(chip.semaphore_ns),
+        pe_latency=float(chip.pe_latency_ns),
+        pe_fill=chip.pe_fill_cycles / chip.pe_clock_ghz,
+        window=float(chip.throttle_window_ns),
+        slow=float(chip.throttle_factor),
+        warm_at=float(chip.throttle_warm_utilization),
+        cold_at=float(chip.throttle_cold_utilization),
+        matmul_issue=_MATMUL_ISSUE_NS,
+        semaphore_packet=SEMAPHORE_PACKET_NS,
+        read_stall=float(chip.dma_read_stall_ns),
+        read_spread=float(chip.dma_read_spread),
+        stagger=float(chip.dma_stagger_ns),
+        read_stagger=float(chip.dma_read_stagger_ns),
+        first_window=float(window_start),
+        width=chip.dma_engines,
+    )
+
+
+def _unknown(n: int, transfers: int, width: int) -> Times:
+    """Arrays for `n` instructions, none of them done."""
+    import numpy as np
+
     runs = transfers * width
-    return (
+    return Times(
         np.zeros(n), np.zeros(n), np.full(n, -1.0), np.zeros(n), np.full(n, -1, dtype=np.int32),
         np.zeros(runs, dtype=np.int64), np.zeros(runs), np.zeros(runs), np.zeros(transfers, dtype=np.int8),
     )  # fmt: skip
@@ -95,36 +174,31 @@ def compiled() -> Any:
     if not _CACHE:
         try:
             from numba import njit
+            from numba.extending import register_jitable
         except ImportError:
             _CACHE.append(None)
         else:
+            for part in (_meet, _spread_packets, _stretch_packets, _pass_windows):
+                register_jitable(part)
             _CACHE.append(njit(cache=True)(_loop))
     return _CACHE[0]
 
 
-def _loop(
-    engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, packets,
-    spacing_ns, hbm_ns, first_ns, held_up, engine_start, constants,
-    start, duration, done, wait, blocker, run_count, run_start, run_spacing, by_hbm,
-):  # fmt: skip
-    (
-        dma_wait,
-        semaphore,
-        pe_latency,
-        pe_fill,
-        window,
-        slow,
-        warm_at,
-        cold_at,
-        matmul_issue,
-        semaphore_packet,
-        read_stall,
-        read_spread,
-        stagger,
-        read_stagger,
-        first_window,
-        width,
-    ) = constants
+def _loop(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, list[tuple[int, float, float]]]:
+    """Starts, one after the other, the instruction that can start first. `work.opcode`: 1 LDWEIGHTS, 2 MATMUL, 0 all others."""
+    engine, order, order_start, kind, interval, latency, pe_ns, transfer, partner, wait_start, waits, engine_start = (
+        work
+    )
+    start, duration, done, wait, blocker = times.start, times.duration, times.done, times.wait, times.blocker
+    semaphore, dma_wait, width = rates.semaphore, rates.dma_wait, rates.width
+    window, slow, matmul_issue, pe_latency, pe_fill = (
+        rates.window,
+        rates.slow,
+        rates.matmul_issue,
+        rates.pe_latency,
+        rates.pe_fill,
+    )
+    first_ns, hbm_ns = moves.first, moves.hbm
     engines = len(engine_start)
     cores = engines // 5
     free = [engine_start[e] for e in range(engines)]
@@ -139,13 +213,12 @@ def _loop(
     # When each core's share of HBM is free.
     hbm_free = [0.0 for _ in range(cores)]
     array_free = [0.0 for _ in range(cores)]
-    window_start = [first_window for _ in range(cores)]
+    window_start = [rates.first_window for _ in range(cores)]
     window_busy = [0.0 for _ in range(cores)]
-    is_warm = [False for _ in range(cores)]
-    warm_since = [0.0 for _ in range(cores)]
+    # When the PE came to full speed, -inf while it is throttled.
+    warm_since = [-_FOREVER for _ in range(cores)]
     warm = [(-1, 0.0, 0.0)]
-    left = len(engine)
-    while left > 0:
+    for _ in range(len(engine)):
         best = -1
         best_at = 0.0
         for e in range(engines):
@@ -177,18 +250,7 @@ def _loop(
                 r = engine[j]
                 if place[r] >= order_start[r + 1] or order[place[r]] != j or ready[r] < 0.0:
                     continue
-                mine = ready[e]
-                if free[e] > mine:
-                    mine = free[e]
-                theirs = ready[r]
-                if free[r] > theirs:
-                    theirs = free[r]
-                if theirs > mine:
-                    ready[e] = theirs
-                    cause[e] = j
-                elif mine > theirs:
-                    ready[r] = mine
-                    cause[r] = i
+                _meet(e, r, i, j, free, ready, cause)
                 may_go[e] = True
                 may_go[r] = True
             at = ready[e]
@@ -210,92 +272,121 @@ def _loop(
         blocker[i] = -1
         if ready[e] >= s:
             blocker[i] = cause[e]
+        duration[i] = latency[i]
         if transfer[i] >= 0:
             t = transfer[i]
             free[e] = s + interval[i]
-            duration[i] = latency[i]
-            begin = s + first_ns[t]
-            per = packets[t] // width
-            extra = packets[t] % width
-            earliest = -1.0
-            finish = begin
-            for k in range(width):
-                count = per
-                if k < extra:
-                    count += 1
-                d = (rotation[core] + k) % width
-                r = t * width + d
-                at = begin + k * (read_stagger if held_up[t] > 0 else stagger)
-                if dma_free[core * width + d] > at:
-                    at = dma_free[core * width + d]
-                run_count[r] = count
-                run_start[r] = at
-                spacing = spacing_ns[t]
-                if held_up[t] > 0 and count > 0:
-                    # Each DMA engine is held up by another share, from none to all of it, another one each time.
-                    share = ((7 * d + 5 * t) % width) / (width - 1)
-                    spacing += share * (read_spread * spacing + read_stall / count)
-                run_spacing[r] = spacing
-                end = at + count * spacing
-                dma_free[core * width + d] = end + semaphore_packet
-                if count > 0:
-                    if end > finish:
-                        finish = end
-                    if earliest < 0.0 or at < earliest:
-                        earliest = at
-            rotation[core] = (rotation[core] + extra) % width
-            hbm_end = earliest
-            if hbm_free[core] > hbm_end:
-                hbm_end = hbm_free[core]
+            earliest, finish = _spread_packets(t, core, s + first_ns[t], moves, rates, times, dma_free, rotation)
+            hbm_end = earliest if earliest > hbm_free[core] else hbm_free[core]
             hbm_end += hbm_ns[t]
             hbm_free[core] = hbm_end
             if hbm_end > finish:
-                by_hbm[t] = 1
-                # HBM is the narrower one: the packets of this transfer come further apart.
-                for d in range(width):
-                    r = t * width + d
-                    if run_count[r] > 0:
-                        end = run_start[r] + run_count[r] * run_spacing[r]
-                        stretched = end + (hbm_end - finish)
-                        run_spacing[r] = (stretched - run_start[r]) / run_count[r]
-                        dma_free[core * width + d] = stretched + semaphore_packet
+                _stretch_packets(t, core, hbm_end - finish, rates, times, dma_free)
                 finish = hbm_end
             done[i] = finish + dma_wait
         elif kind[i] > 0:
-            while s >= window_start[core] + window:
-                share = window_busy[core] / window
-                if is_warm[core] and share < cold_at:
-                    is_warm[core] = False
-                    warm.append((core, warm_since[core], window_start[core] + window))
-                elif not is_warm[core] and share >= warm_at:
-                    is_warm[core] = True
-                    warm_since[core] = window_start[core] + window
-                window_busy[core] = 0.0
-                window_start[core] += window
-            factor = slow
-            if is_warm[core]:
-                factor = 1.0
+            if s >= window_start[core] + window:
+                _pass_windows(core, s, rates, window_start, window_busy, warm_since, warm)
+            factor = slow if warm_since[core] == -_FOREVER else 1.0
             busy = pe_ns[i] * factor
             if kind[i] == 1:
                 free[e] = s + busy
-                duration[i] = latency[i]
-                done[i] = s + latency[i] + semaphore
             else:
                 free[e] = s + matmul_issue
                 array_free[core] = s + busy
                 window_busy[core] += busy
                 duration[i] = busy + pe_latency + pe_fill * factor
-                done[i] = s + duration[i] + semaphore
+            done[i] = s + duration[i] + semaphore
         else:
             free[e] = s + interval[i]
-            duration[i] = latency[i]
             done[i] = s + latency[i] + semaphore
         place[e] += 1
         ready[e] = -1.0
         may_go[e] = False
         missing[e] = -1
-        left -= 1
     for core in range(cores):
-        if is_warm[core]:
+        if warm_since[core] != -_FOREVER:
             warm.append((core, warm_since[core], window_start[core] + window))
     return 0, warm
+
+
+def _meet(e, r, i, j, free, ready, cause):
+    """Instructions i on engine e and j on engine r start together: the earlier one waits for the later one."""
+    mine = max(ready[e], free[e])
+    theirs = max(ready[r], free[r])
+    if theirs > mine:
+        ready[e] = theirs
+        cause[e] = j
+    elif mine > theirs:
+        ready[r] = mine
+        cause[r] = i
+
+
+def _spread_packets(t, core, begin, moves, rates, times, dma_free, rotation):
+    """Puts the packets of transfer t on the core's DMA engines; when the first one starts and the last one ends."""
+    run_count, run_start, run_spacing = times.run_count, times.run_start, times.run_spacing
+    width, semaphore_packet = rates.width, rates.semaphore_packet
+    held_up = moves.held_up[t] > 0
+    stagger = rates.read_stagger if held_up else rates.stagger
+    read_spread, read_stall = rates.read_spread, rates.read_stall
+    even = moves.spacing[t]
+    per = moves.packets[t] // width
+    extra = moves.packets[t] % width
+    first = rotation[core]
+    mine = core * width
+    runs = t * width
+    earliest = -1.0
+    finish = begin
+    for k in range(width):
+        count = per
+        if k < extra:
+            count += 1
+        d = (first + k) % width
+        r = runs + d
+        at = begin + k * stagger
+        if dma_free[mine + d] > at:
+            at = dma_free[mine + d]
+        spacing = even
+        if held_up and count > 0:
+            # Each DMA engine is held up by another share, from none to all of it, another one each time.
+            share = ((7 * d + 5 * t) % width) / (width - 1)
+            spacing += share * (read_spread * spacing + read_stall / count)
+        run_count[r] = count
+        run_start[r] = at
+        run_spacing[r] = spacing
+        end = at + count * spacing
+        dma_free[mine + d] = end + semaphore_packet
+        if count > 0:
+            if end > finish:
+                finish = end
+            if earliest < 0.0 or at < earliest:
+                earliest = at
+    rotation[core] = (first + extra) % width
+    return earliest, finish
+
+
+def _stretch_packets(t, core, late, rates, times, dma_free):
+    """HBM is the narrower one: the packets of transfer t come further apart, so that it ends `late` ns later."""
+    run_count, run_start, run_spacing = times.run_count, times.run_start, times.run_spacing
+    width = rates.width
+    times.by_hbm[t] = 1
+    for d in range(width):
+        r = t * width + d
+        if run_count[r] > 0:
+            stretched = run_start[r] + run_count[r] * run_spacing[r] + late
+            run_spacing[r] = (stretched - run_start[r]) / run_count[r]
+            dma_free[core * width + d] = stretched + rates.semaphore_packet
+
+
+def _pass_windows(core, now, rates, window_start, window_busy, warm_since, warm):
+    """Ends every throttle window that is over at `now`; the PE gains or loses full speed at the end of one."""
+    while now >= window_start[core] + rates.window:
+        share = window_busy[core] / rates.window
+        end = window_start[core] + rates.window
+        if warm_since[core] != -_FOREVER and share < rates.cold_at:
+            warm.append((core, warm_since[core], end))
+            warm_since[core] = -_FOREVER
+        elif warm_since[core] == -_FOREVER and share >= rates.warm_at:
+            warm_since[core] = end
+        window_busy[core] = 0.0
+        window_start[core] += rates.window
