@@ -37,7 +37,17 @@ from tools.wild_cases import CASES  # noqa: E402
 from tools.wild_cases.case import Case  # noqa: E402
 
 VERDICTS = ("right", "wrong", "refused", "crashed")
-_HOST_PACKAGES = ("torch", "torch_xla", "torch_neuronx", "jax", "matplotlib", "pandas", "triton_viz", "transformers")
+_HOST_PACKAGES = (
+    "nkipy",
+    "torch",
+    "torch_xla",
+    "torch_neuronx",
+    "jax",
+    "matplotlib",
+    "pandas",
+    "triton_viz",
+    "transformers",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -114,7 +124,7 @@ def _run(case: Case, checkout: Path) -> tuple[list[Any], list[Any]]:
     arguments = case.arguments(random)
     copies = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in arguments.items()}
     results = simulate(kernel)[case.lnc](**arguments)
-    if case.outputs:
+    if results is None:
         results = tuple(arguments[name] for name in case.outputs)
     return _several(results), _several(case.reference(**copies))
 

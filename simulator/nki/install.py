@@ -26,11 +26,13 @@ def sdk_present() -> bool:
 def install() -> None:
     """Make `import nki` give this recorder, unless the real package is there. Idempotent.
 
-    Kernels may use `math` without importing it, as the NKI compiler lets them; it becomes a builtin.
+    Kernels may use `math`, `sbuf`, `psum` and `hbm` without importing them, as the NKI compiler lets them; they become
+    builtins.
     """
     if sdk_present() or getattr(sys.modules.get("nki"), "__recorder__", None) == _MARK:
         return
     from neff_bench.simulator.nki import annotations, collectives, constants, isa, jit, language, simulate
+    from neff_bench.simulator.nki.keywords import KEYWORDS
     from neff_bench.simulator.recording import enums
     from neff_bench.simulator.recording.dtype_names import NAMES
 
@@ -48,7 +50,7 @@ def install() -> None:
     _submodule("builtin", _module("nki.builtin"))
     _submodule("collectives", collectives)
     _install_beta()
-    builtins.math = math  # type: ignore[attr-defined]
+    vars(builtins).update(KEYWORDS, math=math)
 
 
 def _install_beta() -> None:

@@ -119,4 +119,9 @@ def _full_key(tensor: NkiTensor, key: tuple) -> tuple:
 def _at_run_time(value: Any) -> tuple[Access | None, int]:
     """What reads an index at run time (of a tensor or a register), or None and the index itself."""
     read = getattr(value, "index_access", None)
-    return (None, as_int(value)) if read is None else (read(), 0)
+    if read is not None:
+        return read(), 0
+    try:
+        return None, as_int(value)
+    except TypeError:
+        raise invalid(f"{value!r} is no index: a number, a slice, nl.ds or a run-time index is expected") from None

@@ -12,7 +12,7 @@ from neff_bench.simulator.nki.beta import masked, names
 from neff_bench.simulator.nki.beta.index import Index, padded
 from neff_bench.simulator.nki.beta.mask import Box, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import highest
-from neff_bench.simulator.nki.beta.tile import Tile, plain, result
+from neff_bench.simulator.nki.beta.tile import Tile, of_one_rank, plain, result
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
@@ -137,17 +137,10 @@ def _spread(given: dict[str, Any]) -> None:
     first, second = given["data1"], given.get("data2")
     if not isinstance(second, NkiTensor) or first.shape == second.shape:
         return
-    if first.ndim != second.ndim:
-        rank = max(first.ndim, second.ndim)
-        first, second = (_of_rank(view, rank) for view in (first, second))
+    first, second = of_one_rank(first, second)
     if first.ndim == second.ndim:
         shape = tuple(max(pair) for pair in zip(first.shape, second.shape))
         given["data1"], given["data2"] = first.broadcast_to(shape), second.broadcast_to(shape)
-
-
-def _of_rank(view: NkiTensor, rank: int) -> NkiTensor:
-    """One element in each partition, with more dimensions of size one; any other tile as it is."""
-    return view.reshape((view.shape[0],) + (1,) * (rank - 1)) if prod(view.shape[1:]) == 1 else view
 
 
 def _narrow(name: str) -> Any:

@@ -18,7 +18,7 @@ from neff_bench.simulator.nki.beta.loops import affine_range, loop_reduce, seque
 from neff_bench.simulator.nki.beta.mask import Box, Mask, whole
 from neff_bench.simulator.nki.beta.precision import highest
 from neff_bench.simulator.nki.beta.psum import wrote, zeroed
-from neff_bench.simulator.nki.beta.tile import Tile, plain, result, write
+from neff_bench.simulator.nki.beta.tile import Tile, of_one_rank, plain, result, write
 from neff_bench.simulator.nki.language.operators import Operator
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
@@ -199,7 +199,8 @@ def load_transpose2d(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
     """The transposed values of a 2-d tensor in HBM."""
     if mask is not None:
         raise not_modelled("load_transpose2d with a mask")
-    return result(lambda: nl.load_transpose2d(src.read(), dtype))
+    tile: Tile = result(lambda: nl.load_transpose2d(src.read()))
+    return tile if dtype is None or dtype_of(dtype) == tile.dtype else copy(tile, dtype=dtype)
 
 
 def _reduced(function: Any, x: Tile, axis: Any, dtype: Any, mask: Any, keepdims: bool) -> Tile:
@@ -256,7 +257,7 @@ class Function(Operator):
         named = {str(at): value for at, value in enumerate(operands)}
         call = super().__call__
         return masked.under(
-            mask, shape, named, lambda parts: call(*(plain(value) for value in parts.values()), dtype=kind), dtype=kind
+            mask, shape, named, lambda parts: call(*of_one_rank(*map(plain, parts.values())), dtype=kind), dtype=kind
         )
 
 

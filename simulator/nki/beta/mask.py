@@ -18,6 +18,15 @@ Box = tuple[tuple[int, int], ...]
 _MOST_BOXES = 1024
 
 
+class Either:
+    """Where any of several masks holds."""
+
+    __slots__ = ("masks",)
+
+    def __init__(self, masks: tuple[Mask, ...]) -> None:
+        self.masks = masks
+
+
 class Mask:
     """All of `conditions` are at least zero."""
 
@@ -35,7 +44,7 @@ class Mask:
 
     def __or__(self, other: Any) -> Any:
         if isinstance(other, Mask):
-            raise not_modelled("a mask in which either of two conditions holds")
+            return Either((self, other))
         return True if bool(other) else self
 
     __ror__ = __or__
@@ -57,6 +66,8 @@ def boxes(mask: Any, shape: tuple[int, ...]) -> list[Box]:
     """Where `mask` holds in a tile of `shape`: disjoint boxes, none for an operation that is not to happen."""
     if mask is None or mask is True:
         return [whole(shape)]
+    if isinstance(mask, Either):
+        return _any(mask, shape)
     if not isinstance(mask, Mask):
         return [whole(shape)] if bool(mask) else []
     rank = len(shape)
@@ -71,6 +82,17 @@ def boxes(mask: Any, shape: tuple[int, ...]) -> list[Box]:
     if len(found) > _MOST_BOXES:
         raise not_modelled(f"a mask of {len(found)} boxes")
     return found
+
+
+def _any(mask: Either, shape: tuple[int, ...]) -> list[Box]:
+    """The boxes of the one mask that holds anywhere, or everything where one holds everywhere."""
+    parts = [part for part in (boxes(one, shape) for one in mask.masks) if part]
+    for part in parts:
+        if part == [whole(shape)]:
+            return part
+    if len(parts) > 1:
+        raise not_modelled("a mask in which either of two conditions holds")
+    return parts[0] if parts else []
 
 
 def _cut(box: Box, conditions: list[tuple[tuple[int, ...], int]]) -> list[Box]:

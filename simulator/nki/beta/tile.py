@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from operator import index as as_int
 from typing import Any
 
@@ -118,10 +119,20 @@ class Tile:
 
     def __getitem__(self, key: Any) -> Tile:
         items = key if isinstance(key, tuple) else (key,)
+        if any(item is None for item in items):
+            return self._expanded(items)
         view = self.share()
         if any(isinstance(item, Index) for item in items) or _reaches_out(view, items):
             return Tile(None, None, view, tuple(_affine(view, items)))
         return Tile(view[tuple(_plain_item(item) for item in items)])
+
+    def _expanded(self, items: tuple[Any, ...]) -> Tile:
+        """`[:, None]`: new dimensions of size one."""
+        found = self[tuple(item for item in items if item is not None)].share()
+        for place, item in enumerate(items):
+            if item is None:
+                found = found.expand_dim(place)
+        return Tile(found)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         assign(self[key] if not _is_everything(key) else self, value)
@@ -182,9 +193,22 @@ def _cast(view: NkiTensor, dtype: Any) -> NkiTensor:
 def _operator(name: str, reverse: bool = False) -> Any:
     def method(self: Tile, other: Any) -> Tile:
         first, second = (other, self) if reverse else (self, other)
-        return result(lambda: tiles.apply(name, (plain(first), plain(second)), None))
+        return result(lambda: tiles.apply(name, of_one_rank(plain(first), plain(second)), None))
 
     return method
+
+
+def of_one_rank(*values: Any) -> tuple[Any, ...]:
+    """Operands of an elementwise operation. One element in each partition goes with any number of dimensions."""
+    wide = [value.ndim for value in values if isinstance(value, NkiTensor) and prod(value.shape[1:]) > 1]
+    if not wide:
+        return values
+    return tuple(
+        value.reshape((value.shape[0],) + (1,) * (max(wide) - 1))
+        if isinstance(value, NkiTensor) and value.ndim != max(wide) and prod(value.shape[1:]) == 1
+        else value
+        for value in values
+    )
 
 
 for _name, _word in {

@@ -174,3 +174,20 @@ def test_the_order_inside_no_reorder_is_the_programs(now):
     with nl.no_reorder():
         nisa.memset(nl.ndarray((4, 4), nl.float32), 1)
     assert [step.op for step in now.instructions] == ["memset"]
+
+
+def test_memories_are_known_without_an_import():
+    from neff_bench.simulator.nki.install import install
+    from neff_bench.simulator.nki.simulate import simulate
+
+    install()
+
+    def copied(x):
+        tile = sbuf.view(dtype=x.dtype, shape=x.shape)  # noqa: F821
+        isa.dma_copy(tile, x)
+        out = hbm.view(dtype=x.dtype, shape=x.shape)  # noqa: F821
+        isa.dma_copy(out, tile)
+        return out
+
+    x = np.arange(64, dtype=np.float32).reshape(8, 8)
+    assert np.array_equal(simulate(copied)(x), x)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neff_bench.simulator.errors import NkiValidationError
+from neff_bench.simulator.errors import NkiValidationError, NotModelledError
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl
 from neff_bench.simulator.nki.beta.index import arange
@@ -48,6 +48,13 @@ def test_boxes_are_where_the_mask_holds(mask):
     for (top, bottom), (left, right) in boxes(mask, (12, 10)):
         found[top:bottom, left:right] += 1
     assert np.array_equal(found, wanted)
+
+
+def test_either_of_two_masks_where_one_holds_nowhere_or_everywhere():
+    assert boxes((ROWS < 5) | (COLUMNS < 0), (12, 10)) == boxes(ROWS < 5, (12, 10))
+    assert boxes((ROWS < 5) | (COLUMNS >= 0), (12, 10)) == [((0, 12), (0, 10))]
+    with pytest.raises(NotModelledError, match="either of two conditions"):
+        boxes((ROWS < 5) | (COLUMNS < 3), (12, 10))
 
 
 def test_a_mask_of_another_shape_is_an_error():

@@ -142,3 +142,24 @@ def test_a_reduction_drops_its_axes_and_one_element_is_broadcast():
 
     expected = X.reshape(128, 8, 2, 4).max(2) + X.max(1)[:, None, None]
     np.testing.assert_allclose(simulate(jit(pooled))(X), expected, rtol=1e-6)
+
+
+def test_one_element_a_partition_goes_with_any_rank():
+    def scaled(x):
+        out = result(x)
+        tile = nl.load(x)
+        most = nl.max(tile, axis=1)[:, None]
+        assert most.shape == (128, 1, 1)
+        nl.store(out, nl.multiply(tile, most))
+        return out
+
+    assert np.array_equal(simulate(jit(scaled))(X), X * X.max(1, keepdims=True))
+
+
+def test_a_transposed_load_is_cast():
+    def turned(x):
+        out = nl.ndarray((64, 128), dtype=nl.bfloat16, buffer=nl.shared_hbm)
+        nl.store(out, nl.load_transpose2d(x, dtype=nl.bfloat16))
+        return out
+
+    np.testing.assert_allclose(np.float32(simulate(jit(turned))(X)), X.T, rtol=1e-2)
