@@ -184,9 +184,9 @@ def test_memories_are_known_without_an_import():
 
     def copied(x):
         tile = sbuf.view(dtype=x.dtype, shape=x.shape)  # noqa: F821
-        isa.dma_copy(tile, x)
+        nisa.dma_copy(tile, x)
         out = hbm.view(dtype=x.dtype, shape=x.shape)  # noqa: F821
-        isa.dma_copy(out, tile)
+        nisa.dma_copy(out, tile)
         return out
 
     x = np.arange(64, dtype=np.float32).reshape(8, 8)
