@@ -43,6 +43,12 @@ from neff_bench.terminal.signals import stoppable
 @click.option("--view-only", is_flag=True, help="View what was captured; needs the tool but no device.")
 @click.option("--parse-only", is_flag=True, help="Read the profiles that are there; needs no tool and no device.")
 @click.option(
+    "--inputs",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Raw input files, inp-<tensor>-000.bin, for NEFFs that come without a bundle.  [default: drawn with a fixed seed]",
+)
+@click.option(
     "--cores",
     metavar="LIST",
     help="Physical cores to capture on in parallel, such as 0-7; each is locked for all users of the host.  "
@@ -77,7 +83,8 @@ def profile(directory: Path, format_: str | None, output: Path | None, **options
     writes by default. Captures that are good are kept: a second call only does what
     is missing. Exit code 0: all profiled and checked; 1: something failed; 2: wrong call.
 
-    DIR may also hold NEFFs, traces and profile JSONs from elsewhere; they are read as they are.
+    DIR may also hold NEFFs, traces and profile JSONs from elsewhere; they are read as they are. A NEFF
+    that has no profile is captured, with inputs made from what it says of its tensors.
 
     \b
     profile-neffs /tmp/mlp_benchmark_neffs

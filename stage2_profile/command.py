@@ -51,6 +51,7 @@ class Options:
     capture_only: bool = False
     view_only: bool = False
     parse_only: bool = False
+    inputs: Path | None = None
     cores: str | None = None
     lock_timeout: float = LOCK_TIMEOUT_S
     enable_dge_notifs: bool = False
@@ -91,6 +92,7 @@ def profile_directory(directory: Path, options: Options, stop: threading.Event |
         raise WrongCall(f"{directory}: no bundle and no profile{why}")
     if steps != "parse":
         check_store(directory)
+    found = bare_bundles(directory, found, options, settings)
     built = [entry for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"]
     kinds = {entry.manifest.toolchain for entry in built}
     store = directory.parent if (directory / MANIFEST).is_file() else directory
@@ -127,6 +129,22 @@ def profile_directory(directory: Path, options: Options, stop: threading.Event |
     if failed:
         error(f"{failed} of {len(rows)} failed")
     return 1 if failed else 0
+
+
+def bare_bundles(directory: Path, found: list[Entry], options: Options, settings: Settings) -> list[Entry]:
+    """The entries with a bundle for each NEFF without a profile, where a tool could profile it. Raises `WrongCall`."""
+    from neff_bench.stage2_profile.foreign.bare import with_bundles
+
+    if options.inputs is not None and not options.inputs.is_dir():
+        raise WrongCall(f"--inputs {options.inputs}: no such directory")
+    if all(isinstance(entry, Bundle) for entry in found):
+        return found
+    make: list[Kind] = []
+    if not (options.parse_only or options.view_only):
+        make += ["sim"] if options.toolchain != "neuron" else []
+        has_tool = options.toolchain == "neuron" or isinstance(_found(find_neuron_tool, settings), Tool)
+        make += ["neuron"] if options.toolchain != "sim" and has_tool else []
+    return with_bundles(directory, found, options.inputs, make=make)
 
 
 def chosen_steps(options: Options) -> Steps:

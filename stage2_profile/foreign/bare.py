@@ -1,0 +1,68 @@
+"""NEFFs from elsewhere that nobody has profiled: they get a bundle, with inputs of our own making, in a store beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neff_bench.neffs.bare import bare_case, publish_neff
+from neff_bench.neffs.bundle import Bundle, read_bundle
+from neff_bench.neffs.checksums import sha256_file
+from neff_bench.neffs.errors import BundleError, NeffsError
+from neff_bench.neffs.store import Store
+from neff_bench.parsers.errors import ParseError
+from neff_bench.stage2_profile.foreign.search import ForeignCase
+
+if TYPE_CHECKING:
+    from neff_bench.stage2_profile.pipeline import Entry
+
+STORE = ".neff-bench"
+"""Below the directory that is profiled; hidden, so that it is not taken for something from elsewhere."""
+
+
+def with_bundles(root: Path, found: Sequence[Entry], inputs: Path | None, *, make: Iterable[str]) -> list[Entry]:
+    """The entries, with a bundle for each NEFF that has no profile.
+
+    `make`: the kinds of NEFF (`sim`, `neuron`) for which a bundle is made where there is none. A bundle of another NEFF, or any when
+    `inputs` are given, is made again. A NEFF that cannot have one keeps its entry, with the reason.
+    """
+    store, kinds = Store(root / STORE), set(make)
+    return [_entry(store, entry, inputs, kinds) if _is_bare(entry) else entry for entry in found]
+
+
+def _is_bare(entry: Entry) -> bool:
+    if not isinstance(entry, ForeignCase) or entry.neff is None or entry.problem is not None:
+        return False
+    return not (entry.ntff or entry.summary_json or entry.detail_json or entry.session_json)
+
+
+def _entry(store: Store, case: Entry, inputs: Path | None, make: set[str]) -> Entry:
+    if not isinstance(case, ForeignCase) or case.neff is None:
+        return case
+    try:
+        there = _there(store, case)
+        if there is not None and inputs is None or not make:
+            return there or case
+        from neff_bench.parsers.neff import read_neff
+
+        if ("sim" if read_neff(case.neff).simulated else "neuron") not in make:
+            return there or case
+        store.create()
+        return read_bundle(publish_neff(store, case.name, case.neff, inputs=inputs))
+    except (NeffsError, ParseError, OSError) as error:
+        return replace(case, problem=str(error))
+
+
+def _there(store: Store, case: ForeignCase) -> Bundle | None:
+    """The bundle that an earlier call made of this very file."""
+    from neff_bench.parsers.neff import read_neff
+
+    if case.neff is None or not store.path.is_dir():
+        return None
+    try:
+        bundle = store.find(bare_case(case.name, read_neff(case.neff)).name)
+    except BundleError:
+        return None
+    return bundle if bundle is not None and bundle.manifest.neff_sha256 == sha256_file(case.neff) else None
