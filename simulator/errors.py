@@ -34,27 +34,27 @@ class SimulatorError(NeffBenchError):
 
 
 class CompileError(SimulatorError):
-    pass
+    """A kernel, graph or target that cannot be compiled."""
 
 
 class SpecError(CompileError):
-    pass
+    """A kernel.json that cannot be read, or that names something which does not exist."""
 
 
 class KernelError(CompileError):
-    pass
+    """A kernel that failed while it was recorded."""
 
 
 class NkiValidationError(KernelError):
-    pass
+    """A rule of the hardware or of the dialect is violated."""
 
 
 class CapacityError(NkiValidationError):
-    pass
+    """SBUF or PSUM does not hold what the kernel keeps at one time."""
 
 
 class MissingAttribute(NkiValidationError, AttributeError):
-    pass
+    """A rule is violated by asking for an attribute; `hasattr` and `getattr` with a default see no attribute."""
 
 
 class CapacityWarning(UserWarning):
@@ -62,20 +62,20 @@ class CapacityWarning(UserWarning):
 
 
 class NotModelledError(KernelError):
-    pass
+    """Valid NKI that the simulator does not model."""
 
 
 class MissingModel(NotModelledError, AttributeError):
-    pass
+    """An attribute that is not modelled; `hasattr` and `getattr` with a default see no attribute."""
 
 
 class ExecutionError(SimulatorError):
-    pass
+    """A program that cannot run on the inputs it was given."""
 
 
 class CaptureError(SimulatorError):
-    pass
+    """A capture that failed: bad NEFF, bad input file, device fault."""
 
 
 class ViewError(SimulatorError):
-    pass
+    """A trace or a program file that cannot be read or shown."""

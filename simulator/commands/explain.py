@@ -58,6 +58,7 @@ class Explanation:
 
 
 def explain(program: Program, schedule: Schedule) -> Explanation:
+    """Where the time of a schedule goes: bound, critical path, waits and source lines. Times in microseconds."""
     segments = critical_path(schedule)
     path: defaultdict[str, float] = defaultdict(float)
     by_line: defaultdict[str, float] = defaultdict(float)

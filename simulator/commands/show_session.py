@@ -11,6 +11,7 @@ from neff_bench.simulator.files.ntff import TraceHead
 
 
 def session_json(head: TraceHead) -> dict[str, Any]:
+    """What `show-session --json` prints: time in ps, instructions and events of each core of a trace."""
     rows = zip(head.core_ids, head.core_ps, head.core_instructions, head.core_events, strict=True)
     graphs = [
         {"NC": core, "CycleCount": time, "TotalInstructionTraceCount": instructions, "EventsCount": events, "ErrorCount": 0}
@@ -20,6 +21,7 @@ def session_json(head: TraceHead) -> dict[str, Any]:
 
 
 def session_text(head: TraceHead) -> str:
+    """What `show-session` prints: a line for each core of a trace."""
     lines = [f"Model {head.name} (simulated)"]
     for graph in session_json(head)["NeffNodes"][0]["NodeInfo"]["Graphs"]:
         lines.append(

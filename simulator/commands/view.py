@@ -73,11 +73,13 @@ def summary_record(profile: Profile) -> dict[str, dict[str, Any]]:
 
 
 def summary_lines(profile: Profile) -> str:
+    """What `summary-text` prints."""
     [(key, summary)] = summary_record(profile).items()
     return summary_text(key, summary)
 
 
 def write_json(profile: Profile, neff_name: str, ntff_name: str, path: str) -> None:
+    """The full profile as one JSON file at `path`. Raises ViewError when it cannot be written."""
     import orjson
 
     tables = full_profile(profile.neff, profile.schedule, profile.timeline, profile.core_ids, neff_name, ntff_name)

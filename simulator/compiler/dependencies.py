@@ -69,6 +69,7 @@ def _extent(pattern: Sequence[tuple[int, int]], size: int, row: int) -> _Extent:
 
 
 def overlap(a: Box, b: Box) -> bool:
+    """Whether two rectangles share a byte."""
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 

@@ -53,6 +53,7 @@ def write_ntff(neff: NeffContent, schedule: Schedule, timeline: Timeline, path: 
 
 
 def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline, first_core: int = 0) -> bytes:
+    """The trace of a simulated execution as an NTFF file. `first_core`: number of its first physical core."""
     area = bytearray()
     sections: list[bytes] = []
     cores: list[bytes] = []

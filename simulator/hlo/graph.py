@@ -87,6 +87,7 @@ class Value:
 
     @property
     def size(self) -> int:
+        """Elements in all."""
         return math.prod(self.shape)
 
 

@@ -20,10 +20,12 @@ class View:
 
     @property
     def is_contiguous(self) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
         wide = [(size, stride) for size, stride in zip(self.shape, self.strides) if size > 1]
         return all(stride == math.prod(size for size, _ in wide[n + 1 :]) for n, (_, stride) in enumerate(wide))
 
     def permute(self, order: tuple[int, ...]) -> View:
+        """The view with its dimensions in another order; `order[n]` is the old place of dimension n."""
         return replace(self, shape=tuple(self.shape[d] for d in order), strides=tuple(self.strides[d] for d in order))
 
     def broadcast(self, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> View:
@@ -76,18 +78,22 @@ class Matrix:
 
     @property
     def width(self) -> int:
+        """Columns."""
         return math.prod(size for size, _ in self.cols)
 
     @property
     def row_stride(self) -> int:
+        """Elements between neighbouring rows of one run."""
         return self.rows[-1][1]
 
     @property
     def col_stride(self) -> int:
+        """Elements between neighbouring columns of one run."""
         return self.cols[-1][1]
 
     @property
     def transposed(self) -> Matrix:
+        """The same elements with rows and columns exchanged."""
         return replace(self, rows=self.cols, cols=self.rows)
 
     def pieces(self, row: int, height: int, col: int, width: int) -> Iterator[tuple[int, int, int, int, int]]:

@@ -313,6 +313,7 @@ def inside(term: Term) -> Iterator[Term]:
 
 
 def has_dot(term: Term) -> bool:
+    """Whether a term contains a product."""
     return any(t.kind == "dot" for t in inside(term))
 
 

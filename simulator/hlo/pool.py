@@ -55,6 +55,7 @@ class Pool:
         return nl.ndarray((PARTITIONS, PSUM_BANK_BYTES // SIZE_BYTES[dtype]), dtype=dtype, buffer=nl.psum)
 
     def release(self, tile: Any) -> None:
+        """Give a tile back; it can be taken again."""
         place = "psum" if tile.buffer is nl.psum else "sbuf"
         free = () if place == "psum" else tuple(tile.shape[1:])
         self._resting[place, free, tile.dtype].append(tile)

@@ -61,6 +61,7 @@ class StageKernel:
         self.block: Span = (0, 0)
 
     def run(self) -> None:
+        """Record the instructions of the core's share of the stage."""
         tiles = list(_row_tiles(*self.rows, self.unit))
         for start in range(0, len(tiles), self.group):
             group = tiles[start : start + self.group]
@@ -181,6 +182,7 @@ class StageKernel:
         return self.columns[key][: row[1], :]
 
     def load(self, term: Term, row: Span, col: Span, out: Any) -> Any:
+        """Record the DMAs that bring rows and columns of a load term from HBM into `out`, which is returned."""
         matrix = term.matrix
         if matrix is None:
             raise CompileError(f"HLO {term.value.name}: a load without a place in HBM")

@@ -50,54 +50,66 @@ def _polynomial(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
 
 
 def erf(x: np.ndarray) -> np.ndarray:
+    """The error function: a rational approximation on [-4, 4], constant outside."""
     clamped = np.clip(x, np.float32(-4), np.float32(4))
     square = clamped * clamped
     return clamped * _polynomial(square, _ERF_NUMERATOR) / _polynomial(square, _ERF_DENOMINATOR)
 
 
 def erf_dx(x: np.ndarray) -> np.ndarray:
+    """The derivative of the error function."""
     return _TWO_OVER_SQRT_PI * np.exp(-x * x)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-x))."""
     return _ONE / (_ONE + np.exp(-x))
 
 
 def silu(x: np.ndarray) -> np.ndarray:
+    """x sigmoid(x)."""
     return x * sigmoid(x)
 
 
 def silu_dx(x: np.ndarray) -> np.ndarray:
+    """The derivative of silu."""
     s = sigmoid(x)
     return s * (_ONE + x * (_ONE - s))
 
 
 def gelu(x: np.ndarray) -> np.ndarray:
+    """x (1 + erf(x / sqrt(2))) / 2."""
     return _HALF * x * (_ONE + erf(x * _SQRT_HALF))
 
 
 def gelu_dx(x: np.ndarray) -> np.ndarray:
+    """The derivative of gelu."""
     return _HALF * (_ONE + erf(x * _SQRT_HALF)) + x * _INV_SQRT_TWO_PI * np.exp(-_HALF * x * x)
 
 
 def gelu_apprx_tanh(x: np.ndarray) -> np.ndarray:
+    """gelu with tanh in place of erf."""
     return _HALF * x * (_ONE + np.tanh(_GELU_TANH_SCALE * (x + _GELU_TANH_CUBIC * x * x * x)))
 
 
 def gelu_apprx_sigmoid(x: np.ndarray) -> np.ndarray:
+    """gelu as x sigmoid(1.702 x)."""
     return x * sigmoid(_GELU_SIGMOID_SCALE * x)
 
 
 def gelu_apprx_sigmoid_dx(x: np.ndarray) -> np.ndarray:
+    """The derivative of gelu_apprx_sigmoid."""
     s = sigmoid(_GELU_SIGMOID_SCALE * x)
     return s * (_ONE + _GELU_SIGMOID_SCALE * x * (_ONE - s))
 
 
 def softplus(x: np.ndarray) -> np.ndarray:
+    """log(1 + exp(x)), without overflow."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def mish(x: np.ndarray) -> np.ndarray:
+    """x tanh(softplus(x))."""
     return x * np.tanh(softplus(x))
 
 

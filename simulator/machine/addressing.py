@@ -68,6 +68,7 @@ def _check_partitions(access: Access, offset: int, layout: Layout, item: int) ->
 
 
 def outside(layout: Layout, dtype: str, element: int) -> str:
+    """The message for an access that reaches `element` (of `dtype`, from the buffer's start), outside its buffer."""
     elements = layout.bytes // SIZE_BYTES[dtype]
     if layout.on_chip:
         free = layout.partition_bytes // SIZE_BYTES[dtype]

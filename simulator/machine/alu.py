@@ -96,6 +96,7 @@ _OF_MAGNITUDES = {"abs_max": "maximum", "abs_min": "minimum"}
 
 
 def is_unary(op: str) -> bool:
+    """Whether the operator takes one operand."""
     return op in _UNARY
 
 

@@ -118,6 +118,7 @@ class Memory:
         self.mark_written(access)
 
     def mark_written(self, access: Access) -> None:
+        """Note that an instruction wrote the bytes of an access, if its buffer is watched."""
         written = self._written.get(access.buffer)
         if written is not None:
             written.of(access, self._offset(access)).fill(True)
@@ -167,6 +168,7 @@ class Memory:
         self._deferred[index] = work
 
     def deferred(self, index: int) -> Callable[[], None] | None:
+        """The work that is put off until the buffer is looked at; None where there is none."""
         return self._deferred.get(index)
 
     def scratch(self, shape: tuple[int, int]) -> np.ndarray:

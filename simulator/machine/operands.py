@@ -39,6 +39,7 @@ class Operands:
         self.target = target
 
     def refuse(self, what: str) -> NoReturn:
+        """Raise ExecutionError with the operation's name before `what`."""
         raise ExecutionError(f"{self.instruction.op}: {what}")
 
     def has(self, name: str) -> bool:
@@ -53,9 +54,11 @@ class Operands:
         return found
 
     def dtype(self, name: str) -> str:
+        """Canonical dtype of a tensor operand."""
         return self.access(name).dtype
 
     def shape(self, name: str) -> tuple[int, ...]:
+        """Elements along each dimension of a tensor operand; on chip, the first is the partition."""
         return self.access(name).shape
 
     def raw(self, name: str) -> np.ndarray:

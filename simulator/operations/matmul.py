@@ -199,11 +199,13 @@ def nc_matmul_mx(
     accumulate: Any = None,
     name: str | None = None,
 ) -> None:
+    """A product of microscaling formats (NeuronCore-v4). Not modelled."""
     raise not_modelled("nki.isa.nc_matmul_mx")
 
 
 @function
 def quantize_mx(dst: Any, src: Any, dst_scale: Any, name: str | None = None) -> None:
+    """Conversion to a microscaling format (NeuronCore-v4). Not modelled."""
     raise not_modelled("nki.isa.quantize_mx")
 
 

@@ -27,6 +27,7 @@ def free(view: NkiTensor) -> int:
 
 
 def on_chip(op: str, **operands: NkiTensor) -> None:
+    """Each operand must be a tensor in SBUF or PSUM."""
     for key, value in operands.items():
         if type(value) is not NkiTensor:
             value = tensor(op, key, value)
@@ -68,6 +69,7 @@ def operand(
 
 
 def number(op: str, key: str, value: Any) -> float | int:
+    """A Python number, or the one value of an object with `item()`."""
     if isinstance(value, (bool, int, float)):
         return value
     try:
@@ -95,6 +97,7 @@ def chosen_engine(op: str, given: Any, allowed: tuple[str, ...], default: str) -
 
 
 def no_psum_on_gpsimd(op: str, engine: str, *operands: NkiTensor) -> None:
+    """On GpSimd, no operand may lie in PSUM."""
     if engine == "gpsimd":
         for value in operands:
             if value.storage.memory == "psum":

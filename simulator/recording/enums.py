@@ -11,6 +11,8 @@ from neff_bench.simulator.recording.recorder import invalid, recorder
 
 
 class engine(Enum):
+    """The engine that an operation is asked to run on; `unknown` leaves it to the compiler."""
+
     tensor = 1
     vector = 5
     scalar = 2
@@ -21,6 +23,8 @@ class engine(Enum):
 
 
 class reduce_cmd(Enum):
+    """What an operation does with the engine's accumulators."""
+
     idle = 0
     reset = 1
     reduce = 2
@@ -29,6 +33,8 @@ class reduce_cmd(Enum):
 
 
 class dge_mode(Enum):
+    """Who makes a DMA's descriptors: GpSimd (`swdge`), hardware (`hwdge`), or the compiler (`none`)."""
+
     unknown = 0
     swdge = 1
     hwdge = 2
@@ -36,16 +42,22 @@ class dge_mode(Enum):
 
 
 class oob_mode(Enum):
+    """What a DMA does at a run-time address outside its buffer."""
+
     error = 0
     skip = 1
 
 
 class matmul_perf_mode(Enum):
+    """How a product uses the PE array: `double_row` contracts two float8 rows at a time."""
+
     none = "none"
     double_row = "double_row"
 
 
 class nc_version(Enum):
+    """Generations of the NeuronCore; they can be compared."""
+
     gen2 = 2
     gen3 = 3
     gen4 = 4
@@ -64,6 +76,8 @@ class nc_version(Enum):
 
 
 class dma_engine(Enum):
+    """Who moves the data of `sendrecv`."""
+
     dma = 1
     gpsimd_dma = 2
 
@@ -76,10 +90,12 @@ unknown_engine = engine.unknown
 
 
 def get_nc_version() -> nc_version:
+    """The generation of the target that is recorded for."""
     return nc_version(chip_for(recorder().target).generation)
 
 
 def get_nc_sub_version() -> int:
+    """Always 0: no target has another one."""
     return 0
 
 

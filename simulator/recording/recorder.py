@@ -53,6 +53,7 @@ class NkiInstruction:
     __slots__ = ()
 
     def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:
+        """Refused: the order of instructions follows from their operands."""
         raise not_modelled("NkiInstruction.depends_on")
 
 
@@ -176,6 +177,7 @@ def emit(
 
 
 def is_recording() -> bool:
+    """Whether a kernel is being recorded."""
     return bool(_active)
 
 
@@ -214,4 +216,5 @@ def invalid(what: str) -> NkiValidationError:
 
 
 def not_modelled(what: str) -> NotModelledError:
+    """The error for valid NKI that is not modelled, at the kernel's line; the caller raises it."""
     return NotModelledError(f"{what} is not modelled", here())

@@ -40,18 +40,22 @@ def region_of(buffer: object) -> MemoryRegion:
 
 
 def is_hbm(buffer: object) -> bool:
+    """Whether a region, or its name, is HBM."""
     return region_of(buffer) in (private_hbm, shared_hbm)
 
 
 def is_on_chip(buffer: object) -> bool:
+    """Whether a region, or its name, is SBUF or PSUM."""
     return not is_hbm(buffer)
 
 
 def is_psum(buffer: object) -> bool:
+    """Whether a region, or its name, is PSUM."""
     return region_of(buffer) is psum
 
 
 def is_sbuf(buffer: object) -> bool:
+    """Whether a region, or its name, is SBUF."""
     return region_of(buffer) is sbuf
 
 
@@ -80,14 +84,17 @@ class TileSize:
 
     @property
     def sbuf_fmax_bytes(self) -> int:
+        """Bytes of one SBUF partition of the target that is recorded for."""
         return self._chip.sbuf_partition_bytes
 
     @property
     def sbuf_fmax(self) -> int:
+        """Float32 elements of one SBUF partition."""
         return self.sbuf_fmax_bytes // 4
 
     @property
     def sbuf_size_bytes(self) -> int:
+        """Bytes of SBUF in all partitions."""
         return self.sbuf_fmax_bytes * PARTITIONS
 
     @property

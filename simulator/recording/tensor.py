@@ -37,22 +37,27 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
 
     @property
     def name(self) -> str:
+        """The name of the allocation; "" where it has none."""
         return self.storage.name
 
     @property
     def ndim(self) -> int:
+        """Number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """Elements in all."""
         return prod(self.shape)
 
     @property
     def itemsize(self) -> int:
+        """Bytes of one element."""
         return SIZE_BYTES[self.dtype]
 
     @property
     def on_chip(self) -> bool:
+        """Whether it lies in SBUF or PSUM."""
         return self.storage.memory != "hbm"
 
     def __repr__(self) -> str:
@@ -89,9 +94,11 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
         return [list(pair) for pair in zip(self.strides, self.shape)]
 
     def is_indirect(self) -> bool:
+        """Whether a part of its address is known at run time only."""
         return bool(self.dynamic)
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> NkiTensor:
+        """Elements `start`, `start + step` ... below `end` of one dimension."""
         dim = self._dim(dim)
         if not 0 <= start < end <= self.shape[dim] or step < 1:
             raise invalid(f"slice {start}:{end}:{step} of dimension {dim} is outside {self!r}")
@@ -101,6 +108,8 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
         return self._view(shape, strides, self.offset + start * self.strides[dim])
 
     def select(self, dim: int, index: Any) -> NkiTensor:
+        """The view without dimension `dim`, at `index`: a number, or a tensor of one element or a register for a run-time
+        index."""
         dim = self._dim(dim)
         shape = self.shape[:dim] + self.shape[dim + 1 :]
         strides = self.strides[:dim] + self.strides[dim + 1 :]
@@ -118,6 +127,7 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
         return self._view(shape or (1,), strides or (1,), self.offset + index * self.strides[dim])
 
     def vector_select(self, dim: int, vector_offset: NkiTensor) -> NkiTensor:
+        """Rows of an HBM tensor at run-time indices: one for each partition of `vector_offset`."""
         if dim != 0 or self.on_chip or self.dynamic:
             raise invalid("vector_select works on dimension 0 of an HBM tensor without another run-time index")
         rows = vector_offset.shape[0]
@@ -126,11 +136,13 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
         return NkiTensor(self.storage, self.offset, shape, strides, self.dtype, dynamic)
 
     def permute(self, dims: Sequence[int]) -> NkiTensor:
+        """The view with its dimensions in another order."""
         if sorted(dims) != list(range(self.ndim)) or (self.on_chip and dims[0] != 0):
             raise invalid(f"permute{tuple(dims)} does not fit {self!r}; the partition dimension stays first")
         return self._view([self.shape[dim] for dim in dims], [self.strides[dim] for dim in dims])
 
     def broadcast(self, dim: int, size: int) -> NkiTensor:
+        """The view with dimension `dim`, of size 1, repeated `size` times."""
         dim = self._dim(dim)
         if self.shape[dim] != 1 or (self.on_chip and dim == 0):
             raise invalid(f"dimension {dim} of {self!r} cannot be broadcast; it must have size 1 and be a free one")
@@ -151,6 +163,7 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
         return self._view(shape, strides)
 
     def expand_dim(self, dim: int) -> NkiTensor:
+        """The view with a new dimension of size 1 at `dim`."""
         dim = dim % (self.ndim + 1)
         if self.on_chip and dim == 0:
             raise invalid("a dimension cannot be put before the partition dimension")
@@ -158,12 +171,14 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
         return self._view(self.shape[:dim] + (1,) + self.shape[dim:], self.strides[:dim] + (step,) + self.strides[dim:])
 
     def squeeze_dim(self, dim: int) -> NkiTensor:
+        """The view without dimension `dim`, which has size 1."""
         dim = self._dim(dim)
         if self.shape[dim] != 1 or (self.on_chip and dim == 0):
             raise invalid(f"dimension {dim} of {self!r} cannot be removed; it must have size 1 and be a free one")
         return self._view(self.shape[:dim] + self.shape[dim + 1 :], self.strides[:dim] + self.strides[dim + 1 :])
 
     def reshape_dim(self, dim: int, shape: Sequence[int]) -> NkiTensor:
+        """The view with dimension `dim` split into `shape`; one size may be -1."""
         dim = self._dim(dim)
         split = views.infer(tuple(shape), self.shape[dim])
         if split is None or (self.on_chip and dim == 0 and len(split) > 1):
@@ -174,6 +189,7 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
         )
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> NkiTensor:
+        """The view with the dimensions from `start` to `end` merged into one."""
         start, end = self._dim(start_dim), self._dim(end_dim)
         merged = prod(self.shape[start : end + 1])
         inner = views.reshape(self.shape[start : end + 1], self.strides[start : end + 1], (merged,))
@@ -185,6 +201,7 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
         )
 
     def reshape(self, shape: Any, *more: int) -> NkiTensor:
+        """The same elements under another shape; one size may be -1. Raises where that needs a copy."""
         wanted = views.infer((shape, *more) if isinstance(shape, int) else tuple(shape), self.size)
         if wanted is None:
             raise invalid(f"{self!r} cannot be reshaped to {shape}: the number of elements differs")
@@ -310,6 +327,7 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
     reinterpret_cast = view
 
     def indirect(self, index: NkiTensor, num_elem: int | None = None) -> NkiTensor:
+        """Not modelled: indirection inside a tensor (NeuronCore-v4)."""
         raise not_modelled("tensor indirection (.indirect, NeuronCore-v4)")
 
     def index_access(self) -> Access:

@@ -65,6 +65,7 @@ def infer(shape: tuple[int, ...], total: int) -> tuple[int, ...] | None:
 
 
 def is_contiguous(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
+    """Whether steps are those of a row-major tensor of this shape."""
     expected = 1
     for size, step in zip(reversed(shape), reversed(steps)):
         if size != 1 and step != expected:

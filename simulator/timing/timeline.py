@@ -60,6 +60,9 @@ class Semaphores:
 
 @dataclass(frozen=True)
 class CoreTimeline:
+    """What one core's trace holds. `warm_ps`: periods [start, end) at full PE speed. Times in ps from the start of the
+    execution."""
+
     instructions: Instructions
     dma: DmaRows
     semaphores: Semaphores
@@ -76,6 +79,7 @@ class Timeline:
 
 
 def timeline_of(schedule: Schedule) -> Timeline:
+    """The rows of a trace from a schedule: instructions, DMA packets and semaphores of each core."""
     cores = tuple(_core(schedule, c, core) for c, core in enumerate(schedule.cores))
     return Timeline(cores, max(core.end_ps for core in cores))
 

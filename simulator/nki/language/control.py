@@ -24,11 +24,13 @@ def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> range:
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int = 1) -> None:
+    """Run `body_fun(index)` for `lower`, `lower + step` ... below `upper`: the loop is unrolled."""
     for at in dynamic_range(lower, upper, step):
         body_fun(at)
 
 
 def while_loop(init: Any, body_fun: Callable[[Any], Any]) -> None:
+    """Refused: its condition is known at run time only."""
     raise not_modelled("while_loop: its condition is known at run time only")
 
 
@@ -39,10 +41,12 @@ def no_reorder() -> Iterator[None]:
 
 
 def program_id(axis: int = 0) -> int:
+    """The number of this physical core on axis 0, else 0."""
     return recorder().core if axis == 0 else 0
 
 
 def num_programs(axes: Any = 0) -> int:
+    """Physical cores of the launch on axis 0 (or on all axes), else 1."""
     return recorder().lnc if axes in (0, None) or axes == (0,) else 1
 
 

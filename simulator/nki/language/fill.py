@@ -30,18 +30,22 @@ def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = regions.sbuf, na
 
 
 def zeros(shape: Any, dtype: Any, buffer: Any = regions.sbuf, name: str = "") -> NkiTensor:
+    """A new tensor of zeros."""
     return full(shape, 0, dtype, buffer, name)
 
 
 def ones(shape: Any, dtype: Any, buffer: Any = regions.sbuf, name: str = "") -> NkiTensor:
+    """A new tensor of ones."""
     return full(shape, 1, dtype, buffer, name)
 
 
 def empty_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str = "") -> NkiTensor:
+    """A new, uninitialised tensor with the shape of `x`, and its dtype and buffer unless others are given."""
     return ndarray(x.shape, x.dtype if dtype is None else dtype, x.buffer if buffer is None else buffer, name)
 
 
 def zeros_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str = "") -> NkiTensor:
+    """A new tensor of zeros with the shape of `x`, and its dtype and buffer unless others are given."""
     return zeros(x.shape, x.dtype if dtype is None else dtype, x.buffer if buffer is None else buffer, name)
 
 
@@ -86,6 +90,7 @@ def shared_identity_matrix(n: int, dtype: Any = "uint8", dst: NkiTensor | None =
 
 
 def random_seed(seed: NkiTensor) -> None:
+    """Seed the generator of the Vector Engine with one 32-bit element."""
     isa.set_rng_seed(seed)
 
 

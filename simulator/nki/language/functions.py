@@ -14,6 +14,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def mean(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The mean over `axis`, summed in float32, in the dtype of `x` unless `dtype` is given."""
     total = _reduce("mean", "add", x, axis, "float32", keepdims)
     made = _like(total, x.dtype if dtype is None else dtype)
     isa.tensor_scalar(made, total, "multiply", total.size / x.size)
@@ -78,6 +79,7 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None) -> NkiTensor:
 
 
 def dropout(x: Any, rate: Any, dtype: Any = None) -> NkiTensor:
+    """`x` with elements replaced by zero with probability `rate`."""
     made = _like(_tile("dropout", x), None)
     isa.dropout(made, x, rate)
     if dtype is None:
@@ -88,6 +90,7 @@ def dropout(x: Any, rate: Any, dtype: Any = None) -> NkiTensor:
 
 
 def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
+    """The view with a new dimension of size 1 at `axis`."""
     return x.expand_dim(axis)
 
 
@@ -135,6 +138,7 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
 
 
 def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: int = 0, dtype: Any = None) -> NkiTensor:
+    """For each partition, the elements of `data` at `indices` (uint32), free dimensions flattened."""
     made = ndarray(indices.shape, data.dtype)
     isa.nc_n_gather(made, data, indices)
     if dtype is None:

@@ -35,4 +35,4 @@ class _Meta(type):
 
 
 class NKIObject(metaclass=_Meta):
-    pass
+    """The base class of kernels' configuration objects."""

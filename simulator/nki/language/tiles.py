@@ -113,22 +113,27 @@ def _reduce(name: str, op: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -
 
 
 def reduce_sum(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The sum over free dimensions."""
     return _reduce("sum", "add", x, axis, dtype, keepdims)
 
 
 def reduce_max(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The largest element over free dimensions."""
     return _reduce("max", "maximum", x, axis, dtype, keepdims)
 
 
 def reduce_min(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The smallest element over free dimensions."""
     return _reduce("min", "minimum", x, axis, dtype, keepdims)
 
 
 def reduce_prod(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The product over free dimensions."""
     return _reduce("prod", "multiply", x, axis, dtype, keepdims)
 
 
 def reduce_all(x: Any, axis: Any, dtype: Any = None) -> NkiTensor:
+    """1 where all elements over free dimensions are not zero, else 0."""
     return _reduce("all", "logical_and", x, axis, dtype, False)
 
 
