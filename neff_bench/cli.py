@@ -36,6 +36,7 @@ COMMANDS = {
         "neff_bench.doors.run_cli", "run", "Run a script that launches kernels, and say where their time goes."
     ),
     "tune": Lazy("neff_bench.doors.tune_cli", "tune", "Estimate many variants of a kernel: JSON lines in and out."),
+    "schema": Lazy("neff_bench.doors.schema", "schema", "Print the JSON schema of rows."),
     "mcp": Lazy("neff_bench.doors.mcp_cli", "mcp", "Serve estimate, profile, explain, compare and inspect to agents."),
     "history": Lazy("neff_bench.history.cli", "history", "Keep the rows of every commit: since when is it slower?"),
     "doctor": Lazy(

@@ -71,21 +71,32 @@ def profile_directory(directory: Path, options: Options, stop: threading.Event |
 
     `stop`: when it is set, tools are ended and what is not done yet becomes rows that say so.
     """
-    steps = chosen_steps(options)
     chosen, wants_hot = parse_search(options.search), options.hot is not None or options.search is not None
+    found, rows = profiled_rows(directory, options, detail=wants_hot, stop=stop)
+    if options.show_commands:
+        write_text(commands_text(directory, rows), options.output)
+    elif wants_hot:
+        hots = [hot_spots(entry, row, chosen, options.hot or HOT) for entry, row in zip(found, rows, strict=True)]
+        write_answer(hot_report.answer(hots, options.search), options.format, options.output)
+        rows = [replace(row, status="failed") if hot.problem else row for row, hot in zip(rows, hots, strict=True)]
+    else:
+        write_answer(answer(rows), options.format, options.output)
+    failed = sum(row.failed for row in rows)
+    if failed:
+        error(f"{failed} of {len(rows)} failed")
+    return 1 if failed else 0
+
+
+def profiled_rows(
+    directory: Path, options: Options, *, detail: bool = False, stop: threading.Event | None = None
+) -> tuple[list[Entry], list[Row]]:
+    """What is in a store, and a row for each of it, after the steps that `options` ask for. `detail`: make the
+    whole-profile JSON too. Raises `WrongCall` and `ProfileError`."""
+    steps = chosen_steps(options)
     cores = parse_cores(options.cores) if options.cores is not None else None
     cpus = os.cpu_count() or 1
     workers = options.jobs or max(cpus, len(cores or ()))
-    settings = Settings(
-        # Simulated captures share the CPUs: matrix products of two processes with two threads each are ten times slower.
-        environ={"OPENBLAS_NUM_THREADS": str(max(1, cpus // workers)), **os.environ},
-        num_exec=options.num_exec,
-        profile_nth_exec=options.profile_nth_exec or min(2, options.num_exec),
-        timeout_s=options.timeout,
-        enable_dge_notifs=options.enable_dge_notifs,
-        lock_timeout_s=options.lock_timeout,
-        stop=stop or threading.Event(),
-    )
+    settings = settings_of(options, max(1, cpus // workers), stop)
     found = selected(find_entries(directory), options.only, options.skip)
     if not found:
         why = " that --only and --skip leave" if options.only or options.skip else "; generate-neffs makes them"
@@ -104,7 +115,7 @@ def profile_directory(directory: Path, options: Options, stop: threading.Event |
         settings=settings,
         steps=steps,
         force=options.force,
-        detail=wants_hot,
+        detail=detail,
         verified=verified,
         rows=rows_before,
     )
@@ -117,18 +128,21 @@ def profile_directory(directory: Path, options: Options, stop: threading.Event |
         rows = profile_all(pipeline, found, workers, done)
     verified.save()
     rows_before.save()
-    if options.show_commands:
-        write_text(commands_text(directory, rows), options.output)
-    elif wants_hot:
-        hots = [hot_spots(entry, row, chosen, options.hot or HOT) for entry, row in zip(found, rows, strict=True)]
-        write_answer(hot_report.answer(hots, options.search), options.format, options.output)
-        rows = [replace(row, status="failed") if hot.problem else row for row, hot in zip(rows, hots, strict=True)]
-    else:
-        write_answer(answer(rows), options.format, options.output)
-    failed = sum(row.failed for row in rows)
-    if failed:
-        error(f"{failed} of {len(rows)} failed")
-    return 1 if failed else 0
+    return found, rows
+
+
+def settings_of(options: Options, threads: int, stop: threading.Event | None) -> Settings:
+    """`threads`: of the matrix products of one simulated capture. Captures share the CPUs: products of two processes with
+    two threads each are ten times slower."""
+    return Settings(
+        environ={"OPENBLAS_NUM_THREADS": str(threads), **os.environ},
+        num_exec=options.num_exec,
+        profile_nth_exec=options.profile_nth_exec or min(2, options.num_exec),
+        timeout_s=options.timeout,
+        enable_dge_notifs=options.enable_dge_notifs,
+        lock_timeout_s=options.lock_timeout,
+        stop=stop or threading.Event(),
+    )
 
 
 def bare_bundles(directory: Path, found: list[Entry], options: Options, settings: Settings) -> list[Entry]:

@@ -1,0 +1,66 @@
+"""Rows for programs: as records, pandas, Arrow and Polars tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from neff_bench.stage2_profile.metrics.rows import Row, columns, to_dict
+from neff_bench.terminal.errors import WrongCall
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+class Rows(Sequence[Row]):
+    """A sequence of rows."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = tuple(rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> Rows: ...
+    def __getitem__(self, at: int | slice) -> Row | Rows:
+        return Rows(self._rows[at]) if isinstance(at, slice) else self._rows[at]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"Rows({list(self._rows)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rows) and self._rows == other._rows
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """One dictionary for each row, as `--format json` writes it (see `neff-bench schema`)."""
+        return [to_dict(row) for row in self._rows]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A column for each key. Raises `WrongCall` when pandas is not installed."""
+        return _package("pandas").DataFrame(self.to_dicts(), columns=columns(self._rows))
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The same as an Arrow table, which needs pyarrow."""
+        return _package("pyarrow").Table.from_pydict(self._by_column())
+
+    def to_polars(self) -> polars.DataFrame:
+        """The same as a Polars data frame, which needs polars."""
+        return _package("polars").DataFrame(self._by_column(), strict=False)
+
+    def _by_column(self) -> dict[str, list[Any]]:
+        records = self.to_dicts()
+        return {name: [record.get(name) for record in records] for name in columns(self._rows)}
+
+
+def _package(name: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        raise WrongCall(f"{name} is not installed: pip install {name}") from None

@@ -1,0 +1,68 @@
+"""`neff-bench schema`: the JSON schema of a row, for programs that read `--format json`."""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin
+
+from neff_bench.stage2_profile.metrics.rows import METRICS, Row
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+@command("schema")
+def schema() -> None:
+    """Print the JSON schema of the rows that `profile-neffs --format json` writes.
+
+    \b
+    neff-bench schema > rows.schema.json
+    """
+    streams.line(json.dumps(row_schema(), indent=2))
+
+
+def row_schema() -> dict[str, Any]:
+    """A list of rows. Keys that a row has beside those named are its dimensions."""
+    hints = typing.get_type_hints(Row)
+    properties = {}
+    for field in fields(Row):
+        if field.name == "dims":
+            continue
+        described = _type(hints[field.name])
+        if field.name in METRICS:
+            described["description"] = f"Unit: {METRICS[field.name].unit}."
+        properties[field.name] = described
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Rows of neff-bench",
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": {"type": "integer", "description": "The size of a dimension of the case."},
+        },
+    }
+
+
+def _type(hint: Any) -> dict[str, Any]:
+    """The schema of one type: those that a row has."""
+    if get_origin(hint) in (types.UnionType, typing.Union):
+        parts = [_type(part) for part in get_args(hint) if part is not types.NoneType]
+        [one] = parts
+        return _or_null(one)
+    if get_origin(hint) is Literal:
+        return {"enum": list(get_args(hint))}
+    if get_origin(hint) is tuple:
+        return {"type": "array", "items": _type(get_args(hint)[0])}
+    return {"type": _TYPES[hint]}
+
+
+def _or_null(one: dict[str, Any]) -> dict[str, Any]:
+    if "enum" in one:
+        return {"enum": [*one["enum"], None]}
+    return {**one, "type": [one["type"], "null"]}
