@@ -9,9 +9,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from neff_bench.chips.chip import Chip
+from neff_bench.terminal.errors import WrongCall
 
 
-class UnknownChip(ValueError):
+class UnknownChip(WrongCall):
     """A name that no chip has. The text is one line: the name, and what was expected."""
 
 

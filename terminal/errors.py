@@ -2,7 +2,8 @@
 
     NeffBenchError              the work failed: exit code 1
     ├── WrongCall               the call itself is wrong: exit code 2
-    │   └── HistoryError        a history        (history/errors.py)
+    │   ├── HistoryError        a history        (history/errors.py)
+    │   └── UnknownChip         a target         (chips/__init__.py)
     ├── OutputError             the answer could not be written
     ├── NeffsError              a store            (neffs/errors.py)
     ├── ParseError              a file             (parsers/errors.py)
