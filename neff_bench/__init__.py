@@ -11,6 +11,9 @@ This is the public face: the names in `__all__`. All other modules are private a
     trace = neff_bench.read_ntff("profile.ntff")    # a trace
     profile = neff_bench.read_profile("ntff.json")  # a whole profile
 
+    for difference in neff_bench.compare("before.json", "after.json"):
+        print(difference.label, difference.metric, difference.ratio, difference.verdict)
+
 Nothing heavy is imported before a name is used.
 """
 
@@ -21,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from neff_bench.doors.estimation import estimate
+    from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
+    from neff_bench.experiments.workload import MatmulConfig, MlpConfig
     from neff_bench.neffs import __version__
     from neff_bench.neffs.bundle import Bundle, Manifest
     from neff_bench.neffs.case import Case
@@ -30,19 +35,27 @@ if TYPE_CHECKING:
     from neff_bench.parsers.profile_json import Profile, read_profile, read_summary
     from neff_bench.parsers.summary import Summary
     from neff_bench.parsers.trace import Ntff
+    from neff_bench.stage2_profile.compare.comparison import Difference
+    from neff_bench.stage2_profile.compare.profiles import compare
     from neff_bench.stage2_profile.metrics.rows import Row
 
 __all__ = [
     "Bundle",
     "Case",
+    "Difference",
     "Manifest",
+    "MatmulConfig",
+    "MlpConfig",
+    "NPUMatmulProfiler",
     "Neff",
     "Ntff",
     "Profile",
+    "ProfilingResult",
     "Row",
     "Store",
     "Summary",
     "__version__",
+    "compare",
     "estimate",
     "read_neff",
     "read_ntff",
@@ -53,14 +66,20 @@ __all__ = [
 _HOMES = {
     "Bundle": "neffs.bundle",
     "Case": "neffs.case",
+    "Difference": "stage2_profile.compare.comparison",
     "Manifest": "neffs.bundle",
+    "MatmulConfig": "experiments.workload",
+    "MlpConfig": "experiments.workload",
+    "NPUMatmulProfiler": "experiments.latency",
     "Neff": "parsers.neff",
     "Ntff": "parsers.trace",
     "Profile": "parsers.profile_json",
+    "ProfilingResult": "experiments.latency",
     "Row": "stage2_profile.metrics.rows",
     "Store": "neffs.store",
     "Summary": "parsers.summary",
     "__version__": "neffs",
+    "compare": "stage2_profile.compare.profiles",
     "estimate": "doors.estimation",
     "read_neff": "parsers.neff",
     "read_ntff": "parsers.ntff",

@@ -317,3 +317,13 @@ def test_a_store_is_read_without_running_anything(make_bundle, store):
 
 def test_help_has_an_example():
     assert "neff-bench compare neffs --between nki xla" in run("--help").stdout
+
+
+def test_the_public_call_gives_the_same_differences(file):
+    import neff_bench
+
+    a, b = file("a.json", row()), file("b.json", row(total=50.0))
+    (total,) = [found for found in neff_bench.compare(a, b) if found.metric == "total_time_us"]
+    assert (total.ratio, total.verdict, total.on_device) == (0.5, "better", pytest.approx((0.475, 0.525)))
+    assert neff_bench.compare(a, file("c.json", row(lnc=1, case="other"))) == []
+    assert len(neff_bench.compare(a, file("c.json", row(lnc=1, case="other")), mixed=True)) > 1
