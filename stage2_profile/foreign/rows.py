@@ -48,7 +48,11 @@ def foreign_row(case: ForeignCase) -> Row:
             return _trace_row(case, about, case.ntff)
     except (ParseError, OSError) as error:
         return Row(case=case.name, status="failed", reason=" ".join(str(error).split()))
-    reason = "its summary states no time" if summary else "a NEFF without a profile; profile-neffs captures it where a tool for it is"
+    reason = (
+        "its summary states no time"
+        if summary
+        else "a NEFF without a profile; profile-neffs captures it where a tool for it is"
+    )
     return Row(case=case.name, **_told(about), status="unprofiled", reason=reason)
 
 
