@@ -17,15 +17,15 @@ from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 
 BOUNDS = {
-    "tensor": "PE",
+    "tensor": "Tensor",
     "hbm": "HBM bandwidth",
     "dma": "DMA",
     "issue": "DMA issue",
     "latency": "latency",
-    "vector": "Vector Engine",
-    "scalar": "Scalar Engine",
-    "gpsimd": "GpSimd Engine",
-    "sync": "Sync Engine",
+    "vector": "Vector",
+    "scalar": "Scalar",
+    "gpsimd": "GpSimd",
+    "sync": "Sync",
 }
 """Where time on the critical path goes, and what a kernel is called that it bounds."""
 

@@ -40,9 +40,9 @@ def test_what_bounds_follows_the_constants():
     for change, bound in (
         ("hbm_bandwidth=0.01x", "HBM bandwidth"),
         ("dma_engine_bandwidth=0.01x", "DMA"),
-        ("pe_clock_ghz=0.01x", "PE"),
+        ("pe_clock_ghz=0.01x", "Tensor"),
         ("software_dma_issue_ns=100x", "DMA issue"),
-        ("vector_clock_ghz=0.01x", "Vector Engine"),
+        ("vector_clock_ghz=0.01x", "Vector"),
         ("dma_wait_ns=1000x", "latency"),
     ):
         assert explain(program, schedule(program, what_if(CHIPS["trn2"], change))).bound_by == bound
