@@ -11,6 +11,7 @@ import orjson
 
 from neff_bench.chips import CHIPS
 from neff_bench.neffs.errors import CaseError
+from neff_bench.neffs.own import OwnKernel
 
 IMPLEMENTATIONS = ("nkilib", "neuronxcc", "nki", "xla", "framework")
 DEFAULT_SEED = 42
@@ -33,7 +34,9 @@ class Case:
 
     `dims`: dimension names and sizes in the kernel's order. `dtype`: canonical element type of the kernel's data.
     `target`: the name of a chip. `lnc`: physical cores in the logical core. `flags`: extra compiler flags.
-    `seed`: of the random inputs. Raises `CaseError` when target and LNC do not fit or the name would be unsafe.
+    `seed`: of the random inputs. `own`: None for a built-in kernel; for one of the user's own its description, or the Python
+    file that declares it, relative to a folder that is known beside this. Raises `CaseError` when target and LNC do not fit
+    or the name would be unsafe.
     """
 
     kernel: str
@@ -44,6 +47,7 @@ class Case:
     lnc: int
     flags: tuple[str, ...] = ()
     seed: int = DEFAULT_SEED
+    own: OwnKernel | str | None = None
 
     def __post_init__(self) -> None:
         if self.target not in CHIPS:

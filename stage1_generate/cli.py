@@ -119,7 +119,7 @@ def generate(
         chosen = choose(toolchain, nkilib)
         if disable_dge:
             cases = _without_dge(cases, chosen)
-        work = _jobs(cases, chosen, memory, verbose)
+        work = _jobs(cases, shapes.parent if shapes else None, chosen, memory, verbose)
         store = Store(out)
         states = _states(work, store, force)
         if dry_run:
@@ -197,7 +197,9 @@ def _without_dge(cases: list[Case], toolchain: Toolchain) -> list[Case]:
     return [replace(case, flags=(*case.flags, "--disable-dge")) for case in cases]
 
 
-def _jobs(cases: list[Case], toolchain: Toolchain, memory_gib: float | None, verbose: bool) -> list[Job]:
+def _jobs(
+    cases: list[Case], folder: Path | None, toolchain: Toolchain, memory_gib: float | None, verbose: bool
+) -> list[Job]:
     import os
 
     from neff_bench.stage1_generate.build.job import Job, Options
@@ -207,9 +209,10 @@ def _jobs(cases: list[Case], toolchain: Toolchain, memory_gib: float | None, ver
     if limit is None and toolchain.name == "sim":
         limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
     options = Options(limit, verbose)
-    keys = Keys(toolchain)
+    here = str(folder.resolve()) if folder else None
+    keys = Keys(toolchain, here)
     nkilib = str(toolchain.nkilib) if toolchain.nkilib else None
-    return [Job(case, keys.key(case), toolchain.name, nkilib, options) for case in cases]
+    return [Job(case, keys.key(case), toolchain.name, nkilib, options, here if case.own else None) for case in cases]
 
 
 def _states(work: list[Job], store: Store, force: bool) -> list[State]:
@@ -229,12 +232,12 @@ def _tell_damaged(line: str) -> None:
 
 
 def _print_plan(work: list[Job], states: list[State], toolchain: Toolchain) -> None:
-    from neff_bench.stage1_generate import kernels
     from neff_bench.stage1_generate.build.worker import refused
+    from neff_bench.stage1_generate.own_kernel import implementation_of
 
     for job, found in zip(work, states):
-        implementation = kernels.load(job.case.kernel).implementations[job.case.implementation]
-        why_not = toolchain.lacks(implementation.needs, implementation.route) or refused(job.case)
+        implementation = implementation_of(job.case, job.folder)
+        why_not = toolchain.lacks(implementation.needs, implementation.route) or refused(job)
         text = f"fail ({why_not})" if why_not and found != "up to date" else found
         streams.line(f"{text:10} {job.case.name}")
 
@@ -257,12 +260,12 @@ def _build(
     if not waiting:
         streams.line(f"nothing to build: all {len(work)} cases in {store.path} are up to date")
         return 0
-    from neff_bench.stage1_generate import kernels
     from neff_bench.stage1_generate.build.build import build_all
+    from neff_bench.stage1_generate.own_kernel import implementation_of
     from neff_bench.terminal.progress import progress
 
     def lacks(job: Job) -> str | None:
-        implementation = kernels.load(job.case.kernel).implementations[job.case.implementation]
+        implementation = implementation_of(job.case, job.folder)
         return toolchain.lacks(implementation.needs, implementation.route)
 
     streams.notice(f"building with the {_TOOLCHAINS[toolchain.name]}")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import prod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
+
+from neff_bench.neffs.own import Tensor as Tensor
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,27 +24,8 @@ TOLERANCES = {"float32": (1e-3, 1e-3), "bfloat16": (2e-2, 1e-2), "float16": (5e-
 """(rtol, atol) against a float32 reference, for outputs with a standard deviation near 1: some units in the last place
 of the dtype (float32 2**-24, float16 2**-11, bfloat16 2**-8), since intermediates are rounded to it. rtol 2e-2 for bfloat16
 is what nki-library's MLP tests allow (aws-neuron/nki-library, test_mlp_common.py)."""
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """One input or output: `shape` in elements of the canonical `dtype`.
-
-    `values`: how an input is drawn: `normal` with standard deviation `scale`, or `constant` (every element is `scale`),
-    or `integers` from 0 up to `scale` (exclusive).
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    scale: float = 1.0
-    values: Literal["normal", "constant", "integers"] = "normal"
-
-    @property
-    def bytes(self) -> int:
-        from neff_bench.neffs.dtypes import size_bytes
-
-        return prod(self.shape) * size_bytes(self.dtype)
+FP8_TOLERANCES = {"float8_e4m3": (0.13, 0.05), "float8_e4m3fn": (0.13, 0.05), "float8_e5m2": (0.26, 0.1)}
+"""For outputs in these dtypes: one step of e4m3 is 1/8 of the value, of e5m2 1/4."""
 
 
 @dataclass(frozen=True)
@@ -74,17 +56,18 @@ class Kernel:
     """A computation, and how it can be built.
 
     `dims`: dimension names in order; `defaults`: for those that a shapes file may leave out. `inputs`, `outputs`: tensors
-    as a function of the dimensions and the dtype. `reference`: (dims, float32 arrays by input name) -> float32 arrays in
-    the order of `outputs`. `model_flops`: floating-point operations, 2 x multiply-accumulate. `check_dims`: why these
-    dimensions make no sense, None when they do. `tolerance`: (rtol, atol) by dtype.
+    as a function of the dimensions and the dtype; without `outputs` the NEFF says what they are. `reference`: (dims, float32
+    arrays by input name) -> float32 arrays in the order of `outputs`; without it nothing is compared. `model_flops`:
+    floating-point operations, 2 x multiply-accumulate, None when unknown. `check_dims`: why these dimensions make no
+    sense, None when they do. `tolerance`: (rtol, atol) by dtype.
     """
 
     name: str
     dims: tuple[str, ...]
     inputs: Callable[[Dims, str], tuple[Tensor, ...]]
-    outputs: Callable[[Dims, str], tuple[Tensor, ...]]
-    reference: Callable[[Dims, Mapping[str, np.ndarray]], tuple[np.ndarray, ...]]
-    model_flops: Callable[[Dims], int]
+    outputs: Callable[[Dims, str], tuple[Tensor, ...]] | None
+    reference: Callable[[Dims, Mapping[str, np.ndarray]], tuple[np.ndarray, ...]] | None
+    model_flops: Callable[[Dims], int | None]
     implementations: Mapping[str, Implementation]
     dtypes: tuple[str, ...] = FLOATS
     defaults: Mapping[str, int] = field(default_factory=dict)
@@ -97,6 +80,8 @@ class Kernel:
         own = self.implementations[implementation].inputs
         return (own or self.inputs)(d, dtype)
 
-    def min_hbm_bytes(self, d: Dims, dtype: str) -> int:
-        """Every input read once and every output written once."""
+    def min_hbm_bytes(self, d: Dims, dtype: str) -> int | None:
+        """Every input read once and every output written once; None when the outputs are not declared."""
+        if self.outputs is None:
+            return None
         return sum(tensor.bytes for tensor in (*self.inputs(d, dtype), *self.outputs(d, dtype)))

@@ -116,7 +116,7 @@ def _one(
             # Another process may have built it while we waited for the lock.
             if not force and state(store, job, verified) == "up to date":
                 return Outcome(name, "up to date")
-            why_not = lacks(job) or refused(job.case)
+            why_not = lacks(job) or refused(job)
             if why_not is not None:
                 return _publish_failure(store, replace(started(job), reason=why_not), b"")
             return _run_worker(job, store, timeout_s, start, go_on)

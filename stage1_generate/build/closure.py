@@ -57,6 +57,11 @@ class Closures:
         """Sorted names of the modules and packages of the closure."""
         return sorted(self._closure(roots, without))
 
+    def find(self, name: str) -> Module | None:
+        """The module or package of that name, None when there is none in the folders."""
+        found = list(self._along(name, self.folders, name.partition(".")[0], {}))
+        return found[-1] if found and found[-1].name == name else None
+
     def _closure(self, roots: Iterable[str | Path], without: Collection[str]) -> dict[str, str]:
         """Name -> hash of the file, `version ...`, or `absent` for a root that is not there.
 
@@ -148,6 +153,15 @@ def imports(source: bytes, package: str) -> list[str]:
     if b"import_module" in source or b"__import__" in source:
         found += [name for node in ast.walk(tree) for name in _called(node)]
     return found
+
+
+def imports_relatively(path: Path) -> bool:
+    """Whether a file has an import like `from . import tiles`."""
+    try:
+        statements = _statements(ast.parse(path.read_bytes()).body)
+        return any(isinstance(statement, ast.ImportFrom) and statement.level > 0 for statement in statements)
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return False
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

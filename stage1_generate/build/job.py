@@ -24,7 +24,8 @@ class Options:
 class Job:
     """One case to build in the worker's current directory.
 
-    `key`: of the case. `nkilib`: folder to put on `sys.path`, or None.
+    `key`: of the case. `nkilib`: folder to put on `sys.path`, or None. `folder`: what the files of `case.own` are relative
+    to, None for a built-in kernel.
     """
 
     case: Case
@@ -32,3 +33,4 @@ class Job:
     toolchain: Literal["sim", "neuron"]
     nkilib: str | None
     options: Options
+    folder: str | None = None

@@ -6,15 +6,18 @@ import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from neff_bench.installation import IMPORT_ROOT, PACKAGE
 from neff_bench.neffs.case import Case, content_key
+from neff_bench.neffs.own import OwnKernel
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.build.closure import Closures, search_path
+from neff_bench.stage1_generate.entries import place
 from neff_bench.stage1_generate.kernel import Dims, Implementation
+from neff_bench.stage1_generate.own_kernel import implementation_of, search_folders
 from neff_bench.stage1_generate.toolchains.find import Toolchain, version_of
 
 _STAGE = PACKAGE / "stage1_generate"
@@ -60,7 +63,10 @@ class Keys:
     """Keys of cases under one toolchain; each source is hashed once."""
 
     toolchain: Toolchain
-    _depends: dict[tuple[str, ...], dict[str, str]] = field(default_factory=dict)
+    folder: str | None = None
+    """What the files of cases of the user's own are relative to."""
+    _depends: dict[tuple[Any, ...], dict[str, str]] = field(default_factory=dict)
+    _readers: dict[tuple[str, ...], Closures] = field(default_factory=dict)
 
     def key(self, case: Case) -> str:
         """Content key of the case with this toolchain."""
@@ -68,19 +74,21 @@ class Keys:
 
     def depends_on(self, case: Case) -> dict[str, str]:
         """Name -> hash, version or value of everything that shapes the bundle of this case."""
-        implementation = kernels.load(case.kernel).implementations[case.implementation]
+        implementation = implementation_of(case, self.folder)
         roots = _roots(implementation, Dims(**dict(case.dims)))
-        about = (case.kernel, case.implementation, *roots)
+        reference = case.own.reference if isinstance(case.own, OwnKernel) else case.own
+        about = (case.kernel, case.implementation, reference, *roots)
         if about not in self._depends:
-            self._depends[about] = self._depends_on(case.kernel, implementation, roots)
+            self._depends[about] = self._depends_on(case, implementation, roots)
         return self._depends[about]
 
-    def _depends_on(self, kernel: str, implementation: Implementation, roots: tuple[str, ...]) -> dict[str, str]:
+    def _depends_on(self, case: Case, implementation: Implementation, roots: tuple[str, ...]) -> dict[str, str]:
         route, sim = implementation.route, self.toolchain.name == "sim"
+        closures = self._closures(tuple(search_folders(case, self.folder, None)[:-1]))
         depends = {
             "toolchain": self.toolchain.name,
-            "declaration": self._closures.digest(f"{kernels.__name__}.{kernel}", without=_FACES),
-            "kernel": self._closures.digest(*self._twins(roots, route), without=_FACES),
+            "declaration": self._declaration(case, closures),
+            "kernel": closures.digest(*self._twins(roots, route), without=_FACES),
             "bundle": _files(
                 _STAGE / "build" / "tensors.py",
                 _STAGE / "build" / "worker.py",
@@ -91,22 +99,32 @@ class Keys:
             depends |= {"jax": version_of("jax") or "absent"} | _set(JAX_ENVIRONMENT)
             depends["trace"] = _files(_STAGE / "toolchains" / "hlo.py", _STAGE / "toolchains" / "xla.py")
         if sim:
-            depends["simulator"] = self._closures.digest(_COMPILE, without=_not_for(route))
+            depends["simulator"] = self._closures(()).digest(_COMPILE, without=_not_for(route))
         else:
             depends |= {name: version_of(name) or "absent" for name in _SDK} | _set(SDK_ENVIRONMENT)
         return depends
 
-    def _twins(self, roots: tuple[str, ...], route: str) -> Iterator[str]:
+    def _declaration(self, case: Case, closures: Closures) -> str:
+        """Of what says which tensors there are and what is right."""
+        if case.own is None:
+            return closures.digest(f"{kernels.__name__}.{case.kernel}", without=_FACES)
+        here = Path(self.folder or ".")
+        if isinstance(case.own, str):
+            return closures.digest((here / case.own).resolve())
+        return closures.digest(*([place(case.own.reference, here).root] if case.own.reference else []))
+
+    def _twins(self, roots: tuple[str, ...], route: str) -> Iterator[str | Path]:
         """The modules that are compiled; torch_neuronx takes the torch twin of a jax function."""
         for root in roots:
-            yield root
+            yield Path(root) if root.endswith(".py") else root
             if route == "xla" and root.endswith("_xla") and not self.toolchain.has_jax:
                 yield f"{root.removesuffix('_xla')}_torch"
 
-    @cached_property
-    def _closures(self) -> Closures:
-        nkilib = [self.toolchain.nkilib] if self.toolchain.nkilib else []
-        return Closures((*nkilib, IMPORT_ROOT, *search_path()))
+    def _closures(self, own: tuple[str, ...]) -> Closures:
+        if own not in self._readers:
+            nkilib = [self.toolchain.nkilib] if self.toolchain.nkilib else []
+            self._readers[own] = Closures((*map(Path, own), *nkilib, IMPORT_ROOT, *search_path()))
+        return self._readers[own]
 
 
 def simulator_modules(route: str) -> list[str]:
@@ -122,7 +140,7 @@ def _not_for(route: str) -> tuple[str, ...]:
 def _roots(implementation: Implementation, dims: Dims) -> tuple[str, ...]:
     """The modules that hold the kernel and the objects among its arguments."""
     entry = implementation.entry if isinstance(implementation.entry, str) else implementation.entry(dims)
-    return tuple(sorted({name.partition(":")[0] for name in (entry, *_references(implementation.arguments(dims)))}))
+    return tuple(sorted({name.rpartition(":")[0] for name in (entry, *_references(implementation.arguments(dims)))}))
 
 
 def _references(value: Any) -> Iterator[str]:

@@ -11,7 +11,7 @@ from neff_bench.neffs.bundle import TensorFile
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.dtypes import numpy_dtype
 from neff_bench.stage1_generate.errors import BuildError
-from neff_bench.stage1_generate.kernel import Dims, Kernel, Tensor
+from neff_bench.stage1_generate.kernel import FP8_TOLERANCES, TOLERANCES, Dims, Kernel, Tensor
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,10 +35,13 @@ def draw(tensors: Sequence[Tensor], seed: int) -> dict[str, np.ndarray]:
     return arrays
 
 
-def references(kernel: Kernel, case: Case, inputs: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+def references(
+    kernel: Kernel, case: Case, outputs: Sequence[Tensor], inputs: Mapping[str, np.ndarray]
+) -> tuple[np.ndarray, ...]:
     """The kernel's float32 reference on the inputs as they were rounded to their dtype, one array per output.
 
-    Each result is rounded once, to the dtype of its output. Raises `BuildError` when a reference has not the declared shape.
+    Each result is rounded once, to the dtype of its output. Raises `BuildError` when they do not fit `outputs`, or
+    the kernel has no reference.
     """
     import numpy as np
 
@@ -46,12 +49,28 @@ def references(kernel: Kernel, case: Case, inputs: Mapping[str, np.ndarray]) -> 
     exact = {
         name: array.astype(np.float32) if array.dtype.kind not in "iu" else array for name, array in inputs.items()
     }
+    if kernel.reference is None:
+        raise BuildError(f"{kernel.name} has no reference")
+    arrays = kernel.reference(dims, exact)
+    if len(arrays) != len(outputs):
+        raise BuildError(f"the reference returns {len(arrays)} arrays, the kernel {len(outputs)}")
     rounded = []
-    for tensor, array in zip(kernel.outputs(dims, case.dtype), kernel.reference(dims, exact), strict=True):
+    for tensor, array in zip(outputs, arrays):
         if array.shape != tensor.shape:
-            raise BuildError(f"reference of {tensor.name} has shape {array.shape}, declared as {tensor.shape}")
+            raise BuildError(f"reference of {tensor.name} has shape {array.shape}, the kernel's output {tensor.shape}")
         rounded.append(array.astype(numpy_dtype(tensor.dtype)))
     return tuple(rounded)
+
+
+def default_tolerance(dtypes: Sequence[str], expected: Sequence[np.ndarray]) -> tuple[float, float]:
+    """(rtol, atol) for a kernel that says none: the largest rtol of its element types, and that many root mean squares of
+    the smallest expected output. Integers are compared exactly."""
+    import numpy as np
+
+    known = {**TOLERANCES, **FP8_TOLERANCES}
+    rtol = max(known[dtype][0] if dtype in known else 0.0 for dtype in dtypes)
+    sizes = [float(np.sqrt(np.mean(np.square(array.astype(np.float64))))) for array in expected if array.size]
+    return rtol, rtol * min((size for size in sizes if 0 < size < float("inf")), default=1.0)
 
 
 def write_tensor(directory: Path, prefix: str, name: str, dtype: str, array: np.ndarray) -> TensorFile:

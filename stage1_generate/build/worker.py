@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs import __version__
 from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, write_manifest
-from neff_bench.neffs.case import Case
 from neff_bench.neffs.checksums import sha256_file
-from neff_bench.stage1_generate import kernels
+from neff_bench.neffs.dtypes import SIZE_BYTES
 from neff_bench.stage1_generate.build.job import Job
 from neff_bench.stage1_generate.build.keys import tree_digest
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
 from neff_bench.stage1_generate.kernel import Dims, Tensor
+from neff_bench.stage1_generate.own_kernel import implementation_of, kernel_of, search_folders
 from neff_bench.stage1_generate.toolchains.command import end_with_builder
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
 from neff_bench.stage1_generate.toolchains.find import nkilib_version
@@ -45,17 +45,17 @@ DISK_FULL = 28
 def build(job: Job) -> Manifest:
     """Compile the case and write its tensors into the current directory. Raises `BuildError`."""
     case = job.case
-    kernel = kernels.load(case.kernel)
+    kernel = kernel_of(case, job.folder)
     implementation = kernel.implementations[case.implementation]
     dims = Dims(**dict(case.dims))
     inputs = kernel.inputs_of(case.implementation, dims, case.dtype)
-    outputs = kernel.outputs(dims, case.dtype)
+    outputs = kernel.outputs(dims, case.dtype) if kernel.outputs else None
     if implementation.route == "xla":
         parameters = tuple(f"input{index}" for index in range(len(inputs)))
-        results = tuple(f"output{index}" for index in range(len(outputs)))
+        results = tuple(f"output{index}" for index in range(len(outputs or ())))
     else:
         parameters = implementation.parameters or tuple(tensor.name for tensor in inputs)
-        results = implementation.results or tuple(tensor.name for tensor in outputs)
+        results = implementation.results or tuple(tensor.name for tensor in outputs or ())
 
     compiled = _compile(
         job,
@@ -63,9 +63,9 @@ def build(job: Job) -> Manifest:
             route=implementation.route,
             entry=implementation.entry if isinstance(implementation.entry, str) else implementation.entry(dims),
             inputs=_renamed(inputs, parameters),
-            outputs=_renamed(outputs, results),
+            outputs=_renamed(outputs, results) if outputs is not None else None,
             arguments=implementation.arguments(dims),
-            paths=tuple(path for path in (job.nkilib, str(IMPORT_ROOT)) if path),
+            paths=search_folders(case, job.folder, job.nkilib),
             target=case.target,
             lnc=case.lnc,
             flags=case.flags,
@@ -76,20 +76,32 @@ def build(job: Job) -> Manifest:
         _prune(compiled.neff)
     neff = _read_neff(Path(compiled.neff))
     in_files = _match("input", _renamed(inputs, parameters), neff.inputs)
+    if outputs is None:
+        outputs = _said_by(neff)
+        results = tuple(tensor.name for tensor in outputs)
     out_files = _match("output", _renamed(outputs, results), neff.outputs)
 
     # Imported only now: a compiler that fails is not worth the start of numpy.
-    from neff_bench.stage1_generate.build.tensors import draw, references, write_tensor
+    from neff_bench.stage1_generate.build.tensors import default_tolerance, draw, references, write_tensor
 
     arrays = draw(inputs, case.seed)
     written = {
         name: write_tensor(Path(), "inp", in_files[name], tensor.dtype, arrays[tensor.name])
         for name, tensor in zip(parameters, inputs)
     }
-    expected = {
-        name: write_tensor(Path(), "ref", out_files[name], tensor.dtype, array)
-        for name, tensor, array in zip(results, outputs, references(kernel, case, arrays))
-    }
+    tolerance = kernel.tolerance.get(case.dtype)
+    if kernel.reference is None:
+        expected = {
+            name: TensorFile(out_files[name], tensor.shape, tensor.dtype, tensor.bytes, None, None)
+            for name, tensor in zip(results, outputs)
+        }
+    else:
+        right = references(kernel, case, outputs, arrays)
+        tolerance = tolerance or default_tolerance([case.dtype, *(tensor.dtype for tensor in outputs)], right)
+        expected = {
+            name: write_tensor(Path(), "ref", out_files[name], tensor.dtype, array)
+            for name, tensor, array in zip(results, outputs, right)
+        }
     return replace(
         started(job),
         status="built",
@@ -97,6 +109,8 @@ def build(job: Job) -> Manifest:
         interface=compiled.interface,
         command=compiled.command,
         compile_time_s=round(compiled.time_s, 6),
+        min_hbm_bytes=sum(tensor.bytes for tensor in (*kernel.inputs(dims, case.dtype), *outputs)),
+        tolerance=tolerance,
         neff=compiled.neff,
         neff_sha256=sha256_file(Path(compiled.neff)),
         inputs=_in_order(written, in_files),
@@ -104,9 +118,17 @@ def build(job: Job) -> Manifest:
     )
 
 
+def _said_by(neff: Neff) -> tuple[Tensor, ...]:
+    """The outputs of a kernel that declares none."""
+    for tensor in neff.outputs:
+        if tensor.dtype not in SIZE_BYTES or tensor.bytes != Tensor(tensor.name, tensor.shape, tensor.dtype).bytes:
+            raise BuildError(f"the NEFF does not say what its output {tensor.name} is; declare it under `outputs:`")
+    return tuple(Tensor(tensor.name, tensor.shape, str(tensor.dtype)) for tensor in neff.outputs)
+
+
 def started(job: Job) -> Manifest:
     """What is known of a case before it is built; a failed bundle holds no more than this and its reason."""
-    kernel = kernels.load(job.case.kernel)
+    kernel = kernel_of(job.case, job.folder)
     dims = Dims(**dict(job.case.dims))
     return Manifest(
         case=job.case,
@@ -117,15 +139,15 @@ def started(job: Job) -> Manifest:
         versions=_versions(job),
         model_flops=kernel.model_flops(dims),
         min_hbm_bytes=kernel.min_hbm_bytes(dims, job.case.dtype),
-        tolerance=kernel.tolerance[job.case.dtype],
+        tolerance=kernel.tolerance.get(job.case.dtype),
         kernel_path=kernel.implementations[job.case.implementation].path(dims),
     )
 
 
-def refused(case: Case) -> str | None:
+def refused(job: Job) -> str | None:
     """Why the implementation cannot take this case, known without compiling; None when it can."""
-    implementation = kernels.load(case.kernel).implementations[case.implementation]
-    return implementation.refuses(Dims(**dict(case.dims)), case.lnc)
+    case = job.case
+    return implementation_of(case, job.folder).refuses(Dims(**dict(case.dims)), case.lnc)
 
 
 def _compile(job: Job, request: Request) -> Compiled:
@@ -188,7 +210,7 @@ def _in_order(files: dict[str, TensorFile], order: dict[str, str]) -> tuple[Tens
 
 def _versions(job: Job) -> dict[str, str]:
     versions = {"python": ".".join(map(str, sys.version_info[:3])), "neff-bench": __version__}
-    if "nkilib" in kernels.load(job.case.kernel).implementations[job.case.implementation].needs and job.nkilib:
+    if "nkilib" in implementation_of(job.case, job.folder).needs and job.nkilib:
         folder = Path(job.nkilib)
         versions["nkilib"] = nkilib_version(folder) or f"source {tree_digest(folder / 'nkilib_src')[:12]}"
     return versions
@@ -239,7 +261,7 @@ def _reason(job: Job, error: Exception) -> str:
     if isinstance(error, OSError) and not isinstance(error, GenerateError):
         return f"{error.filename or 'the bundle'}: {error.strerror}"
     text = str(error)
-    for folder in (job.nkilib, str(IMPORT_ROOT)):
+    for folder in (job.folder, job.nkilib, str(IMPORT_ROOT)):
         text = text.replace(f"{folder}/", "") if folder else text
     return text
 

@@ -1,13 +1,12 @@
 """out[M, N] = lhs[M, K] @ rhs[K, N]"""
 
-from neff_bench.stage1_generate.kernel import FLOATS, TOLERANCES, Implementation, Kernel, Tensor
+from neff_bench.stage1_generate.kernel import FLOATS, FP8_TOLERANCES, TOLERANCES, Implementation, Kernel, Tensor
 
 KERNEL = Kernel(
     name="matmul",
     dims=("M", "K", "N"),
     dtypes=(*FLOATS, "float8_e4m3", "float8_e5m2"),
-    # The output has the dtype of the inputs: one step of e4m3 is 1/8 of the value, of e5m2 1/4.
-    tolerance={**TOLERANCES, "float8_e4m3": (0.13, 0.05), "float8_e5m2": (0.26, 0.1)},
+    tolerance={**TOLERANCES, **FP8_TOLERANCES},  # the output has the dtype of the inputs
     inputs=lambda d, dtype: (
         Tensor("lhs", (d.M, d.K), dtype),
         Tensor("rhs", (d.K, d.N), dtype, scale=d.K**-0.5),

@@ -26,6 +26,9 @@ from neff_bench.neffs.errors import CaseError
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.errors import ShapesError
 from neff_bench.stage1_generate.kernel import Dims, Kernel
+from neff_bench.stage1_generate.shapes.nodes import is_kind as _is
+from neff_bench.stage1_generate.shapes.nodes import shown as _shown
+from neff_bench.stage1_generate.shapes.own import FORMS, OwnEntry, is_own, own_entry
 
 if TYPE_CHECKING:
     import yaml
@@ -47,7 +50,7 @@ def read_shapes(path: Path, overrides: Mapping[str, Any] | None = None) -> list[
 
     `overrides`: values of `target` and `lnc` that stand above the file's. Raises `ShapesError`.
     """
-    reader = _Reader(str(path), dict(overrides or {}))
+    reader = _Reader(str(path), dict(overrides or {}), path.parent)
     return reader.cases(reader.load(path))
 
 
@@ -60,8 +63,9 @@ def read_preset(name: str, overrides: Mapping[str, Any] | None = None) -> list[C
 class _Reader:
     """One pass over one file; keeps the file's name for the messages."""
 
-    def __init__(self, file: str, overrides: dict[str, Any]) -> None:
+    def __init__(self, file: str, overrides: dict[str, Any], folder: Path = Path()) -> None:
         self.file = file
+        self.folder = folder
         self.overrides = overrides
 
     def cases(self, root: yaml.Node) -> list[Case]:
@@ -77,7 +81,11 @@ class _Reader:
         expanded = 0  # equal cases count too: each is worked out before it is seen to be one that is there
         for entry in entries.value:
             for case in self._expand_entry(entry, defaults):
-                found.setdefault(case.name, case)
+                if found.setdefault(case.name, case) != case:
+                    raise self._error(
+                        entry,
+                        f"found a second, different kernel under the name {case.name}, allowed: `name:` to tell it apart",
+                    )
                 expanded += 1
                 if expanded > MAX_CASES:
                     raise self._error(entry, f"found more than {MAX_CASES} cases, allowed: at most {MAX_CASES}")
@@ -108,18 +116,19 @@ class _Reader:
     def _expand(self, entry: yaml.Node, defaults: Mapping[str, yaml.Node]) -> Iterator[Case]:
         name = next((value for key, value in entry.value if key.value == "kernel"), None)
         if name is None:
-            raise self._error(entry, f"kernel: found nothing, allowed: {', '.join(kernels.names())}")
-        if not _is(name, "Scalar") or name.value not in kernels.names():
-            raise self._error(name, f"kernel: found {_shown(name)}, allowed: {', '.join(kernels.names())}")
-        kernel = kernels.load(name.value)
-        nodes = {**defaults, **self._mapping(entry, kernel.name, (*_COMMON, *kernel.dims))}
+            raise self._error(entry, f"kernel: found nothing, allowed: {', '.join(kernels.names())}, {FORMS}")
+        own = self._own(name, entry)
+        kernel = own.kernel if own else kernels.load(name.value)
+        further = own.keys if own else ()
+        nodes = {**defaults, **self._mapping(entry, kernel.name, (*_COMMON, *further, *kernel.dims))}
 
         missing = [dim for dim in kernel.dims if dim not in nodes and dim not in kernel.defaults]
         if missing:
             raise self._error(entry, f"{missing[0]}: found nothing, allowed for {kernel.name}: {_RANGE}")
         axes: dict[str, list[Any]] = {dim: self._dim(kernel, dim, nodes.get(dim)) for dim in kernel.dims}
         axes["implementation"] = self._words(nodes, entry, "implementation", tuple(kernel.implementations), None)
-        axes["dtype"] = self._words(nodes, entry, "dtype", kernel.dtypes, "bfloat16")
+        fixed = own.dtypes if own else None
+        axes["dtype"] = list(fixed or self._words(nodes, entry, "dtype", kernel.dtypes, "bfloat16"))
         axes["target"] = self._overridden("target") or self._words(
             nodes, entry, "target", tuple(CHIPS), _default_target()
         )
@@ -127,11 +136,25 @@ class _Reader:
         axes["seed"] = self._numbers(nodes.get("seed"), "seed", default=DEFAULT_SEED, lowest=0)
         flags = self._flags(nodes.get("flags"))
         for values in islice(product(*axes.values()), MAX_CASES + 1):
-            yield self._case(kernel, dict(zip(axes, values)), flags, nodes, entry)
+            yield self._case(own or kernel, dict(zip(axes, values)), flags, nodes, entry)
+
+    def _own(self, name: yaml.Node, entry: yaml.Node) -> OwnEntry | None:
+        """The user's own kernel that an entry names, None for a built-in one."""
+        if _is(name, "Scalar") and is_own(name.value):
+            return own_entry(entry, self.folder, _COMMON, self._error)
+        if not _is(name, "Scalar") or name.value not in kernels.names():
+            raise self._error(name, f"kernel: found {_shown(name)}, allowed: {', '.join(kernels.names())}, {FORMS}")
+        return None
 
     def _case(
-        self, kernel: Kernel, chosen: dict[str, Any], flags: tuple[str, ...], nodes: Mapping[str, Any], entry: yaml.Node
+        self,
+        what: Kernel | OwnEntry,
+        chosen: dict[str, Any],
+        flags: tuple[str, ...],
+        nodes: Mapping[str, Any],
+        entry: yaml.Node,
     ) -> Case:
+        kernel = what.kernel if isinstance(what, OwnEntry) else what
         dims = tuple((dim, chosen[dim]) for dim in kernel.dims)
         wrong = kernel.check_dims(Dims(**dict(dims)))
         if wrong is not None:
@@ -143,8 +166,9 @@ class _Reader:
                 f"dtype: found {dtype} with target {target}, allowed with {', '.join(chip.name for chip in CHIPS.values() if chip.float8)}",
             )
         lnc = chosen["lnc"] if chosen["lnc"] is not None else CHIPS[target].max_lnc
+        own = what.describe(dict(dims), dtype) if isinstance(what, OwnEntry) else None
         try:
-            return Case(kernel.name, chosen["implementation"], dims, dtype, target, lnc, flags, chosen["seed"])
+            return Case(kernel.name, chosen["implementation"], dims, dtype, target, lnc, flags, chosen["seed"], own)
         except CaseError as error:
             raise self._error(nodes.get("lnc", entry), str(error)) from None
 
@@ -295,17 +319,3 @@ def _default_target() -> str:
     named = os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE", "").lower()
     target = first_of_generation(named)
     return target if target in CHIPS else "trn2"
-
-
-def _is(node: Any, kind: str) -> bool:
-    return type(node).__name__ == f"{kind}Node"
-
-
-def _shown(node: Any) -> str:
-    """What the user wrote, in few words."""
-    if _is(node, "Mapping"):
-        return "a mapping"
-    if _is(node, "Sequence"):
-        return "a list" if node.value else "an empty list"
-    text = node.value if len(node.value) <= 60 else node.value[:57] + "..."
-    return f"the text {text!r}" if node.style in ("'", '"', "|", ">") or not text.isascii() else repr(text)

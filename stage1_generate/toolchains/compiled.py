@@ -11,16 +11,17 @@ from neff_bench.stage1_generate.kernel import Tensor
 
 @dataclass(frozen=True)
 class Request:
-    """A kernel to compile in the current directory.
+    """A kernel to compile in the current directory. `entry`: `package.module:function` or `/path/file.py:function`.
 
-    `inputs`, `outputs`: tensors under the names that the NEFF is to carry, in order. `arguments`: the kernel's other
+    `inputs`, `outputs`: tensors under the names that the NEFF is to carry, in order; `outputs` is None when nobody has
+    declared them. `arguments`: the kernel's other
     keyword arguments, see `Implementation.arguments`. `paths`: folders for `sys.path`.
     """
 
     route: str
     entry: str
     inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...] | None
     arguments: Mapping[str, Any]
     paths: tuple[str, ...]
     target: str

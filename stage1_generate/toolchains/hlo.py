@@ -28,7 +28,8 @@ def trace(request: Request) -> None:
     GRAPH.parent.mkdir()
     spec = Path("trace.json")
     inputs = [{"name": t.name, "shape": t.shape, "dtype": t.dtype} for t in request.inputs]
-    spec.write_bytes(orjson.dumps({"entry": request.entry, "inputs": inputs, "arguments": dict(request.arguments)}))
+    more = {"arguments": dict(request.arguments), "path": request.paths}
+    spec.write_bytes(orjson.dumps({"entry": request.entry, "inputs": inputs, **more}))
     run(
         [sys.executable, "-m", "neff_bench.stage1_generate.toolchains.xla", str(spec), str(GRAPH)], python_environment()
     )

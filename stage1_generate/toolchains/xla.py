@@ -1,19 +1,21 @@
 """Traces a jax function to an HLO module, without a device: `python -m neff_bench.stage1_generate.toolchains.xla SPEC.json OUT.hlo`.
 
-SPEC.json: `{"entry": "module:function", "inputs": [{"name": "lhs", "shape": [128, 256], "dtype": "bfloat16"}]}`.
+SPEC.json: `{"entry": "module:function", "inputs": [{"name": "lhs", "shape": [128, 256], "dtype": "bfloat16"}],
+"arguments": {"eps": 1e-6}, "path": ["folder for sys.path"]}`; an entry may also be `/path/file.py:function`.
 Compilers name the tensors of such a module input0, input1, ... and output0, ... in the order of arguments and results.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from neff_bench.parsers.hlo import portable
+from neff_bench.stage1_generate.entries import load
 from neff_bench.stage1_generate.errors import GenerateError
 from neff_bench.terminal import streams
 
@@ -24,8 +26,12 @@ class TraceError(GenerateError):
     """A function that cannot be traced: one line with what, where and what was expected."""
 
 
-def trace(function: Callable[..., Any], inputs: Sequence[tuple[Sequence[int], str]]) -> bytes:
-    """The `HloModuleProto` of `function` on `inputs` (shape, dtype name), in argument order.
+def trace(
+    function: Callable[..., Any],
+    inputs: Sequence[tuple[Sequence[int], str]],
+    arguments: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The `HloModuleProto` of `function` on `inputs` (shape, dtype name), in argument order; `arguments` are constants.
 
     The bytes depend on the function and the shapes only: ids fit 32 bits, the module is named after the function, and
     no path of this machine is inside. Raises `TraceError` when jax is missing or the function does not accept the inputs.
@@ -36,11 +42,11 @@ def trace(function: Callable[..., Any], inputs: Sequence[tuple[Sequence[int], st
         import jax
     except ImportError:
         raise TraceError(MISSING_JAX) from None
-    arguments = [jax.ShapeDtypeStruct(tuple(shape), _jax_dtype(dtype)) for shape, dtype in inputs]
+    shapes = [jax.ShapeDtypeStruct(tuple(shape), _jax_dtype(dtype)) for shape, dtype in inputs]
     try:
-        lowered = jax.jit(function, keep_unused=True).lower(*arguments)
-    except (TypeError, ValueError) as error:
-        first_line = str(error).strip().splitlines()[0]
+        lowered = jax.jit(partial(function, **(arguments or {})), keep_unused=True).lower(*shapes)
+    except Exception as error:  # a function of the user's may raise anything
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise TraceError(f"{function.__module__}:{function.__name__}: {first_line}") from error
     module: Any = lowered.compiler_ir("hlo")
     return portable(module.as_serialized_hlo_module_proto(), function.__name__)
@@ -58,11 +64,10 @@ def _jax_dtype(name: str) -> Any:
 
 
 def resolve(entry: str) -> Callable[..., Any]:
-    """The function that "module:function" names. Raises `TraceError` when there is none."""
-    module_name, _, function_name = entry.partition(":")
+    """The function that an entry names. Raises `TraceError` when there is none."""
     try:
-        function = getattr(importlib.import_module(module_name), function_name)
-    except (ImportError, AttributeError, ValueError) as error:
+        function: Callable[..., Any] = load(entry)
+    except (Exception, SystemExit) as error:  # importing a file of the user's may raise anything
         raise TraceError(f"entry {entry!r}: {error}; expected module:function") from None
     return function
 
@@ -77,12 +82,13 @@ def main(arguments: Sequence[str]) -> int:
     try:
         spec = orjson.loads(Path(arguments[0]).read_bytes())
         inputs = [(tensor["shape"], tensor["dtype"]) for tensor in spec["inputs"]]
-        entry = spec["entry"]
+        entry, further = spec["entry"], spec.get("arguments", {})
+        sys.path[:0] = [path for path in spec.get("path", ()) if path not in sys.path]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
         streams.error(f"{arguments[0]}: {error!r}; expected a file with entry and inputs")
         return 2
     try:
-        Path(arguments[1]).write_bytes(trace(resolve(entry), inputs))
+        Path(arguments[1]).write_bytes(trace(resolve(entry), inputs, further))
     except (TraceError, OSError) as error:
         streams.error(str(error))
         return 1

@@ -46,10 +46,12 @@ def _compile_nki(request: Request) -> Compiled:
     kernel = resolve(request.entry)
     tensors = {tensor.name: np.zeros(tensor.shape, numpy_dtype(tensor.dtype)) for tensor in request.inputs}
     scalars = {key: _value(value) for key, value in request.arguments.items()}
-    outputs = tuple(
-        SimpleNamespace(name=tensor.name, shape=tensor.shape, dtype=numpy_dtype(tensor.dtype))
-        for tensor in request.outputs
-    )
+    outputs = None
+    if request.outputs is not None:
+        outputs = tuple(
+            SimpleNamespace(name=tensor.name, shape=tensor.shape, dtype=numpy_dtype(tensor.dtype))
+            for tensor in request.outputs
+        )
     neff = Path(NKI_NEFF).absolute()
     work = interfaces.Work(
         kernel, {**tensors, **scalars}, outputs, request.target, request.lnc, str(neff), arguments(request)

@@ -27,20 +27,27 @@ class Work:
     """One kernel to compile into `neff` (absolute path).
 
     `kernel`: the `@nki.jit` object. `inputs`: its keyword arguments, tensors as numpy arrays. `outputs`: stubs with shape,
-    dtype and name. `arguments`: further words for neuronx-cc.
+    dtype and name; None when nobody has declared them. `arguments`: further words for neuronx-cc.
     """
 
     kernel: Any
     inputs: Mapping[str, Any]
-    outputs: tuple[SimpleNamespace, ...]
+    outputs: tuple[SimpleNamespace, ...] | None
     target: str
     lnc: int
     neff: str
     arguments: tuple[str, ...]
 
     @property
+    def needed_outputs(self) -> list[SimpleNamespace]:
+        """For an interface that wants to know them. Raises `BuildError`."""
+        if self.outputs is None:
+            raise BuildError("this version of NKI must be told the kernel's outputs; declare them under `outputs:`")
+        return list(self.outputs)
+
+    @property
     def output_names(self) -> list[str]:
-        return [output.name for output in self.outputs]
+        return [output.name for output in self.needed_outputs]
 
 
 @dataclass(frozen=True)
@@ -161,7 +168,7 @@ def _standalone() -> Callable[[Work], None]:
         finish(
             kernel_func=work.kernel,
             kernel_inputs_dict=dict(work.inputs),
-            kernel_outputs=list(work.outputs),
+            kernel_outputs=work.needed_outputs,
             platform_target=work.target,
             logical_nc_config=work.lnc,
             output_directory=os.path.dirname(work.neff),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
+from neff_bench.stage1_generate.entries import load
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains.compiled import Request
 from neff_bench.stage1_generate.toolchains.find import version_of
@@ -22,12 +22,8 @@ def versions() -> dict[str, str]:
 
 
 def resolve(entry: str) -> Any:
-    """The object that `package.module:name.name` names. Raises `BuildError` when there is none."""
-    module, _, names = entry.partition(":")
+    """The object that an entry names. Raises `BuildError` when there is none."""
     try:
-        found = import_module(module)
-        for name in names.split("."):
-            found = getattr(found, name)
-    except Exception as error:  # a library that does not import is one failed row, whatever it raises
+        return load(entry)
+    except (Exception, SystemExit) as error:  # what does not import is one failed row, whatever it raises
         raise BuildError(f"cannot import {entry}: {type(error).__name__}: {' '.join(str(error).split())}") from None
-    return found

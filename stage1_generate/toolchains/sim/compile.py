@@ -48,5 +48,5 @@ def _kernel_json(request: Request) -> dict[str, object]:
         "path": list(request.paths),
         "inputs": [{"name": t.name, "shape": t.shape, "dtype": t.dtype} for t in request.inputs],
         "arguments": dict(request.arguments),
-        "outputs": [t.name for t in request.outputs],
+        "outputs": [t.name for t in request.outputs or ()],
     }

@@ -1,0 +1,94 @@
+"""Entries: `file.py:function`, relative to a folder, or `package.module:function`. Where they lie, and what they name."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from neff_bench.stage1_generate.build.closure import imports_relatively
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an entry lies. `entry`: the same with an absolute path or a module's name. `root`: the file or the module for an
+    import closure. `folder`: what has to be on `sys.path`."""
+
+    entry: str
+    root: str | Path
+    folder: Path
+
+
+def place(entry: str, folder: Path) -> Place:
+    """A file that is part of a package and imports relatively is taken as a module of that package."""
+    file, _, name = entry.rpartition(":")
+    if not file.endswith(".py"):
+        return Place(entry, file, folder)
+    path = (folder / file).resolve()
+    top = path.parent
+    while (top / "__init__.py").is_file():
+        top = top.parent
+    if top == path.parent or not imports_relatively(path):
+        return Place(f"{path}:{name}", path, path.parent)
+    module = ".".join(path.relative_to(top).with_suffix("").parts)
+    return Place(f"{module}:{name}", module, top)
+
+
+def load(entry: str) -> Any:
+    """The object that an absolute entry names. What importing its code raises comes through."""
+    file, _, names = entry.rpartition(":")
+    found: Any = load_file(Path(file)) if file.endswith(".py") else import_module(file)
+    for name in names.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def load_file(path: Path) -> Any:
+    """The module that a file is, with its folder first on `sys.path`, as Python has it for a script."""
+    known = sys.modules.get(path.stem)
+    if known is not None and getattr(known, "__file__", None) == str(path):
+        return known
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = module_from_spec(spec)
+    if known is None:
+        sys.modules[path.stem] = module
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        if known is None:
+            del sys.modules[path.stem]
+        raise
+    return module
+
+
+def defined(path: Path) -> list[str] | None:
+    """The functions and other names that a file binds at its top level, in order, found without running it; None when that
+    cannot be known (it imports `*`, or is no Python)."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+    names: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names[node.name] = None
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names[node.id] = None
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            if any(alias.name == "*" for alias in node.names):
+                return None
+            names.update(dict.fromkeys((alias.asname or alias.name).partition(".")[0] for alias in node.names))
+    return list(names)
+
+
+def functions(path: Path) -> list[str]:
+    """The functions that a file defines at its top level."""
+    return [node.name for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.FunctionDef)]

@@ -1,0 +1,44 @@
+"""Nodes of a YAML file: what kind they are, how they are shown in a message, which value a plain scalar has."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_WHOLE = re.compile(r"[+-]?[0-9][0-9_]*")
+_REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+
+def is_kind(node: Any, kind: str) -> bool:
+    """`kind`: Scalar, Sequence or Mapping."""
+    return type(node).__name__ == f"{kind}Node"
+
+
+def shown(node: Any) -> str:
+    """What the user wrote, in few words."""
+    if is_kind(node, "Mapping"):
+        return "a mapping"
+    if is_kind(node, "Sequence"):
+        return "a list" if node.value else "an empty list"
+    text = node.value if len(node.value) <= 60 else node.value[:57] + "..."
+    return f"the text {text!r}" if node.style in ("'", '"', "|", ">") or not text.isascii() else repr(text)
+
+
+def plain(node: Any) -> Any:
+    """The value of a node as JSON has it: a number, true, false, null or a text; lists and mappings of them.
+
+    Unlike YAML 1.1, `1e-6` is a number and `yes` a text.
+    """
+    if is_kind(node, "Mapping"):
+        return {str(plain(key)): plain(value) for key, value in node.value}
+    if is_kind(node, "Sequence"):
+        return [plain(item) for item in node.value]
+    text: str = node.value
+    if node.style in ("'", '"', "|", ">"):
+        return text
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _REAL.fullmatch(text) else text

@@ -1,0 +1,315 @@
+"""A case of the user's own kernel in a shapes file:
+
+    - kernel: my_kernels.py:scale_rows      # relative to the shapes file; or package.module:function
+      implementation: nki                   # or xla: a jax function
+      M: [128, 256]                         # any dimension names
+      N: 512
+      inputs:
+        x: {shape: [M, N], dtype: bfloat16}
+        w: {shape: [N], dtype: float32, values: normal}
+      arguments: {eps: 1.0e-6}
+      reference: my_reference.py:scale_rows
+      tolerance: {rtol: 1.0e-2, atol: 1.0e-2}
+      flops: 2*M*N
+
+`kernel: my_declaration.py` instead names a file with a `KERNEL` like those of `stage1_generate/kernels/`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neff_bench.neffs.dtypes import SIZE_BYTES
+from neff_bench.neffs.own import OwnKernel, Tensor
+from neff_bench.stage1_generate import kernels
+from neff_bench.stage1_generate.build.closure import Closures, search_path
+from neff_bench.stage1_generate.entries import defined
+from neff_bench.stage1_generate.errors import GenerateError, ShapesError
+from neff_bench.stage1_generate.kernel import Implementation, Kernel
+from neff_bench.stage1_generate.own_kernel import declared
+from neff_bench.stage1_generate.shapes import arithmetic
+from neff_bench.stage1_generate.shapes.arithmetic import NotArithmetic
+from neff_bench.stage1_generate.shapes.nodes import is_kind, plain, shown
+
+if TYPE_CHECKING:
+    import yaml
+
+KEYS = ("name", "inputs", "outputs", "arguments", "reference", "tolerance", "flops")
+FORMS = "file.py:function, package.module:function or file.py with a KERNEL"
+_VALUES = ("normal", "constant", "integers")
+_DTYPES = tuple(name for name in SIZE_BYTES if name != "tfloat32")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_SIZE_MAX = 2**31 - 1
+
+Error = Callable[[Any, str], ShapesError]
+
+
+@dataclass(frozen=True)
+class OwnEntry:
+    """What an entry of a shapes file says of a kernel, before its dimensions are known.
+
+    `keys`: further keys that the entry may have. `dtypes`: the element type of the kernel's data where the entry itself
+    fixes it. `describe`: (dimensions, dtype) -> `Case.own`; raises `ShapesError`.
+    """
+
+    kernel: Kernel
+    keys: tuple[str, ...]
+    dtypes: tuple[str, ...] | None
+    describe: Callable[[Mapping[str, int], str], OwnKernel | str]
+
+
+def is_own(text: str) -> bool:
+    """Whether the value of `kernel:` names the user's own code."""
+    return ":" in text or text.endswith(".py")
+
+
+def own_entry(entry: yaml.Node, folder: Path, common: tuple[str, ...], error: Error) -> OwnEntry:
+    """Read an entry. `folder`: of the shapes file; `common`: the keys that every case may have. Raises `ShapesError`."""
+    nodes = {key.value: value for key, value in entry.value if is_kind(key, "Scalar")}
+    name = nodes["kernel"]
+    if name.value.endswith(".py"):
+        return _declaration(name, folder, error)
+    return _Own(entry, nodes, folder, common, error).read()
+
+
+def _declaration(name: yaml.ScalarNode, folder: Path, error: Error) -> OwnEntry:
+    if not (folder / name.value).is_file():
+        raise error(name, f"kernel: found {shown(name)}, but {folder / name.value} is no file, allowed: {FORMS}")
+    try:
+        kernel = declared(folder / name.value)
+    except GenerateError as wrong:
+        raise error(name, f"kernel: {wrong}") from None
+    if kernel.name in kernels.names():
+        raise error(name, f"kernel: the KERNEL in {name.value} has the name of a built-in one, {kernel.name!r}")
+    return OwnEntry(kernel, (), None, lambda dims, dtype: str(name.value))
+
+
+class _Own:
+    """One entry; keeps what its messages need."""
+
+    def __init__(
+        self, entry: yaml.Node, nodes: Mapping[str, Any], folder: Path, common: tuple[str, ...], error: Error
+    ) -> None:
+        self.entry, self.nodes, self.folder, self.error = entry, nodes, folder, error
+        self.dims = {key: node for key, node in nodes.items() if key not in (*common, *KEYS)}
+        self.known = (*common, *KEYS)
+
+    def read(self) -> OwnEntry:
+        name = self.nodes["kernel"]
+        self._check_entry(name, "kernel")
+        if "reference" in self.nodes:
+            self._check_entry(self.nodes["reference"], "reference")
+        elif "tolerance" in self.nodes:
+            raise self.error(self.nodes["tolerance"], "tolerance: found without `reference`, allowed: with it")
+        if "inputs" not in self.nodes:
+            raise self.error(
+                self.entry, "inputs: found nothing, allowed: inputs: {x: {shape: [M, N], dtype: bfloat16}}"
+            )
+        inputs = self._fields(self.nodes["inputs"], "inputs")
+        self._check_dims()
+        said = [self._dtype(node, key) for key, node in inputs.items()]
+        fixed = None if None in said else tuple(str(dtype) for dtype in said if dtype)[:1]
+        file, _, function = name.value.rpartition(":")
+        stem = Path(file).stem if file.endswith(".py") else file.rpartition(".")[2]
+        label = self.nodes["name"].value if "name" in self.nodes else f"{_safe(stem)}.{function}"
+        kernel = Kernel(
+            name=label,
+            dims=tuple(self.dims),
+            inputs=lambda d, dtype: (),
+            outputs=None,
+            reference=None,
+            model_flops=lambda d: None,
+            implementations={route: Implementation(route, name.value) for route in ("nki", "xla")},
+            dtypes=_DTYPES,
+        )
+        return OwnEntry(kernel, (*KEYS, *self.dims), fixed, self._describe)
+
+    def _describe(self, dims: Mapping[str, int], dtype: str) -> OwnKernel:
+        nodes = self.nodes
+        outputs = nodes.get("outputs")
+        reference = nodes["reference"].value if "reference" in nodes else None
+        return OwnKernel(
+            entry=nodes["kernel"].value,
+            inputs=self._tensors(nodes["inputs"], "inputs", dims, dtype),
+            outputs=None if outputs is None else self._tensors(outputs, "outputs", dims, dtype),
+            arguments=tuple(self._arguments(nodes.get("arguments"), dims)),
+            reference=reference,
+            tolerance=self._tolerance(nodes["tolerance"]) if "tolerance" in nodes else None,
+            flops=self._whole(nodes["flops"], "flops", dims, 0, 2**200) if "flops" in nodes else None,
+        )
+
+    def _tensors(self, node: Any, key: str, dims: Mapping[str, int], dtype: str) -> tuple[Tensor, ...]:
+        return tuple(self._tensor(name, said, key, dims, dtype) for name, said in self._fields(node, key).items())
+
+    def _tensor(self, name: str, node: Any, key: str, dims: Mapping[str, int], dtype: str) -> Tensor:
+        where = f"{key}.{name}"
+        keys = ("shape", "dtype", "values", "scale") if key == "inputs" else ("shape", "dtype")
+        said = self._keys(node, where, keys)
+        shape: Any = said.get("shape")
+        if not is_kind(shape, "Sequence") or not shape.value:
+            found = "nothing" if shape is None else shown(shape)
+            raise self.error(shape or node, f"{where}: found {found} as shape, allowed: a list like [M, N]")
+        sizes = tuple(self._whole(size, f"{where}.shape", dims, 1, _SIZE_MAX) for size in shape.value)
+        own = self._dtype(node, where) or dtype
+        if key == "outputs":
+            return Tensor(name, sizes, own)
+        whole = "int" in own
+        values: Any = said["values"].value if "values" in said else "integers" if whole else "normal"
+        allowed = _VALUES[1:] if whole else _VALUES
+        if values not in allowed:
+            raise self.error(
+                said["values"], f"{where}.values: found {values!r}, allowed for {own}: {', '.join(allowed)}"
+            )
+        if values == "integers" and "scale" not in said:
+            raise self.error(
+                node, f"{where}: found integers without `scale`, allowed: scale: N, drawn from 0 up to N - 1"
+            )
+        scale = float(self._number(said["scale"], f"{where}.scale", dims)) if "scale" in said else 1.0
+        if values == "integers" and not 1 <= scale <= _SIZE_MAX:
+            raise self.error(said["scale"], f"{where}.scale: found {scale:g}, allowed: from 1 to {_SIZE_MAX}")
+        return Tensor(name, sizes, own, scale, values)
+
+    def _dtype(self, node: Any, where: str) -> str | None:
+        """The dtype that an input or output names; None for that of the case."""
+        found = (
+            next((value for key, value in node.value if key.value == "dtype"), None)
+            if is_kind(node, "Mapping")
+            else None
+        )
+        if found is None:
+            return None
+        if not is_kind(found, "Scalar") or found.value not in _DTYPES:
+            raise self.error(found, f"{where}.dtype: found {shown(found)}, allowed: {', '.join(_DTYPES)}")
+        return str(found.value)
+
+    def _arguments(self, node: Any, dims: Mapping[str, int]) -> list[tuple[str, Any]]:
+        if node is None:
+            return []
+        inputs = self._fields(self.nodes["inputs"], "inputs")
+        found = []
+        for name, value in self._fields(node, "arguments").items():
+            if name in inputs:
+                raise self.error(value, f"arguments.{name}: found an argument with the name of an input")
+            expression = _arithmetic_in(value)
+            found.append(
+                (name, plain(value) if expression is None else self._number(expression, f"arguments.{name}", dims))
+            )
+        return found
+
+    def _tolerance(self, node: Any) -> tuple[float, float]:
+        said = self._keys(node, "tolerance", ("rtol", "atol"))
+        limits = {}
+        for key in ("rtol", "atol"):
+            value = plain(said[key]) if key in said else None
+            if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < float("inf"):
+                raise self.error(
+                    said.get(key, node), f"tolerance: found no number as {key}, allowed: {{rtol: 1e-2, atol: 1e-2}}"
+                )
+            limits[key] = float(value)
+        return limits["rtol"], limits["atol"]
+
+    def _number(self, node: Any, where: str, dims: Mapping[str, int]) -> int | float:
+        try:
+            return arithmetic.evaluate(self._text(node, where), dims)
+        except NotArithmetic as wrong:
+            raise self.error(node, f"{where}: {wrong}") from None
+
+    def _whole(self, node: Any, where: str, dims: Mapping[str, int], lowest: int, highest: int) -> int:
+        try:
+            value = arithmetic.whole(self._text(node, where), dims)
+        except NotArithmetic as wrong:
+            raise self.error(node, f"{where}: {wrong}") from None
+        if not lowest <= value <= highest:
+            raise self.error(node, f"{where}: {node.value!r} is {value}, allowed: from {lowest} to {highest}")
+        return value
+
+    def _text(self, node: Any, where: str) -> str:
+        if not is_kind(node, "Scalar"):
+            raise self.error(node, f"{where}: found {shown(node)}, allowed: {arithmetic.ALLOWED}")
+        return str(node.value)
+
+    def _fields(self, node: Any, key: str) -> dict[str, Any]:
+        """Names to nodes; every name is one of Python's."""
+        if not is_kind(node, "Mapping") or not node.value:
+            raise self.error(
+                node, f"{key}: found {shown(node)}, allowed: a mapping of names, in the order of the parameters"
+            )
+        found: dict[str, Any] = {}
+        for name, value in node.value:
+            if not is_kind(name, "Scalar") or not _NAME.fullmatch(name.value) or name.value in found:
+                raise self.error(
+                    name, f"{key}: found the name {shown(name)}, allowed: letters, digits and _, each name once"
+                )
+            found[name.value] = value
+        return found
+
+    def _keys(self, node: Any, where: str, allowed: tuple[str, ...]) -> dict[str, Any]:
+        if not is_kind(node, "Mapping"):
+            raise self.error(node, f"{where}: found {shown(node)}, allowed: a mapping with {', '.join(allowed)}")
+        for key, _ in node.value:
+            if not is_kind(key, "Scalar") or key.value not in allowed:
+                raise self.error(key, f"{where}: found key {shown(key)}, allowed: {', '.join(allowed)}")
+        return {key.value: value for key, value in node.value}
+
+    def _check_entry(self, node: Any, key: str) -> None:
+        """The file or module is there and binds the name. Nothing is imported."""
+        file, _, function = node.value.rpartition(":") if is_kind(node, "Scalar") else ("", "", "")
+        if not file or not all(part.isidentifier() for part in function.split(".")):
+            raise self.error(node, f"{key}: found {shown(node)}, allowed: file.py:function or package.module:function")
+        if file.endswith(".py"):
+            path: Path | None = self.folder / file
+            if not (self.folder / file).is_file():
+                raise self.error(node, f"{key}: found {shown(node)}, but {self.folder / file} is no file")
+        else:
+            module = Closures((self.folder.absolute(), *search_path())).find(file)
+            if module is None:
+                raise self.error(node, f"{key}: found no module {file} in {self.folder.absolute()} or on PYTHONPATH")
+            path = module.file
+        names = defined(path) if path is not None else None
+        if names is not None and function.partition(".")[0] not in names:
+            raise self.error(
+                node, f"{key}: found no {function} in {file}, allowed: {', '.join(names[:20]) or 'nothing'}"
+            )
+
+    def _check_dims(self) -> None:
+        """A key that nobody knows is a dimension, so it has to be used as one; else it is a slip of the pen."""
+        used: set[str] = set()
+        for text in _expressions(self.nodes):
+            try:
+                used |= arithmetic.names(text)
+            except NotArithmetic:
+                pass  # told with its line when it is computed
+        for name, node in self.dims.items():
+            if not _NAME.fullmatch(name) or name not in used:
+                raise self.error(
+                    node,
+                    f"found key {name!r}, allowed: {', '.join(self.known)}, or a dimension that a shape or `flops` uses",
+                )
+
+
+def _expressions(nodes: Mapping[str, Any]) -> list[str]:
+    """Every text of an entry that may be arithmetic."""
+    found = [nodes["flops"]] if "flops" in nodes else []
+    for key in ("inputs", "outputs"):
+        for _, tensor in nodes[key].value if key in nodes else ():
+            for name, value in tensor.value if is_kind(tensor, "Mapping") else ():
+                found += value.value if name.value == "shape" and is_kind(value, "Sequence") else [value]
+    arguments: Any = nodes.get("arguments")
+    if is_kind(arguments, "Mapping"):
+        found += [expression for _, value in arguments.value if (expression := _arithmetic_in(value)) is not None]
+    return [node.value for node in found if is_kind(node, "Scalar")]
+
+
+def _arithmetic_in(node: Any) -> Any:
+    """The expression of `{arithmetic: M // 2}`, None for any other argument."""
+    pairs = node.value if is_kind(node, "Mapping") else []
+    return pairs[0][1] if len(pairs) == 1 and pairs[0][0].value == "arithmetic" else None
+
+
+def _safe(stem: str) -> str:
+    """A file's name as a part of a bundle's name."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", stem).strip("-") or "kernel"
