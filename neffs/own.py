@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
 from neff_bench.neffs.dtypes import size_bytes
 
@@ -14,15 +14,16 @@ from neff_bench.neffs.dtypes import size_bytes
 class Tensor:
     """One input or output: `shape` in elements of the canonical `dtype`.
 
-    `values`: how an input is drawn: `normal` with standard deviation `scale`, or `constant` (every element is `scale`),
-    or `integers` from 0 up to `scale` (exclusive).
+    `values`: how an input is drawn: `normal` with standard deviation `scale`, `uniform` from 0 to `scale`, `constant` (every
+    element is `scale`), `integers` from 0 up to `scale` (exclusive), or an entry of a function that is called with the
+    shape and returns the array.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     scale: float = 1.0
-    values: Literal["normal", "constant", "integers"] = "normal"
+    values: str = "normal"
 
     @property
     def bytes(self) -> int:

@@ -79,14 +79,18 @@ def _absolute(implementations: Mapping[str, Implementation], folder: Path) -> di
 
 def _described(case: Case, own: OwnKernel, folder: Path) -> Kernel:
     outputs, reference = own.outputs, own.reference
+    inputs = tuple(
+        replace(tensor, values=place(tensor.values, folder).entry) if ":" in tensor.values else tensor
+        for tensor in own.inputs
+    )
 
-    def compute(d: Dims, inputs: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
-        return call_reference(place(str(reference), folder).entry, inputs, dict(own.arguments))
+    def compute(d: Dims, arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+        return call_reference(place(str(reference), folder).entry, arrays, dict(own.arguments))
 
     return Kernel(
         name=case.kernel,
         dims=tuple(name for name, _ in case.dims),
-        inputs=lambda d, dtype: own.inputs,
+        inputs=lambda d, dtype: inputs,
         outputs=None if outputs is None else lambda d, dtype: outputs,
         reference=compute if reference else None,
         model_flops=lambda d: own.flops,

@@ -1,4 +1,4 @@
-"""Call a reference of the user's own.
+"""Call a reference of the user's own, or a function that makes the values of an input.
 
 Its file may also hold the kernel. Where NKI is not installed, stand-ins take the place of its modules while that file is
 imported: every name in them exists, and a decorator from them returns its function. The kernel itself is not called here.
@@ -15,6 +15,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from neff_bench.neffs.dtypes import SIZE_BYTES
 from neff_bench.stage1_generate.entries import load
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains.find import module_folder
@@ -32,24 +33,48 @@ def call_reference(
 
     Returns its arrays, one for each output. Raises `BuildError` when it cannot be imported, raises, or returns something else.
     """
+    function = _function(entry, "reference")
+    wanted = {name: value for name, value in arguments.items() if name in _parameters(function)}
+    result = _called(f"it is called with {', '.join(inputs)}", "reference", entry, function, **inputs, **wanted)
+    arrays = result if isinstance(result, (tuple, list)) else (result,)
+    return tuple(_array(array, "reference", entry) for array in arrays)
+
+
+def call_values(entry: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Call the function that an absolute entry names with `shape`. Raises `BuildError` when it does not return an array of
+    that shape."""
+    function = _function(entry, "values")
+    array = _array(_called("it is called with the shape", "values", entry, function, shape), "values", entry)
+    if array.shape != shape:
+        raise BuildError(f"values {entry}: returned shape {array.shape}, expected {shape}")
+    return array
+
+
+def _function(entry: str, what: str) -> Any:
+    try:
+        with _stand_ins():
+            return load(entry)
+    except (Exception, SystemExit) as error:  # it is the user's code, it may raise anything
+        raise BuildError(f"{what} {entry}: cannot import: {_said(error)}") from None
+
+
+def _called(how: str, what: str, entry: str, function: Any, *positional: Any, **keywords: Any) -> Any:
+    try:
+        return function(*positional, **keywords)
+    except (Exception, SystemExit) as error:
+        raise BuildError(f"{what} {_line(error, entry)}: {_said(error)}; {how}") from error
+
+
+def _array(value: Any, what: str, entry: str) -> np.ndarray:
     import numpy as np
 
     try:
-        with _stand_ins():
-            function = load(entry)
-    except (Exception, SystemExit) as error:  # it is the user's code, it may raise anything
-        raise BuildError(f"reference {entry}: cannot import: {_said(error)}") from None
-    wanted = {name: value for name, value in arguments.items() if name in _parameters(function)}
-    try:
-        result = function(**inputs, **wanted)
+        array = np.asarray(value)
     except Exception as error:
-        where = _line(error, entry)
-        raise BuildError(f"reference {where}: {_said(error)}; it is called with {', '.join(inputs)}") from error
-    arrays = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-    try:
-        return tuple(np.asarray(array) for array in arrays)
-    except Exception as error:
-        raise BuildError(f"reference {entry}: returned no array: {_said(error)}") from None
+        raise BuildError(f"{what} {entry}: returned no array: {_said(error)}") from None
+    if array.dtype.kind not in "fiub" and array.dtype.name not in SIZE_BYTES:
+        raise BuildError(f"{what} {entry}: returned an array of {array.dtype}, expected numbers")
+    return array
 
 
 def _parameters(function: Any) -> Sequence[str]:

@@ -76,8 +76,8 @@ class Keys:
         """Name -> hash, version or value of everything that shapes the bundle of this case."""
         implementation = implementation_of(case, self.folder)
         roots = _roots(implementation, Dims(**dict(case.dims)))
-        reference = case.own.reference if isinstance(case.own, OwnKernel) else case.own
-        about = (case.kernel, case.implementation, reference, *roots)
+        helpers = _helpers(case.own) if isinstance(case.own, OwnKernel) else case.own
+        about = (case.kernel, case.implementation, helpers, *roots)
         if about not in self._depends:
             self._depends[about] = self._depends_on(case, implementation, roots)
         return self._depends[about]
@@ -111,7 +111,7 @@ class Keys:
         here = Path(self.folder or ".")
         if isinstance(case.own, str):
             return closures.digest((here / case.own).resolve())
-        return closures.digest(*([place(case.own.reference, here).root] if case.own.reference else []))
+        return closures.digest(*(place(entry, here).root for entry in _helpers(case.own)))
 
     def _twins(self, roots: tuple[str, ...], route: str) -> Iterator[str | Path]:
         """The modules that are compiled; torch_neuronx takes the torch twin of a jax function."""
@@ -141,6 +141,12 @@ def _roots(implementation: Implementation, dims: Dims) -> tuple[str, ...]:
     """The modules that hold the kernel and the objects among its arguments."""
     entry = implementation.entry if isinstance(implementation.entry, str) else implementation.entry(dims)
     return tuple(sorted({name.rpartition(":")[0] for name in (entry, *_references(implementation.arguments(dims)))}))
+
+
+def _helpers(own: OwnKernel) -> tuple[str, ...]:
+    """The entries of the functions that make references and inputs."""
+    made = tuple(tensor.values for tensor in own.inputs if ":" in tensor.values)
+    return (*made, own.reference) if own.reference else made
 
 
 def _references(value: Any) -> Iterator[str]:

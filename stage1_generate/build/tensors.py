@@ -12,13 +12,17 @@ from neff_bench.neffs.case import Case
 from neff_bench.neffs.dtypes import numpy_dtype
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.kernel import FP8_TOLERANCES, TOLERANCES, Dims, Kernel, Tensor
+from neff_bench.stage1_generate.reference import call_values
 
 if TYPE_CHECKING:
     import numpy as np
 
 
 def draw(tensors: Sequence[Tensor], seed: int) -> dict[str, np.ndarray]:
-    """One array per tensor, in its dtype, from one generator in the order given (so the order belongs to the result)."""
+    """One array per tensor, in its dtype, from one generator in the order given (so the order belongs to the result).
+
+    Raises `BuildError` when a function of the user's does not give the values.
+    """
     import numpy as np
 
     generator = np.random.default_rng(seed)
@@ -27,10 +31,14 @@ def draw(tensors: Sequence[Tensor], seed: int) -> dict[str, np.ndarray]:
         values: np.ndarray
         if tensor.values == "normal":
             values = generator.standard_normal(tensor.shape, dtype=np.float32) * np.float32(tensor.scale)
+        elif tensor.values == "uniform":
+            values = generator.random(tensor.shape, dtype=np.float32) * np.float32(tensor.scale)
         elif tensor.values == "constant":
             values = np.full(tensor.shape, tensor.scale, dtype=np.float32)
-        else:
+        elif tensor.values == "integers":
             values = generator.integers(0, int(tensor.scale), tensor.shape)
+        else:
+            values = call_values(tensor.values, tensor.shape)
         arrays[tensor.name] = values.astype(numpy_dtype(tensor.dtype))
     return arrays
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 KEYS = ("name", "inputs", "outputs", "arguments", "reference", "tolerance", "flops")
 FORMS = "file.py:function, package.module:function or file.py with a KERNEL"
-_VALUES = ("normal", "constant", "integers")
+_VALUES = ("normal", "uniform", "constant", "integers")
 _DTYPES = tuple(name for name in SIZE_BYTES if name != "tfloat32")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _SIZE_MAX = 2**31 - 1
@@ -110,12 +110,18 @@ class _Own:
                 self.entry, "inputs: found nothing, allowed: inputs: {x: {shape: [M, N], dtype: bfloat16}}"
             )
         inputs = self._fields(self.nodes["inputs"], "inputs")
+        for field, node in inputs.items():
+            values: Any = _value_of(node, "values")
+            if is_kind(values, "Scalar") and ":" in values.value:
+                self._check_entry(values, f"inputs.{field}.values")
         self._check_dims()
-        said = [self._dtype(node, key) for key, node in inputs.items()]
+        said = [self._dtype(node, f"inputs.{key}") for key, node in inputs.items()]
         fixed = None if None in said else tuple(str(dtype) for dtype in said if dtype)[:1]
         file, _, function = name.value.rpartition(":")
         stem = Path(file).stem if file.endswith(".py") else file.rpartition(".")[2]
-        label = self.nodes["name"].value if "name" in self.nodes else f"{_safe(stem)}.{function}"
+        label = f"{_safe(stem)}.{function}"
+        if "name" in self.nodes:
+            label = self._text(self.nodes["name"], "name", "a text")
         kernel = Kernel(
             name=label,
             dims=tuple(self.dims),
@@ -158,8 +164,16 @@ class _Own:
         if key == "outputs":
             return Tensor(name, sizes, own)
         whole = "int" in own
-        values: Any = said["values"].value if "values" in said else "integers" if whole else "normal"
-        allowed = _VALUES[1:] if whole else _VALUES
+        values = (
+            self._text(said["values"], f"{where}.values", ", ".join(_VALUES))
+            if "values" in said
+            else "integers"
+            if whole
+            else "normal"
+        )
+        if ":" in values:
+            return Tensor(name, sizes, own, 1.0, values)
+        allowed = _VALUES[2:] if whole else _VALUES
         if values not in allowed:
             raise self.error(
                 said["values"], f"{where}.values: found {values!r}, allowed for {own}: {', '.join(allowed)}"
@@ -175,11 +189,7 @@ class _Own:
 
     def _dtype(self, node: Any, where: str) -> str | None:
         """The dtype that an input or output names; None for that of the case."""
-        found = (
-            next((value for key, value in node.value if key.value == "dtype"), None)
-            if is_kind(node, "Mapping")
-            else None
-        )
+        found: Any = _value_of(node, "dtype")
         if found is None:
             return None
         if not is_kind(found, "Scalar") or found.value not in _DTYPES:
@@ -227,9 +237,9 @@ class _Own:
             raise self.error(node, f"{where}: {node.value!r} is {value}, allowed: from {lowest} to {highest}")
         return value
 
-    def _text(self, node: Any, where: str) -> str:
+    def _text(self, node: Any, where: str, allowed: str = arithmetic.ALLOWED) -> str:
         if not is_kind(node, "Scalar"):
-            raise self.error(node, f"{where}: found {shown(node)}, allowed: {arithmetic.ALLOWED}")
+            raise self.error(node, f"{where}: found {shown(node)}, allowed: {allowed}")
         return str(node.value)
 
     def _fields(self, node: Any, key: str) -> dict[str, Any]:
@@ -289,6 +299,11 @@ class _Own:
                     node,
                     f"found key {name!r}, allowed: {', '.join(self.known)}, or a dimension that a shape or `flops` uses",
                 )
+
+
+def _value_of(node: Any, key: str) -> Any:
+    """The node under a key of a mapping, None without it."""
+    return next((value for name, value in node.value if name.value == key), None) if is_kind(node, "Mapping") else None
 
 
 def _expressions(nodes: Mapping[str, Any]) -> list[str]:

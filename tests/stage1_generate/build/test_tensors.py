@@ -6,7 +6,7 @@ import pytest
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.dtypes import numpy_dtype
 from neff_bench.stage1_generate import kernels
-from neff_bench.stage1_generate.build.tensors import draw, references, write_tensor
+from neff_bench.stage1_generate.build.tensors import default_tolerance, draw, references, write_tensor
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.kernel import Dims, Tensor
 
@@ -50,7 +50,7 @@ def test_the_mlp_reference_is_a_gated_silu_mlp():
     dims = {"b": 2, "s": 64, "h": 128, "i": 256}
     kernel = kernels.load("mlp")
     arrays = draw(kernel.inputs(Dims(**dims), "float32"), 42)
-    (got,) = references(kernel, case("mlp", **dims), arrays)
+    (got,) = references(kernel, case("mlp", **dims), kernel.outputs(Dims(**dims), "float32"), arrays)
     x, gate, up, down = (array.astype(np.float64) for array in arrays.values())
     want = np.einsum("bsi,ih->bsh", (x @ gate) / (1 + np.exp(-(x @ gate))) * (x @ up), down)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
@@ -59,8 +59,9 @@ def test_the_mlp_reference_is_a_gated_silu_mlp():
 
 def test_a_reference_is_computed_from_the_rounded_inputs_and_rounded_once():
     kernel = kernels.load("matmul")
-    arrays = draw(kernel.inputs(Dims(M=8, K=64, N=8), "bfloat16"), 42)
-    (got,) = references(kernel, case("matmul", "bfloat16", M=8, K=64, N=8), arrays)
+    dims = Dims(M=8, K=64, N=8)
+    arrays = draw(kernel.inputs(dims, "bfloat16"), 42)
+    (got,) = references(kernel, case("matmul", "bfloat16", **vars(dims)), kernel.outputs(dims, "bfloat16"), arrays)
     want = arrays["lhs"].astype(np.float32) @ arrays["rhs"].astype(np.float32)
     assert got.tobytes() == want.astype(numpy_dtype("bfloat16")).tobytes()
 
@@ -69,6 +70,14 @@ def test_a_reference_of_the_wrong_shape_is_an_error():
     from dataclasses import replace
 
     kernel = replace(kernels.load("matmul"), reference=lambda d, t: (t["lhs"],))
-    arrays = draw(kernel.inputs(Dims(M=8, K=64, N=8), "float32"), 42)
+    dims = Dims(M=8, K=64, N=8)
+    arrays = draw(kernel.inputs(dims, "float32"), 42)
     with pytest.raises(BuildError, match="has shape"):
-        references(kernel, case("matmul", M=8, K=64, N=8), arrays)
+        references(kernel, case("matmul", **vars(dims)), kernel.outputs(dims, "float32"), arrays)
+
+
+def test_a_default_tolerance_follows_the_element_types_and_the_size_of_the_outputs():
+    arrays = [np.full(4, 100.0), np.full(4, -50.0), np.zeros(4)]
+    assert default_tolerance(["float32", "bfloat16"], arrays) == (2e-2, pytest.approx(2e-2 * 50))
+    assert default_tolerance(["int32"], arrays) == (0.0, 0.0)
+    assert default_tolerance(["float32"], [np.zeros(4)]) == (1e-3, 1e-3)

@@ -161,3 +161,76 @@ def test_the_closed_kernel_gets_a_norm_weight_of_ones(sdk):
     assert [tensor.shape for tensor in manifest.inputs][1] == (1, 128)
     assert set((bundle.path / manifest.inputs[1].file).read_bytes()) == {0x80, 0x3F}  # 1.0 in bfloat16
     verify_bundle(bundle)
+
+
+OWN = """
+cases:
+  - kernel: mine.py:scale
+    implementation: {}
+    M: 128
+    inputs: {{x: {{shape: [M, 64], dtype: bfloat16}}}}
+    arguments: {{factor: 2.0}}
+    reference: right.py:right
+"""
+OWN_KERNEL = """
+import nki
+import nki.isa
+import nki.language as nl
+
+
+@nki.jit
+def scale(x, factor=1.0):
+    assert factor == 2.0
+    return nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+"""
+
+
+@pytest.fixture
+def own(tmp_path, generate):
+    """Build a kernel of the user's own with the given fakes on the path; returns the process and the manifest."""
+    (tmp_path / "mine.py").write_text(OWN_KERNEL)
+    (tmp_path / "right.py").write_text("def right(x, factor):\n    return x * factor\n")
+
+    def build(*fakes, implementation="nki", more=""):
+        (tmp_path / "own.yaml").write_text(OWN.format(implementation) + more)
+        root = str(Path(__file__).parents[3])
+        env = {
+            "PYTHONPATH": os.pathsep.join([root, *(str(FAKES / fake) for fake in ("common", *fakes))]),
+            "FAKE_SDK_PYTHON": sys.executable,
+            "PATH": os.pathsep.join([str(FAKES / "cc" / "bin"), os.environ["PATH"]]),
+        }
+        done = generate("--shapes", "own.yaml", env=env)
+        (bundle,) = Store(tmp_path / "out").bundles()
+        return done, bundle.manifest
+
+    return build
+
+
+@pytest.mark.parametrize("generation", ["nki_0_6", "nki_0_4", "nki_0_3", "nki_0_2"])
+def test_a_kernel_of_one_s_own_is_compiled_by_each_generation(own, generation):
+    done, manifest = own(generation, more="    outputs: {out: {shape: [M, 64], dtype: bfloat16}}\n")
+    assert done.returncode == 0, done.stderr
+    assert (manifest.toolchain, manifest.status) == ("neuron", "built")
+    assert [tensor.name for tensor in manifest.inputs] == ["x"]
+    assert [(tensor.shape, tensor.dtype) for tensor in manifest.outputs] == [((128, 64), "bfloat16")]
+    assert manifest.outputs[0].sha256 is not None
+
+
+def test_the_newest_generation_finds_the_outputs_itself(own):
+    done, manifest = own("nki_0_6")
+    assert done.returncode == 0, done.stderr
+    assert [(tensor.name, tensor.shape) for tensor in manifest.outputs] == [("output_0", (128, 64))]
+
+
+def test_an_older_generation_says_what_it_must_be_told(own):
+    done, manifest = own("nki_0_2")
+    assert done.returncode == 1
+    assert manifest.reason == "this version of NKI must be told the kernel's outputs; declare them under `outputs:`"
+
+
+def test_a_jax_function_of_one_s_own_goes_through_neuronx_cc(own, tmp_path):
+    pytest.importorskip("jax")
+    (tmp_path / "mine.py").write_text("def scale(x, factor):\n    return x * factor\n")
+    done, manifest = own(implementation="xla")
+    assert done.returncode == 0, done.stderr
+    assert (manifest.toolchain, manifest.interface) == ("neuron", "neuronx-cc compile")

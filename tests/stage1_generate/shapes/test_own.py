@@ -1,0 +1,129 @@
+import pytest
+
+from neff_bench.neffs.own import OwnKernel, Tensor
+from neff_bench.stage1_generate.errors import ShapesError
+from neff_bench.stage1_generate.shapes.read import read_shapes
+
+ENTRY = """\
+cases:
+  - kernel: my_kernels.py:scale_rows
+    implementation: nki
+    M: [128, 256]
+    N: 512
+    inputs:
+      x: {shape: [M, N], dtype: bfloat16}
+      w: {shape: [N], dtype: float32, values: constant, scale: 2/N}
+    arguments: {eps: 1e-6, mode: fast, rows: {arithmetic: M//128}, sizes: [1, 2]}
+    reference: my_kernels.py:right
+    tolerance: {rtol: 1e-2, atol: 0}
+    flops: 2*M*N
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    (tmp_path / "my_kernels.py").write_text(
+        "import nki\n\n@nki.jit\ndef scale_rows(x, w): ...\n\ndef right(x, w): ...\n"
+    )
+
+    def cases(text):
+        (tmp_path / "shapes.yaml").write_text(text)
+        return read_shapes(tmp_path / "shapes.yaml")
+
+    return cases
+
+
+def test_an_entry_becomes_plain_data_with_numbers(read):
+    first, second = read(ENTRY)
+    assert first.name == "my-kernels.scale_rows_nki_M128_N512_bfloat16_trn2_lnc2"
+    assert second.own == OwnKernel(
+        entry="my_kernels.py:scale_rows",
+        inputs=(Tensor("x", (256, 512), "bfloat16"), Tensor("w", (512,), "float32", 2 / 512, "constant")),
+        arguments=(("eps", 1e-6), ("mode", "fast"), ("rows", 2), ("sizes", [1, 2])),
+        reference="my_kernels.py:right",
+        tolerance=(0.01, 0.0),
+        flops=2 * 256 * 512,
+    )
+
+
+def test_inputs_without_a_dtype_take_the_one_of_the_case(read):
+    text = ENTRY.replace(", dtype: bfloat16}", "}").replace(
+        "implementation: nki", "implementation: nki\n    dtype: [float32, float16]"
+    )
+    assert [(case.dtype, case.own.inputs[0].dtype) for case in read(text)][:2] == [("float32",) * 2, ("float16",) * 2]
+
+
+def test_a_name_tells_two_cases_apart(read):
+    entry = ENTRY.removeprefix("cases:\n")
+    other = entry.replace("1e-6", "1e-5")
+    with pytest.raises(ShapesError, match=r"shapes.yaml:13: found a second, different kernel under the name .*`name:`"):
+        read(f"cases:\n{entry}{other}")
+    cases = read(f"cases:\n{entry}{other}    name: careful\n")
+    assert {case.kernel for case in cases} == {"my-kernels.scale_rows", "careful"}
+
+
+def test_a_module_beside_the_shapes_file_is_found(read, tmp_path):
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "deep.py").write_text("def scale_rows(x, w): ...\n")
+    cases = read(ENTRY.replace("my_kernels.py:scale_rows", "pack.deep:scale_rows"))
+    assert cases[0].kernel == "deep.scale_rows"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("my_kernels.py:scale_rows", "none.py:f", 2, "none.py is no file"),
+        (
+            "my_kernels.py:scale_rows",
+            "my_kernels.py:scale_row",
+            2,
+            "found no scale_row in my_kernels.py, allowed: nki, scale_rows, right",
+        ),
+        ("my_kernels.py:scale_rows", "no.module:f", 2, "found no module no.module"),
+        ("my_kernels.py:scale_rows", "'my_kernels.py:'", 2, "allowed: file.py:function or package.module:function"),
+        ("my_kernels.py:scale_rows", "scale_rows", 2, "file.py:function, package.module:function"),
+        ("implementation: nki", "implementation: isa", 3, "allowed: nki, xla"),
+        ("M: [128, 256]", "M: many", 4, "M: found 'many', allowed: a positive whole number"),
+        ("shape: [M, N]", "shape: [M, K]", 7, "inputs.x.shape: 'K' is no dimension of this case, allowed: M, N"),
+        ("shape: [M, N]", "shape: [M, N/3]", 7, "no whole number"),
+        ("shape: [M, N]", "shape: [M, N-512]", 7, "'N-512' is 0, allowed: from 1"),
+        ("shape: [M, N]", "shape: M", 7, "inputs.x: found 'M' as shape, allowed: a list like [M, N]"),
+        ("shape: [M, N], ", "", 7, "inputs.x: found nothing as shape"),
+        ("dtype: bfloat16", "dtype: bf16", 7, "inputs.x.dtype: found 'bf16', allowed: float32, bfloat16"),
+        ("dtype: bfloat16", "dtype: int32", 7, "found integers without `scale`"),
+        ("dtype: bfloat16", "dtype: int32, values: normal", 7, "found 'normal', allowed for int32: constant, integers"),
+        ("dtype: bfloat16", "dtype: int32, values: no.py:f", 7, "inputs.x.values: found 'no.py:f', but "),
+        ("values: constant", "valeus: constant", 8, "found key 'valeus', allowed: shape, dtype, values, scale"),
+        ("eps: 1e-6", "x: 1", 9, "arguments.x: found an argument with the name of an input"),
+        ("my_kernels.py:right", "my_kernels.py:wrong", 10, "reference: found no wrong in my_kernels.py"),
+        ("rtol: 1e-2", "rtol: small", 11, "tolerance: found no number as rtol"),
+        ("flops: 2*M*N", "flops: M.bit_length()", 12, "is no arithmetic over the dimensions"),
+        ("flops: 2*M*N", "flops: 0-M", 12, "'0-M' is -128, allowed: from 0"),
+        ("flops: 2*M*N", "flosp: 7", 12, "found key 'flosp', allowed: kernel,"),
+        ("    inputs:\n", "    given:\n", 2, "inputs: found nothing"),
+        ("    reference: my_kernels.py:right\n", "", 10, "tolerance: found without `reference`"),
+    ],
+)
+def test_an_error_names_the_line_and_what_was_expected(read, old, new, line, says):
+    assert old in ENTRY
+    with pytest.raises(ShapesError) as error:
+        read(ENTRY.replace(old, new))
+    assert error.value.line == line
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("", "has no KERNEL"),
+        ("KERNEL = 1", "has no KERNEL"),
+        ("import nki_of_nobody", "cannot be imported: ModuleNotFoundError"),
+        ("raise SystemExit", "cannot be imported: SystemExit"),
+    ],
+)
+def test_a_file_that_declares_no_kernel_is_an_error_with_its_line(read, tmp_path, source, says):
+    (tmp_path / f"declares_{abs(hash(source))}.py").write_text(source)
+    with pytest.raises(ShapesError, match=says) as error:
+        read(f"cases:\n  - kernel: declares_{abs(hash(source))}.py\n    implementation: nki\n")
+    assert error.value.line == 2
