@@ -3,7 +3,8 @@
 GenerateError
 ├── ShapesError      the shapes file: names file, line, key, what was found and what is allowed
 ├── ToolchainError   what was asked for needs a toolchain or a checkout that is not here
-└── BuildError       one case cannot be built; its text becomes the reason of a failed bundle
+├── BuildError       one case cannot be built; its text becomes the reason of a failed bundle
+└── NotArithmetic    an expression of a shapes file cannot be computed (shapes/arithmetic.py)
 """
 
 from __future__ import annotations

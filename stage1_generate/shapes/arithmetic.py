@@ -9,6 +9,8 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any
 
+from neff_bench.stage1_generate.errors import GenerateError
+
 LENGTH_MAX = 1000
 BITS_MAX = 256
 ALLOWED = "arithmetic over the dimensions (numbers, names, + - * / // % ** and parentheses)"
@@ -25,7 +27,7 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 _SIGNS: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 
 
-class NotArithmetic(ValueError):
+class NotArithmetic(GenerateError):
     """A text that cannot be computed; the message says why."""
 
 
