@@ -35,6 +35,9 @@ COMMANDS = {
     "run": Lazy(
         "neff_bench.doors.run_cli", "run", "Run a script that launches kernels, and say where their time goes."
     ),
+    "migrate": Lazy(
+        "neff_bench.doors.migrate_cli", "migrate", "Name what a kernel of the old NKI dialect has to change."
+    ),
     "tune": Lazy("neff_bench.doors.tune_cli", "tune", "Estimate many variants of a kernel: JSON lines in and out."),
     "schema": Lazy("neff_bench.doors.schema", "schema", "Print the JSON schema of rows."),
     "mcp": Lazy("neff_bench.doors.mcp_cli", "mcp", "Serve estimate, profile, explain, compare and inspect to agents."),
