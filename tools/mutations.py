@@ -1,0 +1,110 @@
+"""The mutations that tools/mutate.py places: one wrong thing each, of the kind that somebody could write by mistake."""
+
+from __future__ import annotations
+
+from tools.mutate import Mutation
+
+GOLDEN = "tests/golden/test_times.py::test_times_are_those_pinned"
+CHIPS = "tests/chips/test_chips.py"
+STATED = "tests/simulator/timing/test_stated_error.py"
+SCHEDULE = "tests/simulator/timing/test_schedule.py"
+COUNTERS = "tests/simulator/timing/test_counters.py"
+TRACE = "tests/parsers/test_ntff.py tests/parsers/test_versions.py"
+RUNS = "tests/stage2_profile/capture/test_runs.py tests/stage2_profile/test_damage.py"
+CHECK = "tests/stage2_profile/metrics/test_check.py"
+COMPARE = "tests/stage2_profile/compare"
+STORE = "tests/neffs/test_store.py tests/neffs/test_bundle.py"
+KEYS = "tests/stage1_generate/build/test_keys.py"
+
+MUTATIONS = (
+    # chips
+    Mutation("trn2 HBM 716 to 616 GB/s", "chips/trn2.py", "hbm_bandwidth=(716.0,", "hbm_bandwidth=(616.0,", GOLDEN),
+    Mutation("trn2 weight load 100 to 140 ns", "chips/trn2.py", "load_weights_ns=(100.0,", "load_weights_ns=(140.0,", GOLDEN),
+    Mutation("trn3 DMA 38.1 to 27", "chips/trn3.py", "(38.1,", "(27.0,", GOLDEN),
+    Mutation("inf2 DMA issue 649 to 349 ns", "chips/inf2.py", " dma_issue_ns=(649.0,", " dma_issue_ns=(349.0,", GOLDEN),
+    Mutation("trn2 postamble 1 us longer", "chips/trn2.py", "postamble_ns=1688.0", "postamble_ns=2688.0", GOLDEN),
+    Mutation("inf2 postamble 0.1 us shorter", "chips/inf2.py", "postamble_ns=2450.0", "postamble_ns=2350.0", GOLDEN),
+    Mutation("trn2 Sync drains longer in the preamble", "chips/trn2.py", "EVENT_SEMAPHORE 11976 1178", "EVENT_SEMAPHORE 11976 178", GOLDEN),
+    Mutation("trn3 SBUF 256 to 224 KiB", "chips/trn3.py", "256 * 1024", "224 * 1024", CHIPS),
+    Mutation("trn2 SBUF 224 to 192 KiB", "chips/trn2.py", "224 * 1024", "192 * 1024", CHIPS),
+    Mutation("PSUM bank of 4 KiB", "chips/trn2.py", "psum_bank_bytes=(2048,", "psum_bank_bytes=(4096,", CHIPS),
+    Mutation("trn2 semaphore 38 to 48 ns", "chips/trn2.py", "semaphore_ns=(38.0,", "semaphore_ns=(48.0,", GOLDEN),
+    Mutation("trn2 throttles at 70 %", "chips/trn2.py", "throttle_warm_utilization=(0.8,", "throttle_warm_utilization=(0.7,", GOLDEN),
+    Mutation("trn1 takes the clock of trn2", "chips/trn1.py", "    constants_of=\"inf2\",", "    constants_of=\"inf2\", pe_clock_ghz=(2.4, \"\", \"\"),", GOLDEN),
+    Mutation("trn2 bandwidth that profiles report", "chips/trn2.py", "hbm_bandwidth_reported=(716e9,", "hbm_bandwidth_reported=(616e9,", CHIPS),
+    Mutation("LNC 2 on inf2", "chips/inf2.py", "max_lnc=(1,", "max_lnc=(2,", CHIPS),
+    Mutation("FP8 at the rate of BF16", "chips/dtypes.py", "\"float8_e4m3\": 2.0", "\"float8_e4m3\": 1.0", "tests/stage2_profile/metrics"),
+    Mutation("a bfloat16 of four bytes", "chips/dtypes.py", "\"bfloat16\": 2,", "\"bfloat16\": 4,", "tests/neffs/test_dtypes.py"),
+    Mutation("GpSimd and Vector change places", "chips/engines.py", "ENGINES: tuple[Engine, ...] = (\"tensor\", \"scalar\", \"gpsimd\", \"vector\"", "ENGINES: tuple[Engine, ...] = (\"tensor\", \"scalar\", \"vector\", \"gpsimd\"", GOLDEN),
+    Mutation("an unmeasured chip states trn2's error", "chips/stated_errors.py", "if measured is not None:", "measured = measured or _TRN2\n    if measured is not None:", STATED),
+    # timing
+    Mutation("Scalar's cost with Vector's overhead", "simulator/costs/engines.py", "busy + chip.scalar_overhead_ns", "busy + chip.vector_overhead_ns", GOLDEN),
+    Mutation("long kernels from 50 us", "simulator/timing/stated_error.py", "_LONG_NS = 500e3", "_LONG_NS = 50e3", STATED),
+    Mutation("GEMMs from 7.5 us", "simulator/timing/stated_error.py", "_SHORTEST_GEMM_NS = 75e3", "_SHORTEST_GEMM_NS = 7.5e3", STATED),
+    Mutation("a GEMM with the PE busy half of the time", "simulator/timing/stated_error.py", "_PE_BOUND = 0.75", "_PE_BOUND = 0.5", STATED),
+    Mutation("the fingerprint forgets the chips", "simulator/timing/model.py", "waiting += [f\"{module}.{inside.stem}\"", "waiting += [f\"{inside.stem}\"", "tests/simulator/timing/test_model.py"),
+    Mutation("the fingerprint forgets what is imported by name", "simulator/timing/model.py", "[package, *(", "[package] + 0 * [*(", "tests/simulator/timing/test_model.py"),
+    Mutation("a matmul does not fill the array", "simulator/timing/scheduler.py", "duration[i] = busy + pe_latency + pe_fill * factor", "duration[i] = busy + pe_latency", GOLDEN),
+    Mutation("a result is there before its signal", "simulator/timing/scheduler.py", "done[i] = s + latency[i] + semaphore", "done[i] = s + latency[i]", GOLDEN),
+    Mutation("two cores do not share HBM", "simulator/timing/scheduler.py", "* sharers / chip.hbm_bandwidth", "/ chip.hbm_bandwidth", SCHEDULE),
+    Mutation("static reads stall too", "simulator/timing/scheduler.py", "x.hbm_read and not x.static", "x.hbm_read", GOLDEN),
+    Mutation("a barrier does not hold up the earlier core", "simulator/timing/scheduler.py", "    elif mine > theirs:\n        ready[r] = mine", "    elif mine < theirs:\n        ready[r] = mine", SCHEDULE),
+    Mutation("Vector pays for no pointer", "simulator/costs/engines.py", "if _has_pointer(instruction, n) else 0.0", "if False else 0.0", GOLDEN),
+    Mutation("strided weights load fast", "simulator/costs/tensor_engine.py", "fast = weights.unit_stride and ", "fast = ", "tests/simulator/compiler/test_lowering.py"),
+    Mutation("float32 weights load fast", "simulator/costs/tensor_engine.py", "_FAST_ITEM_BYTES = 2", "_FAST_ITEM_BYTES = 4", GOLDEN),
+    Mutation("DMAs that convert cost no more", "simulator/costs/transfers.py", "if transfer.converts else spacing", "if False else spacing", "tests/simulator/costs/test_transfers.py"),
+    Mutation("software descriptors need no preparation", "simulator/costs/transfers.py", "return chip.software_dma_prepare_ns + chip.software_dma_start_ns", "return chip.software_dma_start_ns", GOLDEN),
+    Mutation("packets of 8 KiB", "simulator/costs/transfers.py", "MAX_PACKET_BYTES = 4096", "MAX_PACKET_BYTES = 8192", GOLDEN),
+    Mutation("PSUM tiles cross banks", "simulator/compiler/allocation.py", "(\"psum\", chip.psum_partition_bytes, chip.psum_bank_bytes)", "(\"psum\", chip.psum_partition_bytes, chip.psum_partition_bytes)", "tests/simulator/compiler/test_allocation.py"),
+    Mutation("memory is free one instruction early", "simulator/compiler/allocation.py", "while ends and ends[0][0] < first:", "while ends and ends[0][0] <= first:", "tests/simulator/compiler/test_allocation.py"),
+    Mutation("transposes count as useful FLOPs", "simulator/timing/counters.py", "useful = summary[\"hardware_flops\"] - summary[\"transpose_flops\"]", "useful = summary[\"hardware_flops\"]", COUNTERS),
+    Mutation("active time is not a union", "simulator/timing/counters.py", "reach = np.maximum.accumulate(end)", "reach = end", COUNTERS),
+    Mutation("peak of one core for two", "simulator/timing/counters.py", "summary[\"total_time\"] * chip.peak_flops * cores", "summary[\"total_time\"] * chip.peak_flops", COUNTERS),
+    # execution
+    Mutation("erf is clamped at 2", "simulator/machine/activations.py", "np.clip(x, np.float32(-4), np.float32(4))", "np.clip(x, np.float32(-2), np.float32(2))", "tests/simulator/operations/test_activation.py"),
+    Mutation("gelu without its half", "simulator/machine/activations.py", "return _HALF * x * (_ONE + erf(x * _SQRT_HALF))", "return x * (_ONE + erf(x * _SQRT_HALF))", "tests/simulator/operations/test_activation.py"),
+    Mutation("shuffles ignore 255", "simulator/operations/movement.py", "_UNMODIFIED = 255", "_UNMODIFIED = 254", "tests/simulator/operations/test_movement.py"),
+    Mutation("integers saturate", "simulator/machine/operands.py", "if values.dtype.kind in \"iub\":", "if values.dtype.kind in \"b\":", "tests/simulator/operations"),
+    Mutation("unwritten memory reads as zero", "simulator/machine/memory.py", "_UNWRITTEN = 0x7FFF", "_UNWRITTEN = 0x0000", "tests/simulator/execution tests/simulator/operations/test_matmul.py"),
+    Mutation("negative indices are inside", "simulator/machine/addressing.py", "        valid &= rows >= 0\n", "", "tests/simulator/operations tests/simulator/execution"),
+    # readers
+    Mutation("DMA engine 15 to 7", "parsers/rows.py", "((which >> 4) & layout.DMA_ENGINE_MASK)", "((which >> 4) & 7)", TRACE),
+    Mutation("DMA queue 15 to 7", "parsers/rows.py", "(which & 15).astype(np.uint8)", "(which & 7).astype(np.uint8)", TRACE),
+    Mutation("packets of at most 64 KiB", "parsers/rows.py", "(word[ends] & layout.SIZE_MASK)", "(word[ends] & 0xFFFF)", TRACE),
+    Mutation("rows of another pass count", "parsers/timeline.py", "inside = (begin >= 0) & clock.known[engine]", "inside = clock.known[engine]", TRACE),
+    Mutation("a straddled queue is reported", "parsers/timeline.py", "~straddled[which])", "straddled[which] | True)", TRACE),
+    Mutation("DMA ticks of 1 GHz", "parsers/clocks.py", "DMA_TICK_PS = (20_000, 17)", "DMA_TICK_PS = (17_000, 17)", TRACE),
+    Mutation("trn2's marker is forgotten", "parsers/clocks.py", "min(opened.values()) - TRN2_MARKER_PS", "min(opened.values())", TRACE),
+    Mutation("gaps count as active time", "parsers/records.py", "gaps[gaps > 0]", "gaps[gaps > 10**9]", TRACE),
+    Mutation("a session lasts as long as its fastest core", "parsers/session.py", "max(core.time_ps for core in self.cores)", "min(core.time_ps for core in self.cores)", "tests/parsers/test_session.py"),
+    # store
+    Mutation("publishing without fsync of files", "neffs/store.py", "        for file in files:\n            sync(Path(parent, file))\n", "", STORE),
+    Mutation("publishing without fsync of the store", "neffs/store.py", "                sync(self.path)\n", "", STORE),
+    Mutation("a file is renamed before it is on the disk", "terminal/files.py", "            os.fsync(file.fileno())\n", "", "tests/terminal/test_files.py tests/neffs tests/stage2_profile/capture/test_runs.py"),
+    Mutation("a lock without its inode check", "terminal/lock.py", "(here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)", "True", "tests/terminal/test_lock.py tests/stage2_profile/capture/test_cores.py"),
+    Mutation("a changed file of a bundle passes", "neffs/bundle.py", "wrong_size(bundle.path, files) or wrong_content(bundle.path, files)", "wrong_size(bundle.path, files)", STORE),
+    Mutation("files outside of a bundle", "neffs/bundle.py", "or \"..\" in file.split(\"/\")", "", STORE),
+    Mutation("a store of another user", "neffs/store.py", "os.geteuid() not in (0, status.st_uid) and status.st_uid != 0", "False", STORE),
+    Mutation("the seed is no part of a name", "neffs/case.py", "if self.seed != DEFAULT_SEED:", "if False:", "tests/neffs/test_case.py"),
+    # stage 1
+    Mutation("the key without tensors.py", "stage1_generate/build/keys.py", "                _STAGE / \"build\" / \"tensors.py\",\n", "", KEYS),
+    Mutation("the key without the simulator", "stage1_generate/build/keys.py", "depends[\"simulator\"] = self._closures.digest(_COMPILE, without=_not_for(route))", "depends[\"simulator\"] = \"\"", KEYS),
+    Mutation("the key without compiler flags", "stage1_generate/build/keys.py", "    \"NEURON_CC_FLAGS\",\n", "", KEYS),
+    Mutation("inputs of another seed", "stage1_generate/build/tensors.py", "np.random.default_rng(seed)", "np.random.default_rng(0)", "tests/stage1_generate/build/test_tensors.py"),
+    Mutation("references in the dtype of the inputs", "stage1_generate/build/tensors.py", "array.astype(np.float32) if array.dtype.kind not in \"iu\" else array", "array", "tests/stage1_generate/build/test_tensors.py"),
+    # stage 2
+    Mutation("runs of an older model are reused", "stage2_profile/pipeline.py", "record.tool_version != tool.version:", "not record.tool_version:", "tests/stage2_profile/test_neuron_sim.py::test_a_run_of_another_model_is_captured_again"),
+    Mutation("an oldest run speaks for a bundle", "stage2_profile/capture/runs.py", "key=order, reverse=True)", "key=order, reverse=False)", RUNS),
+    Mutation("a run that was changed is read", "stage2_profile/capture/runs.py", "sha256(data).hexdigest() != run.files[name].sha256", "False", RUNS),
+    Mutation("a relative tolerance only", "stage2_profile/metrics/check.py", "distance > atol + rtol * np.abs(ref)", "distance > rtol * np.abs(ref)", CHECK),
+    Mutation("outputs that are all zero pass", "stage2_profile/metrics/check.py", "if self.size and not self.out_any and self.ref_any:", "if False:", CHECK),
+    Mutation("MFU without the LNC", "stage2_profile/metrics/peaks.py", "return lnc * (chip.peak_flops / 1e12)", "return (chip.peak_flops / 1e12)", "tests/stage2_profile/metrics"),
+    Mutation("MFU as a fraction", "stage2_profile/metrics/derived.py", "return 100 * flops / ", "return flops / ", "tests/stage2_profile/metrics tests/stage2_profile/test_cli.py"),
+    Mutation("a gate lets worse rates pass", "stage2_profile/compare/gates.py", "change if better == \"lower\" else -change", "change", COMPARE),
+    Mutation("rows of other LNCs are compared", "stage2_profile/compare/comparison.py", "and a[name] != b[name]", "and False", COMPARE),
+    Mutation("a bad core is given again", "stage2_profile/capture/cores.py", "if not set(group) & set(self.out)}", "}", "tests/stage2_profile/capture/test_cores.py"),
+    Mutation("a core without its lock", "stage2_profile/capture/environment.py", "env[\"NEURON_LOGICAL_NC_CONFIG\"] = str(lnc)", "env[\"NEURON_LOGICAL_NC_CONFIG\"] = \"1\"", "tests/stage2_profile/capture"),
+    # experiments and tools
+    Mutation("padding is counted once", "experiments/bucketing.py", "1 - real / padded", "real / padded", "tests/experiments/test_bucketing.py"),
+    Mutation("files of other contents are gathered", "tools/corpus.py", "== file[\"sha256\"]), None)", "!= \"\"), None)", "tests/tools/test_corpus.py"),
+)  # fmt: skip
