@@ -1,10 +1,11 @@
-import os
-
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.disk import Disk
 
-os.environ.pop("COLUMNS", None)  # pytest-xdist sets it, and tables are laid out for it
+# Nothing is timed in a test: a busy machine must not fail one.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture

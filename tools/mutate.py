@@ -1,6 +1,6 @@
 """Does a test notice? Places one mutation after the other in a copy of the tree and runs the tests that should fail.
 
-    python tools/mutate.py [--jobs N] [--only TEXT] [--list]
+    python tools/mutate.py [--jobs N] [--only TEXT] [--list] [--unchecked]
 
 tools/mutations.py names the mutations: file, what stands there, what it becomes, and the tests that may notice. A mutation is
 killed when one of its tests fails, survives when all pass, and is stale when the file does not hold the text exactly once. The exit
@@ -47,6 +47,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--only", default="", help="mutations whose name or path contains TEXT", metavar="TEXT")
     parser.add_argument("--list", action="store_true", help="print the mutations and run nothing")
+    parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a mutation first")
     options = parser.parse_args(arguments)
     chosen = [m for m in MUTATIONS if options.only in m.name or options.only in m.path]
     if options.list:
@@ -59,7 +60,7 @@ def main(arguments: list[str]) -> int:
             trees.put(copy_tree(Path(scratch) / str(number)))
         tests = sorted({test for mutation in chosen for test in mutation.tests.split()})
         tree = trees.get()
-        failed = run_tests(tree, tests)
+        failed = "" if options.unchecked else run_tests(tree, tests)
         trees.put(tree)
         if failed:
             print(f"mutate: without any mutation these tests fail already:\n{failed}", file=sys.stderr)
