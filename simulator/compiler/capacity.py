@@ -19,7 +19,7 @@ from neff_bench.chips import chip_for
 from neff_bench.simulator.compiler.lives import Life, lives
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.program import Buffer, Memory, Program
-from neff_bench.simulator.recording.regions import PARTITIONS, PSUM_BANK_BYTES, PSUM_BANKS
+from neff_bench.simulator.recording.regions import PARTITIONS
 
 _QUADRANT = 32
 _TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
@@ -69,7 +69,8 @@ def check_capacity(program: Program) -> tuple[Peak, ...]:
 
 def capacity_bytes(target: str, memory: Memory) -> int:
     """Bytes of one partition."""
-    return PSUM_BANKS * PSUM_BANK_BYTES if memory == "psum" else chip_for(target).sbuf_partition_bytes
+    chip = chip_for(target)
+    return chip.psum_partition_bytes if memory == "psum" else chip.sbuf_partition_bytes
 
 
 def _share(buffer: Buffer) -> int:

@@ -59,8 +59,10 @@ def is_sbuf(buffer: object) -> bool:
     return region_of(buffer) is sbuf
 
 
-PSUM_BANK_BYTES = 2048
-PSUM_BANKS = 8
+_ANY = chip_for("trn2")
+PSUM_BANK_BYTES = _ANY.psum_bank_bytes
+PSUM_BANKS = _ANY.psum_partition_bytes // PSUM_BANK_BYTES
+"""The same on every chip; so is the number of partitions."""
 PARTITIONS = 128
 
 
