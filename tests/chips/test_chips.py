@@ -37,3 +37,38 @@ def test_figures_that_profiles_divide_by(name, peak_tflops, hbm, base_clock):
     assert chip.peak_flops == pytest.approx(peak_tflops * 1e12)
     assert (chip.hbm_bandwidth_reported, chip.base_clock_ghz) == (hbm, base_clock)
     assert chip.dma_bandwidth_reported == 435e9
+
+
+FIXED = {
+    "inf2": {
+        "preamble": [[(11, 20667, 1632), (9, 16242, 2990), (10, 21453, 2494), (9, 17237, 2803), (5, 11736, 1336)]],
+        "postamble": [[(8, 15205, 670), (8, 14723, 736), (15, 19403, 1619), (9, 15712, 734), (9, 16105, 848)]],
+    },
+    "trn2": {
+        "preamble": [
+            [(18, 168659, 9007), (18, 155223, 9192), (18, 181111, 5778), (18, 167631, 8018), (15, 156614, 4079)],
+            [(23, 138235, 9230), (17, 135012, 6931), (17, 132228, 7428), (17, 135844, 6695), (14, 109274, 5723)],
+        ],
+        "postamble": [
+            [(6, 6128, 752), (7, 7065, 867), (11, 8749, 1261), (9, 8566, 1030), (7, 5870, 1042)],
+            [(8, 5317, 1073), (8, 4659, 1249), (7, 3870, 1334), (7, 3888, 1329), (5, 2144, 648)],
+        ],
+    },
+}
+"""By core and engine: number of the runtime's instructions, sum of their starts and of their durations in ns."""
+
+
+@pytest.mark.parametrize("part", ["preamble", "postamble"])
+@pytest.mark.parametrize("name", FIXED)
+def test_the_fixed_instructions_add_up(name, part):
+    cores = getattr(CHIPS[name].overheads, part)
+    sums = [
+        [(len(rows), sum(row.start_ns for row in rows), sum(row.duration_ns for row in rows)) for rows in engines]
+        for engines in cores
+    ]
+    assert sums == FIXED[name][part]
+
+
+def test_chips_of_one_core_share_their_overheads():
+    assert CHIPS["trn1"].overheads == CHIPS["inf2"].overheads
+    assert CHIPS["trn3"].overheads == CHIPS["trn2"].overheads
