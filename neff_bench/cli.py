@@ -26,7 +26,10 @@ COMMANDS = {
         "neff_bench.stage1_generate.cli", "generate", "Build the NEFFs of a shapes file, on any CPU host."
     ),
     "profile": Lazy("neff_bench.stage2_profile.cli", "profile", "Profile built NEFFs and print where the time goes."),
-    "inspect": Lazy("neff_bench.parsers.cli", "inspect", "Show what is in a NEFF, an NTFF or a profile JSON."),
+    "inspect": Lazy(
+        "neff_bench.parsers.cli", "inspect", "Show what is in a NEFF, an NTFF, an HLO module or a profile."
+    ),
+    "view": Lazy("neff_bench.viewer.cli", "view", "Write the timeline of a trace as JSON, CSV or Parquet."),
     "compare": Lazy(
         "neff_bench.stage2_profile.compare.cli", "compare", "Compare two profiled stores or implementations."
     ),

@@ -36,6 +36,7 @@ class _Top(msgspec.Struct):
     warnings: msgspec.Raw = ABSENT
     instruction: msgspec.Raw = ABSENT
     dma: msgspec.Raw = ABSENT
+    semaphore_update: msgspec.Raw = ABSENT
     Summary: msgspec.Raw = ABSENT
     Metadata: msgspec.Raw = ABSENT
     NeffNodes: msgspec.Raw = ABSENT

@@ -9,7 +9,7 @@ usually gzip. Inputs and outputs come from `neff.json`, their byte sizes and the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Any
@@ -24,6 +24,7 @@ from neff_bench.parsers.formats.neff import DTYPES, HEADER_BYTES, INSTRUCTION_BY
 from neff_bench.parsers.source import Source, open_source
 
 JSON_BYTES_MAX = 64 * 1024 * 1024
+MEMBER_BYTES_MAX = 256 * 1024 * 1024
 DTYPE_BYTES = {
     **dict.fromkeys(("bool", "int8", "uint8", "float8_e4m3", "float8_e5m2", "float8_e4m3fn"), 1),
     **dict.fromkeys(("int16", "uint16", "float16", "bfloat16"), 2),
@@ -212,20 +213,28 @@ def read_uuid(path: str | os.PathLike[str]) -> str:
 
 
 @guarded
-def read_member(path: str | os.PathLike[str], member_name: str, bytes_max: int = 256 * 1024 * 1024) -> bytes:
+def read_member(path: str | os.PathLike[str], member_name: str, bytes_max: int = MEMBER_BYTES_MAX) -> bytes:
     """One member's content. Raises NoMember when it is not there, and ParseError when it holds more than `bytes_max` bytes."""
-    name = os.fspath(path)
+    found = read_members(path, {member_name}, bytes_max)
+    if member_name not in found:
+        raise NoMember(path, None, f"no member {member_name} in the archive")
+    return found[member_name]
+
+
+@guarded
+def read_members(
+    path: str | os.PathLike[str], names: Collection[str], bytes_max: int = MEMBER_BYTES_MAX
+) -> dict[str, bytes]:
+    """The contents of those of the members that are there. Raises ParseError when they hold more than `bytes_max` bytes."""
     source = open_source(path)
-    found: bytes | None = None
+    found: dict[str, bytes] = {}
     for member, stream in _members(source, _read_header(source)):
-        if member.name == member_name:
-            if member.bytes > bytes_max:
-                raise ParseError(
-                    name, member.offset, f"member {member_name} has {member.bytes} bytes, more than {bytes_max}"
-                )
-            found = stream.read(member.bytes)
-    if found is None:
-        raise NoMember(name, None, f"no member {member_name} in the archive")
+        if member.name in names:
+            total = member.bytes + sum(len(data) for data in found.values())
+            if total > bytes_max:
+                what = f"member {member.name} has {member.bytes} bytes, {total} in all, more than {bytes_max}"
+                raise ParseError(path, member.offset, what)
+            found[member.name] = stream.read(member.bytes)
     return found
 
 

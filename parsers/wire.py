@@ -75,5 +75,15 @@ class Message:
         found = self.view(number)
         return None if found is None else bytes(found[:65536]).decode("utf-8", "backslashreplace")
 
+    def packed(self, number: int) -> list[int]:
+        """The varints of a repeated field, packed or one by one."""
+        found = list(self._integers.get(number, ()))
+        for _, view in self._views.get(number, ()):
+            at = 0
+            while at < len(view):
+                value, at = self._varint(view, at)
+                found.append(value)
+        return found
+
     def messages(self, number: int) -> list[Message]:
         return [Message(self._name, view, self._base + at, self._budget) for at, view in self._views.get(number, [])]

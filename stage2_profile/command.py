@@ -222,16 +222,16 @@ def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: in
         path = detail_path(entry, row)
         if path is None:
             return Hot(row, problem="no whole-profile JSON; run profile-neffs --hot where the profiler is")
-        events = read_events(path)
+        events = read_events(path, getattr(entry, "neff", None))
     except (ParseError, ProfileError, OSError) as error:
         return Hot(row, problem=str(error))
     return Hot(row, hot_lines(events, chosen, count), hot_instructions(events, chosen, count))
 
 
 def detail_path(entry: Entry, row: Row) -> Path | None:
-    """The whole-profile JSON behind a row, None when there is none. Raises `RunDamaged`."""
+    """The whole-profile JSON behind a row, or the trace of a case from elsewhere; None when there is neither. Raises `RunDamaged`."""
     if not isinstance(entry, Bundle):
-        return getattr(entry, "detail_json", None)
+        return getattr(entry, "detail_json", None) or getattr(entry, "ntff", None)
     directory = entry.path / PROFILES / (row.run or "")
     record = read_run(directory)
     detail = record.executions[-1].detail if record.executions else None

@@ -42,10 +42,14 @@ def write_text(text: str, output: Path | None) -> None:
     if output is None:
         streams.write(text)
         return
+    write_bytes(text.encode("utf-8", "backslashreplace"), output)
+
+
+def write_bytes(data: bytes, output: Path) -> None:
+    """To a file, whole or not at all. Raises `OutputError`."""
     try:
         if not output.parent.exists():
             output.parent.mkdir(parents=True)
-        data = text.encode("utf-8", "backslashreplace")
         if output.exists() and not output.is_file():
             output.write_bytes(data)  # a pipe, or /dev/stdout
         else:

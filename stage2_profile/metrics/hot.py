@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
 from neff_bench.chips.engines import ENGINES as ENGINE_ORDER
 from neff_bench.chips.engines import SHOWN, TITLES
 from neff_bench.terminal.errors import WrongCall
@@ -18,32 +16,6 @@ from neff_bench.terminal.errors import WrongCall
 ENGINES = (*(TITLES[ENGINE_ORDER.index(engine)] for engine in SHOWN), "DMA")
 NS_PER_US = 1000.0
 CONTROL = "(control)"
-
-
-class InstructionRow(msgspec.Struct, gc=False):
-    """What is used of the table `instruction`; times in ns. `nki_source_location` needs NKI_DEBUG_INFO at compile time."""
-
-    timestamp: float = 0
-    duration: float = 0
-    evt_wait_time: float = 0
-    subgroup: str = ""
-    subgraph: str = ""
-    opcode: str = ""
-    operands: str = ""
-    hlo_name: str = ""
-    nki_source_location: str | None = None
-
-
-class DmaRow(msgspec.Struct, gc=False):
-    """What is used of the table `dma`: one row for each packet."""
-
-    timestamp: float = 0
-    duration: float = 0
-    transfer_size: int = 0
-    subgraph: str = ""
-    queue_type: str = ""
-    variable: str = ""
-    nki_source_location: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,25 +49,25 @@ class Line:
 Entry = TypeVar("Entry", Event, Line)
 
 
-def read_events(path: Path) -> list[Event]:
-    """The events of a whole-profile JSON. Raises `ParseError`."""
-    from neff_bench.parsers.document import Document
+def read_events(path: Path, neff: Path | None = None) -> list[Event]:
+    """The events of a whole-profile JSON, or of a trace with the names and lines of its NEFF. Raises `ParseError`."""
+    from neff_bench.parsers.event_tables import read_timeline
     from neff_bench.parsers.formats.opcodes import SETUP
 
-    document = Document(path)
+    timeline = read_timeline(path, neff)
     engines = {name.lower(): name for name in ENGINES}
     events = [
         Event(
             engine=engines[row.subgroup.lower()],
             where=row.nki_source_location or row.hlo_name or (CONTROL if row.opcode in SETUP else f"({row.opcode})"),
             opcode=row.opcode,
-            operands=row.operands.strip(),
+            operands=row.operands.strip() or row.bir_instruction_name,
             core=row.subgraph,
             start_us=row.timestamp / NS_PER_US,
             duration_us=row.duration / NS_PER_US,
             wait_us=row.evt_wait_time / NS_PER_US,
         )
-        for row in document.rows("instruction", InstructionRow)
+        for row in timeline.instructions
         if row.subgroup.lower() in engines
     ]
     events += [
@@ -103,6 +75,7 @@ def read_events(path: Path) -> list[Event]:
             engine="DMA",
             where=row.nki_source_location
             or (row.variable if row.variable != "unknown" else "")
+            or row.queue_name
             or f"({row.queue_type})",
             opcode=row.queue_type,
             operands=f"{row.variable} {row.transfer_size} bytes",
@@ -111,7 +84,7 @@ def read_events(path: Path) -> list[Event]:
             duration_us=row.duration / NS_PER_US,
             wait_us=0.0,
         )
-        for row in document.rows("dma", DmaRow)
+        for row in timeline.dma
     ]
     return events
 

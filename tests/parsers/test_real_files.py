@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from neff_bench.parsers.container import same_program
+from neff_bench.parsers.event_tables import read_timeline
 from neff_bench.parsers.formats.ntff import DMA_KINDS
 from neff_bench.parsers.neff import read_neff
 from neff_bench.parsers.ntff import read_ntff
@@ -91,6 +92,32 @@ def test_rows_equal_the_report(path):
     assert max(abs(one[3] - other[3]) for one, other in zip(ours_sorted, theirs_sorted)) <= slack_ns
     waits = sorted(rows.wait_ns.tolist())
     assert np.abs(np.array(waits) - sorted(row["evt_wait_time"] for row in report["instruction"])).max() <= 1
+
+
+@pytest.mark.parametrize("path", [path for path in TRACES if list(path.parent.glob("*.neff"))], ids=name)
+def test_the_timeline_of_a_trace_with_its_neff_equals_that_of_the_report(path):
+    ours = read_timeline(path, next(path.parent.glob("*.neff")))
+    theirs = read_timeline(path.parent / "ntff.json")
+
+    def instructions(timeline):
+        return sorted(
+            (row.subgraph, row.subgroup, row.pc, row.opcode, row.timestamp, row.duration, row.bir_instruction_name)
+            for row in timeline.instructions
+        )
+
+    def packets(timeline):
+        return sorted(
+            (row.dma_engine, row.dma_queue, row.queue_type, row.transfer_size, row.timestamp, row.duration)
+            for row in timeline.dma
+        )
+
+    def updates(timeline):
+        return sorted((row.subgraph, row.timestamp, row.value) for row in timeline.semaphores)
+
+    assert instructions(ours) == instructions(theirs)
+    assert packets(ours) == packets(theirs)
+    assert updates(ours) == updates(theirs)
+    assert all(theirs.summary[key] == value for key, value in ours.summary.items())
 
 
 @pytest.mark.parametrize("path", TRACES, ids=name)

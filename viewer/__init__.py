@@ -1,0 +1,1 @@
+"""The timeline of an execution, written out for other programs."""

@@ -1,0 +1,59 @@
+"""`neff-bench view`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+from neff_bench.terminal.errors import WrongCall
+from neff_bench.terminal.output import write_bytes
+
+HELP = """Write the timeline of an execution: its instructions, DMA packets and semaphores, with no AWS tool installed.
+
+FILE is an NTFF or a whole-profile JSON. With its NEFF named too, the instructions of an NTFF get the names and source lines that the NEFF's
+debug information holds. Times are nanoseconds since the start of the execution.
+
+\b
+neff-bench view file.neff profile_exec_2.ntff --output x.json      # in the shape of the profiler's JSON
+neff-bench view ntff.json --output x.csv                           # one table of all events
+neff-bench view profile_exec_2.ntff --output x.parquet
+
+Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong call.
+"""
+
+
+@command("view", help=HELP)
+@click.argument("files", metavar="[NEFF] FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".json, .csv or .parquet"
+)
+def view(files: tuple[Path, ...], output: Path) -> int:
+    from neff_bench.parsers.event_tables import read_timeline
+    from neff_bench.parsers.kinds import kind_of
+    from neff_bench.viewer.tables import WRITERS, writer_for
+
+    write = writer_for(output)
+    if write is None:
+        raise WrongCall(f"--output {output}: unknown suffix, expected one of {', '.join(WRITERS)}")
+    neffs = [path for path in files if kind_of(path) == "neff"]
+    sources = [path for path in files if path not in neffs]
+    if len(neffs) > 1 or not sources:
+        raise WrongCall(
+            f"{len(neffs)} NEFFs and {len(sources)} other files; expected one trace or more, and at most one NEFF"
+        )
+    timelines = [read_timeline(path, neffs[0] if neffs else None) for path in sources]
+    write_bytes(write(timelines), output)
+    for timeline in timelines:
+        counts = f"{len(timeline.instructions)} instructions, {len(timeline.dma)} DMA packets, {len(timeline.semaphores)} semaphore updates"
+        streams.notice(f"{timeline.path}: {counts}{', SIMULATED' if timeline.simulated else ''}")
+        for note in timeline.notes:
+            streams.notice(f"{timeline.path}: {note}")
+        if timeline.unnamed_count:
+            what = "are the runtime's own or could not be laid over the NEFF's, and have no name"
+            streams.notice(
+                f"{timeline.path}: {timeline.unnamed_count} of {len(timeline.instructions)} instructions {what}"
+            )
+    return 0
