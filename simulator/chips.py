@@ -54,7 +54,7 @@ def what_if(chip: Chip, change: str) -> Chip:
         value = old * float(text[:-1]) if text.endswith("x") else float(text)
     except ValueError:
         raise SimulatorError(f"--what-if {change}: expected {name}=NUMBER or {name}=FACTORx") from None
-    # A program that no longer fits would be told the wrong story: what finds no memory waits for none.
+    # With less memory the model would be wrong: a tensor that finds no room gets no address and never waits for memory.
     lowest = old if name.endswith("_partition_bytes") else _LOWEST.get(name, 0.0)
     if not lowest <= value < float("inf"):
         raise SimulatorError(f"--what-if {change}: the value must be at least {lowest:g}")

@@ -79,7 +79,10 @@ def capture(request: CaptureRequest) -> None:
 
 
 def _fault(request: CaptureRequest) -> Fault | None:
-    """An overflow needs notifications to overflow, an exhausted memory does not with one small buffer."""
+    """The planned fault; None where none is planned, and for one that cannot happen in this call.
+
+    Notifications overflow only where they are on, and one small buffer (--single-io) exhausts no memory.
+    """
     fault = planned_fault("capture", request.neff)
     if fault is None:
         return None
@@ -140,7 +143,7 @@ def _read_tensor(path: str, buffer: Buffer) -> bytes:
 
 
 def _run(program: Program, request: CaptureRequest, files: Mapping[str, bytes]) -> dict[str, np.ndarray]:
-    """Outputs, computed when somebody asks for them: times do not depend on data."""
+    """Outputs, computed when they are asked for: times do not depend on data."""
     if not (request.save_output or request.save_output_npy or request.check_determinism):
         return {}
     import numpy as np

@@ -1,7 +1,8 @@
-"""Why a program takes its time: the critical path, who waits for whom, what bounds the kernel, which lines are hot.
+"""Where the time of a program goes: the critical path, waits, what bounds the kernel, and which lines are hot.
 
-The critical path is walked back from the last instruction: an instruction that started when a signal came is preceded by
-whoever sent the signal, one that started when its engine came free by the instruction before it.
+The critical path is followed back from the last instruction. Where an instruction started when a signal came, the step before
+is the instruction that sent the signal. Where it started when its engine came free, the step before is the engine's instruction
+before it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where tensors lie that the kernel left to the compiler: a ring through SBUF and one through PSUM.
 
-On hardware the next tile's load waits until there is memory for it, and a ninth product for one of the 8 PSUM banks. A
-compiler's own choice is not known; each tensor takes the next free bytes after those of the tensor before, in program
-order, so that memory is reused as late as possible. What finds no room gets no address and waits for nobody.
+On hardware, a load waits until there is memory for its tile, and a ninth product waits for one of the 8 PSUM banks. Where a
+compiler puts tensors is not known. Here each tensor takes the next free bytes after those of the tensor before, in program
+order, so that memory is reused as late as possible. A tensor that finds no room gets no address, and never waits for memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From a program to machine instructions: one columnar list for each physical core.
 
-Operations are lowered (`neff_bench.simulator.compiler.lowering`), put in order (`neff_bench.simulator.compiler.order`) and given their waits. A change of activation
-function becomes an ACT_TABLE_LOAD, and every wait for a second semaphore an EVENT_SEMAPHORE of its own, as in real
+Operations are lowered (lowering.py), put in order (order.py) and given their waits. A change of activation function becomes
+an ACT_TABLE_LOAD. An instruction waits for one semaphore; each further wait becomes an EVENT_SEMAPHORE of its own, as in real
 profiles. The fixed instructions around a kernel are in `neff_bench.chips`.
 """
 
@@ -37,9 +37,10 @@ class Code:
     """Machine instructions of one core, in the order of issue. Every array has one element per instruction, except
     `waits` (indices of instructions, all before the waiting one), cut up by `wait_start` of length n + 1.
 
-    engine: index of `ENGINES`, which runs them in this order. opcode: byte. origin: index into `Program.cores[core]`.
+    engine: index of `ENGINES`; each engine runs its instructions in this order. opcode: byte. origin: index into `Program.cores[core]`.
     interval_ns: time until the engine can start its next instruction; latency_ns: start to result.
-    pe_ns: what LDWEIGHTS and MATMUL hold the PE at full clock; the schedule throttles it and adds their latency. transfer: index into `transfers`, or -1.
+    pe_ns: how long LDWEIGHTS and MATMUL hold the PE at full clock; the schedule adds throttling and latency.
+    transfer: index into `transfers`, or -1.
     meeting: number of the core_barrier or sendrecv that both cores enter together, or -1.
     flops: 2 x rows x columns x moving; transpose: a PE transpose. sbuf_*, psum_*: bytes per partition that engines move.
     """
@@ -69,7 +70,7 @@ class Code:
 
 _DTYPES = {"engine": "int32", "opcode": "int32", "interval_ns": "float64", "latency_ns": "float64", "pe_ns": "float64",
            "transpose": "bool"}  # fmt: skip
-"""Of the columns that follow from a step and its engine; the others count, in int64."""
+"""Dtypes of the columns that a step and its engine decide. Columns that are not named here are counts, in int64."""
 _STEP_COLUMNS = tuple(name for name in Step._fields if name != "waits")
 
 
@@ -87,7 +88,7 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
 
 
 class _Assembler:
-    """Builds one core's columns as plain lists, appended to side by side."""
+    """Builds one core's columns as plain lists of equal length."""
 
     def __init__(self, program: Program, core: int, chip: Chip) -> None:
         self.program = program
@@ -188,9 +189,10 @@ class _Assembler:
         self.wait_start.append(len(self.waits))
 
     def _waits(self, edges: set[Edge], which: int, engine: int, dma: bool) -> list[int]:
-        """The last instruction to wait for in each stream, in order. An engine never waits for its own earlier reads
-        and writes, nor for what it has waited for before: streams complete in order, and so does the engine. PE accumulates in
-        PSUM without waiting for itself."""
+        """The last instruction to wait for in each stream, in order.
+
+        Streams complete in order, and so does an engine. An engine therefore waits neither for its own earlier reads and writes
+        nor for what it has waited for before. PE accumulates in PSUM without waiting for itself."""
         latest: dict[int, int] = {}
         seen, last, streams = self.seen[engine], self.last, self.stream
         for before, kind, operand in edges:

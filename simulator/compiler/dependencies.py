@@ -1,11 +1,10 @@
 """Which earlier instructions each instruction must wait for.
 
-Read after write, write after read and write after write, found by regions of buffers: every access is reduced to a
-rectangle (partition rows x bytes in the partition on chip, rows x bytes of the last dimension in HBM), and each buffer
-keeps its live accesses in a grid of cells, so that the cost of an access does not grow with the length of the program;
-a rectangle that overlaps no other but itself has one writer and its readers, and needs no grid.
-A strided view counts as the rectangle around it. Buffers with an address are views of one memory, so that reuse of an
-address is a dependency too.
+An instruction waits where it reads what another wrote, or writes what another read or wrote. Every access is reduced to a
+rectangle: on chip, partitions x bytes of the partition; in HBM, rows x bytes of the last dimension. A strided view counts as
+the rectangle around it. Each buffer keeps its live accesses in a grid of cells, so that the cost of an access does not grow
+with the length of the program. A rectangle that overlaps no other rectangle has one writer and its readers, and needs no
+grid. Buffers with an address are views of one memory, so that reuse of an address is a dependency too.
 """
 
 from __future__ import annotations
@@ -230,7 +229,7 @@ def find_edges(
 ) -> list[set[Edge]]:
     """For each instruction of one core's list: what it waits for, as indices into the same list.
 
-    `addresses`: where on-chip buffers lie that the kernel did not place, of those that reuse memory.
+    `addresses`: byte in each partition, by buffer, of on-chip buffers that the kernel did not place and that reuse memory.
     """
     places = _Places(program.buffers, addresses)
     accesses = [_accesses(instruction, places.number) for instruction in instructions]
@@ -276,8 +275,8 @@ def _accesses(instruction: Instruction, number: Callable[[Access], int]) -> list
 
 
 def _shared(regions: Sequence[tuple[int, Box]], written: set[int]) -> list[_Grid | None]:
-    """For each region the grid of its storage if it overlaps another region of it, else None: such a region has one writer
-    and its readers. Storages that nobody writes have no use for a grid."""
+    """For each region the grid of its storage; None for a region that overlaps no other one, and in a storage that no
+    instruction writes."""
     storages: dict[int, list[int]] = {}
     for number, (storage, _) in enumerate(regions):
         storages.setdefault(storage, []).append(number)

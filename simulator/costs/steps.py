@@ -20,7 +20,10 @@ WEIGHT_OPERANDS = frozenset(("stationary", "stationary_scale", "data"))
 
 
 class Step(NamedTuple):
-    """One machine instruction: columns of `neff_bench.simulator.compiler.assembler.Code`, and which operands it waits for."""
+    """One machine instruction: its values in the columns of `neff_bench.simulator.compiler.assembler.Code`.
+
+    waits: ALL, WEIGHTS or REST. Times in ns; flops: 2 for each multiply-add; sbuf_*, psum_*: bytes of one partition.
+    """
 
     opcode: int
     waits: int
@@ -37,10 +40,11 @@ class Step(NamedTuple):
 
 
 class Lowered(NamedTuple):
-    """`loads`: a DMA that brings data on chip. meets: both cores enter it together. function: of a Scalar engine that looks
-    it up in a table, else "".
+    """One operation as machine instructions.
 
-    busy_ns: engine time; result_ns: start to result, of DMAs start to first packet (both without waits, at full PE clock).
+    engine: index of `ENGINES`. transfer: of a DMA, else None. loads: a DMA that brings data on chip. meets: both cores enter it
+    together. function: what the Scalar Engine looks up in a table, else "". busy_ns: how long it holds its engine. result_ns: from
+    start to result; of a DMA, from start to first packet. Both times are without waits and at full PE clock.
     """
 
     engine: int

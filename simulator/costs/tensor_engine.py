@@ -34,8 +34,8 @@ def on_pe(
 
 
 def _load_cycles(chip: Chip, cols: int, weights: Access) -> float:
-    """Fast loading takes columns side by side, of at most two bytes: compiled kernels load float32 weights one column at a time
-    (trn2 traces), and nki-library's mlp has a layout for "unit-stride weight loading, reducing the matrix multiplication
-    initiation interval" (AWS docs nki/library/api/mlp.rst)."""
+    """Cycles of the PE. Fast loading needs neighbouring columns without gaps, of at most two bytes. Sources: compiled kernels load
+    float32 weights one column at a time (trn2 traces); nki-library's mlp has a layout for "unit-stride weight loading,
+    reducing the matrix multiplication initiation interval" (AWS docs nki/library/api/mlp.rst)."""
     fast = weights.unit_stride and SIZE_BYTES[weights.dtype] <= _FAST_ITEM_BYTES
     return chip.load_weights_cycles if fast else cols

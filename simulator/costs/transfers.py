@@ -31,7 +31,8 @@ class Transfer(NamedTuple):
     """`packets` packets of `packet_bytes` each (the last may be shorter), spread over the DMA engines.
 
     queue: index of the issuing engine. software: descriptors made by GpSimd; static: made at compile time, else by hardware.
-    rows: rows that a packet gathers on its way to HBM. converts: to another dtype on the way; `bytes` are those written. hbm_*, sbuf_*, psum_*: bytes moved by this DMA on that side.
+    rows: rows that a packet gathers on its way to HBM. converts: the dtype changes on the way; `bytes` are those written.
+    hbm_*, sbuf_*, psum_*: bytes that this DMA reads from and writes to that memory.
     """
 
     queue: int
@@ -51,9 +52,11 @@ class Transfer(NamedTuple):
 
 
 def trigger_engine(instruction: Instruction, program: Program) -> int:
-    """Index of the engine that triggers a DMA. Where the kernel leaves it open, what compiled kernels do on trn2: inputs and
-    outputs go through software descriptors on GpSimd, internal HBM is read on Sync and written on Scalar (NTFF of github
-    allenkchau/trainium-kernel-fusion @d709ddf1; the published profile of nki-library's mlp has no DMA on Sync either)."""
+    """Index of the engine that triggers a DMA.
+
+    Where the kernel leaves it open, the choice is that of compiled kernels on trn2: inputs and outputs go through software
+    descriptors on GpSimd; internal HBM is read on Sync and written on Scalar. Sources: NTFF of github
+    allenkchau/trainium-kernel-fusion @d709ddf1; the published profile of nki-library's mlp has no DMA on Sync either."""
     attributes = instruction.attributes
     if instruction.engine != "sync" or "dge_mode" in attributes or "engine" in attributes:
         return ENGINES.index(instruction.engine)
@@ -68,8 +71,10 @@ def trigger_engine(instruction: Instruction, program: Program) -> int:
 
 
 def transfer_of(instruction: Instruction, program: Program, engine: int) -> Transfer:
-    """Bytes by memory and the packets of a DMA. A hardware descriptor's packet is a run that is contiguous on both sides, a
-    software one's is contiguous in HBM."""
+    """Bytes by memory and the packets of a DMA.
+
+    A packet of a hardware descriptor is a run that is contiguous on both sides. A packet of a software descriptor is a run that
+    is contiguous in HBM."""
     software = engine == _GPSIMD
     converts = instruction.op == "dma_copy" and instruction.reads["src"].dtype != instruction.writes["dst"].dtype
     moved = dict.fromkeys(("hbm_read", "hbm_write", "sbuf_read", "sbuf_write", "psum_read", "psum_write"), 0)
@@ -112,7 +117,7 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
 
 
 def start_ns(transfer: Transfer, chip: Chip) -> float:
-    """From when the engine could issue the DMA to its first packet: GpSimd writes descriptors before it triggers."""
+    """Time from when the engine can issue the DMA to its first packet. GpSimd writes its descriptors before it triggers."""
     if transfer.static:
         return chip.static_dma_start_ns
     if transfer.software:

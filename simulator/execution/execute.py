@@ -1,7 +1,7 @@
 """Run a program on numpy inputs.
 
-The instructions of a core run in program order; the two cores of a logical core take turns, one instruction each, and
-wait for each other where they meet (`sendrecv`, `core_barrier`): a run is the same every time.
+The instructions of a core run in program order. The two cores of a logical core take turns, one instruction each, and wait
+for each other where they meet (`sendrecv`, `core_barrier`). A run is therefore the same every time.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def execute(
 ) -> dict[str, np.ndarray]:
     """Outputs by name, each in its buffer's shape and numpy dtype (see `neff_bench.simulator.dtypes`).
 
-    `inputs`: arrays by input name; their size and dtype must be the buffer's (raw uint8 bytes of the same length are
-    accepted too); a missing input is zero. `warnings`: receives a line for each place where one core reads shared HBM
-    that the other writes without a meeting between them, and for each output that holds values which no instruction
-    wrote, or NaN although no input does, with the lines that read memory before it was written (found by a second run,
-    only then). Without it, outputs are not looked at.
+    `inputs`: arrays by input name. Their size and dtype must be the buffer's; raw uint8 bytes of the same length are accepted
+    too. A missing input is zero. `warnings`: receives a line for each place where one core reads shared HBM that the other
+    writes without a meeting between them. It also receives a line for each output that holds values which no instruction wrote,
+    or NaN although no input does; the line names the places that read memory before it was written, which a second run finds.
+    Without `warnings`, outputs are not looked at.
     Raises ExecutionError for an input that does not fit, an operation that is not modelled, an address outside its
     buffer, cores that wait for each other for ever, and an output that nothing wrote.
     """

@@ -147,7 +147,7 @@ class Memory:
     def accumulating(self, access: Access) -> np.ndarray | bool:
         """Which elements of a product's destination an earlier product wrote; afterwards, all of them.
 
-        A write that is no product takes the mark away.
+        After a write that is no product, the elements count as not written by a product.
         """
         key = (access.offset, access.pattern, access.dtype)
         state = self._accumulating.get(access.buffer)

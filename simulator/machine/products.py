@@ -1,7 +1,7 @@
 """Float32 matrix products on all cores of the host.
 
-BLAS is held to one thread and large products are split here: BLAS's own threads wait for each other in a loop, which on
-a busy machine makes the many products of middling size that a program consists of ten times slower or worse.
+BLAS is held to one thread, and large products are split here. BLAS's own threads wait for each other in a loop. On a busy
+machine this makes products of middling size, of which a program has many, ten times slower or worse.
 """
 
 from __future__ import annotations

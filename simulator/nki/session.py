@@ -1,4 +1,4 @@
-"""Who answers when a script calls a kernel on arrays: nobody, unless somebody sets `launcher` (see host.py)."""
+"""What runs a kernel that a script calls on arrays: `launcher`, which host.py sets, or nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ launcher: Callable[[Any, Any, Any, int | None], Any] | None = None
 
 
 def call(function: Any, args: Any, kwargs: Any, lnc: int | None) -> Any:
-    """The result of a kernel that is called outside of a recording. Raises KernelError when nobody answers."""
+    """The result of a kernel that is called outside of a recording. Raises KernelError when no launcher is set."""
     if launcher is None:
         raise KernelError(
             f"{function.__name__}: a kernel is launched on a device; start the script with `neff-bench run`, "

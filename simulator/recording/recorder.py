@@ -185,8 +185,8 @@ def is_recording() -> bool:
 def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
     """A recording context on the chip `target` with `lnc` physical cores.
 
-    The collector of cycles rests meanwhile: a program holds millions of objects and no cycle, and walking them all
-    again and again would cost more than recording them.
+    The garbage collector is off during the recording. A program holds millions of objects and no cycle, and to walk them
+    again and again would cost more than to record them.
     """
     made = Recorder(target, lnc)
     _active.append(made)

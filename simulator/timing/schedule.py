@@ -1,8 +1,9 @@
 """When each machine instruction runs: an event-driven schedule of all cores of a logical core.
 
-Engines take their instructions in the order of issue; an instruction starts when its engine is free and all it waits for has
-signalled. A DMA trigger puts its packets on its core's DMA engines, each first in, first out; two cores that move data have
-half the bandwidth of the logical core's HBM each. The PE runs at half speed until it has been busy for one throttle window.
+Engines take their instructions in the order of issue. An instruction starts when its engine is free and everything that it waits
+for has signalled. A DMA trigger puts its packets on its core's DMA engines; each DMA engine is a queue, first in, first out. Two
+cores that move data have half of the logical core's HBM bandwidth each. The PE runs at half speed until it has been busy for one
+throttle window.
 """
 
 from __future__ import annotations

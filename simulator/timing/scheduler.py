@@ -366,7 +366,7 @@ def _spread_packets(t, core, begin, moves, rates, times, dma_free, rotation):
 
 
 def _stretch_packets(t, core, late, rates, times, dma_free):
-    """HBM is the narrower one: the packets of transfer t come further apart, so that it ends `late` ns later."""
+    """Where HBM sets the pace, the packets of transfer t come further apart, so that it ends `late` ns later."""
     run_count, run_start, run_spacing = times.run_count, times.run_start, times.run_spacing
     width = rates.width
     times.by_hbm[t] = 1

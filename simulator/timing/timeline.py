@@ -1,5 +1,5 @@
-"""The schedule as a trace sees it: every instruction with its place in the engine's stream, every DMA packet, every
-semaphore update, in whole picoseconds. What an NTFF holds and what the profile JSON is made of.
+"""The schedule as rows of a trace: every instruction with its place in the engine's stream, every DMA packet and every
+semaphore update, in whole picoseconds. NTFF files and the profile JSON are made of these rows.
 """
 
 from __future__ import annotations
