@@ -174,8 +174,8 @@ class _Places:
         self.buffers = buffers
         self.addresses = addresses
         self.known: dict[int, tuple[int, int, int, int]] = {}
-        self.extents: dict[tuple, _Extent] = {}
-        self.numbers: dict[tuple, int] = {}
+        self.extents: dict[tuple[object, ...], _Extent] = {}
+        self.numbers: dict[tuple[object, ...], int] = {}
         self.regions: list[tuple[int, Box]] = []
         """Each different (storage, rectangle); `numbers` finds them by view and by themselves."""
 

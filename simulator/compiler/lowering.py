@@ -15,7 +15,7 @@ def lowering(program: Program, chip: Chip) -> Callable[[Instruction], Lowered]:
     """`lower`, once for all operations of the same kind and shapes."""
     buffers = program.buffers
     places = [(buffer.memory, buffer.kind in ("input", "output")) for buffer in buffers]
-    known: dict[tuple, Lowered] = {}
+    known: dict[tuple[object, ...], Lowered] = {}
 
     def lowered(instruction: Instruction) -> Lowered:
         attributes = instruction.attributes

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 
 from neff_bench.chips import Chip
 from neff_bench.simulator.compiler.dependencies import Edge
-from neff_bench.simulator.compiler.lowering import Lowered
+from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
 
 _ENGINES = 5

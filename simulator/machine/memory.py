@@ -44,7 +44,7 @@ class Memory:
         self._targets = {access.buffer for core in program.cores for i in core for access in i.writes.values()}
         self._last_used_at, self._users = _last_uses(program)
         self._deferred: dict[int, Callable[[], None]] = {}
-        self._accumulating: dict[int, tuple[np.ndarray, set[tuple]]] = {}
+        self._accumulating: dict[int, tuple[np.ndarray, set[tuple[object, ...]]]] = {}
         sizes = [layout.bytes for layout in self.layouts]
         self._written = {
             index: Marks(sizes[index], grain) for index, grain in granules(program, set(watched), sizes).items()

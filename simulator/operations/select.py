@@ -241,7 +241,7 @@ def sequence_bounds(dst: NkiTensor, segment_ids: NkiTensor, name: str | None = N
 
 
 def _predicate(o: Operands) -> np.ndarray:
-    chosen = o.raw("predicate") != 0
+    chosen: np.ndarray = o.raw("predicate") != 0
     return ~chosen if o.attributes.get("reverse_pred") else chosen
 
 
@@ -251,7 +251,8 @@ def _affine(o: Operands, rows: int) -> np.ndarray:
     for step, size in o.attributes["pattern"]:
         values = values[..., None] + step * np.arange(size, dtype=np.int64)
     channels = np.arange(rows, dtype=np.int64) * o.attributes.get("channel_multiplier", 0)
-    return channels[:, None] + values.reshape(1, -1)
+    affine: np.ndarray = channels[:, None] + values.reshape(1, -1)
+    return affine
 
 
 def _pattern(op: str, pattern: Any, dst: NkiTensor) -> list[list[int]]:

@@ -73,7 +73,8 @@ def number(op: str, key: str, value: Any) -> float | int:
     if isinstance(value, (bool, int, float)):
         return value
     try:
-        return value.item()
+        given: float | int = value.item()
+        return given
     except AttributeError:
         raise invalid(f"{op}: {key} must be a number or a tensor, not {value!r}") from None
 

@@ -104,7 +104,7 @@ def _slice(tensor: NkiTensor, part: slice, size: int) -> tuple[int, int, int]:
     return start, -(-(stop - start) // step), step
 
 
-def _full_key(tensor: NkiTensor, key: tuple) -> tuple:
+def _full_key(tensor: NkiTensor, key: tuple[Any, ...]) -> tuple[Any, ...]:
     missing = len(tensor.shape) - len(key)
     dots = [place for place, item in enumerate(key) if item is Ellipsis]
     if len(dots) > 1:

@@ -86,10 +86,10 @@ class Recorder:
         self.line_index: dict[tuple[int, int], int] = {}
         self.codes: list[CodeType] = []
         self.fixed_source = -1
-        self.shared: dict[tuple, Storage] = {}
-        self.shared_count: dict[tuple, int] = {}
+        self.shared: dict[tuple[object, ...], Storage] = {}
+        self.shared_count: dict[tuple[object, ...], int] = {}
         self.sync_count: dict[str, int] = {}
-        self.valid_matmuls: set[tuple] = set()
+        self.valid_matmuls: set[tuple[object, ...]] = set()
         self.dialect: dict[Any, Any] = {}
 
     def start_core(self, core: int) -> None:

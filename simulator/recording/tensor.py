@@ -216,7 +216,9 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
             raise invalid(f"{self!r} with strides {list(self.strides)} cannot be reshaped to {list(wanted)} in place")
         return self._view(wanted, strides)
 
-    def rearrange(self, src_pattern: tuple, dst_pattern: tuple, fixed_sizes: dict | None = None) -> NkiTensor:
+    def rearrange(
+        self, src_pattern: tuple[Any, ...], dst_pattern: tuple[Any, ...], fixed_sizes: dict[str, int] | None = None
+    ) -> NkiTensor:
         """einops-style split, reorder and merge; patterns are tuples of names or tuples of names."""
         view = self
         names: list[str] = []

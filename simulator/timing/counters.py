@@ -194,7 +194,7 @@ def _dma(schedule: Schedule, timeline: Timeline) -> dict[str, Any]:
     return summary
 
 
-def _of_kind(rows, kind: str):
+def _of_kind(rows: Any, kind: str) -> Any:
     if kind == "static":
         return rows.transfer < 0
     software = rows.queue == 2

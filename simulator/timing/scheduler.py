@@ -19,6 +19,9 @@ DONE, DEADLOCK = 0, 1
 COMPILED_FROM = 50_000
 """Instructions from which the compiled loop is used: below it, loading numba takes longer than plain Python does."""
 _FOREVER = float("inf")
+_Floats = list[float]
+_Ints = list[int]
+_Periods = list[tuple[int, float, float]]
 _LDWEIGHTS, _MATMUL = OPCODES["LDWEIGHTS"], OPCODES["MATMUL"]
 _MATMUL_ISSUE_NS = 2.0
 """LDWEIGHTS follows the start of the MATMUL before it by 2 ns (trn2 traces, trainium-kernel-fusion @d709ddf1)."""
@@ -310,7 +313,7 @@ def _loop(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, li
     return 0, warm
 
 
-def _meet(e, r, i, j, free, ready, cause):
+def _meet(e: int, r: int, i: int, j: int, free: _Floats, ready: _Floats, cause: _Ints) -> None:
     """Instructions i on engine e and j on engine r start together: the earlier one waits for the later one."""
     mine = max(ready[e], free[e])
     theirs = max(ready[r], free[r])
@@ -322,7 +325,9 @@ def _meet(e, r, i, j, free, ready, cause):
         cause[r] = i
 
 
-def _spread_packets(t, core, begin, moves, rates, times, dma_free, rotation):
+def _spread_packets(
+    t: int, core: int, begin: float, moves: Moves, rates: Rates, times: Times, dma_free: _Floats, rotation: _Ints
+) -> tuple[float, float]:
     """Puts the packets of transfer t on the core's DMA engines; when the first one starts and the last one ends."""
     run_count, run_start, run_spacing = times.run_count, times.run_start, times.run_spacing
     width, semaphore_packet = rates.width, rates.semaphore_packet
@@ -365,7 +370,7 @@ def _spread_packets(t, core, begin, moves, rates, times, dma_free, rotation):
     return earliest, finish
 
 
-def _stretch_packets(t, core, late, rates, times, dma_free):
+def _stretch_packets(t: int, core: int, late: float, rates: Rates, times: Times, dma_free: _Floats) -> None:
     """Where HBM sets the pace, the packets of transfer t come further apart, so that it ends `late` ns later."""
     run_count, run_start, run_spacing = times.run_count, times.run_start, times.run_spacing
     width = rates.width
@@ -378,7 +383,15 @@ def _stretch_packets(t, core, late, rates, times, dma_free):
             dma_free[core * width + d] = stretched + rates.semaphore_packet
 
 
-def _pass_windows(core, now, rates, window_start, window_busy, warm_since, warm):
+def _pass_windows(
+    core: int,
+    now: float,
+    rates: Rates,
+    window_start: _Floats,
+    window_busy: _Floats,
+    warm_since: _Floats,
+    warm: _Periods,
+) -> None:
     """Ends every throttle window that is over at `now`; the PE gains or loses full speed at the end of one."""
     while now >= window_start[core] + rates.window:
         share = window_busy[core] / rates.window
