@@ -150,6 +150,8 @@ def _warnings(
     present = {tool.name for tool in tools if tool.path is not None}
     if devices.devices and devices.driver is None:
         warnings.append("there are Neuron devices, but the driver is not loaded (aws-neuronx-dkms)")
+    if devices.devices and devices.runtime is None:
+        warnings.append("there are Neuron devices, but no runtime: libnrt.so.1 is absent (aws-neuronx-runtime-lib)")
     if devices.devices and not present & {"neuron-explorer", "neuron-profile"}:
         warnings.append("there are Neuron devices, but no profiler (aws-neuronx-tools); profiles will be simulated")
     for holder in devices.holders:
@@ -175,7 +177,8 @@ def answer(report: Report) -> Answer:
                 f"{len(report.devices.devices)}, {len(used)} of them in use" if report.devices.devices else "none",
             ),
             ("cores", "unknown" if report.devices.cores is None else str(report.devices.cores)),
-            ("driver", report.devices.driver or "not loaded"),
+            ("driver", report.devices.driver or "not loaded (aws-neuronx-dkms)"),
+            ("runtime", report.devices.runtime or "absent: no libnrt (aws-neuronx-runtime-lib)"),
             ("free disk", f"{free} for {report.out}"),
             ("nki-library", report.nkilib or "not found (--nkilib, NKILIB_PATH)"),
         ],

@@ -28,6 +28,8 @@ names of the AWS packages; the real ones come from pip.repos.neuron.amazonaws.co
 AWS_INDEX = "https://pip.repos.neuron.amazonaws.com"
 TOOLS = ("neuronx-cc", "neuron-explorer", "neuron-profile", "neuron-ls", "neuron-sim")
 TOOL_FOLDER = Path("/opt/aws/neuron/bin")
+RUNTIME = Path("opt/aws/neuron/lib/libnrt.so.1")
+"""Below the root: package aws-neuronx-runtime-lib (AWS Neuron documentation, setup)."""
 _TOOL_TIMEOUT_S = 20
 
 
@@ -61,12 +63,13 @@ class Holder:
 @dataclass(frozen=True)
 class Devices:
     """Neuron devices of this host. `cores`: physical cores by `neuron-ls`, None where it does not
-    say. `driver`: version of the kernel module, None when it is not loaded. `holders`: processes
-    that use them, as far as this user may see."""
+    say. `driver`: version of the kernel module, None when it is not loaded. `runtime`: file of libnrt, None when it is not
+    installed. `holders`: processes that use them, as far as this user may see."""
 
     devices: tuple[str, ...]
     cores: int | None
     driver: str | None
+    runtime: str | None
     instance: str | None
     holders: tuple[Holder, ...]
 
@@ -119,9 +122,16 @@ def devices(root: Path = Path("/")) -> Devices:
         tuple(f"/dev/{path.name}" for path in found),
         _cores() if found else None,
         _line(root / "sys/module/neuron/version"),
+        _runtime(root),
         _line(root / "sys/devices/virtual/dmi/id/product_name"),
         tuple(_holders(root / "proc")),
     )
+
+
+def _runtime(root: Path) -> str | None:
+    """libnrt as the runtime package installs it; links are followed, since the file's name ends in the version."""
+    library = root / RUNTIME
+    return f"/{library.resolve().relative_to(root.resolve())}" if library.is_file() else None
 
 
 def _cores() -> int | None:

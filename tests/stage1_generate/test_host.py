@@ -52,3 +52,13 @@ def test_a_tool_is_asked_for_its_version(tmp_path, monkeypatch):
 
 def test_free_space_is_told_for_a_directory_that_does_not_exist_yet(tmp_path):
     assert free_bytes(tmp_path / "a" / "b") == free_bytes(tmp_path)
+
+
+def test_the_runtime_is_the_file_that_libnrt_leads_to(tmp_path):
+    (tmp_path / "proc").mkdir()
+    assert devices(tmp_path).runtime is None
+    folder = tmp_path / "opt/aws/neuron/lib"
+    folder.mkdir(parents=True)
+    (folder / "libnrt.so.2.29.40.0").touch()
+    (folder / "libnrt.so.1").symlink_to("libnrt.so.2.29.40.0")
+    assert devices(tmp_path).runtime == "/opt/aws/neuron/lib/libnrt.so.2.29.40.0"
