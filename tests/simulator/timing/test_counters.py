@@ -68,6 +68,30 @@ def test_union_joins_what_overlaps():
     assert union_ps([np.array([5, 0, 20])], [np.array([9, 6, 21])]) == 10
 
 
+def test_union_counts_what_lies_inside_another_interval_once():
+    import numpy as np
+
+    assert union_ps([np.array([0, 1, 5])], [np.array([10, 2, 6])]) == 10
+
+
+def test_transposes_are_no_useful_flops():
+    program = matmul()
+    [instructions] = program.cores
+    square = type(instructions[2].writes["dst"])(
+        instructions[2].writes["dst"].buffer, 0, ((512, 128), (1, 128)), "float32"
+    )
+    reads = {"data": instructions[2].reads["stationary"]}
+    transpose = Instruction("nc_transpose", "tensor", {"dst": square}, reads, {})
+    both = Program("t", "trn2", 1, program.buffers, (0, 1), (2,), ((*instructions[:3], transpose),), program.sources)
+    summary = summary_of(both)
+    useful = summary["hardware_flops"] - summary["transpose_flops"]
+    moved = summary["hbm_read_bytes"] + summary["hbm_write_bytes"]
+    assert summary["transpose_flops"] > 0
+    assert summary["mm_arithmetic_intensity"] == useful / moved
+    assert summary["mfu_estimated_percent"] == pytest.approx(useful / (2 * 128 * 128 * 2.4e9) / summary["total_time"])
+    assert summary["hfu_estimated_percent"] > summary["mfu_estimated_percent"]
+
+
 def test_flags_tell_the_first_and_the_last_matmul_of_a_group():
     from neff_bench.simulator.compiler.assembler import assemble
     from neff_bench.simulator.files.profile import accumulation_flags
