@@ -274,9 +274,13 @@ def test_a_full_buffer_is_named(files, write):
 
 
 def test_every_dma_engine_and_queue_has_its_own_number(files, write):
-    """Sixteen DMA engines of sixteen queues each, with a packet on every one of them at the same time."""
+    """Sixteen DMA engines of sixteen queues each, with a packet on every one of them at the same time, up to 16 MiB long."""
+
+    def size(engine, queue):
+        return engine << 20 | queue << 16 | 7
+
     pairs = [(engine, queue) for engine in range(16) for queue in range(16)]
-    packets = rows(*(files.packet(engine, queue, 64 + 16 * engine + queue, 10, 30) for engine, queue in pairs))
+    packets = rows(*(files.packet(engine, queue, size(engine, queue), 10, 30) for engine, queue in pairs))
     found = read_ntff(write("a.ntff", files.ntff_of([], packets))).dma_packets
     columns = zip(found.engine.tolist(), found.queue.tolist(), found.bytes.tolist(), strict=True)
-    assert sorted(columns) == [(engine, queue, 64 + 16 * engine + queue) for engine, queue in pairs]
+    assert sorted(columns) == [(engine, queue, size(engine, queue)) for engine, queue in pairs]
