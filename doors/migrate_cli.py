@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
+from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
+from neff_bench.terminal.text import plain
 
 
 @command("migrate")
@@ -23,5 +25,5 @@ def migrate(kernels: tuple[Path, ...]) -> int:
 
     for path in kernels:
         for use in uses(path.read_text(), str(path)):
-            click.echo(f"{path}:{use.line}: {use.name} -> {use.instead}")
+            streams.line(plain(f"{path}:{use.line}: {use.name} -> {use.instead}"))
     return 0
