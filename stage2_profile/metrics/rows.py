@@ -146,10 +146,15 @@ def to_dict(row: Row) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for name in NAMES:
         if name == "dims":
-            record.update(row.dims)
+            record.update((dim_column(dim), size) for dim, size in row.dims)
         else:
             record[name] = rounded(name, getattr(row, name))
     return record
+
+
+def dim_column(name: str) -> str:
+    """The column of a dimension: its own name, `dim_<name>` where another column has that name."""
+    return f"dim_{name}" if name in NAMES else name
 
 
 def rounded(name: str, value: Any) -> Any:
@@ -159,5 +164,5 @@ def rounded(name: str, value: Any) -> Any:
 
 def columns(rows: Iterable[Row]) -> list[str]:
     """Column names for rows of several kernels: the dimensions of all of them, in order of appearance."""
-    dims = dict.fromkeys(name for row in rows for name, _ in row.dims)
+    dims = dict.fromkeys(dim_column(name) for row in rows for name, _ in row.dims)
     return [column for name in NAMES for column in (dims if name == "dims" else [name])]

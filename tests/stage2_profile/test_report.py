@@ -101,3 +101,9 @@ def test_no_color_without_being_asked():
 
 def test_markdown_cells_cannot_break_the_table():
     assert "a\\|b" in render([row(status="failed", reason="a|b")], "md")
+
+
+def test_a_dimension_with_the_name_of_a_column_does_not_take_its_place():
+    (record,) = json.loads(render([row(dims=(("lnc", 7), ("M", 128)))], "json"))
+    assert (record["lnc"], record["dim_lnc"], record["M"]) == (2, 7, 128)
+    assert "dim_lnc" in render([row(dims=(("lnc", 7),))], "csv").splitlines()[0].split(",")
