@@ -37,6 +37,8 @@ def install() -> None:
     from neff_bench.simulator.recording.dtype_names import NAMES
 
     nki = _module("nki", jit=jit.jit, simulate=simulate.simulate, cpu_simulate=simulate.simulate)
+    vars(nki).update(benchmark=jit.jit, baremetal=jit.jit, profile=jit.jit)  # the host's calls come with install_host
+    nki.__getattr__ = lambda name: _missing("nki", name)  # type: ignore[method-assign]
     nki.__recorder__ = _MARK  # type: ignore[attr-defined]
     nki.__path__ = []
     _submodule("isa", isa)
@@ -47,6 +49,7 @@ def install() -> None:
     _submodule("typing", annotations)
     _submodule("tensor", _module("nki.tensor", identity=constants.identity))
     _submodule("compiler", _module("nki.compiler"))
+    sys.modules["nki.compiler"].__getattr__ = lambda name: _missing("nki.compiler", name)  # type: ignore[method-assign]
     _submodule("builtin", _module("nki.builtin"))
     _submodule("collectives", collectives)
     _install_beta()
@@ -58,7 +61,7 @@ def _install_beta() -> None:
     if "neuronxcc" in sys.modules or find_spec("neuronxcc") is not None:
         return
     from neff_bench.simulator.nki import annotations
-    from neff_bench.simulator.nki.beta import closed, compiler, host, isa, jit, language, names
+    from neff_bench.simulator.nki.beta import closed, compiler, host, isa, jit, language
 
     package = _module("neuronxcc")
     package.__path__ = []
@@ -77,12 +80,7 @@ def _install_beta() -> None:
         setattr(beta, name, module)
         sys.modules[f"neuronxcc.nki.{name}"] = module
 
-    def missing(name: str) -> object:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise names.missing("neuronxcc.nki", name)
-
-    beta.__getattr__ = missing  # type: ignore[method-assign]
+    beta.__getattr__ = lambda name: _missing("neuronxcc.nki", name)  # type: ignore[method-assign]
     _module("neuronxcc.nki.logging", Logger=logging.getLogger)
     if not hasattr(logging, "OFF"):
         logging.OFF = logging.CRITICAL + 10  # type: ignore[attr-defined]  # importing neuronxcc gives it to scripts
@@ -98,6 +96,13 @@ def install_host() -> None:
     for name in ("nki", "neuronxcc.nki"):
         for call in calls:
             setattr(sys.modules[name], call.__name__, call)
+
+
+def _missing(module: str, name: str) -> object:
+    """Raises what asking a module for a name that it lacks raises."""
+    from neff_bench.simulator.nki.names import missing
+
+    raise AttributeError(name) if name.startswith("__") else missing(module, name)
 
 
 def _module(name: str, **members: object) -> ModuleType:

@@ -5,6 +5,7 @@
 from typing import Any
 
 from neff_bench.simulator.errors import NkiValidationError
+from neff_bench.simulator.nki.names import missing
 from neff_bench.simulator.operations import FUNCTIONS
 from neff_bench.simulator.recording.enums import (
     dge_mode,
@@ -29,4 +30,4 @@ globals().update(FUNCTIONS)
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"nki.isa.{name} is not modelled")
+    raise missing("nki.isa", name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-from neff_bench.simulator.nki.beta import names
+from neff_bench.simulator.nki import names
 from neff_bench.simulator.nki.beta.allocation import Psum, Sbuf
 
 sbuf = Sbuf

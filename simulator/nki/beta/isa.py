@@ -6,9 +6,9 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from neff_bench.simulator.nki import isa
+from neff_bench.simulator.nki import isa, names
 from neff_bench.simulator.nki import language as nl
-from neff_bench.simulator.nki.beta import masked, names
+from neff_bench.simulator.nki.beta import masked
 from neff_bench.simulator.nki.beta.index import Index, padded
 from neff_bench.simulator.nki.beta.mask import Box, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import highest

@@ -7,9 +7,9 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from neff_bench.simulator.nki import isa
+from neff_bench.simulator.nki import isa, names
 from neff_bench.simulator.nki import language as nl
-from neff_bench.simulator.nki.beta import masked, names
+from neff_bench.simulator.nki.beta import masked
 from neff_bench.simulator.nki.beta.allocation import Placed
 from neff_bench.simulator.nki.beta.blocks import Blocks
 from neff_bench.simulator.nki.beta.index import Grid, arange

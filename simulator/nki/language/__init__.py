@@ -59,6 +59,7 @@ from neff_bench.simulator.nki.language.tiles import (
 from neff_bench.simulator.nki.language.tiles import (
     reduce_sum as sum,
 )
+from neff_bench.simulator.nki.names import missing
 from neff_bench.simulator.recording.creation import ndarray, shared_constant
 from neff_bench.simulator.recording.dtype_names import NAMES
 from neff_bench.simulator.recording.regions import (
@@ -89,4 +90,4 @@ def par_dim(size: int) -> int:
 
 
 def __getattr__(name: str) -> object:
-    raise AttributeError(f"nki.language.{name} is not modelled")
+    raise missing("nki.language", name)

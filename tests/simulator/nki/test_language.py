@@ -191,3 +191,35 @@ def test_memories_are_known_without_an_import():
 
     x = np.arange(64, dtype=np.float32).reshape(8, 8)
     assert np.array_equal(simulate(copied)(x), x)
+
+
+def test_a_name_that_does_not_exist_is_an_error_at_the_kernels_line():
+    def tensor(x):
+        return x.spam
+
+    def language(x):
+        return nl.spam(x)
+
+    def lacking(x):
+        return nl.alloc_tiles(x)
+
+    x = np.zeros((4, 4), np.float32)
+    with pytest.raises(NkiValidationError, match=r"test_language\.py:\d+: a tensor of nki has no attribute 'spam'"):
+        simulation.simulate(tensor)(x)
+    with pytest.raises(NkiValidationError, match=r"test_language\.py:\d+: nki\.language has no 'spam'"):
+        simulation.simulate(language)(x)
+    with pytest.raises(NotModelledError, match=r"nki\.language\.alloc_tiles is not modelled"):
+        simulation.simulate(lacking)(x)
+
+
+def test_an_object_class_that_only_says_its_fields_takes_them():
+    class Sizes(NKIObject):
+        rows: int
+        columns: int = 4
+        name = "none"
+
+    made = Sizes(3, name="wide")
+    assert (made.rows, made.columns, made.name) == (3, 4, "wide")
+    assert Sizes(columns=2).rows is None
+    with pytest.raises(NkiValidationError, match="Sizes has the fields rows, columns, name, not depth"):
+        Sizes(depth=1)

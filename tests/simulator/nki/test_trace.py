@@ -219,7 +219,7 @@ def halves(x):
         ("import sys\nsys.exit(3)", r"\.py:2: cannot import: SystemExit"),
         (
             "import nki\n@nki.jit\ndef bad(x):\n    return nki.isa.nothing(x)",
-            r"\.py:4: .*nki\.isa\.nothing is not modelled",
+            r"\.py:4: .*nki\.isa has no 'nothing'",
         ),
         ("import sys\ndef bad(x):\n    sys.exit(3)", r"\.py:3: SystemExit"),
         ("def bad(x):\n    return 3", r"\.py:1: a kernel returns tensors, not int"),

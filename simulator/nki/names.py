@@ -1,5 +1,6 @@
-"""Names that the dialect before 0.2 has. One of them that is missing here is "not modelled"; any other is an error of the
-kernel. From the API reference of SDK 2.26 (nki.language, nki.isa, nki, nki.compiler).
+"""Names that the dialects have. One of them that is missing here is "not modelled"; any other is an error of the kernel.
+
+From the API references of SDK 2.26 (`neuronxcc.nki`) and of NKI 0.3 to 0.7 (`nki`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ KNOWN = {
         " register_move register_store topk exponential activate2 dma_compute tensor_scalar_cumulative".split()
     ),
     "neuronxcc.nki": frozenset({"tensor", "knob", "nki_standalone", "compile", "py"}),
+    "nki.language": frozenset("alloc_tiles all_reduce atomic_rmw".split()),
+    "nki.isa": frozenset("tensor_copy_dynamic_src tensor_copy_dynamic_dst builtin_custom_op".split()),
+    "nki": frozenset({"trace", "knob", "compile", "nki_standalone"}),
+    "nki.compiler": frozenset({"frontend", "kernel_builder", "_internal", "backends", "driver"}),
     "neuronxcc.nki.compiler": frozenset({"kernel_builder", "backends", "ncc_driver", "driver", "multi_buffer"}),
 }
 
