@@ -327,3 +327,15 @@ def test_the_public_call_gives_the_same_differences(file):
     assert (total.ratio, total.verdict, total.on_device) == (0.5, "better", pytest.approx((0.475, 0.525)))
     assert neff_bench.compare(a, file("c.json", row(lnc=1, case="other"))) == []
     assert len(neff_bench.compare(a, file("c.json", row(lnc=1, case="other")), mixed=True)) > 1
+
+
+def test_every_stated_error_of_the_model_is_an_interval():
+    from neff_bench.chips.stated_errors import MEASURED
+    from neff_bench.stage2_profile.compare.verdict import stated_interval
+
+    for kinds in MEASURED.values():
+        for text in kinds.values():
+            low, high = stated_interval(text)
+            assert -1 < low < 0 < high < 1
+    assert stated_interval("not measured on trn1: constants of inf2") is None
+    assert stated_interval(None) is None
