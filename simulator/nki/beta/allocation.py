@@ -41,6 +41,8 @@ class Sbuf:
     def mod_alloc(
         *, base_addr: int, base_partition: int = 0, num_par_tiles: Any = (), num_free_tiles: Any = ()
     ) -> Placed:
+        """Places blocks by their index, modulo the numbers of tiles, from a base partition and a byte in each partition."""
+
         def place(index: tuple[int, ...], partitions: int, size: int) -> tuple[int, int]:
             return (
                 int(base_partition) + _modulo(index, num_par_tiles) * partitions,
@@ -51,6 +53,7 @@ class Sbuf:
 
     @staticmethod
     def auto_alloc() -> MemoryRegion:
+        """SBUF, at an address of the compiler's choice."""
         return MemoryRegion.sbuf
 
 
@@ -77,6 +80,8 @@ class Psum:
         num_par_tiles: Any = (),
         num_free_tiles: Any = (),
     ) -> Placed:
+        """Places blocks by their index, modulo the numbers of tiles, from a base bank, partition and byte in the bank."""
+
         def place(index: tuple[int, ...], partitions: int, size: int) -> tuple[int, int]:
             bank = int(base_bank) + _modulo(index, num_bank_tiles)
             byte = int(base_addr) + _modulo(index, num_free_tiles) * size
@@ -86,6 +91,7 @@ class Psum:
 
     @staticmethod
     def auto_alloc() -> MemoryRegion:
+        """PSUM, in a bank of the compiler's choice."""
         return MemoryRegion.psum
 
 

@@ -38,10 +38,12 @@ class Blocks:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Blocks along each dimension, then the elements of a block."""
         return (*self.blocks, *self.tile)
 
     @property
     def ndim(self) -> int:
+        """Number of dimensions, of blocks and elements."""
         return len(self.shape)
 
     def __repr__(self) -> str:

@@ -137,11 +137,13 @@ class Grid:
 
 
 def arange(start: int, stop: int | None = None) -> Index:
+    """The indices `start` to `stop` (or 0 to `start`) as one dimension."""
     first, last = (0, start) if stop is None else (start, stop)
     return Index((as_int(last) - as_int(first),), (1,), as_int(first))
 
 
 def broadcast_shapes(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that two shapes have together under numpy's rules. Raises where a size differs and is not 1."""
     rank = max(len(first), len(second))
     pairs = zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second)
     shape = []
@@ -153,6 +155,7 @@ def broadcast_shapes(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[i
 
 
 def padded(steps: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """Steps for `rank` dimensions: 0 for those that are put before."""
     return (0,) * (rank - len(steps)) + steps
 
 

@@ -245,6 +245,8 @@ def _cut(tile: Tile, deep: tuple[int, int], wide: tuple[int, int] | None) -> Til
 
 
 def nc_transpose(data: Tile, *, mask: Any = None, dtype: Any = None, engine: Any = None, **options: Any) -> Tile:
+    """The transposed tile: in PSUM, or in SBUF where Vector computes it."""
+
     def compute(parts: dict[str, Any]) -> NkiTensor:
         view = parts["data"].read()
         shape = (check.free(view), view.shape[0])
@@ -257,6 +259,8 @@ def nc_transpose(data: Tile, *, mask: Any = None, dtype: Any = None, engine: Any
 
 
 def tensor_partition_reduce(op: Any, data: Tile, *, mask: Any = None, dtype: Any = None, **options: Any) -> Tile:
+    """The reduction over the partitions, [1, ...]."""
+
     def compute(parts: dict[str, Any]) -> NkiTensor:
         view = parts["data"].read()
         made = nl.ndarray((1, *view.shape[1:]), view.dtype if dtype is None else dtype)
@@ -267,6 +271,7 @@ def tensor_partition_reduce(op: Any, data: Tile, *, mask: Any = None, dtype: Any
 
 
 def memset(shape: Any, value: Any, dtype: Any, *, mask: Any = None, **options: Any) -> Tile:
+    """A new tile with `value` in every element."""
     sizes = tuple(map(int, shape))
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
@@ -278,6 +283,7 @@ def memset(shape: Any, value: Any, dtype: Any, *, mask: Any = None, **options: A
 
 
 def dma_copy(*, dst: Tile, src: Any, mask: Any = None, dst_rmw_op: Any = None, **options: Any) -> None:
+    """`dst` = `src` by DMA."""
     if dst_rmw_op is not None:
         raise not_modelled("dma_copy that adds to its destination (dst_rmw_op)")
     source = src if isinstance(src, Tile) else None
@@ -293,6 +299,7 @@ def dma_copy(*, dst: Tile, src: Any, mask: Any = None, dst_rmw_op: Any = None, *
 
 
 def dma_transpose(src: Tile, *, axes: Any = None, mask: Any = None, dtype: Any = None, **options: Any) -> Tile:
+    """A new tile with the dimensions of `src` permuted, by DMA."""
     if mask is not None:
         raise not_modelled("dma_transpose with a mask")
     given = _views(_operands((), (), options))
@@ -308,6 +315,7 @@ def dma_transpose(src: Tile, *, axes: Any = None, mask: Any = None, dtype: Any =
 
 
 def tensor_copy_predicated(*, src: Any, dst: Tile, predicate: Tile, mask: Any = None, **options: Any) -> None:
+    """`dst` = `src` where `predicate` holds."""
     options.pop("dtype", None)
     masked.each(
         mask,
@@ -322,6 +330,7 @@ def tensor_copy_predicated(*, src: Any, dst: Tile, predicate: Tile, mask: Any = 
 def select_reduce(
     *, dst: Tile, predicate: Tile, on_true: Tile, on_false: Any, mask: Any = None, **options: Any
 ) -> None:
+    """`dst` = `on_true` where `predicate` holds, else `on_false`."""
     if mask is not None:
         raise not_modelled("select_reduce with a mask")
     options.pop("dtype", None)
@@ -331,12 +340,15 @@ def select_reduce(
 
 
 def nc_stream_shuffle(src: Tile, dst: Tile, shuffle_mask: Any, *, mask: Any = None, dtype: Any = None) -> None:
+    """Partition i of each 32 of `dst` = partition shuffle_mask[i] of `src`."""
     if mask is not None:
         raise not_modelled("nc_stream_shuffle with a mask")
     isa.nc_stream_shuffle(dst.place(), src.read(), shuffle_mask)
 
 
 def nc_find_index8(*, data: Tile, vals: Tile, mask: Any = None, dtype: Any = None) -> Tile:
+    """The positions of the eight `vals` of each partition in `data`, [P, 8]."""
+
     def compute(parts: dict[str, Any]) -> NkiTensor:
         made = nl.ndarray((parts["data"].shape[0], 8), "uint32" if dtype is None else dtype)
         isa.nc_find_index8(made, parts["data"].read(), parts["vals"].read())
@@ -355,6 +367,7 @@ def local_gather(
     *,
     mask: Any = None,
 ) -> Tile:
+    """The elements of `src_buffer` at the positions that each group of 16 partitions of `index` names."""
     if mask is not None:
         raise not_modelled("local_gather with a mask")
 
@@ -369,6 +382,8 @@ def local_gather(
 
 
 def sequence_bounds(*, segment_ids: Tile) -> Tile:
+    """Start and end of the segment of each element, [1, 2, N]."""
+
     def compute() -> NkiTensor:
         view = segment_ids.read()
         made = nl.ndarray((1, 2, check.free(view)), view.dtype)
@@ -418,10 +433,12 @@ def affine_select(pred: Mask, on_true_tile: Tile, on_false_value: Any, *, mask: 
 
 
 def sendrecv(*, src: Tile, dst: Tile, **options: Any) -> None:
+    """Send `src` to the other core and receive its tile into `dst`."""
     isa.sendrecv(src.read(), dst.place(), **options)
 
 
 def core_barrier(data: Any, cores: Any, **options: Any) -> None:
+    """Wait until every core of `cores` is here."""
     isa.core_barrier(data.share() if isinstance(data, Tile) else data, cores, **options)
 
 

@@ -43,6 +43,7 @@ class spmd_dim:
 
 
 def nc(count: int) -> int:
+    """A dimension of a grid that is spread over physical cores."""
     return count
 
 
@@ -65,14 +66,17 @@ def programs(grid: tuple[Any, ...]) -> Any:
 
 
 def program_id(axis: int = 0) -> int:
+    """The number of this program along an axis of the grid."""
     return _programs[-1][0][axis] if _programs else nl.program_id(axis)
 
 
 def num_programs(axes: Any = 0) -> int:
+    """Programs along an axis of the grid."""
     return _programs[-1][1][axes] if _programs else nl.num_programs(axes)
 
 
 def program_ndim() -> int:
+    """Dimensions of the grid."""
     return len(_programs[-1][1]) if _programs else nl.program_ndim()
 
 
@@ -92,6 +96,7 @@ def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: 
 
 
 def full(shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+    """A new tensor with `fill_value` in every element."""
     return _new(shape, dtype, buffer, name, fill_value)
 
 
@@ -101,14 +106,17 @@ def zeros(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: An
 
 
 def ones(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+    """A new tensor of ones."""
     return _new(shape, dtype, buffer, name, 1)
 
 
 def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+    """A new tensor of zeros with the shape of `a`, and its dtype unless one is given."""
     return _new(a.shape, a.dtype if dtype is None else dtype, buffer, name, 0)
 
 
 def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
+    """A new, uninitialised tensor with the shape of `a`, and its dtype unless one is given."""
     return _new(a.shape, a.dtype if dtype is None else dtype, buffer, name, None)
 
 
@@ -134,6 +142,7 @@ def _new(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
 
 
 def nl_itemsize(kind: str) -> int:
+    """Bytes of one element of a canonical dtype."""
     from neff_bench.chips.dtypes import SIZE_BYTES
 
     return SIZE_BYTES[kind]
@@ -173,6 +182,7 @@ def shared_constant(constant: Any, dtype: Any = None) -> Tile:
 
 
 def load(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
+    """A new SBUF tile with the values of an HBM tensor, where `mask` holds."""
     if not isinstance(src, Tile):
         raise invalid(f"load: src must be a tensor in HBM, not {type(src).__name__}")
     flat = src.ndim == 1
@@ -187,6 +197,7 @@ def load(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
 
 
 def store(dst: Tile, value: Any, *, mask: Any = None) -> None:
+    """Write a tile or a number into an HBM tensor, where `mask` holds."""
     masked.each(
         mask,
         dst.shape,
@@ -222,22 +233,27 @@ def _reduced(function: Any, x: Tile, axis: Any, dtype: Any, mask: Any, keepdims:
 
 
 def sum(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
+    """The sum over `axis`."""
     return _reduced(nl.sum, x, axis, dtype, mask, keepdims)
 
 
 def max(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
+    """The largest element over `axis`."""
     return _reduced(nl.max, x, axis, dtype, mask, keepdims)
 
 
 def min(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
+    """The smallest element over `axis`."""
     return _reduced(nl.min, x, axis, dtype, mask, keepdims)
 
 
 def prod_(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
+    """The product over `axis`."""
     return _reduced(nl.prod, x, axis, dtype, mask, keepdims)
 
 
 def mean(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
+    """The mean over `axis`."""
     return _reduced(nl.mean, x, axis, dtype, mask, keepdims)
 
 
@@ -269,6 +285,7 @@ def _most(sizes: tuple[int, ...]) -> int:
 
 
 def copy(src: Tile, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tile:
+    """A new SBUF tile with the values of `src`."""
     kind = src.dtype if dtype is None else dtype
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
@@ -286,12 +303,14 @@ def static_cast(value: Any, dtype: Any, *, mask: Any = None) -> Any:
 
 
 def matmul(x: Tile, y: Tile, *, transpose_x: bool = False, mask: Any = None, **_: Any) -> Tile:
+    """`x` @ `y`, or `x`.T @ `y` with `transpose_x`, in PSUM."""
     if mask is not None and not (isinstance(mask, bool) and mask):
         raise not_modelled("nl.matmul with a mask")
     return result(lambda: nl.matmul(_in_sbuf(x.read()), _in_sbuf(y.read()), transpose_x))
 
 
 def transpose(x: Tile, *, dtype: Any = None, mask: Any = None) -> Tile:
+    """The transposed tile."""
     return masked.under(
         mask,
         x.shape,
@@ -323,6 +342,7 @@ def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None
 
 
 def broadcast_to(src: Tile, *, shape: Any) -> Tile:
+    """The tile under numpy's broadcasting rules."""
     return src.broadcast_to(tuple(shape))
 
 
@@ -355,4 +375,5 @@ def __getattr__(name: str) -> Any:
 
 
 def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor or a tile."""
     return isinstance(value, (Tile, NkiTensor))

@@ -59,6 +59,7 @@ class Mask:
 
 
 def whole(shape: tuple[int, ...]) -> Box:
+    """The box that covers all of a shape."""
     return tuple((0, size) for size in shape)
 
 

@@ -187,6 +187,7 @@ def _part(view: NkiTensor, box: Box) -> NkiTensor:
 
 
 def copy_boxes(places: list[NkiTensor], parts: list[NkiTensor]) -> None:
+    """Record a copy of each part to its place."""
     for place, part in zip(places, parts):
         isa.tensor_copy(place, part)
 

@@ -82,12 +82,14 @@ class Tile:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Elements along each dimension."""
         if self._view is None and self.base is not None:
             return selected_shape(self.base, self.key)
         return self.own().shape
 
     @property
     def ndim(self) -> int:
+        """Number of dimensions."""
         return len(self.shape)
 
     @property
@@ -96,14 +98,17 @@ class Tile:
 
     @property
     def dtype(self) -> str:
+        """The canonical dtype."""
         return self._source.dtype
 
     @property
     def itemsize(self) -> int:
+        """Bytes of one element."""
         return self._source.itemsize
 
     @property
     def buffer(self) -> Any:
+        """The memory region."""
         return self._source.buffer
 
     def __len__(self) -> int:
@@ -168,15 +173,19 @@ class Tile:
         return found
 
     def reshape(self, shape: Any, *more: int) -> Tile:
+        """The same elements under another shape."""
         return Tile(self.share().reshape(shape, *more))
 
     def broadcast_to(self, shape: Any, *more: int) -> Tile:
+        """The tile under numpy's broadcasting rules."""
         return Tile(nl.broadcast_to(self.share(), (shape, *more) if isinstance(shape, int) else tuple(shape)))
 
     def expand_dims(self, axis: int) -> Tile:
+        """The tile with a new dimension of size 1 at `axis`."""
         return Tile(self.share().expand_dim(axis))
 
     def view(self, dtype: Any) -> Tile:
+        """The same bytes as another dtype."""
         return Tile(self.share().view(dtype))
 
     def astype(self, dtype: Any) -> Tile:
@@ -313,6 +322,7 @@ def dressed(value: Any) -> Any:
 
 
 def same_view(first: NkiTensor, second: NkiTensor) -> bool:
+    """Whether two views name the same elements in the same order."""
     return (first.storage, first.offset, first.shape, first.strides) == (
         second.storage,
         second.offset,
