@@ -9,6 +9,7 @@ from typing import Any
 from neff_bench.simulator.nki import isa, names
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import masked
+from neff_bench.simulator.nki.beta.arguments import ORDER, WIDTHS, named_operands, reduction, views_of
 from neff_bench.simulator.nki.beta.index import Index, padded
 from neff_bench.simulator.nki.beta.mask import Box, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import highest
@@ -16,60 +17,6 @@ from neff_bench.simulator.nki.beta.tile import Tile, of_one_rank, plain, result
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
-
-_ORDER = {
-    "activation": ("op", "data"),
-    "activation_reduce": ("op", "data"),
-    "tensor_tensor": ("data1", "data2", "op"),
-    "tensor_scalar": ("data", "op0", "operand0", "reverse0", "op1", "operand1", "reverse1"),
-    "tensor_scalar_reduce": ("data", "op0", "operand0"),
-    "tensor_copy": ("src",),
-    "reciprocal": ("data",),
-    "tensor_tensor_scan": ("data0", "data1", "initial", "op0", "op1"),
-    "scalar_tensor_tensor": ("data", "op0", "operand0", "op1", "operand1"),
-    "dropout": ("data", "prob"),
-    "range_select": ("on_true_tile", "comp_op0", "comp_op1", "bound0", "bound1"),
-    "nc_match_replace8": ("data", "vals", "imm"),
-}
-"""Instructions whose result has the shape of their first tile, with the names of the operands in order."""
-
-_WIDTHS = {"bn_stats": (("data",), 6), "bn_aggr": (("data",), 2), "max8": (("src",), 8)}
-"""Instructions whose result has so many elements in each partition."""
-
-_REDUCTIONS = {
-    "max": "maximum",
-    "amax": "maximum",
-    "min": "minimum",
-    "amin": "minimum",
-    "sum": "add",
-    "prod": "multiply",
-}
-_OPERATORS = frozenset({"op", "op0", "op1", "reduce_op", "comp_op0", "comp_op1"})
-_RESULTS = frozenset({"dst", "reduce_res", "dst_idx"})
-
-
-def _operands(order: tuple[str, ...], args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """Operands by name, without those that are None; reductions by the names that instructions know."""
-    if len(args) > len(order):
-        raise invalid(f"{len(args)} operands where {len(order)} go without a name: {', '.join(order)}")
-    named = {**dict(zip(order, args)), **options}
-    for key in _OPERATORS & named.keys():
-        named[key] = reduction(named[key])
-    return {key: value for key, value in named.items() if value is not None}
-
-
-def reduction(op: Any) -> Any:
-    """`nl.max` and `np.max` name the reduction as `nl.maximum` does."""
-    name = op if isinstance(op, str) else getattr(op, "__name__", "")
-    return _REDUCTIONS.get(name, op)
-
-
-def _views(operands: dict[str, Any]) -> dict[str, Any]:
-    """Tiles as operands of instructions: read, or as the place of a result."""
-    return {
-        key: value.place() if key in _RESULTS and isinstance(value, Tile) else plain(value)
-        for key, value in operands.items()
-    }
 
 
 def _destination(given: dict[str, Any], shape: tuple[int, ...], dtype: Any, buffer: Any = None) -> NkiTensor:
@@ -86,18 +33,18 @@ def _tile(operands: dict[str, Any], key: str, name: str) -> Tile:
 
 
 def _elementwise(name: str) -> Any:
-    instruction, order = getattr(isa, name), _ORDER[name]
+    instruction, order = getattr(isa, name), ORDER[name]
     key = next(at for at in order if at in ("data", "data0", "data1", "src", "on_true_tile"))
 
     def returning(*args: Any, dtype: Any = None, mask: Any = None, **options: Any) -> Tile:
-        operands = _operands(order, args, options)
+        operands = named_operands(order, args, options)
         first = _tile(operands, key, name)
         tiles = [operands[at] for at in ("data1", "data2", "operand1", key) if isinstance(operands.get(at), Tile)]
         shape = _broadcast(operands, first) if name == "tensor_tensor" else first.shape
         kind = (highest(tile.dtype for tile in tiles) if len(tiles) > 1 else first.dtype) if dtype is None else dtype
 
         def compute(parts: dict[str, Any]) -> NkiTensor:
-            given = _views(parts)
+            given = views_of(parts)
             if name == "tensor_tensor":
                 _spread(given)
             like = max((given[at] for at in (key, "data2") if isinstance(given.get(at), NkiTensor)), key=_free)
@@ -145,15 +92,15 @@ def _spread(given: dict[str, Any]) -> None:
 
 def _narrow(name: str) -> Any:
     instruction = getattr(isa, name)
-    order, width = _WIDTHS[name]
+    order, width = WIDTHS[name]
 
     def returning(*args: Any, dtype: Any = None, mask: Any = None, **options: Any) -> Tile:
-        operands = _operands(order, args, options)
+        operands = named_operands(order, args, options)
         data = _tile(operands, order[0], name)
         kind = data.dtype if dtype is None else dtype
 
         def compute(parts: dict[str, Any]) -> NkiTensor:
-            given = _views(parts)
+            given = views_of(parts)
             made = _destination(given, (given[order[0]].shape[0], width), kind)
             instruction(made, **given)
             return made
@@ -205,7 +152,7 @@ def _once(mask: Any, shape: tuple[int, ...], axes: list[int]) -> None:
 def nc_matmul(stationary: Tile, moving: Tile, *, mask: Any = None, **options: Any) -> Tile:
     """`stationary`.T @ `moving` in PSUM. A mask restricts the axis of its own size: contraction, rows or columns."""
     rows, columns = prod(stationary.shape[1:]), prod(moving.shape[1:])
-    given = _views(_operands((), (), options))
+    given = views_of(named_operands((), (), options))
 
     def product(left: Tile, right: Tile) -> NkiTensor:
         first, second = left.read(), right.read()
@@ -276,7 +223,7 @@ def memset(shape: Any, value: Any, dtype: Any, *, mask: Any = None, **options: A
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
         made = nl.ndarray(parts["tile"].shape, dtype)
-        isa.memset(made, value, **_operands((), (), options))
+        isa.memset(made, value, **named_operands((), (), options))
         return made
 
     return masked.under(mask, sizes, {"tile": Tile(nl.ndarray(sizes, dtype))}, compute, dtype=dtype)
@@ -289,7 +236,7 @@ def dma_copy(*, dst: Tile, src: Any, mask: Any = None, dst_rmw_op: Any = None, *
     source = src if isinstance(src, Tile) else None
     if source is None:
         raise invalid(f"dma_copy: src must be a tensor, not {type(src).__name__}")
-    given = _operands((), (), options)
+    given = named_operands((), (), options)
     masked.each(
         mask,
         dst.shape,
@@ -302,7 +249,7 @@ def dma_transpose(src: Tile, *, axes: Any = None, mask: Any = None, dtype: Any =
     """A new tile with the dimensions of `src` permuted, by DMA."""
     if mask is not None:
         raise not_modelled("dma_transpose with a mask")
-    given = _views(_operands((), (), options))
+    given = views_of(named_operands((), (), options))
     order = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}.get(src.ndim, ()) if axes is None else tuple(axes)
 
     def compute() -> NkiTensor:
@@ -322,7 +269,7 @@ def tensor_copy_predicated(*, src: Any, dst: Tile, predicate: Tile, mask: Any = 
         dst.shape,
         {"dst": dst, "src": src, "predicate": predicate},
         lambda parts: isa.tensor_copy_predicated(
-            parts["dst"].place(), plain(parts["src"]), parts["predicate"].read(), **_operands((), (), options)
+            parts["dst"].place(), plain(parts["src"]), parts["predicate"].read(), **named_operands((), (), options)
         ),
     )
 
@@ -335,7 +282,7 @@ def select_reduce(
         raise not_modelled("select_reduce with a mask")
     options.pop("dtype", None)
     isa.select_reduce(
-        dst.place(), predicate.read(), on_true.read(), plain(on_false), **_views(_operands((), (), options))
+        dst.place(), predicate.read(), on_true.read(), plain(on_false), **views_of(named_operands((), (), options))
     )
 
 
@@ -444,9 +391,9 @@ def core_barrier(data: Any, cores: Any, **options: Any) -> None:
 
 @lru_cache(maxsize=256)
 def __getattr__(name: str) -> Any:
-    if name in _ORDER:
+    if name in ORDER:
         return _elementwise(name)
-    if name in _WIDTHS:
+    if name in WIDTHS:
         return _narrow(name)
     found = vars(isa).get(name)
     if found is not None and (isinstance(found, type) or not callable(found) or name in ("get_nc_version",)):
