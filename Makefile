@@ -1,6 +1,7 @@
 # make run    the shipped shapes.yaml, from nothing to a table of engine times
 # make test   lint, types, tests
 # make bench  our speed beside its peers, as ratios
+# make wild CHECKOUTS=dir  public kernels against their references: right, wrong, refused by name, crashed
 # make fidelity  the model beside measurements on hardware (DATA=measurements, NKILIB= GEMM= checkouts)
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ OUT ?= build/neffs
 DATA ?= ../shared/data
 BIN := .venv/bin
 
-.PHONY: run test bench fidelity clean
+.PHONY: run test bench fidelity wild clean
 
 run: .venv/run
 	$(BIN)/generate-neffs --shapes shapes.yaml --out $(OUT)
@@ -31,6 +32,9 @@ bench: .venv/bench
 
 fidelity: .venv/test
 	$(BIN)/python tools/fidelity.py --data $(DATA) $(if $(NKILIB),--nkilib $(NKILIB)) $(if $(GEMM),--gemm $(GEMM))
+
+wild: .venv/test
+	$(BIN)/python -m tools.wild $(CHECKOUTS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
