@@ -6,6 +6,8 @@ This is the public face: the names in `__all__`. All other modules are private a
 
     row = neff_bench.estimate("my_kernels.py:scale_rows", {"x": ((128, 512), "bfloat16")})
     print(row.total_time_us, row.hbm_read_bytes)
+    row = neff_bench.profile("my_kernels.py:scale_rows", {"x": array}, reference=my_reference)
+    print(row.check)
 
     neff = neff_bench.read_neff("file.neff")        # a NEFF, with no AWS tool
     trace = neff_bench.read_ntff("profile.ntff")    # a trace
@@ -24,6 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from neff_bench.doors.estimation import estimate
+    from neff_bench.doors.profiling import Task, profile, profile_many
+    from neff_bench.doors.row_list import Rows
     from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
     from neff_bench.experiments.workload import MatmulConfig, MlpConfig
     from neff_bench.neffs import __version__
@@ -52,11 +56,15 @@ __all__ = [
     "Profile",
     "ProfilingResult",
     "Row",
+    "Rows",
     "Store",
     "Summary",
+    "Task",
     "__version__",
     "compare",
     "estimate",
+    "profile",
+    "profile_many",
     "read_neff",
     "read_ntff",
     "read_profile",
@@ -76,11 +84,15 @@ _HOMES = {
     "Profile": "parsers.profile_json",
     "ProfilingResult": "experiments.latency",
     "Row": "stage2_profile.metrics.rows",
+    "Rows": "doors.row_list",
     "Store": "neffs.store",
     "Summary": "parsers.summary",
+    "Task": "doors.profiling",
     "__version__": "neffs",
     "compare": "stage2_profile.compare.profiles",
     "estimate": "doors.estimation",
+    "profile": "doors.profiling",
+    "profile_many": "doors.profiling",
     "read_neff": "parsers.neff",
     "read_ntff": "parsers.ntff",
     "read_profile": "parsers.profile_json",

@@ -1,0 +1,214 @@
+"""`profile`: build a kernel, run it, check it and say where its time goes, by the two stages that the commands are."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neff_bench.terminal.errors import WrongCall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+
+    from neff_bench.doors.row_list import Rows
+    from neff_bench.neffs.case import Case
+    from neff_bench.stage2_profile.metrics.rows import Row
+
+    Kernel = Callable[..., Any] | str
+    Input = np.ndarray | tuple[tuple[int, ...], str]
+
+TIMEOUT_S = 600.0
+"""Of the build of one kernel, and of its capture."""
+_ARRAYS = '''"""Arrays that a program gave to neff_bench.profile, by the hash of their values."""
+
+from pathlib import Path
+
+import numpy as np
+
+
+def __getattr__(name):
+    path = Path(__file__).with_name(f"{name}.npy")
+    if not path.is_file():
+        raise AttributeError(name)
+    return lambda shape: np.load(path).view(_dtype(name.split("__")[1])).reshape(shape)
+
+
+def _dtype(name):
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, name, name))
+'''
+
+
+@dataclass(frozen=True)
+class Task:
+    """One kernel on one set of inputs; the fields are the arguments of `profile`."""
+
+    kernel: Kernel
+    inputs: Mapping[str, Input]
+    target: str = "trn2"
+    lnc: int = 1
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    reference: Callable[..., Any] | str | None = None
+    tolerance: tuple[float, float] | None = None
+    flops: int | None = None
+
+
+def profile(
+    kernel: Kernel,
+    inputs: Mapping[str, Input],
+    *,
+    target: str = "trn2",
+    lnc: int = 1,
+    arguments: Mapping[str, Any] | None = None,
+    reference: Callable[..., Any] | str | None = None,
+    tolerance: tuple[float, float] | None = None,
+    flops: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+) -> Row:
+    """Build a kernel, run it on its inputs and profile it: on a device with the AWS SDK, else on the embedded toolchain.
+
+    `kernel`: a function of a Python file, or `"file.py:name"`, or `"package.module:name"`. `inputs`: by parameter name, in the
+    order of the NEFF: an array, or its shape (in elements) and canonical dtype, for which seeded values are drawn.
+    `reference`: called with the inputs by name as float32 arrays; returns an array or a tuple of them. Without it the row's
+    `check` is "unchecked". `tolerance`: (rtol, atol). `flops`: floating-point operations of the mathematics; MFU needs them.
+    `store`: keeps the bundle and its traces; by default they are removed.
+
+    A kernel that fails gives a row with `status` "failed" and the reason. Raises `WrongCall` for what is no kernel.
+    """
+    task = Task(kernel, inputs, target, lnc, dict(arguments or {}), reference, tolerance, flops)
+    return profile_many([task], store=store)[0]
+
+
+def profile_many(
+    tasks: Iterable[Task], *, store: str | os.PathLike[str] | None = None, jobs: int | None = None
+) -> Rows:
+    """The rows of several kernels, in their order; `jobs` are built at once (by default as many as there are CPUs)."""
+    from neff_bench.doors.row_list import Rows
+
+    with _directory(store) as directory:
+        cases = [_case(task, directory) for task in tasks]
+        names = _built(cases, directory, jobs or os.cpu_count() or 1)
+        return Rows(_profiled(directory, names))
+
+
+@contextmanager
+def _directory(store: str | os.PathLike[str] | None) -> Iterator[Path]:
+    if store is not None:
+        yield Path(store).absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix="neff-bench-") as directory:
+        yield Path(directory) / "store"
+
+
+def _case(task: Task, directory: Path) -> Case:
+    from neff_bench.neffs.case import Case
+    from neff_bench.neffs.own import OwnKernel
+
+    entry = _entry(task.kernel, "kernel")
+    tensors = tuple(_tensor(name, given, directory) for name, given in task.inputs.items())
+    own = OwnKernel(
+        entry,
+        tensors,
+        arguments=tuple(task.arguments.items()),
+        reference=None if task.reference is None else _entry(task.reference, "reference"),
+        tolerance=task.tolerance,
+        flops=task.flops,
+    )
+    name = entry.rpartition(":")[2].replace(".", "-")
+    shapes = "-".join("x".join(map(str, tensor.shape)) for tensor in tensors)
+    words = f"{entry} {tensors} {task.arguments}".encode()
+    label = f"{name}-{shapes}"[:80].rstrip("-x") + f"-{hashlib.sha256(words).hexdigest()[:8]}"
+    dtype = tensors[0].dtype if tensors else "float32"
+    return Case(label, "nki", (), dtype, task.target, task.lnc, own=own)
+
+
+def _entry(given: Callable[..., Any] | str, what: str) -> str:
+    """`file.py:function` with an absolute path, or `package.module:function`. Raises WrongCall."""
+    if isinstance(given, str):
+        file, colon, name = given.rpartition(":")
+        if not colon or not name:
+            raise WrongCall(f"{what} {given!r}: expected 'file.py:name', 'package.module:name' or a function")
+        return f"{Path(file).absolute()}:{name}" if file.endswith(".py") else given
+    function = inspect.unwrap(getattr(given, "function", given))
+    try:
+        source = inspect.getsourcefile(function)
+    except TypeError:
+        source = None
+    name = getattr(function, "__qualname__", "")
+    if source is None or not Path(source).is_file() or "<" in name:
+        raise WrongCall(
+            f"{what} {name or given!r}: expected a function at the top level of a Python file; write it to a file and name it "
+            "as 'file.py:name'"
+        )
+    return f"{Path(source).absolute()}:{name}"
+
+
+def _tensor(name: str, given: Input, directory: Path) -> Any:
+    from neff_bench.neffs.own import Tensor
+
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
+        return Tensor(name, tuple(int(size) for size in given[0]), given[1])
+    if hasattr(given, "shape") and hasattr(given, "dtype"):
+        return _kept_array(name, given, directory)
+    raise WrongCall(f"input {name}: expected an array or ((rows, columns), dtype), got {type(given).__name__}")
+
+
+def _kept_array(name: str, array: np.ndarray, directory: Path) -> Any:
+    """The tensor of an array, whose values lie beside the bundles under their hash."""
+    import io
+
+    import numpy as np
+
+    from neff_bench.neffs.own import Tensor
+    from neff_bench.terminal.files import write_whole
+
+    raw = np.ascontiguousarray(array).view(np.uint8)
+    key = f"a{hashlib.sha256(raw.tobytes()).hexdigest()[:24]}__{array.dtype.name}"
+    folder = directory / ".store" / "arrays"
+    folder.mkdir(parents=True, exist_ok=True)
+    data = io.BytesIO()
+    np.save(data, raw)
+    write_whole(folder / f"{key}.npy", data.getvalue())
+    write_whole(folder / "arrays.py", _ARRAYS.encode())
+    return Tensor(name, tuple(array.shape), array.dtype.name, values=f"{folder / 'arrays.py'}:{key}")
+
+
+def _built(cases: Sequence[Case], directory: Path, workers: int) -> list[str]:
+    """Build what the store lacks; returns the bundles' names in the order of the cases."""
+    from neff_bench.neffs.store import Store
+    from neff_bench.stage1_generate.build.build import build_all
+    from neff_bench.stage1_generate.build.job import Job, Options
+    from neff_bench.stage1_generate.build.keys import Keys
+    from neff_bench.stage1_generate.own_kernel import implementation_of
+    from neff_bench.stage1_generate.toolchains.find import choose
+
+    toolchain = choose("auto", None)
+    here = str(Path.cwd())
+    keys = Keys(toolchain, here)
+    work = [Job(case, keys.key(case), toolchain.name, None, Options(), here) for case in dict.fromkeys(cases)]
+
+    def lacks(job: Job) -> str | None:
+        implementation = implementation_of(job.case, job.folder)
+        return toolchain.lacks(implementation.needs, implementation.route)
+
+    build_all(work, Store(directory), workers, TIMEOUT_S, lacks, lambda outcome: None, stop=threading.Event())
+    return [case.name for case in cases]
+
+
+def _profiled(directory: Path, names: Sequence[str]) -> list[Row]:
+    from neff_bench.stage2_profile.command import Options, profiled_rows
+
+    _, rows = profiled_rows(directory, Options(only=tuple(dict.fromkeys(names))))
+    by_name = {row.case: row for row in rows}
+    return [by_name[name] for name in names]

@@ -1,0 +1,100 @@
+"""`neff_bench.profile`: a kernel is built, run, checked and timed, and gives the row of the commands."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import neff_bench
+from neff_bench.terminal.errors import WrongCall
+
+KERNELS = '''
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def scale(x, factor=2.0):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=factor)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+'''
+REFERENCES = '''
+def double(x, factor=2.0):
+    return factor * x
+
+
+def triple(x, factor=2.0):
+    return 3 * x
+'''
+X = ((128, 256), "float32")
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "own_kernels.py").write_text(KERNELS)
+    (tmp_path / "own_references.py").write_text(REFERENCES)
+    return tmp_path
+
+
+def test_a_kernel_is_checked_and_timed_as_it_is_estimated(files):
+    kernel = f"{files}/own_kernels.py:scale"
+    row = neff_bench.profile(kernel, {"x": X}, reference=f"{files}/own_references.py:double", flops=128 * 256)
+    assert (row.status, row.check, row.source) == ("profiled", "passed", "simulated")
+    estimated = neff_bench.estimate(kernel, {"x": X}, flops=128 * 256)
+    for name in ("total_time_us", "mfu_percent", "hbm_read_bytes", "vector_active_us"):
+        assert getattr(row, name) == getattr(estimated, name) is not None
+
+
+def test_a_wrong_kernel_fails_its_check_and_one_without_reference_is_unchecked(files):
+    kernel = f"{files}/own_kernels.py:scale"
+    wrong, free = neff_bench.profile_many(
+        [
+            neff_bench.Task(kernel, {"x": X}, reference=f"{files}/own_references.py:triple"),
+            neff_bench.Task(kernel, {"x": X}, arguments={"factor": 5.0}),
+        ]
+    )
+    assert (wrong.check, free.check) == ("failed", "unchecked")
+
+
+def test_arrays_are_the_inputs_and_a_function_is_a_kernel(files, monkeypatch):
+    monkeypatch.syspath_prepend(str(files))
+    import own_references
+
+    array = np.arange(128 * 8).reshape(128, 8).astype(ml_dtypes.bfloat16)
+    kernel = f"{files}/own_kernels.py:scale"
+    row = neff_bench.profile(kernel, {"x": array}, reference=own_references.double, store=files / "st")
+    assert row.check == "passed"
+    [bundle] = neff_bench.Store(files / "st").bundles()
+    [given] = bundle.manifest.inputs
+    assert (bundle.path / given.file).read_bytes() == array.tobytes()
+
+
+def test_the_same_call_builds_nothing_again(files):
+    def created():
+        neff_bench.profile(f"{files}/own_kernels.py:scale", {"x": np.ones((128, 4), np.float32)}, store=files / "st")
+        return [bundle.manifest.created for bundle in neff_bench.Store(files / "st").bundles()]
+
+    assert created() == created()
+
+
+def test_a_kernel_that_cannot_be_built_is_a_failed_row(files):
+    row = neff_bench.profile(f"{files}/own_kernels.py:scale", {"x": ((256, 8), "float32")})
+    assert row.status == "failed"
+    assert "own_kernels.py:" in row.reason
+
+
+@pytest.mark.parametrize(
+    ("kernel", "inputs", "message"),
+    [
+        (lambda x: x, {"x": X}, "top level of a Python file"),
+        ("scale", {"x": X}, "expected 'file.py:name'"),
+        ("own.py:scale", {"x": 3}, r"expected an array or \(\(rows, columns\), dtype\)"),
+    ],
+)
+def test_what_is_no_kernel_or_no_input_is_a_wrong_call(kernel, inputs, message):
+    with pytest.raises(WrongCall, match=message):
+        neff_bench.profile(kernel, inputs)
