@@ -40,7 +40,7 @@ def estimate(
     The row has `source` "simulated", `status` "estimated" and `check` None. Raises `SimulatorError` with the kernel's own
     line for a kernel that cannot be compiled.
     """
-    program = _record(kernel, inputs, target, lnc, dict(arguments or {}))
+    program = record_kernel(kernel, inputs, target, lnc, dict(arguments or {}))
     return row_of(program, flops)
 
 
@@ -86,7 +86,10 @@ def preload() -> None:
     estimate(nothing, {"x": ((128, 128), "float32")})
 
 
-def _record(kernel: Kernel, inputs: Mapping[str, Input], target: str, lnc: int, arguments: dict[str, Any]) -> Program:
+def record_kernel(
+    kernel: Kernel, inputs: Mapping[str, Input], target: str, lnc: int, arguments: dict[str, Any]
+) -> Program:
+    """The program of a kernel; the arguments are those of `estimate`. Raises `SimulatorError`."""
     from neff_bench.simulator.nki.jit import body
     from neff_bench.simulator.nki.load import trace_kernel
     from neff_bench.simulator.nki.spec import KernelSpec

@@ -72,9 +72,10 @@ def profile(
         "target": target,
         "lnc": lnc,
         "inputs": {name: tensor.model_dump() for name, tensor in inputs.items()},
-        "arguments": arguments or {},
         "tolerance": {"rtol": rtol, "atol": atol},
     }
+    if arguments:
+        case["arguments"] = arguments
     if reference is not None:
         case["reference"] = reference
     with tempfile.TemporaryDirectory(prefix="neff-bench-mcp-") as scratch:

@@ -30,9 +30,10 @@ def tune(variants: IO[bytes], top: int | None, jobs: int | None, timeout: float,
 
     \b
     {"id": 1, "kernel": "mine.py:matmul", "inputs": {"a": {"shape": [128, 512], "dtype": "bfloat16"}},
-     "arguments": {"tile": 4}, "target": "trn2", "lnc": 1}
+     "arguments": {"tile": 4}, "target": "trn2", "lnc": 1, "check": true, "reference": "mine.py:expected"}
 
-    An answer has the `id`, the `status` (estimated or failed, with the `reason`), `total_time_us` and the whole `row`.
+    With `check` the variant runs on seeded inputs, and its outputs are compared with those of `reference`, within `tolerance`
+    ({"rtol": ..., "atol": ...}); a wrong variant is not among the fastest. An answer has the `id`, the `status` (estimated or failed, with the `reason`), `total_time_us` and the whole `row`.
     Answers come in the order in which they are ready. Each variant runs in a process of its own: one that crashes, hangs
     or fills its memory costs one line. The exit code is 1 when every variant failed.
 

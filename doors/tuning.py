@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import orjson
 
 from neff_bench.doors.forked import Died, map_forked
+from neff_bench.terminal.errors import NeffBenchError
+
+if TYPE_CHECKING:
+    from neff_bench.stage2_profile.metrics.rows import Row
 
 
 class InputShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,7 +82,7 @@ def _filled(lines: Iterable[bytes]) -> Iterator[bytes]:
 def _warm() -> None:
     """Import what every variant needs, before the first fork. BLAS gets one thread: forks share the CPUs already."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from neff_bench.doors import estimation
+    from neff_bench.doors import checking, estimation  # noqa: F401  (checking is imported to be warm)
     from neff_bench.simulator.nki.install import install
 
     install()
@@ -86,24 +91,16 @@ def _warm() -> None:
 
 def _answer(line: bytes) -> bytes:
     """One variant, in a process of its own."""
-    from neff_bench.doors.estimation import estimate
-    from neff_bench.simulator.errors import SimulatorError
-    from neff_bench.stage2_profile.metrics.rows import to_dict
-
     try:
         variant = DECODER.decode(line)
-        row = estimate(
-            variant.kernel,
-            {name: (given.shape, given.dtype) for name, given in variant.inputs.items()},
-            target=variant.target,
-            lnc=variant.lnc,
-            arguments=variant.arguments,
-            flops=variant.flops,
-        )
     except msgspec.MsgspecError as error:
         return msgspec.json.encode(_failed(_id_of(line), f"not a variant: {error}"))
-    except SimulatorError as error:
-        return msgspec.json.encode(_failed(_id_of(line), str(error)))
+    try:
+        row = _row(variant)
+    except NeffBenchError as error:
+        return msgspec.json.encode(_failed(variant.id, str(error)))
+    from neff_bench.stage2_profile.metrics.rows import to_dict
+
     return orjson.dumps(
         {
             "id": variant.id,
@@ -114,6 +111,21 @@ def _answer(line: bytes) -> bytes:
             "row": to_dict(row),
         }
     )
+
+
+def _row(variant: Variant) -> Row:
+    """Raises `NeffBenchError` for a kernel or a reference that fails."""
+    from neff_bench.doors.checking import check_program
+    from neff_bench.doors.estimation import record_kernel, row_of
+
+    inputs: dict[str, Any] = {name: (given.shape, given.dtype) for name, given in variant.inputs.items()}
+    program = record_kernel(variant.kernel, inputs, variant.target, variant.lnc, variant.arguments)
+    row = row_of(program, variant.flops)
+    if not variant.check:
+        return row
+    limits = None if variant.tolerance is None else (variant.tolerance.rtol, variant.tolerance.atol)
+    verdict = check_program(program, variant.reference, variant.arguments, limits)
+    return replace(row, check=verdict.check, max_abs_error=verdict.max_abs_error, reason=verdict.reason)
 
 
 def _failed(name: str | int | None, reason: str) -> Answer:

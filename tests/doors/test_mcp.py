@@ -76,6 +76,15 @@ def test_the_lines_that_take_the_time_are_explained(call):
     assert "k.py:13" in found.content[0].text  # the line that loads the tile
 
 
+def test_a_profile_checks_the_outputs(call):
+    arguments = {"kernel": "k.py:scale", "inputs": INPUTS}
+    _, (right, wrong) = call(
+        ("profile", {**arguments, "reference": "k.py:double"}), ("profile", {**arguments, "reference": "k.py:triple"})
+    )
+    assert right.structured_content["check"] == "passed"
+    assert wrong.structured_content["check"] == "failed"
+
+
 def test_what_cannot_be_read_is_an_error_of_the_tool(call, tmp_path):
     _, (found,) = call(("inspect", {"path": "nowhere.neff"}))
     assert found.is_error

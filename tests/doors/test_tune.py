@@ -27,6 +27,14 @@ def scale(x, pieces=1):
 
 def crash(x):
     os.abort()
+
+
+def double(x):
+    return 2 * x
+
+
+def triple(x):
+    return 3 * x
 '''
 
 
@@ -75,3 +83,26 @@ def test_a_variant_runs_on_its_own_target(tune):
     found = {answer["id"]: answer for answer in answers}
     assert found["one"]["row"]["target"] == "trn3"
     assert "lnc 7 does not exist" in found["two"]["reason"]
+
+
+def test_a_checked_variant_is_compared_with_its_reference(tune):
+    lines = [variant(name, "k.py:scale", check=True, reference=f"k.py:{name}") for name in ("double", "triple")]
+    _, answers, _ = tune(
+        [
+            *lines,
+            variant("free", "k.py:scale", check=True),
+            variant("lost", "k.py:scale", check=True, reference="k.py:no"),
+        ]
+    )
+    found = {answer["id"]: answer for answer in answers}
+    assert [found[name]["check"] for name in ("double", "triple", "free")] == ["passed", "failed", "unchecked"]
+    assert found["lost"]["status"] == "failed" and "k.py:no" in found["lost"]["reason"]
+
+
+def test_a_wrong_variant_is_never_among_the_best(tune):
+    lines = [
+        variant("wrong", "k.py:scale", check=True, reference="k.py:triple"),
+        variant("slow", "k.py:scale", check=True, reference="k.py:double", arguments={"pieces": 16}),
+    ]
+    _, best, _ = tune(lines, "--top", "2")
+    assert [answer["id"] for answer in best] == ["slow"]

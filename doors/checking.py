@@ -1,0 +1,54 @@
+"""The outputs of a recorded program against a reference, in process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neff_bench.stage2_profile.metrics.check import WORST, Comparison, Verdict
+
+if TYPE_CHECKING:
+    from neff_bench.simulator.program import Program
+
+SEED = 42
+"""Of the inputs that are drawn."""
+
+
+def check_program(
+    program: Program, reference: str | None, arguments: Mapping[str, Any], tolerance: tuple[float, float] | None
+) -> Verdict:
+    """Execute `program` on seeded inputs and compare its outputs with those of `reference` (`file.py:name`).
+
+    `arguments`: those of the kernel; the reference gets the ones that it names. `tolerance`: (rtol, atol), None for that of
+    the element types. Raises `SimulatorError` for a program that cannot run and `BuildError` for a reference that fails.
+    """
+    import numpy as np
+
+    from neff_bench.neffs.own import Tensor
+    from neff_bench.simulator.execution.execute import execute
+    from neff_bench.stage1_generate.build.tensors import default_tolerance, draw
+    from neff_bench.stage1_generate.entries import place
+    from neff_bench.stage1_generate.errors import BuildError
+    from neff_bench.stage1_generate.reference import call_reference
+
+    inputs = [program.buffers[at] for at in program.inputs]
+    arrays = draw([Tensor(buffer.name, buffer.shape, buffer.dtype) for buffer in inputs], SEED)
+    outputs = execute(program, arrays)
+    if reference is None:
+        return Verdict("unchecked", None, "no reference was given")
+    exact = {name: a if a.dtype.kind in "iu" else a.astype(np.float32) for name, a in arrays.items()}
+    expected = call_reference(place(reference, Path.cwd()).entry, exact, arguments)
+    if len(expected) != len(outputs):
+        raise BuildError(f"the reference returns {len(expected)} arrays, the kernel {len(outputs)}")
+    rounded = [ref.astype(out.dtype) for out, ref in zip(outputs.values(), expected, strict=True)]
+    dtypes = [program.buffers[at].dtype for at in (*program.inputs, *program.outputs)]
+    limits = tolerance or default_tolerance(dtypes, rounded)
+    verdicts = []
+    for (name, out), ref in zip(outputs.items(), rounded, strict=True):
+        if ref.shape != out.shape:
+            raise BuildError(f"reference of {name} has shape {ref.shape}, the kernel's output {out.shape}")
+        comparison = Comparison()
+        comparison.add(out.astype(np.float64), ref.astype(np.float64), limits)
+        verdicts.append(comparison.verdict(name))
+    return min(verdicts, key=lambda verdict: WORST.index(verdict.check))
