@@ -54,7 +54,8 @@ def test_one_file_is_a_chip(project):
 
 
 def test_a_file_whose_chip_has_another_name_is_refused(project, tmp_path):
-    shutil.copytree(project / "neff_bench" / "chips", tmp_path / "neff_bench" / "chips")
+    for room in ("chips", "terminal"):
+        shutil.copytree(project / "neff_bench" / room, tmp_path / "neff_bench" / room)
     (tmp_path / "neff_bench" / "__init__.py").touch()
     (tmp_path / "neff_bench" / "chips" / "trn5.py").write_text("from neff_bench.chips.trn4 import CHIP as CHIP\n")
     done = subprocess.run(

@@ -10,10 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from neff_bench.neffs.bundle import read_bundle, write_manifest
 from neff_bench.neffs.checksums import sha256_file
+from neff_bench.stage2_profile.capture import runs
 
 ROOT = Path(__file__).parents[2]
 HARMLESS = ["none", "garbage", "slow_start", "flood"]
@@ -186,8 +188,8 @@ def test_a_run_of_another_model_is_captured_again(built, tmp_path, earlier, agai
     copies(built, tmp_path / "store", ["one"])
     words = ("neff_bench.stage2_profile.cli", str(tmp_path / "store"), "--format", "json")
     (first,) = json.loads(run(*words).stdout)
-    (record,) = (tmp_path / "store" / "one" / "profiles").glob("*/run.json")
+    (directory,) = runs.run_directories(tmp_path / "store" / "one")
     if earlier:
-        record.write_text(json.dumps({**json.loads(record.read_text()), "tool_version": earlier}))
+        runs.write_run(directory, msgspec.structs.replace(runs.read_run(directory), tool_version=earlier))
     (second,) = json.loads(run(*words).stdout)
     assert (second["run"] != first["run"]) is again

@@ -81,3 +81,18 @@ def test_a_default_tolerance_follows_the_element_types_and_the_size_of_the_outpu
     assert default_tolerance(["float32", "bfloat16"], arrays) == (2e-2, pytest.approx(2e-2 * 50))
     assert default_tolerance(["int32"], arrays) == (0.0, 0.0)
     assert default_tolerance(["float32"], [np.zeros(4)]) == (1e-3, 1e-3)
+
+
+def test_a_reference_gets_float32_and_integers_as_they_are():
+    from dataclasses import replace
+
+    case = Case("matmul", "nki", (("M", 4), ("K", 4), ("N", 4)), "bfloat16", "trn2", 1)
+    kernel, got = kernels.load("matmul"), {}
+
+    def reference(dims, tensors):
+        got.update({name: array.dtype for name, array in tensors.items()})
+        return kernel.reference(dims, tensors)
+
+    inputs = draw(kernel.inputs(Dims(M=4, K=4, N=4), "bfloat16"), 0) | {"index": np.zeros(4, np.uint8)}
+    references(replace(kernel, reference=reference), case, inputs)
+    assert got == {"lhs": np.float32, "rhs": np.float32, "index": np.uint8}
