@@ -64,6 +64,8 @@ class Neffs:
         self._untold: dict[Path, list[NeffFile]] = defaultdict(list)
         self._all: dict[Path, list[NeffFile]] = defaultdict(list)
         for neff in neffs:
+            if neff.problem is not None:
+                continue  # a row of its own says what is wrong with it; a good trace must not fail with it
             self._all[neff.path.parent].append(neff)
             if neff.uuid is None or len(_told(neff.uuid)) < 2 * UUID_BYTES_TELLING:
                 self._untold[neff.path.parent].append(neff)

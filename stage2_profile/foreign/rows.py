@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,12 +40,12 @@ def foreign_row(case: ForeignCase) -> Row:
     try:
         if case.problem is not None:
             return Row(case=case.name, status="failed", reason=case.problem)
-        about = _about(case.neff)
+        about, doubt = _about_or_not(case)
         summary = _summary(case)
         if summary is not None and summary.has_times:
-            return _summary_row(case, about, summary)
+            return _with_warning(_summary_row(case, about, summary), doubt)
         if case.ntff is not None:
-            return _trace_row(case, about, case.ntff)
+            return _with_warning(_trace_row(case, about, case.ntff), doubt)
     except (ParseError, OSError) as error:
         return Row(case=case.name, status="failed", reason=" ".join(str(error).split()))
     reason = (
@@ -54,6 +54,20 @@ def foreign_row(case: ForeignCase) -> Row:
         else "a NEFF without a profile; profile-neffs captures it where a tool for it is"
     )
     return Row(case=case.name, **_told(about), status="unprofiled", reason=reason)
+
+
+def _about_or_not(case: ForeignCase) -> tuple[About, str | None]:
+    """What the NEFF tells; where there is a profile too, a NEFF that cannot be read costs a warning, and not the row."""
+    try:
+        return _about(case.neff), None
+    except ParseError as error:
+        if case.ntff or case.summary_json or case.detail_json:
+            return About(), f"its NEFF cannot be read: {error}"
+        raise
+
+
+def _with_warning(row: Row, warning: str | None) -> Row:
+    return row if warning is None else replace(row, warnings=(*row.warnings, warning))
 
 
 def _about(path: Path | None) -> About:

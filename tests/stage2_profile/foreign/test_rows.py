@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -9,6 +10,16 @@ from click.testing import CliRunner
 from neff_bench.stage2_profile.cli import profile
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "real"
+
+
+@pytest.fixture(scope="module")
+def files():
+    """The writers of small files that the tests of the readers use."""
+    path = Path(__file__).resolve().parents[2] / "parsers" / "conftest.py"
+    spec = importlib.util.spec_from_file_location("files_for_rows", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def rows(directory, *words):
@@ -66,3 +77,17 @@ def test_equal_input_shapes_are_counted():
     _, (row,) = rows(REAL, "--only", "trn2_attention/fused_bf16*")
     assert row["shapes"] == "3*128x512"
     assert row["arithmetic_intensity"] > 0
+
+
+def test_a_damaged_neff_costs_its_own_row_or_a_warning_and_not_the_trace(tmp_path, files):
+    """One whose header cannot be read is a row; one whose archive cannot be read is a warning beside the numbers."""
+    uuid = bytes([7]) * 16
+    neff = files.neff_of(files.neff_members(), uuid=uuid)
+    (tmp_path / "profile.ntff").write_bytes(files.ntff_of(files.instruction(0, 0, 10, 20), uuid=uuid))
+    (tmp_path / "file.neff").write_bytes(b"x" * 3000)
+    code, found = rows(tmp_path, "--parse-only")
+    assert code == 1 and {row["case"]: row["status"] for row in found} == {"file": "failed", "profile": "profiled"}
+    (tmp_path / "file.neff").write_bytes(neff[:1200] + bytes(200) + neff[1400:])
+    code, (row,) = rows(tmp_path, "--parse-only")
+    assert (code, row["status"], row["total_time_us"]) == (0, "profiled", 5)
+    assert any("its NEFF cannot be read" in warning for warning in row["warnings"])
