@@ -86,7 +86,8 @@ def _simulated(simulated: Sequence[Row], total: int) -> list[str]:
         count = errors.total()
         which = "" if count == total else f" ({count} of {total} rows)"
         named = f"SIMULATED by {tool}" + (f", model {model}" if model else "")
-        lines.append(f"{named}{which}: counts and bytes are exact, times {'; '.join(spread)}.")
+        exact = "counts" if any("not exact" in text for text in spread) else "counts and bytes"
+        lines.append(f"{named}{which}: {exact} are exact, times {'; '.join(spread)}.")
     return lines
 
 

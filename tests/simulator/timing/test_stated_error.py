@@ -71,3 +71,9 @@ def test_a_gemm_keeps_the_pe_busy_for_three_quarters_of_the_kernel(busy, said):
 )
 def test_the_stated_error_names_what_was_measured(target, lnc, said):
     assert stated(msgspec.structs.replace(matmul(lnc=lnc), target=target)) == said
+
+
+def test_a_program_before_the_middle_end_says_that_its_bytes_are_not_exact():
+    program = msgspec.structs.replace(matmul(), before_middle_end=True)
+    assert time_error(program, schedule(program)).endswith("HBM bytes are not exact")
+    assert "not exact" not in time_error(matmul(), schedule(matmul()))
