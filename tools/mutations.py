@@ -103,7 +103,7 @@ MUTATIONS = (
     Mutation("a gate lets worse rates pass", "stage2_profile/compare/gates.py", "change if better == \"lower\" else -change", "change", COMPARE),
     Mutation("rows of other LNCs are compared", "stage2_profile/compare/comparison.py", "and a[name] != b[name]", "and False", COMPARE),
     Mutation("a bad core is given again", "stage2_profile/capture/cores.py", "if not set(group) & set(self.out)}", "}", "tests/stage2_profile/capture/test_cores.py"),
-    Mutation("a core without its lock", "stage2_profile/capture/environment.py", "env[\"NEURON_LOGICAL_NC_CONFIG\"] = str(lnc)", "env[\"NEURON_LOGICAL_NC_CONFIG\"] = \"1\"", "tests/stage2_profile/capture"),
+    Mutation("a core of another LNC", "stage2_profile/capture/environment.py", "env[\"NEURON_LOGICAL_NC_CONFIG\"] = str(lnc)", "env[\"NEURON_LOGICAL_NC_CONFIG\"] = \"1\"", "tests/stage2_profile/capture"),
     # experiments and tools
     Mutation("padding is counted once", "experiments/bucketing.py", "1 - real / padded", "real / padded", "tests/experiments/test_bucketing.py"),
     Mutation("files of other contents are gathered", "tools/corpus.py", "== file[\"sha256\"]), None)", "!= \"\"), None)", "tests/tools/test_corpus.py"),

@@ -86,7 +86,7 @@ def test_a_default_tolerance_follows_the_element_types_and_the_size_of_the_outpu
 def test_a_reference_gets_float32_and_integers_as_they_are():
     from dataclasses import replace
 
-    case = Case("matmul", "nki", (("M", 4), ("K", 4), ("N", 4)), "bfloat16", "trn2", 1)
+    one = Case("matmul", "nki", (("M", 4), ("K", 4), ("N", 4)), "bfloat16", "trn2", 1)
     kernel, got = kernels.load("matmul"), {}
 
     def reference(dims, tensors):
@@ -94,5 +94,6 @@ def test_a_reference_gets_float32_and_integers_as_they_are():
         return kernel.reference(dims, tensors)
 
     inputs = draw(kernel.inputs(Dims(M=4, K=4, N=4), "bfloat16"), 0) | {"index": np.zeros(4, np.uint8)}
-    references(replace(kernel, reference=reference), case, inputs)
+    outputs = kernel.outputs(Dims(M=4, K=4, N=4), "bfloat16")
+    references(replace(kernel, reference=reference), one, outputs, inputs)
     assert got == {"lhs": np.float32, "rhs": np.float32, "index": np.uint8}
