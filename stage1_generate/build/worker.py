@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from neff_bench.parsers.neff import Neff, TensorInfo
 
 
-_KEPT = (LOG, "command.txt", "model", "log-neuron-cc.txt")
+_KEPT = (LOG, "command.txt", "kernel.json", "model", "log-neuron-cc.txt")
 DISK_FULL = 28
 """Exit code; the errno of the same meaning."""
 

@@ -13,6 +13,8 @@ from neff_bench.stage1_generate.toolchains.command import python_environment, ru
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
 
 NKI_NEFF = "file.neff"
+SPEC = Path("kernel.json")
+"""What the NKI route compiles; it stays in the bundle, so that the command of `command.txt` can be run again there."""
 _SIMULATOR = [sys.executable, "-m", "neff_bench.simulator"]
 
 
@@ -23,19 +25,15 @@ def compile(request: Request) -> Compiled:
     if request.route == "xla":
         hlo.trace(request)
         return _compile("XLA", str(hlo.GRAPH), hlo.NEFF, request)
-    spec = Path("kernel.json")
-    spec.write_bytes(orjson.dumps(_kernel_json(request)))
-    compiled = _compile("NKI", str(spec), NKI_NEFF, request)
-    spec.unlink()
-    return compiled
+    SPEC.write_bytes(orjson.dumps(_kernel_json(request), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    return _compile("NKI", str(SPEC), NKI_NEFF, request)
 
 
 def _compile(framework: str, source: str, neff: str, request: Request) -> Compiled:
     words = ["compile", "--framework", framework, source]
     words += ["--target", request.target, "--lnc", str(request.lnc), "--output", neff, *request.flags]
     command = ("neuron-sim", *words)
-    if framework == "XLA":
-        hlo.write_command(command)
+    hlo.write_command(command)
     finished = run([*_SIMULATOR, *words], python_environment())
     if not Path(neff).is_file():
         raise BuildError(f"neuron-sim compile ended well but wrote no {neff}")
