@@ -88,7 +88,7 @@ MUTATIONS = (
     Mutation("the seed is no part of a name", "neffs/case.py", "if self.seed != DEFAULT_SEED:", "if False:", "tests/neffs/test_case.py"),
     # stage 1
     Mutation("the key without tensors.py", "stage1_generate/build/keys.py", "                _STAGE / \"build\" / \"tensors.py\",\n", "", KEYS),
-    Mutation("the key without the simulator", "stage1_generate/build/keys.py", "depends[\"simulator\"] = self._closures.digest(_COMPILE, without=_not_for(route))", "depends[\"simulator\"] = \"\"", KEYS),
+    Mutation("the key without the simulator", "stage1_generate/build/keys.py", "depends[\"simulator\"] = self._closures(()).digest(_COMPILE, without=_not_for(route))", "depends[\"simulator\"] = \"\"", KEYS),
     Mutation("the key without compiler flags", "stage1_generate/build/keys.py", "    \"NEURON_CC_FLAGS\",\n", "", KEYS),
     Mutation("inputs of another seed", "stage1_generate/build/tensors.py", "np.random.default_rng(seed)", "np.random.default_rng(0)", "tests/stage1_generate/build/test_tensors.py"),
     Mutation("references in the dtype of the inputs", "stage1_generate/build/tensors.py", "array.astype(np.float32) if array.dtype.kind not in \"iu\" else array", "array", "tests/stage1_generate/build/test_tensors.py"),

@@ -42,7 +42,7 @@ def test_sources_of_other_implementations_do_not(tmp_path):
     assert Keys(TOOLCHAIN).key(nki) == Keys(replace(TOOLCHAIN, nkilib=nkilib(tmp_path, "a = 1"))).key(nki)
 
 
-@pytest.mark.parametrize("variable", SDK_ENVIRONMENT)
+@pytest.mark.parametrize("variable", sorted({"NEURON_CC_FLAGS", "NKI_DEBUG_INFO", "NKI_USE_COLZ", *SDK_ENVIRONMENT}))
 def test_what_a_compiler_reads_from_the_environment_belongs_to_the_key_where_it_reads_it(monkeypatch, variable):
     nki = replace(MLP, implementation="nki")
     keys = []
