@@ -7,16 +7,12 @@ from pathlib import Path
 
 from neff_bench.installation import IMPORT_ROOT, PACKAGE
 
-ROOMS = (
-    "doors",
-    "experiments",
-    "history",
-    "neffs",
-    "parsers",
-    "simulator",
-    "stage1_generate",
-    "stage2_profile",
-    "terminal",
+ROOMS = tuple(
+    sorted(
+        path.name
+        for path in PACKAGE.iterdir()
+        if (path / "__init__.py").is_file() and path.name != "install_benchmarks"
+    )
 )
 """The rooms that are copied: all but this one."""
 

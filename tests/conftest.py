@@ -1,3 +1,5 @@
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -6,6 +8,9 @@ from tests.disk import Disk
 # Nothing is timed in a test: a busy machine must not fail one.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+# xdist gives its workers the width of the terminal; tables must not depend on where the tests are started.
+os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture
