@@ -205,7 +205,7 @@ def guard_writes(inside: Path, tally: Tally) -> None:
 
     def watch(event: str, args: tuple[Any, ...]) -> None:
         if event == "open":
-            path, mode, flags = args
+            path, _mode, flags = args
             wanted = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
             if not wanted or not isinstance(path, (str, bytes, os.PathLike)):
                 return
@@ -240,7 +240,7 @@ def attempt(read: Reader, path: Path, label: str, tally: Tally) -> None:
     except BaseException as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         tally.faults.append(
-            f"{label}: {type(error).__name__}: {str(error):.120} ({Path(where.filename).name}:{where.lineno})"
+            f"{label}: {type(error).__name__}: {error!s:.120} ({Path(where.filename).name}:{where.lineno})"
         )
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

@@ -103,71 +103,48 @@ def writers() -> ModuleType:
 def profile_json(path: Path) -> None:
     """Rows with the fields and lengths of a real profile (trn2, neuron-profile 2.28), repeated; 1 instruction to 6 DMA rows, as there."""
     instruction = {
-        **{
-            name: ""
-            for name in (
-                "activation_fn",
-                "bir_id",
-                "penguin_id",
-                "layer",
-                "hlo_name",
-                "hlo_attrs",
-                "bir_instruction_name",
-            )
-        },
-        **{
-            "fully_qualified_subgraph": "/sg00",
-            "subgraph": "sg00",
-            "subgroup": "Tensor",
-            "label": "Tensor",
-            "opcode": "MATMUL",
-        },
-        **{
-            "timestamp": 1084,
-            "duration": 70,
-            "crc_in": 65535,
-            "crc_out": 65535,
-            "evt_wait_time": 29860,
-            "pc": 50,
-            "raw_bir_id": 0,
-        },
-        **{
-            "operands": " data=0x2,0x2 size=4,4 dst=0x80100252f038,0x80100250f038 ",
-            "id": 6600704491848368176,
-            "raw_penguin_id": 0,
-        },
+        **dict.fromkeys(
+            ("activation_fn", "bir_id", "penguin_id", "layer", "hlo_name", "hlo_attrs", "bir_instruction_name"), ""
+        ),
+        "fully_qualified_subgraph": "/sg00",
+        "subgraph": "sg00",
+        "subgroup": "Tensor",
+        "label": "Tensor",
+        "opcode": "MATMUL",
+        "timestamp": 1084,
+        "duration": 70,
+        "crc_in": 65535,
+        "crc_out": 65535,
+        "evt_wait_time": 29860,
+        "pc": 50,
+        "raw_bir_id": 0,
+        "operands": " data=0x2,0x2 size=4,4 dst=0x80100252f038,0x80100250f038 ",
+        "id": 6600704491848368176,
+        "raw_penguin_id": 0,
     }
     packet = {
-        **{
-            "is_cc_dma": "no",
-            "dma_engine": "64",
-            "variable": "unknown",
-            "read_size": 4096,
-            "subgroup": "Q0-E64",
-            "timestamp": 15881,
-        },
-        **{
-            "dest": ["unknown"],
-            "transfer_rate": 26177542000,
-            "source": [["unknown"]],
-            "packet_aggregation_id": 3161790117270724135,
-        },
-        **{
-            "queue_type": "software_dynamic",
-            "duration": 156,
-            "aggregated": "no",
-            "duplicate": "no",
-            "id": 7721563946493336791,
-        },
-        **{
-            "semaphore_id": "-1",
-            "subgraph": "sg00",
-            "dma_queue": "0",
-            "op": "",
-            "packet_idx": 0,
-            "write_size": 4096,
-            "transfer_size": 4096,
-        },
+        "is_cc_dma": "no",
+        "dma_engine": "64",
+        "variable": "unknown",
+        "read_size": 4096,
+        "subgroup": "Q0-E64",
+        "timestamp": 15881,
+        "dest": ["unknown"],
+        "transfer_rate": 26177542000,
+        "source": [["unknown"]],
+        "packet_aggregation_id": 3161790117270724135,
+        "queue_type": "software_dynamic",
+        "duration": 156,
+        "aggregated": "no",
+        "duplicate": "no",
+        "id": 7721563946493336791,
+        "semaphore_id": "-1",
+        "subgraph": "sg00",
+        "dma_queue": "0",
+        "op": "",
+        "packet_idx": 0,
+        "write_size": 4096,
+        "transfer_size": 4096,
     }
     one, six = json.dumps(instruction), ",".join([json.dumps(packet)] * 6)
     count = PROFILE_BYTES // (len(one) + len(six) + 2)

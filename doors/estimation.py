@@ -97,7 +97,7 @@ def record_kernel(
 
     specs = tuple(_input(name, given) for name, given in inputs.items())
     if isinstance(kernel, str):
-        file, colon, name = kernel.rpartition(":")
+        file, _colon, name = kernel.rpartition(":")
         entry = f"{Path(file).resolve()}:{name}" if file.endswith(".py") else kernel
         return trace_kernel(KernelSpec(entry, specs, arguments=arguments), target, lnc)
     function = body(kernel)

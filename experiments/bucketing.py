@@ -80,7 +80,7 @@ def least_padding(
     for step in range(PRICES):
         price = scale * 2.0 ** (step - PRICES + 4)
         candidate = best_buckets({size: time + price * size for size, time in times_us.items()}, weights, count)
-        differ = {size: 0.0 for size in (*best, *candidate)}
+        differ = dict.fromkeys((*best, *candidate), 0.0)
         for size, share in shares.items():
             differ[size] += share
         for size, share in _shares(candidate, weights).items():

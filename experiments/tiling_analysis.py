@@ -113,7 +113,7 @@ def analyse(points: Sequence[Point]) -> Analysis:
         steps += _steps(line)
         sizes = line.sizes()
         tile = TILES[line.dimension]
-        crossings += sum(-(-low // tile) != -(-high // tile) for low, high in zip(sizes, sizes[1:]))
+        crossings += sum(-(-low // tile) != -(-high // tile) for low, high in itertools.pairwise(sizes))
     return Analysis(
         tuple(lines), tuple(steps), crossings, sum(_noise(line, _beyond_trend(line)) is None for line in lines)
     )
@@ -188,7 +188,7 @@ def _noise(line: Line, beyond: Sequence[float]) -> list[float] | None:
 
 
 def _neighbours(values: Sequence[Any]) -> list[tuple[Any, Any]]:
-    return list(zip(values, values[1:]))
+    return list(itertools.pairwise(values))
 
 
 def _median(points: Sequence[Point]) -> Point:

@@ -7,6 +7,7 @@ Celisse et al. 2018, Arlot et al. 2019), which needs the extra `history`.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ def exact_changes(values: Sequence[float]) -> list[Change]:
     """Every place where an exact value differs from the one before it."""
     return [
         Change(at, before, after)
-        for at, (before, after) in enumerate(zip(values, values[1:], strict=False), start=1)
+        for at, (before, after) in enumerate(itertools.pairwise(values), start=1)
         if before != after
     ]
 
@@ -89,6 +90,6 @@ def _without_spikes(values: Sequence[float], sigma: float) -> list[float]:
 def noise(values: Sequence[float]) -> float:
     """Standard deviation of the noise, from the differences of neighbours without the largest tenth of them: a step adds
     one large difference."""
-    squares = sorted((b - a) ** 2 for a, b in zip(values, values[1:], strict=False))
+    squares = sorted((b - a) ** 2 for a, b in itertools.pairwise(values))
     kept = squares[: len(squares) - math.ceil(len(squares) * _TRIMMED_SHARE)]
     return math.sqrt(statistics.fmean(kept) / _TRIMMED_VARIANCE / 2) if kept else 0.0

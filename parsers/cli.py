@@ -47,7 +47,7 @@ def inspect(paths: tuple[Path, ...], format_: str | None, output: Path | None) -
     from neff_bench.parsers.tables import answer
 
     format = chosen(format_, output)
-    several = len(paths) > 1 or paths[0].is_dir() and not (paths[0] / "Summary.parquet").is_file()
+    several = len(paths) > 1 or (paths[0].is_dir() and not (paths[0] / "Summary.parquet").is_file())
     found: list[dict[str, Any]] = []
     failed = False
     for one in _look_at(paths):
@@ -55,7 +55,7 @@ def inspect(paths: tuple[Path, ...], format_: str | None, output: Path | None) -
             streams.error(one["error"])
         failed |= "error" in one or _other_program(one)
         found.append(one)
-    if several or found and "error" not in found[0]:
+    if several or (found and "error" not in found[0]):
         write_answer(answer(found, lists=several), format, output)
     return 1 if failed else 0
 

@@ -297,7 +297,7 @@ def _text(outcome: Outcome) -> str:
 
 
 def _counts(outcomes: list[Outcome], up_to_date: int) -> str:
-    count = {status: 0 for status in ("built", "up to date", "failed", "not built")}
+    count = dict.fromkeys(("built", "up to date", "failed", "not built"), 0)
     for outcome in outcomes:
         count[outcome.status] += 1
     count["up to date"] += up_to_date

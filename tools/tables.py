@@ -20,7 +20,7 @@ _COUNTS = ("event_count", "matmul_instruction_count", "activate_instruction_coun
 
 def write_tables(manifest: Sequence[dict[str, Any]], directory: Path, nkilib: Path, out: Path) -> None:
     """traces.json: what each trace holds. predictions.json: simulated beside measured. `nkilib`: a checkout."""
-    _write(out / "traces.json", {name: figures for name, figures in traces(manifest, directory)})
+    _write(out / "traces.json", dict(traces(manifest, directory)))
     library, gemm = (next(e for e in manifest if name in e["repository"]) for name in ("nki-library", "InferenceX"))
     published = next(e for e in manifest if "NeuronStuff" in e["repository"])
     sets = {

@@ -96,7 +96,7 @@ _Use = tuple[bool, int, str]
 class _Cell:
     """What is live in one cell: the last writer of each part, and who has read which part since."""
 
-    __slots__ = ("written", "read")
+    __slots__ = ("read", "written")
 
     def __init__(self) -> None:
         self.written: list[_Touch] = []
@@ -106,7 +106,7 @@ class _Cell:
 class _Grid:
     """The live rectangles of one storage on one core, in cells of about the size of its accesses."""
 
-    __slots__ = ("cells", "rows", "cols")
+    __slots__ = ("cells", "cols", "rows")
 
     def __init__(self, sizes: set[tuple[int, int]]) -> None:
         """`sizes`: (rows, bytes) of the accesses."""

@@ -10,6 +10,7 @@ transposes v first. Here, every operation that waits for nothing is ordered like
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
@@ -43,7 +44,7 @@ def issue_order(operations: Sequence[Lowered], edges: Sequence[set[Edge]], chip:
         rank[index] = place
     follower = [-1] * n
     for chain in _chains(operations, ranked):
-        for before, index in zip(chain, chain[1:], strict=False):
+        for before, index in itertools.pairwise(chain):
             follower[before] = index
             missing[index] += 1
     transfers = {id(o.transfer): o.transfer for o in operations if o.transfer is not None}

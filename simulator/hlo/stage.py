@@ -243,7 +243,8 @@ class StageKernel:
         partial = self.pool.sbuf((-(-source.cols // K_TILE),), "float32")
         self.temporaries.append(partial)
         held, known, outer, count = len(self.temporaries), set(self.step), self.block, 0
-        for self.block in spans(0, source.cols, self.block_width(source)):
+        for block in spans(0, source.cols, self.block_width(source)):
+            self.block = block
             for part in spans(*self.block, self._tile_width(source)):
                 data = self.tile(source, row, part)
                 nisa.tensor_reduce(dst=partial[: row[1], count : count + 1], op=term.function, data=data, axis=1)

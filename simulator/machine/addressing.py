@@ -14,7 +14,7 @@ from neff_bench.simulator.program import Access, Buffer
 class Layout:
     """What addressing needs to know of a buffer. `partition_bytes`: of one partition; of all of it in HBM."""
 
-    __slots__ = ("name", "on_chip", "bytes", "partitions", "partition_bytes")
+    __slots__ = ("bytes", "name", "on_chip", "partition_bytes", "partitions")
 
     def __init__(self, buffer: Buffer) -> None:
         self.name = buffer.name

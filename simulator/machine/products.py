@@ -7,6 +7,7 @@ machine this makes products of middling size, of which a program has many, ten t
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +43,7 @@ def _split(pool: ThreadPoolExecutor, workers: int, a: np.ndarray, b: np.ndarray)
         return np.asarray(a @ b)
     out = np.empty((rows, b.shape[1]), np.float32)
     edges = [rows * worker // workers for worker in range(workers + 1)]
-    bands = [slice(start, stop) for start, stop in zip(edges, edges[1:], strict=False)]
+    bands = [slice(start, stop) for start, stop in itertools.pairwise(edges)]
     others = [pool.submit(np.matmul, a[band], b, out[band]) for band in bands[1:]]
     np.matmul(a[bands[0]], b, out[bands[0]])
     for other in others:

@@ -46,8 +46,7 @@ def register_move(dst: VirtualRegister, src: Any) -> NkiInstruction:
     target = {"dst": access(_register("register_move", "dst", dst).cell)}
     if isinstance(src, VirtualRegister):
         return emit("register_move", "sync", target, {"src": access(src.cell)}, {})
-    else:
-        return emit("register_move", "sync", target, {}, {"src": int(src)})
+    return emit("register_move", "sync", target, {}, {"src": int(src)})
 
 
 def _register_copy(o: Operands) -> None:

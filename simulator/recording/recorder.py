@@ -69,9 +69,22 @@ class Recorder:
     """
 
     __slots__ = (
-        "target", "lnc", "core", "cores", "instructions", "storages", "source_texts", "source_index", "line_index",
-        "codes", "fixed_source", "shared", "shared_count", "sync_count",
-        "valid_matmuls", "dialect",
+        "codes",
+        "core",
+        "cores",
+        "dialect",
+        "fixed_source",
+        "instructions",
+        "line_index",
+        "lnc",
+        "shared",
+        "shared_count",
+        "source_index",
+        "source_texts",
+        "storages",
+        "sync_count",
+        "target",
+        "valid_matmuls",
     )  # fmt: skip
 
     def __init__(self, target: str, lnc: int) -> None:

@@ -18,7 +18,7 @@ class MemoryRegion(Enum):
     psum = "psum"
     private_hbm = "private_hbm"
     shared_hbm = "shared_hbm"
-    hbm = "private_hbm"
+    hbm = "private_hbm"  # noqa: PIE796  (another name of it)
 
     def __init__(self, name: str) -> None:
         self.memory = "hbm" if name.endswith("hbm") else name  # type: ignore[assignment]

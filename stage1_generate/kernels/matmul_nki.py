@@ -42,7 +42,7 @@ def matmul(lhs, rhs):
         n_start, n_stop = core_share(N, P, core, cores)
     itemsize = nl_itemsize(lhs.dtype)
     block_k = BLOCK_K[itemsize]
-    if K <= block_k:
+    if block_k >= K:
         for m in range(m_start, m_stop, BLOCK_M):
             one_pass(lhs, rhs, out, m, min(BLOCK_M, m_stop - m), n_start, n_stop)
     else:

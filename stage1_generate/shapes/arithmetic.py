@@ -90,7 +90,7 @@ def _value(node: ast.expr, dims: Mapping[str, int]) -> int | float:
     raise NotArithmetic(f"{ast.unparse(node)[:60]!r} is no {ALLOWED}")
 
 
-def _bounded(value: int | float) -> int | float:
+def _bounded(value: float) -> int | float:
     if isinstance(value, int) and value.bit_length() > BITS_MAX:
         raise NotArithmetic(f"a number of more than {BITS_MAX} bits is too large")
     return value

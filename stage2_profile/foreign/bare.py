@@ -43,7 +43,7 @@ def _entry(store: Store, case: Entry, inputs: Path | None, make: set[str]) -> En
         return case
     try:
         there = _there(store, case)
-        if there is not None and inputs is None or not make:
+        if (there is not None and inputs is None) or not make:
             return there or case
         from neff_bench.parsers.neff import read_neff
 

@@ -128,7 +128,7 @@ def call(
 
     It is tried twice: a tool that crashed once may not crash again.
     """
-    for attempt in range(TRIES):
+    for _attempt in range(TRIES):
         env = tool_environment(settings.environ, path)
         done = run(
             [*tool.argv, *step.argv[1:]],

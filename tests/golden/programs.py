@@ -281,7 +281,7 @@ def _nkilib(checkout: str) -> dict[str, Callable[[str], Program]]:
             path,
             attention=(1, 4, 128, 256),
             weight=(512, 1024),
-        ),  # fmt: skip
+        ),
     }
 
 

@@ -16,7 +16,7 @@ def store(tmp_path):
 
 
 def staged(store):
-    return [path for path in (store.path / ".store" / "staging").iterdir()]
+    return list((store.path / ".store" / "staging").iterdir())
 
 
 def test_a_published_bundle_is_found_and_nothing_is_left_in_staging(store, fill, case):
@@ -146,9 +146,8 @@ def test_a_lock_excludes_other_processes_and_dies_with_its_holder(store):
     def give_up():
         raise Busy
 
-    with pytest.raises(Busy):
-        with store.lock("case", give_up):
-            pass
+    with pytest.raises(Busy), store.lock("case", give_up):
+        pass
     holder.kill()
     holder.wait()
     holder.stdout.close()

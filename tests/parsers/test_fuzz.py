@@ -51,7 +51,7 @@ def check(path: Path, data: bytes, reader) -> None:
         reader(path)
     except ParseError as error:
         assert error.path == str(path) and error.what and "\n" not in str(error)
-        assert error.offset is None or 0 <= error.offset
+        assert error.offset is None or error.offset >= 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -85,5 +85,5 @@ def test_hostile_files_are_refused_in_little_memory(files, tmp_path, name):
         [sys.executable, "-c", SCRIPT, path], capture_output=True, text=True, env=environment, check=True
     )
     message, peak_bytes = done.stdout.splitlines()
-    assert message.startswith(str(path)) or message == "read" and name == "keys.json"
+    assert message.startswith(str(path)) or (message == "read" and name == "keys.json")
     assert int(peak_bytes) < BEYOND_THE_FILE_BYTES + path.stat().st_blocks * 512

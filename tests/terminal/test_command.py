@@ -39,7 +39,7 @@ def files(tmp_path_factory):
     (directory / "s.yaml").write_text(SHAPES)
     (directory / "empty").mkdir()
     graph = '{"NC": 0, "CycleCount": 1, "TotalInstructionTraceCount": 1, "EventsCount": 1, "ErrorCount": 0}'
-    (directory / "session.json").write_text('{"NeffNodes": [{"NodeInfo": {"Name": "x", "Graphs": [%s]}}]}' % graph)
+    (directory / "session.json").write_text('{"NeffNodes": [{"NodeInfo": {"Name": "x", "Graphs": [' + graph + "]}}]}")
     (directory / "rows.json").write_text('[{"case": "größe", "status": "profiled", "total_time_us": 1.0}]')
     stairs = [f"{m},1024,1024,{-(-m // 128)}.0,measured" for m in range(64, 1025, 64)]
     (directory / "stairs.csv").write_text("M,K,N,latency_ms,source\n" + "\n".join(stairs) + "\n")

@@ -29,7 +29,7 @@ def copy(tmp_path_factory) -> Path:
     (root / "rows.json").write_text('[{"case": "a", "status": "profiled", "total_time_us": 1.0}]')
     (root / "stairs.csv").write_text("M,K,N,latency_ms\n" + "".join(f"{m},8,8,{m}.0\n" for m in range(64, 1025, 64)))
     graph = '{"NC": 0, "CycleCount": 1, "TotalInstructionTraceCount": 1, "EventsCount": 1, "ErrorCount": 0}'
-    (root / "session.json").write_text('{"NeffNodes": [{"NodeInfo": {"Name": "x", "Graphs": [%s]}}]}' % graph)
+    (root / "session.json").write_text('{"NeffNodes": [{"NodeInfo": {"Name": "x", "Graphs": [' + graph + "]}}]}")
     return root
 
 

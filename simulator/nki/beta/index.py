@@ -78,10 +78,10 @@ class Index:
     def __lt__(self, other: Any) -> Mask:
         return Mask((other - self - 1,))
 
-    def __eq__(self, other: Any) -> Mask:  # type: ignore[override]
+    def __eq__(self, other: object) -> Mask:  # type: ignore[override]
         return Mask((self - other, other - self))
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         raise not_modelled("a mask of unequal indices")
 
     def __bool__(self) -> bool:

@@ -165,7 +165,7 @@ def nc_matmul(stationary: Tile, moving: Tile, *, mask: Any = None, **options: An
             return result(lambda: product(stationary, moving))
         return Tile(nl.ndarray((rows, columns), "float32", nl.psum), only=[])
     domain = tuple(max(sizes) for sizes in zip(*(_padded(index.shape) for index in mask.conditions)))
-    if domain[1] not in (1, columns) and domain[1] != rows or domain[1] == rows == columns:
+    if (domain[1] not in (1, columns) and domain[1] != rows) or domain[1] == rows == columns:
         raise not_modelled(f"a mask of {list(domain)} on a product of {stationary!r} and {moving!r}")
     of_moving = domain[1] == columns or domain[1] == 1
     shape = (moving.shape[0], columns if of_moving else rows)

@@ -83,6 +83,7 @@ def program_ndim() -> int:
 class _Float32(str):
     """`nl.fp32`: the dtype, with its limits."""
 
+    __slots__ = ()
     min = -3.4028234663852886e38
     max = 3.4028234663852886e38
 
@@ -166,8 +167,7 @@ def _set(view: NkiTensor, fill: Any) -> NkiTensor:
 
 
 def _hbm_filled(view: NkiTensor, fill: Any) -> NkiTensor:
-    made = nl.full(view.shape, fill, view.dtype, view.buffer)
-    return made
+    return nl.full(view.shape, fill, view.dtype, view.buffer)
 
 
 def shared_constant(constant: Any, dtype: Any = None) -> Tile:

@@ -151,9 +151,13 @@ def _aimed(step: Instruction, index: int, place: NkiTensor) -> Instruction:
 def _fits(step: Instruction, source: NkiTensor, place: NkiTensor) -> bool:
     """Whether the instruction can write there: memory, dtype, and no operand that it would overwrite while reading."""
     memory = place.storage.memory
-    if memory == "hbm" or step.engine == "gpsimd" and memory == "psum" or step.op in _SBUF_ONLY and memory != "sbuf":
+    if (
+        memory == "hbm"
+        or (step.engine == "gpsimd" and memory == "psum")
+        or (step.op in _SBUF_ONLY and memory != "sbuf")
+    ):
         return False
-    if step.op in _TRANSFERS and memory != "sbuf" or step.engine == "tensor" and memory != "psum":
+    if (step.op in _TRANSFERS and memory != "sbuf") or (step.engine == "tensor" and memory != "psum"):
         return False
     if place.dtype != source.dtype and (source.dtype != "float32" or step.op in _SAME_DTYPE):
         return False

@@ -97,7 +97,7 @@ def test_flags_tell_the_first_and_the_last_matmul_of_a_group():
     from neff_bench.simulator.files.profile import accumulation_flags
 
     program = matmul()
-    a, b, mm, copy, store = program.cores[0]
+    a, b, mm, copy, _store = program.cores[0]
     again = Instruction(mm.op, mm.engine, mm.writes, mm.reads, {"accumulate": False})
     instructions = (a, b, mm, mm, mm, copy, mm, again, again)
     grouped = Program("g", "trn2", 1, program.buffers, (0, 1), (2,), (instructions,))
