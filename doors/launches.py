@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neff_bench.neffs import __version__
-from neff_bench.neffs.bundle import LOG, Bundle, Manifest, TensorFile, sha256_file, write_manifest
+from neff_bench.neffs.bundle import LOG, Bundle, Manifest, TensorFile, write_manifest
 from neff_bench.neffs.case import Case, content_key
+from neff_bench.neffs.checksums import sha256_file
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
 from neff_bench.simulator.dtypes import dtype_name
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neff_bench.simulator.nki.launch import Launch
+    from neff_bench.simulator.program import Buffer
 
 IMPLEMENTATION = "framework"
 """These cases are the script's: nothing of this project can build them again."""
@@ -98,7 +100,7 @@ def _fill(directory: Path, case: Case, key: str, launch: Launch) -> None:
     )
 
 
-def _names(buffers, indices) -> list[str]:
+def _names(buffers: Sequence[Buffer], indices: Sequence[int]) -> list[str]:
     return [buffers[index].name for index in indices]
 
 

@@ -32,5 +32,7 @@ def numpy_dtype(dtype: str) -> np.dtype:
     if dtype in _ML_DTYPES:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, dtype))
-    return np.dtype("float32" if dtype == "tfloat32" else dtype).newbyteorder("<")
+        special: np.dtype = np.dtype(getattr(ml_dtypes, dtype))
+        return special
+    plain: np.dtype = np.dtype("float32" if dtype == "tfloat32" else dtype).newbyteorder("<")
+    return plain

@@ -111,12 +111,14 @@ class Document:
         data = self._find(table)
         if data is None:
             return []
-        return self._decode(data, list[kind], strict=False)  # type: ignore[valid-type]
+        rows: list[Row] = self._decode(data, list[kind], strict=False)  # type: ignore[valid-type]
+        return rows
 
     def node(self) -> dict[str, Any] | None:
         """The keys of a bare summary, or of the first `n_<hash>` node; None where there is neither."""
         if self.has("total_time"):
-            return self._small(self.data, dict[str, Any])
+            keys: dict[str, Any] = self._small(self.data, dict[str, Any])
+            return keys
         if len(self.data) > SMALL_BYTES:
             return None
         nodes = [value for key, value in self._small(self.data, dict[str, msgspec.Raw]).items() if key.startswith("n_")]

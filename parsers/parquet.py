@@ -60,4 +60,5 @@ def _first_row(path: Path) -> dict[str, Any]:
         raise ParseError(path, None, f"no Parquet table: {str(error).splitlines()[0]}") from None
     if batch is None or batch.num_rows == 0:
         raise ParseError(path, None, "the table is empty")
-    return batch.to_pylist()[0]
+    first: dict[str, Any] = batch.to_pylist()[0]
+    return first

@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from neff_bench.neffs.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.stage1_generate.entries import load
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains.find import module_folder

@@ -19,11 +19,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs import __version__
 from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, write_manifest
 from neff_bench.neffs.checksums import sha256_file
-from neff_bench.neffs.dtypes import SIZE_BYTES
 from neff_bench.stage1_generate.build.job import Job
 from neff_bench.stage1_generate.build.keys import tree_digest
 from neff_bench.stage1_generate.errors import BuildError, GenerateError

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neff_bench.neffs.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.neffs.own import OwnKernel, Tensor
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.build.closure import Closures, search_path
