@@ -39,6 +39,7 @@ _listening: list[Launched] = []
 
 
 def pytest_addoption(parser: Any) -> None:
+    """Add the options of this plugin."""
     group = parser.getgroup("neff-bench")
     group.addoption(
         "--neff-bench", action="store_true", help="Run NKI kernels on the embedded toolchain and time them."
@@ -48,6 +49,7 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
+    """Make the kernels of this process run on the embedded toolchain, where it was asked for."""
     if not config.getoption("--neff-bench"):
         return
     import os
@@ -89,6 +91,7 @@ def neff_bench(request: pytest.FixtureRequest) -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the table of all kernels that were launched."""
     if not _everything:
         return
     from neff_bench.stage2_profile.report.layout import answer

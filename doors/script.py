@@ -13,6 +13,7 @@ from pathlib import Path
 
 
 def main() -> None:
+    """Entry point of the process that runs the script."""
     store, names, lnc, *words = sys.argv[1:]
     prepare(Path(store), Path(names), int(lnc))
     run(words)

@@ -40,6 +40,7 @@ class Build:
 
     @property
     def kernel(self) -> str:
+        """The declared kernel that is built."""
         return "matmul" if self.tile is None else "tiled_matmul"
 
     @property
@@ -72,6 +73,7 @@ class Build:
 
     @property
     def config(self) -> MatmulConfig:
+        """The shape as the latency experiment has it."""
         return MatmulConfig(self.M, self.K, self.N)
 
 

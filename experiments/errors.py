@@ -13,20 +13,20 @@ from neff_bench.terminal.errors import NeffBenchError, WrongCall
 
 
 class ExperimentError(NeffBenchError):
-    pass
+    """Base of everything that this room raises; its text is one line for the user."""
 
 
 class Unavailable(WrongCall):
-    pass
+    """A back end that this host does not have."""
 
 
 class DoesNotFit(ExperimentError):
-    pass
+    """A shape that does not fit into the memory of the device."""
 
 
 class DeviceLost(ExperimentError):
-    pass
+    """A device that answers no more; nothing further can be timed on it."""
 
 
 class BadResults(ExperimentError):
-    pass
+    """A file of results that cannot be read."""

@@ -34,6 +34,7 @@ class HostLatency:
 
     @property
     def total_ms(self) -> float:
+        """The call as the host sees it, in milliseconds."""
         return self.launch_ms + self.transfer_ms + self.device_ms
 
 

@@ -84,6 +84,7 @@ class ProfilingResult:
 
     @property
     def std_ms(self) -> float | None:
+        """Standard deviation of the samples, None where it is not known."""
         return None if self.cv is None or self.mean_ms is None else self.cv * self.mean_ms
 
 

@@ -35,6 +35,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Results:
+    """What a file of results holds: its points, the metric of their latencies, and where they come from."""
+
     points: tuple[Point, ...]
     metric: str
     source: str

@@ -33,10 +33,12 @@ class Line:
 
     @property
     def name(self) -> str:
+        """What changes in this series, and what stays."""
         fixed = " ".join(f"{name}={size}" for name, size in self.fixed)
         return f"{self.dimension} at {fixed}" + (f" ({self.series})" if self.series else "")
 
     def sizes(self) -> list[int]:
+        """Sizes of the dimension that changes, in order."""
         return [getattr(point.config, self.dimension) for point in self.points]
 
 
@@ -68,6 +70,7 @@ class Analysis:
 
     @property
     def at_boundary(self) -> int:
+        """How many steps lie at a boundary of the hardware's tiles."""
         return sum(step.boundary is not None for step in self.steps)
 
 

@@ -36,14 +36,17 @@ class MatmulConfig:
 
     @property
     def kernel(self) -> str:
+        """Name of the declared kernel."""
         return "matmul"
 
     @property
     def inputs(self) -> tuple[Shape, ...]:
+        """Shapes of the inputs, in elements."""
         return (self.M, self.K), (self.K, self.N)
 
     @property
     def output(self) -> Shape:
+        """Shape of the output, in elements."""
         return self.M, self.N
 
     @property
@@ -86,14 +89,17 @@ class MlpConfig:
 
     @property
     def kernel(self) -> str:
+        """Name of the declared kernel."""
         return "mlp"
 
     @property
     def inputs(self) -> tuple[Shape, ...]:
+        """Shapes of the inputs, in elements."""
         return (self.b, self.s, self.h), (self.h, self.i), (self.h, self.i), (self.i, self.h)
 
     @property
     def output(self) -> Shape:
+        """Shape of the output, in elements."""
         return self.b, self.s, self.h
 
     @property

@@ -16,6 +16,8 @@ from neff_bench.terminal.command import Group, group
 
 
 class Lazy(NamedTuple):
+    """A command by the module and attribute that hold it, and its line of help."""
+
     module: str
     attribute: str
     help: str
@@ -74,9 +76,11 @@ class Table(Group):
     """A group whose commands come from `COMMANDS`: those whose room is there (a copy of the project may leave one out)."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, in the order of the help text."""
         return [name for name, entry in COMMANDS.items() if _is_there(entry)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None for a name that is not there."""
         entry = COMMANDS.get(ALIASES.get(cmd_name, cmd_name))
         if entry is None or not _is_there(entry):
             return None
@@ -84,6 +88,7 @@ class Table(Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name].help) for name in self.list_commands(ctx)])
 

@@ -103,10 +103,12 @@ class Bundle:
 
     @property
     def name(self) -> str:
+        """Name of the directory, which is that of the case."""
         return self.path.name
 
     @property
     def neff_path(self) -> Path | None:
+        """The NEFF, None for a case that failed."""
         return self.path / self.manifest.neff if self.manifest.neff else None
 
 

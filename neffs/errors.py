@@ -31,6 +31,7 @@ class BundleError(NeffsError):
 
     @property
     def name(self) -> str:
+        """Name of the bundle's directory."""
         return self.path.name
 
 

@@ -27,6 +27,7 @@ class Tensor:
 
     @property
     def bytes(self) -> int:
+        """Size of all elements."""
         return prod(self.shape) * size_bytes(self.dtype)
 
 

@@ -44,6 +44,7 @@ Exit status: 0 done, 1 a file cannot be read or a trace is of another program, 2
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_options
 def inspect(paths: tuple[Path, ...], format_: str | None, output: Path | None) -> int:
+    """Describe each file; returns the exit code."""
     from neff_bench.parsers.tables import answer
 
     format = chosen(format_, output)

@@ -83,6 +83,7 @@ class Clock:
         return shifted - np.rint(shifted * (1 - self.scale[engine])).astype(np.int64)
 
     def semaphore_ps(self, ticks: Any) -> Any:
+        """Ticks of semaphore records on the common axis, in picoseconds."""
         since = ticks - self.zero
         shifted = since if (self.scale == 1).all() else since - np.rint(since * (1 - self.scale[0])).astype(np.int64)
         return shifted + self.semaphore_offset

@@ -58,9 +58,11 @@ class Stream:
 
     @property
     def size_bytes(self) -> int:
+        """Bytes of instructions."""
         return self.code.size_bytes if isinstance(self.code, Extent) else len(self.code)
 
     def read(self) -> Buffer:
+        """The instructions. Raises ParseError."""
         return self.code.read() if isinstance(self.code, Extent) else self.code
 
 

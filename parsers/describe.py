@@ -108,6 +108,7 @@ def _shape(shape: Shape) -> dict[str, Any]:
 
 
 def describe_neff(neff: Neff) -> dict[str, Any]:
+    """A NEFF as a plain dictionary."""
     return {
         "kind": "neff",
         "path": neff.path,
@@ -136,6 +137,7 @@ def _tensor(tensor: TensorInfo) -> dict[str, Any]:
 
 
 def describe_ntff(trace: Ntff) -> dict[str, Any]:
+    """A trace as a plain dictionary."""
     return {
         "kind": "ntff",
         "path": trace.path,
@@ -192,6 +194,7 @@ def _answer(trace: Ntff, neff: Path) -> bool | None | Literal["unreadable"]:
 
 
 def describe_profile(path: Path, summary: Summary, metadata: Metadata) -> dict[str, Any]:
+    """The summary of a profile as a plain dictionary, with the figures that disagree with its own counters."""
     from neff_bench.parsers.selfcheck import check
 
     checks = check(summary, metadata)

@@ -85,6 +85,7 @@ class Document:
         return memoryview(rows[0])
 
     def has(self, table: str) -> bool:
+        """Whether the document has this table."""
         return self._find(table) is not None
 
     def _find(self, table: str) -> memoryview | None:

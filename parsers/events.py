@@ -49,6 +49,8 @@ class Semaphore(enum.Enum):
 
 
 class InstructionRow(msgspec.Struct, gc=False):
+    """The fields of an instruction that are used. Times in nanoseconds."""
+
     timestamp: Number
     duration: Number
     subgroup: str = ""

@@ -74,6 +74,7 @@ class Columns(NamedTuple):
     ticks: Any
 
     def where(self, chosen: Any) -> Columns:
+        """The chosen rows of every column."""
         return Columns(*(column[chosen] for column in self))
 
 

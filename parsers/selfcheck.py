@@ -41,6 +41,7 @@ class Check:
 
     @property
     def agrees(self) -> bool:
+        """Whether the stated and the computed figure are equal within RELATIVE_TOLERANCE."""
         return abs(self.stated - self.computed) <= RELATIVE_TOLERANCE * max(abs(self.stated), abs(self.computed))
 
 

@@ -29,6 +29,7 @@ class CoreSession:
 
     @property
     def time_s(self) -> float:
+        """Time of this core, in seconds."""
         return self.time_ps / 1e12
 
 
@@ -41,10 +42,12 @@ class Session:
 
     @property
     def total_time_s(self) -> float:
+        """Time of the slowest core, in seconds."""
         return max(core.time_ps for core in self.cores) / 1e12
 
     @property
     def error_count(self) -> int | None:
+        """Errors of all cores, None where no core says."""
         known = [core.error_count for core in self.cores if core.error_count is not None]
         return sum(known) if known else None
 

@@ -135,6 +135,7 @@ class Ntff:
 
     @property
     def family(self) -> str | None:
+        """The chip family of the instance type, None for one that is not known."""
         return family_of(self.instance_type)
 
     @property
@@ -146,4 +147,5 @@ class Ntff:
 
     @property
     def total_time_s(self) -> float | None:
+        """Time of the execution in seconds, None where the trace does not say."""
         return None if self.total_time_ps is None else self.total_time_ps / 1e12

@@ -65,13 +65,16 @@ class Message:
         return self._integers.get(number, [default])[-1]
 
     def has(self, number: int) -> bool:
+        """Whether the field occurs."""
         return number in self._integers or number in self._views
 
     def view(self, number: int) -> memoryview | None:
+        """The bytes of the field's last occurrence, None when there is none."""
         found = self._views.get(number)
         return found[-1][1] if found else None
 
     def text(self, number: int) -> str | None:
+        """The field as text, None when there is none."""
         found = self.view(number)
         return None if found is None else bytes(found[:65536]).decode("utf-8", "backslashreplace")
 
@@ -86,4 +89,5 @@ class Message:
         return found
 
     def messages(self, number: int) -> list[Message]:
+        """Every occurrence of the field as a message."""
         return [Message(self._name, view, self._base + at, self._budget) for at, view in self._views.get(number, [])]

@@ -18,15 +18,15 @@ from neff_bench.terminal.errors import NeffBenchError
 
 
 class ProfileError(NeffBenchError):
-    pass
+    """Base of everything that this room raises; its text is one line for the user."""
 
 
 class ToolMissing(ProfileError):
-    pass
+    """No profiler for these NEFFs on this host."""
 
 
 class CaptureFailed(ProfileError):
-    pass
+    """A capture that failed; its text becomes the reason of a row."""
 
 
 class ViewFailed(ProfileError):
@@ -47,4 +47,4 @@ class RunDamaged(ProfileError):
 
 
 class UnsafePath(ProfileError):
-    pass
+    """A path that is refused before anything is run or written."""

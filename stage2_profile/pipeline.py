@@ -214,6 +214,7 @@ class Pipeline:
 
 
 def with_warnings(row: Row, more: Sequence[str]) -> Row:
+    """The row with further warnings."""
     return replace(row, warnings=(*row.warnings, *more)) if more else row
 
 

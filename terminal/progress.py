@@ -14,7 +14,8 @@ from neff_bench.terminal.text import plain
 class Step(Protocol):
     """To be called once for each step. `failed`: the text stays visible beside a bar."""
 
-    def __call__(self, text: str, *, failed: bool = False) -> None: ...
+    def __call__(self, text: str, *, failed: bool = False) -> None:
+        """One more is done; `text` says which."""
 
 
 @contextmanager

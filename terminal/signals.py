@@ -39,6 +39,7 @@ class Stop(threading.Event):
 
     @property
     def name(self) -> str:
+        """Name of the signal, empty when none has come."""
         return signal.Signals(self.number).name if self.number else ""
 
 

@@ -31,6 +31,7 @@ Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong c
     "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".json, .csv or .parquet"
 )
 def view(files: tuple[Path, ...], output: Path) -> int:
+    """Read the files, write the timeline; returns the exit code."""
     from neff_bench.parsers.event_tables import read_timeline
     from neff_bench.parsers.kinds import kind_of
     from neff_bench.viewer.tables import WRITERS, writer_for

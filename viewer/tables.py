@@ -83,4 +83,5 @@ WRITERS: Mapping[str, Callable[[Sequence[Timeline]], bytes]] = {
 
 
 def writer_for(path: Path) -> Callable[[Sequence[Timeline]], bytes] | None:
+    """The writer for the suffix of a path, None for another one."""
     return WRITERS.get(path.suffix.lower())

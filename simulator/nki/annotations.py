@@ -12,6 +12,7 @@ class Annotation:
         return self
 
     def __call__(self, *_: Any, **__: Any) -> Annotation:
+        """Annotations of a kernel's arguments are only read."""
         return self
 
     def __or__(self, other: Any) -> Annotation:

@@ -80,6 +80,7 @@ class Benchmarked:
         return Benchmarked(self.kernel[grid], self.neff, self.trace, self.timed)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the kernel once, and keep its time and files."""
         done = _run(self.kernel, args, kwargs)
         if self.timed:
             self.benchmark_result = BenchmarkResult(Latency(_total_us(done.program)))

@@ -38,6 +38,7 @@ class Kernel:
         return Kernel(self.function, lnc, self.options, gridded=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the kernel's body inside a recording, else launch it."""
         if is_recording():
             return self.function(*args, **kwargs)
         return session.call(self.function, args, kwargs, self.lnc if self.gridded else None)

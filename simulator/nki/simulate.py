@@ -23,6 +23,7 @@ class Simulated:
         return Simulated(self.function, Kernel(self.function)[lnc].lnc)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the kernel on arrays."""
         from neff_bench.simulator.nki.launch import launch
 
         return launch(self.function, args, kwargs, self.lnc, fits=False).result

@@ -81,6 +81,7 @@ def buckets(hidden: int = 1024) -> Iterator[Entry]:
 
 
 def linear_projection() -> Iterator[Entry]:
+    """The seven projections of a transformer block."""
     for m, n, k in LINEAR_PROJECTIONS.values():
         yield _matmul(m, k, n)
 

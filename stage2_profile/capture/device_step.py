@@ -102,6 +102,7 @@ class Attempts:
         self.warnings: list[str] = []
 
     def once(self, slot: Slot, hold: Sequence[int]) -> Finished:
+        """Run the capture command once in an empty work directory, on the cores of `slot`."""
         for left in self.work.iterdir():
             if not left.name.endswith(".log") and left.is_file():
                 left.unlink()
@@ -139,6 +140,7 @@ class Attempts:
         return done
 
     def traces(self) -> list[commands.Trace]:
+        """The traces that the tool has written, by execution."""
         names = [
             entry.name
             for entry in os.scandir(self.work)

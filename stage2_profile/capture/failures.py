@@ -26,6 +26,7 @@ class Failure:
     advice: str
 
     def explain(self, log: str) -> str:
+        """The advice, with what the pattern found in the log."""
         match = self.pattern.search(log)
         return self.advice.format(*(match.groups() if match else ()))
 

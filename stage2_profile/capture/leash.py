@@ -15,6 +15,7 @@ import time
 
 
 def main() -> int:
+    """Run the program; returns its exit code."""
     life, grace_s, command = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
     awake, wake = os.pipe()
     os.set_blocking(wake, False)

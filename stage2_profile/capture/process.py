@@ -34,6 +34,7 @@ class Finished:
 
     @property
     def log(self) -> str:
+        """Both streams as text."""
         return (self.stdout + self.stderr).decode("utf-8", "replace")
 
 
@@ -47,6 +48,7 @@ class Bounded:
         self.total = 0
 
     def add(self, data: bytes) -> None:
+        """Take in more output; the middle of too much is dropped."""
         self.total += len(data)
         room = self.half - len(self.head)
         self.head += data[:room]
@@ -55,6 +57,7 @@ class Bounded:
             del self.tail[: -self.half]
 
     def bytes(self) -> bytes:
+        """What was kept, with a line that says how much is missing."""
         tail = self.tail[-self.half :]
         missing = self.total - len(self.head) - len(tail)
         return bytes(self.head + (f"\n[... {missing} bytes left out ...]\n".encode() if missing else b"") + tail)

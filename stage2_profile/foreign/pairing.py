@@ -41,6 +41,7 @@ class Nearest:
         self._best: dict[tuple[str, Path], tuple[int, str, Path]] = {}
 
     def add(self, key: str, path: Path) -> None:
+        """Note a file under `key`, at its own directory and all above it."""
         for depth, above in enumerate(path.parents):
             at = key, above
             self._best[at] = min(self._best.get(at, (depth, str(path), path)), (depth, str(path), path))

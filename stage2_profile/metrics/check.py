@@ -137,6 +137,7 @@ class Comparison:
             self.wrong += int(np.sum(distance > atol + rtol * np.abs(ref)))
 
     def verdict(self, name: str) -> Verdict:
+        """The verdict on all blocks taken in so far; `name`: of the output."""
         if self.size and not self.out_any and self.ref_any:
             return Verdict("zero", self.ref_largest, f"output {name} is all zero")
         if self.differs:

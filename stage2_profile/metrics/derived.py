@@ -8,14 +8,17 @@ US_PER_S = 1e6
 
 
 def peak_tflops(evidence: Evidence, numbers: Numbers) -> float | None:
+    """Peak rate of the logical core for the dtype."""
     return evidence.peak_tflops
 
 
 def model_flops(evidence: Evidence, numbers: Numbers) -> int | None:
+    """FLOPs of the case's mathematics."""
     return evidence.model_flops
 
 
 def executions(evidence: Evidence, numbers: Numbers) -> int:
+    """How many executions the numbers come from."""
     return len(evidence.summaries) + len(evidence.traces)
 
 

@@ -46,6 +46,7 @@ class Hot:
 
 
 def answer(hots: Sequence[Hot], search: str | None) -> Answer:
+    """The hot lines and instructions of all rows."""
     records = [record for hot in hots for record in _records(hot)]
     grids = [grid for hot in hots for grid in _grids(hot, search)]
     return Answer(records, FIELDS, grids)

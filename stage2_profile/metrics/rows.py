@@ -119,6 +119,7 @@ class Row:
 
     @property
     def failed(self) -> bool:
+        """Whether the case failed, or its outputs are wrong."""
         return self.status == "failed" or self.check in ("failed", "zero")
 
 

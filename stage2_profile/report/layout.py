@@ -41,6 +41,7 @@ def cells(row: Row) -> list[str]:
 
 
 def answer(rows: Sequence[Row]) -> Answer:
+    """The table of rows, with what must be said under it."""
     grid = Grid(COLUMNS, [cells(row) for row in rows], notes(rows))
     return Answer([to_dict(row) for row in rows], columns(rows), [grid])
 

@@ -34,6 +34,7 @@ STYLES = {
 
 
 def render(answer: Answer, page: Page) -> str:
+    """A table for each grid, laid out for the page."""
     from rich.console import Console
 
     out = io.StringIO()

@@ -32,6 +32,7 @@ class ClosedKernel:
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise NotModelledError: the source of this kernel is closed."""
         raise NotModelledError(f"{self.__name__} is a closed kernel: its source ships in {_RELEASE} only", here())
 
 

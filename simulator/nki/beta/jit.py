@@ -32,6 +32,7 @@ class BetaKernel:
         return launched
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the kernel inside a recording, program by program of its grid; else launch it."""
         if not is_recording():
             return session.call(self, args, kwargs, None)
         dialect = recorder().dialect

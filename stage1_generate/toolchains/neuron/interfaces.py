@@ -47,6 +47,7 @@ class Work:
 
     @property
     def output_names(self) -> list[str]:
+        """Names of the outputs, in order."""
         return [output.name for output in self.needed_outputs]
 
 
