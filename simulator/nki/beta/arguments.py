@@ -60,3 +60,11 @@ def views_of(operands: dict[str, Any]) -> dict[str, Any]:
         key: value.place() if key in _RESULTS and isinstance(value, Tile) else plain(value)
         for key, value in operands.items()
     }
+
+
+def tile_operand(operands: dict[str, Any], key: str, name: str) -> Tile:
+    """The operand `key` of the instruction `name`. Raises NkiValidationError when it is no tile."""
+    value = operands.get(key)
+    if not isinstance(value, Tile):
+        raise invalid(f"{name}: {key} must be a tile, not {type(value).__name__}")
+    return value

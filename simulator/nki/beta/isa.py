@@ -9,7 +9,7 @@ from typing import Any
 from neff_bench.simulator.nki import isa, names
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import masked
-from neff_bench.simulator.nki.beta.arguments import ORDER, WIDTHS, named_operands, reduction, views_of
+from neff_bench.simulator.nki.beta.arguments import ORDER, WIDTHS, named_operands, reduction, tile_operand, views_of
 from neff_bench.simulator.nki.beta.index import Index, padded
 from neff_bench.simulator.nki.beta.mask import Box, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import highest
@@ -25,20 +25,13 @@ def _destination(given: dict[str, Any], shape: tuple[int, ...], dtype: Any, buff
     return place if place is not None else nl.ndarray(shape, dtype, nl.sbuf if buffer is None else buffer)
 
 
-def _tile(operands: dict[str, Any], key: str, name: str) -> Tile:
-    value = operands.get(key)
-    if not isinstance(value, Tile):
-        raise invalid(f"{name}: {key} must be a tile, not {type(value).__name__}")
-    return value
-
-
 def _elementwise(name: str) -> Any:
     instruction, order = getattr(isa, name), ORDER[name]
     key = next(at for at in order if at in ("data", "data0", "data1", "src", "on_true_tile"))
 
     def returning(*args: Any, dtype: Any = None, mask: Any = None, **options: Any) -> Tile:
         operands = named_operands(order, args, options)
-        first = _tile(operands, key, name)
+        first = tile_operand(operands, key, name)
         tiles = [operands[at] for at in ("data1", "data2", "operand1", key) if isinstance(operands.get(at), Tile)]
         shape = _broadcast(operands, first) if name == "tensor_tensor" else first.shape
         kind = (highest(tile.dtype for tile in tiles) if len(tiles) > 1 else first.dtype) if dtype is None else dtype
@@ -96,7 +89,7 @@ def _narrow(name: str) -> Any:
 
     def returning(*args: Any, dtype: Any = None, mask: Any = None, **options: Any) -> Tile:
         operands = named_operands(order, args, options)
-        data = _tile(operands, order[0], name)
+        data = tile_operand(operands, order[0], name)
         kind = data.dtype if dtype is None else dtype
 
         def compute(parts: dict[str, Any]) -> NkiTensor:
