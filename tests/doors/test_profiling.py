@@ -6,22 +6,8 @@ import pytest
 
 import neff_bench
 from neff_bench.terminal.errors import WrongCall
+from tests.doors.programs import SCALE
 
-KERNELS = '''
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-
-@nki.jit
-def scale(x, factor=2.0):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
-    nisa.dma_copy(dst=tile, src=x)
-    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=factor)
-    nisa.dma_copy(dst=out, src=tile)
-    return out
-'''
 REFERENCES = '''
 def double(x, factor=2.0):
     return factor * x
@@ -35,7 +21,7 @@ X = ((128, 256), "float32")
 
 @pytest.fixture
 def files(tmp_path):
-    (tmp_path / "own_kernels.py").write_text(KERNELS)
+    (tmp_path / "own_kernels.py").write_text(SCALE)
     (tmp_path / "own_references.py").write_text(REFERENCES)
     return tmp_path
 
@@ -58,6 +44,14 @@ def test_a_wrong_kernel_fails_its_check_and_one_without_reference_is_unchecked(f
         ]
     )
     assert (wrong.check, free.check) == ("failed", "unchecked")
+
+
+def test_one_kernel_beside_two_references_has_two_verdicts(files):
+    tasks = [
+        neff_bench.Task(f"{files}/own_kernels.py:scale", {"x": X}, reference=f"{files}/own_references.py:{name}")
+        for name in ("double", "triple")
+    ]
+    assert [row.check for row in neff_bench.profile_many(tasks)] == ["passed", "failed"]
 
 
 def test_arrays_are_the_inputs_and_a_function_is_a_kernel(files, monkeypatch):
