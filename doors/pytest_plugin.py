@@ -54,16 +54,11 @@ def pytest_configure(config: Any) -> None:
         return
     import os
 
-    from neff_bench.doors import torch_xla
-    from neff_bench.simulator.nki import host
-    from neff_bench.simulator.nki.install import install, install_host
+    from neff_bench.doors.embedded import embed
 
     if config.getoption("--neff-bench-target"):
         os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = config.getoption("--neff-bench-target")
-    install()
-    install_host()
-    torch_xla.install()
-    host.listen(_hear, config.getoption("--neff-bench-lnc"))
+    embed(_hear, config.getoption("--neff-bench-lnc"))
 
 
 def _hear(launch: Launch) -> None:

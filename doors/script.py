@@ -21,11 +21,9 @@ def main() -> None:
 
 def prepare(store: Path, names: Path, lnc: int) -> None:
     """Make `import nki` and `import neuronxcc.nki` work in this process, and collect what kernels do."""
-    from neff_bench.doors import torch_xla
+    from neff_bench.doors.embedded import embed
     from neff_bench.doors.launches import Launches
     from neff_bench.neffs.store import Store
-    from neff_bench.simulator.nki import host
-    from neff_bench.simulator.nki.install import install, install_host
     from neff_bench.simulator.nki.launch import Launch
 
     launches = Launches(Store(store))
@@ -36,10 +34,7 @@ def prepare(store: Path, names: Path, lnc: int) -> None:
         with names.open("a") as file:
             file.writelines(f"{name}\n" for name in launches.names[before:])
 
-    install()
-    install_host()
-    torch_xla.install()
-    host.listen(hear, lnc)
+    embed(hear, lnc)
 
 
 def run(words: list[str]) -> None:

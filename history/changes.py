@@ -56,9 +56,11 @@ def exact_changes(values: Sequence[float]) -> list[Change]:
 
 def measured_changes(values: Sequence[float]) -> list[Change]:
     """The change points of a measured series. Raises HistoryError when ruptures is not installed."""
+    if len(values) < SHORTEST:
+        return []
     sigma = noise(values)
-    if len(values) < SHORTEST or sigma == 0:
-        return [] if len(values) < SHORTEST else exact_changes(values)
+    if sigma == 0:
+        return exact_changes(values)
     try:
         import numpy as np
         import ruptures

@@ -10,35 +10,20 @@ import pytest
 
 import neff_bench
 from neff_bench.simulator.errors import SimulatorError
-
-KERNEL = '''
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-
-@nki.jit
-def twice(x, factor=2.0):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
-    nisa.dma_copy(dst=tile, src=x)
-    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=factor)
-    nisa.dma_copy(dst=out, src=tile)
-    return out
-'''
+from tests.doors.programs import SCALE
 
 
 @pytest.fixture
 def kernel(tmp_path):
-    path = tmp_path / "twice_kernel.py"
-    path.write_text(KERNEL)
-    return f"{path}:twice"
+    path = tmp_path / "scale_kernel.py"
+    path.write_text(SCALE)
+    return f"{path}:scale"
 
 
 def test_numbers_equal_those_of_the_commands(kernel, tmp_path):
     entry, spec = kernel.rpartition(":")[0], tmp_path / "kernel.json"
     inputs = [{"name": "x", "shape": [128, 384], "dtype": "bfloat16"}]
-    spec.write_text(json.dumps({"entry": f"{entry}:twice", "inputs": inputs, "outputs": ["out"]}))
+    spec.write_text(json.dumps({"entry": f"{entry}:scale", "inputs": inputs, "outputs": ["out"]}))
     sim = [sys.executable, "-m", "neff_bench.simulator"]
     for words in (
         ["compile", str(spec), "--framework", "NKI", "--target", "trn2", "--lnc", "1", "--output", "k.neff"],

@@ -8,27 +8,12 @@ import sys
 import pytest
 
 from neff_bench.neffs.store import Store
-
-KERNELS = '''
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-
-@nki.jit
-def scale(x, factor=2.0):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
-    nisa.dma_copy(dst=tile, src=x)
-    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=factor)
-    nisa.dma_copy(dst=out, src=tile)
-    return out
-'''
+from tests.doors.programs import SCALE
 
 
 @pytest.fixture
 def run(tmp_path):
-    (tmp_path / "kernels.py").write_text(KERNELS)
+    (tmp_path / "kernels.py").write_text(SCALE)
 
     def call(source, *options, script_options=()):
         (tmp_path / "script.py").write_text(source)
@@ -162,7 +147,7 @@ def test_scale(neff_bench):
 
 @pytest.mark.parametrize(("limit", "code"), [("1000", 0), ("1", 1)])
 def test_the_pytest_plugin_asserts_on_time_and_prints_the_table(tmp_path, limit, code):
-    (tmp_path / "kernels.py").write_text(KERNELS)
+    (tmp_path / "kernels.py").write_text(SCALE)
     (tmp_path / "test_it.py").write_text(TEST.replace("LIMIT", limit))
     words = [sys.executable, "-m", "pytest", "-q", "-p", "neff_bench.doors.pytest_plugin", "--neff-bench", "test_it.py"]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -4,7 +4,6 @@ import csv
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -157,7 +156,6 @@ def test_a_killed_writer_leaves_the_history_as_it_was(tmp_path):
     writer.kill()
     writer.wait()
     writer.stdout.close()
-    time.sleep(0)
     with database.opened(tmp_path / "h") as connection:
         assert [values for _, _, _, values in database.points(connection)] == [[1.0]]
 

@@ -1,0 +1,22 @@
+"""The embedded NKI in the place of AWS's packages, for a process that launches kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from neff_bench.simulator.nki.launch import Launch
+
+
+def embed(hear: Callable[[Launch], None], lnc: int) -> None:
+    """Make `import nki`, `import neuronxcc.nki` and `import torch_xla` work in this process. `hear` gets each launch of a
+    kernel; `lnc`: physical cores of a launch without a grid."""
+    from neff_bench.doors import torch_xla
+    from neff_bench.simulator.nki import host
+    from neff_bench.simulator.nki.install import install, install_host
+
+    install()
+    install_host()
+    torch_xla.install()
+    host.listen(hear, lnc)
