@@ -61,7 +61,7 @@ def map_forked(
     waiting = iter(items)
     more = True
     try:
-        while more or running:
+        while True:
             while more and len(running) < jobs:
                 try:
                     item = next(waiting)
@@ -72,6 +72,8 @@ def map_forked(
                 running.add(child.pid)
                 selector.register(child.answer, selectors.EVENT_READ, child)
                 selector.register(child.messages, selectors.EVENT_READ, child)
+            if not running:
+                return
             for child in _step(selector):
                 running.discard(child.pid)
                 yield child.item, _result(child, timeout_s)

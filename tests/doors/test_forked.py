@@ -58,6 +58,20 @@ def test_what_a_call_does_is_its_own_answer(item, answer):
     assert run("good", item) == {"good": "400000", item: answer}
 
 
+def test_the_last_calls_may_end_in_one_moment():
+    late = """
+from neff_bench.doors import forked
+step = forked._step
+def late_step(selector):
+    time.sleep(0.3)  # both calls have ended before their answers are read
+    return step(selector)
+forked._step = late_step
+"""
+    script = SCRIPT.replace("\nitems =", f"\n{late}\nitems =")
+    done = subprocess.run([sys.executable, "-c", script, "a", "b"], capture_output=True, text=True, timeout=30)
+    assert sorted(done.stdout.splitlines()) == ["a 100000", "b 100000"], done.stderr
+
+
 def test_programs_that_a_call_started_end_with_it():
     run("child")
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
