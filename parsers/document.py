@@ -37,6 +37,7 @@ class _Top(msgspec.Struct):
     instruction: msgspec.Raw = ABSENT
     dma: msgspec.Raw = ABSENT
     semaphore_update: msgspec.Raw = ABSENT
+    instruction_usage: msgspec.Raw = ABSENT
     Summary: msgspec.Raw = ABSENT
     Metadata: msgspec.Raw = ABSENT
     NeffNodes: msgspec.Raw = ABSENT

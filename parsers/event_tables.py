@@ -6,8 +6,9 @@ names nor source lines; those come from the NEFF (debug_info.py).
 
 from __future__ import annotations
 
+import enum
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -63,10 +64,53 @@ class SemaphoreRow(msgspec.Struct, gc=False, omit_defaults=True):
     subgraph: str = ""
 
 
+class Dependence(enum.Enum):
+    """Why an instruction comes after another. ORDERED: it stands behind it in the stream of one engine."""
+
+    FLOW = "FLOW_DEPENDENCE"
+    ANTI = "ANTI_DEPENDENCE"
+    OUTPUT = "OUTPUT_DEPENDENCE"
+    ORDERED = "ORDERED"
+    OTHER = ""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Dependence:
+        return cls.OTHER
+
+
+class Predecessor(msgspec.Struct, gc=False):
+    """The `id` of the instruction that comes before."""
+
+    id: int = 0
+    type: Dependence = Dependence.OTHER
+
+
+class LinkedInstructionRow(InstructionRow, gc=False, omit_defaults=True):
+    """An instruction with those that it depends on."""
+
+    id: int = -1
+    predecessors: list[Predecessor] = []
+
+
+class LinkedDmaRow(DmaRow, gc=False, omit_defaults=True):
+    """A packet with the `id` of the instruction that started it, -1 where the file does not tell."""
+
+    trigger: int = -1
+
+
+class UsageRow(msgspec.Struct, gc=False, omit_defaults=True):
+    """The part of a memory that is in use from a time on. `type`: `sb` or `psum`. `usage_avg`: fraction, over all partitions."""
+
+    timestamp: float = 0
+    type: str = ""
+    usage_avg: float = 0
+    subgraph: str = ""
+
+
 @dataclass(frozen=True)
 class Timeline:
     """`summary`: the profiler's keys that are known. `unnamed_count`: instructions that should have a name and could not be given one; None
-    where names were not looked for. `notes`: what must be said about the rows."""
+    where names were not looked for. `notes`: what must be said about the rows. `usage`: only of a linked one."""
 
     path: str
     simulated: bool
@@ -76,31 +120,36 @@ class Timeline:
     semaphores: list[SemaphoreRow]
     unnamed_count: int | None = None
     notes: tuple[str, ...] = ()
+    usage: list[UsageRow] = field(default_factory=list)
 
 
 @guarded
-def read_timeline(path: str | os.PathLike[str], neff: Path | None = None) -> Timeline:
-    """The timeline of a trace (with names from its `neff`) or of a whole-profile JSON. Raises ParseError."""
+def read_timeline(path: str | os.PathLike[str], neff: Path | None = None, linked: bool = False) -> Timeline:
+    """The timeline of a trace (with names from its `neff`) or of a whole-profile JSON. Raises ParseError.
+
+    `linked`: also read what depends on what, and the use of memory, where the file tells of it. It takes more memory.
+    """
     kind = kind_of(path)
     if kind == "ntff":
         return _of_trace(path, neff)
     if kind == "json":
-        return _of_json(path)
+        return _of_json(path, linked)
     raise ParseError(path, None, f"a {kind} file has no timeline; expected an NTFF or a whole-profile JSON")
 
 
-def _of_json(path: str | os.PathLike[str]) -> Timeline:
+def _of_json(path: str | os.PathLike[str], linked: bool) -> Timeline:
     document = Document(path)
     if not document.has("instruction"):
         raise ParseError(path, 0, "no instruction table: a summary, not a whole profile")
     summary = document.row("summary")
     simulated = bool(summary_of(document).is_simulation)
-    document.keep("instruction", "dma", "semaphore_update")
-    instructions = document.rows("instruction", InstructionRow)
+    document.keep("instruction", "dma", "semaphore_update", "instruction_usage")
+    usage = document.rows("instruction_usage", UsageRow) if linked else []
+    instructions = document.rows("instruction", LinkedInstructionRow if linked else InstructionRow)
     document.keep("dma", "semaphore_update")
-    dma = document.rows("dma", DmaRow)
+    dma = document.rows("dma", LinkedDmaRow if linked else DmaRow)
     semaphores = document.rows("semaphore_update", SemaphoreRow)
-    return Timeline(os.fspath(path), simulated, summary, instructions, dma, semaphores)
+    return Timeline(os.fspath(path), simulated, summary, instructions, dma, semaphores, usage=usage)
 
 
 def _of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeline:

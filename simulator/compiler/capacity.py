@@ -73,7 +73,7 @@ def capacity_bytes(target: str, memory: Memory) -> int:
     return chip.psum_partition_bytes if memory == "psum" else chip.sbuf_partition_bytes
 
 
-def _share(buffer: Buffer) -> int:
+def share_bytes(buffer: Buffer) -> int:
     """Its bytes over all 128 partitions; tensors start at partitions 0, 32, 64 and 96."""
     quadrants = -(-buffer.shape[0] // _QUADRANT)
     return buffer.row_bytes * quadrants * _QUADRANT // PARTITIONS
@@ -93,19 +93,19 @@ def _peak(program: Program, core: int, memory: Memory, living: Mapping[int, Life
         while ends and ends[0][0] < first:
             gone = program.buffers[heappop(ends)[1]]
             if gone.address is None:
-                packed -= _share(gone)
+                packed -= share_bytes(gone)
             else:
-                span = _span(gone)
-                placed_now[span] -= 1
-                if not placed_now[span]:
-                    del placed_now[span]
-                    placed = _union(placed_now)
+                place_of = span(gone)
+                placed_now[place_of] -= 1
+                if not placed_now[place_of]:
+                    del placed_now[place_of]
+                    placed = union_bytes(placed_now)
         heappush(ends, (last, index))
         if buffer.address is None:
-            packed += _share(buffer)
+            packed += share_bytes(buffer)
         else:
-            placed_now[_span(buffer)] += 1
-            placed = _union(placed_now) if placed_now[_span(buffer)] == 1 else placed
+            placed_now[span(buffer)] += 1
+            placed = union_bytes(placed_now) if placed_now[span(buffer)] == 1 else placed
         if packed + placed > best:
             best, place = packed + placed, (first, index)
             if best > capacity:
@@ -116,12 +116,13 @@ def _peak(program: Program, core: int, memory: Memory, living: Mapping[int, Life
     return Peak(core, memory, best, capacity, place[0], place[1], source)
 
 
-def _span(buffer: Buffer) -> tuple[int, int]:
+def span(buffer: Buffer) -> tuple[int, int]:
+    """First byte and the one after the last, in each partition, of a buffer that the kernel placed."""
     start = buffer.address or 0
     return start, start + buffer.row_bytes
 
 
-def _union(spans: Iterable[tuple[int, int]]) -> int:
+def union_bytes(spans: Iterable[tuple[int, int]]) -> int:
     """Bytes that any of the spans covers."""
     total = reached = 0
     for start, stop in sorted(spans):

@@ -18,6 +18,7 @@ from neff_bench.simulator.program import ENGINES, Access, Instruction, Program
 from neff_bench.simulator.timing.counters import merged, simulator_keys, summarise
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 from neff_bench.simulator.timing.timeline import FETCH_QUEUE, CoreTimeline, Timeline
+from neff_bench.simulator.timing.usage import memory_use
 
 """Names of the engines in profiles, by engine index."""
 _EVENT_SEMAPHORE = OPCODES["EVENT_SEMAPHORE"]
@@ -54,11 +55,13 @@ def full_profile(
     active: list[dict[str, Any]] = []
     semaphores: list[dict[str, Any]] = []
     ham: list[dict[str, Any]] = []
+    usage: list[dict[str, Any]] = []
     for c, (core, timed) in enumerate(zip(timeline.cores, schedule.cores, strict=True)):
         instructions += _instructions(program, schedule, core, timed, c)
         dma += _dma(program, core, timed, c, schedule.first[c])
         active += _active(core, c)
         semaphores += _semaphores(core, c)
+        usage += _usage(program, timed, c)
         ham += [
             {"subgraph": f"sg{c:02d}", "timestamp": a // 1000, "duration": (b - a) // 1000, "k": 8, "n": 8, "type": 0}
             for a, b in core.warm_ps
@@ -69,6 +72,7 @@ def full_profile(
         "active_time": active,
         "semaphore_update": semaphores,
         "ham": ham,
+        "instruction_usage": usage,
         "layer_summary": [_layer(core, c) for c, core in enumerate(timeline.cores)],
         "warnings": [{"category": "Simulation", "message": f"Simulated, not measured. Time error: {summary['simulator_time_error']}"}],
     }  # fmt: skip
@@ -319,6 +323,17 @@ def _active(core: CoreTimeline, number: int) -> Iterator[dict[str, Any]]:
                 "engine": name, "start_ts": start // 1000, "end_ts": end // 1000,
                 "duration_ns": end // 1000 - start // 1000, "pcore_idx": number, "subgraph": f"sg{number:02d}",
             }  # fmt: skip
+
+
+def _usage(program: Program, timed: CoreSchedule, number: int) -> Iterator[dict[str, Any]]:
+    names = {"sbuf": "sb", "psum": "psum"}
+    for use in memory_use(program, number, timed):
+        yield {
+            "timestamp": use.time_ps // 1000,
+            "type": names[use.memory],
+            "usage_avg": use.fraction,
+            "subgraph": f"sg{number:02d}",
+        }
 
 
 def _semaphores(core: CoreTimeline, number: int) -> Iterator[dict[str, Any]]:
