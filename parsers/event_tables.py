@@ -6,121 +6,25 @@ names nor source lines; those come from the NEFF (debug_info.py).
 
 from __future__ import annotations
 
-import enum
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
-
-import msgspec
 
 from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.document import Document
 from neff_bench.parsers.errors import ParseError, guarded
+from neff_bench.parsers.event_rows import Dependence as Dependence
+from neff_bench.parsers.event_rows import DmaRow as DmaRow
+from neff_bench.parsers.event_rows import InstructionRow as InstructionRow
+from neff_bench.parsers.event_rows import LinkedDmaRow as LinkedDmaRow
+from neff_bench.parsers.event_rows import LinkedInstructionRow as LinkedInstructionRow
+from neff_bench.parsers.event_rows import Predecessor as Predecessor
+from neff_bench.parsers.event_rows import SemaphoreRow as SemaphoreRow
+from neff_bench.parsers.event_rows import Timeline as Timeline
+from neff_bench.parsers.event_rows import UsageRow as UsageRow
 from neff_bench.parsers.formats.ntff import DMA_ENGINES, dma_kind
 from neff_bench.parsers.kinds import kind_of
 from neff_bench.parsers.profile_json import summary_of
 from neff_bench.parsers.trace import Ntff
-
-
-class InstructionRow(msgspec.Struct, gc=False, omit_defaults=True):
-    """One instruction. `nki_source_location` needs NKI_DEBUG_INFO at compile time; the names need the NEFF."""
-
-    timestamp: float = 0
-    duration: float = 0
-    evt_wait_time: float = 0
-    subgroup: str = ""
-    subgraph: str = ""
-    opcode: str = ""
-    pc: int = -1
-    operands: str = ""
-    bir_instruction_name: str = ""
-    raw_bir_id: int = 0
-    hlo_name: str = ""
-    nki_source_location: str | None = None
-
-
-class DmaRow(msgspec.Struct, gc=False, omit_defaults=True):
-    """One DMA packet. `subgroup`: `Q1-E64`, queue and engine; `queue_name`: ours, as the trace has it."""
-
-    timestamp: float = 0
-    duration: float = 0
-    transfer_size: int = 0
-    subgroup: str = ""
-    subgraph: str = ""
-    dma_engine: str | int = ""
-    dma_queue: str | int = ""
-    queue_type: str = ""
-    queue_name: str = ""
-    variable: str = ""
-    nki_source_location: str | None = None
-
-
-class SemaphoreRow(msgspec.Struct, gc=False, omit_defaults=True):
-    """One new value of a semaphore."""
-
-    timestamp: float = 0
-    id: str | int = ""
-    value: int = 0
-    subgraph: str = ""
-
-
-class Dependence(enum.Enum):
-    """Why an instruction comes after another. ORDERED: it stands behind it in the stream of one engine."""
-
-    FLOW = "FLOW_DEPENDENCE"
-    ANTI = "ANTI_DEPENDENCE"
-    OUTPUT = "OUTPUT_DEPENDENCE"
-    ORDERED = "ORDERED"
-    OTHER = ""
-
-    @classmethod
-    def _missing_(cls, value: object) -> Dependence:
-        return cls.OTHER
-
-
-class Predecessor(msgspec.Struct, gc=False):
-    """The `id` of the instruction that comes before."""
-
-    id: int = 0
-    type: Dependence = Dependence.OTHER
-
-
-class LinkedInstructionRow(InstructionRow, gc=False, omit_defaults=True):
-    """An instruction with those that it depends on."""
-
-    id: int = -1
-    predecessors: list[Predecessor] = []
-
-
-class LinkedDmaRow(DmaRow, gc=False, omit_defaults=True):
-    """A packet with the `id` of the instruction that started it, -1 where the file does not tell."""
-
-    trigger: int = -1
-
-
-class UsageRow(msgspec.Struct, gc=False, omit_defaults=True):
-    """The part of a memory that is in use from a time on. `type`: `sb` or `psum`. `usage_avg`: fraction, over all partitions."""
-
-    timestamp: float = 0
-    type: str = ""
-    usage_avg: float = 0
-    subgraph: str = ""
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """`summary`: the profiler's keys that are known. `unnamed_count`: instructions that should have a name and could not be given one; None
-    where names were not looked for. `notes`: what must be said about the rows. `usage`: only of a linked one."""
-
-    path: str
-    simulated: bool
-    summary: dict[str, object]
-    instructions: list[InstructionRow]
-    dma: list[DmaRow]
-    semaphores: list[SemaphoreRow]
-    unnamed_count: int | None = None
-    notes: tuple[str, ...] = ()
-    usage: list[UsageRow] = field(default_factory=list)
 
 
 @guarded
