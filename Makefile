@@ -8,6 +8,8 @@ PYTHON ?= python3
 OUT ?= build/neffs
 DATA ?= ../shared/data
 BIN := .venv/bin
+# The commands and tests start many Python processes; each would compile the package anew without cached bytecode.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test bench fidelity wild clean
 

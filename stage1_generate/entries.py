@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -41,19 +44,51 @@ def place(entry: str, folder: Path) -> Place:
 def load(entry: str) -> Any:
     """The object that an absolute entry names. What importing its code raises comes through."""
     file, _, names = entry.rpartition(":")
-    found: Any = load_file(Path(file)) if file.endswith(".py") else import_module(file)
+    if file.endswith(".py"):
+        found: Any = load_file(Path(file))
+    else:
+        with _no_bytecode():
+            found = import_module(file)
     for name in names.split("."):
         found = getattr(found, name)
     return found
 
 
+class _FromSource(SourceFileLoader):
+    """Compiles the file each time. Python takes cached bytecode where the size and the second of the last change agree, and
+    a program that writes variants of a kernel changes a file faster than that."""
+
+    source: bytes
+
+    def get_code(self, fullname: str) -> Any:
+        path = self.get_filename(fullname)
+        self.source = self.get_data(path)
+        return self.source_to_code(self.source, path)
+
+
+@contextmanager
+def _no_bytecode() -> Iterator[None]:
+    """The modules that a kernel imports may change as fast as the kernel; none is left behind as bytecode."""
+    before = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
+
+
 def load_file(path: Path) -> Any:
-    """The module that a file is, with its folder first on `sys.path`, as Python has it for a script."""
+    """The module that a file is, with its folder first on `sys.path`, as Python has it for a script. A file that has changed
+    since it was loaded is loaded again."""
     known = sys.modules.get(path.stem)
     if known is not None and getattr(known, "__file__", None) == str(path):
-        return known
-    spec = spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
+        before = known.__loader__
+        if not isinstance(before, _FromSource) or before.source == path.read_bytes():
+            return known
+        known = None
+    loader = _FromSource(path.stem, str(path))
+    spec = spec_from_file_location(path.stem, path, loader=loader)
+    if spec is None:
         raise ImportError(f"{path} is no Python file")
     module = module_from_spec(spec)
     if known is None:
@@ -61,7 +96,8 @@ def load_file(path: Path) -> Any:
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(module)
+        with _no_bytecode():
+            loader.exec_module(module)
     except BaseException:
         if known is None:
             del sys.modules[path.stem]

@@ -41,51 +41,60 @@ def triple(x):
 INPUTS = {"x": {"shape": [128, 512], "dtype": "float32"}}
 
 
+CALLS = {
+    "good": ("estimate", {"kernel": "k.py:scale", "inputs": INPUTS}),
+    "crash": ("estimate", {"kernel": "k.py:crash", "inputs": INPUTS}),
+    "lines": ("explain", {"kernel": "k.py:scale", "inputs": INPUTS}),
+    "right": ("profile", {"kernel": "k.py:scale", "inputs": INPUTS, "reference": "k.py:double"}),
+    "wrong": ("profile", {"kernel": "k.py:scale", "inputs": INPUTS, "reference": "k.py:triple"}),
+    "absent": ("inspect", {"path": "nowhere.neff"}),
+}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """What one server answers: the names of its tools, and the result of each call. A server takes two seconds to start."""
+    directory = tmp_path_factory.mktemp("mcp")
+    (directory / "k.py").write_text(KERNEL)
+
+    async def talk():
+        server = StdioServerParameters(command=sys.executable, args=["-m", "neff_bench", "mcp"], cwd=str(directory))
+        async with Client(stdio_client(server)) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            return names, {key: await client.call_tool(*call) for key, call in CALLS.items()}
+
+    return asyncio.run(talk())
+
+
 @pytest.fixture
-def call(tmp_path):
-    (tmp_path / "k.py").write_text(KERNEL)
-
-    def run(*calls):
-        async def talk():
-            server = StdioServerParameters(command=sys.executable, args=["-m", "neff_bench", "mcp"], cwd=str(tmp_path))
-            async with Client(stdio_client(server)) as client:
-                names = [tool.name for tool in (await client.list_tools()).tools]
-                return names, [await client.call_tool(name, arguments) for name, arguments in calls]
-
-        return asyncio.run(talk())
-
-    return run
+def answers(served):
+    return served[1]
 
 
-def test_it_serves_the_five_commands(call):
-    assert set(call()[0]) == {"estimate", "profile", "explain", "compare", "inspect"}
+def test_it_serves_the_five_commands(served):
+    assert served[0] == {"estimate", "profile", "explain", "compare", "inspect"}
 
 
-def test_a_kernel_is_estimated_and_a_crash_is_data(call):
-    _, (good, bad) = call(
-        ("estimate", {"kernel": "k.py:scale", "inputs": INPUTS}),
-        ("estimate", {"kernel": "k.py:crash", "inputs": INPUTS}),
-    )
-    assert good.structured_content["total_time_us"] > 0
-    assert good.structured_content["row"]["source"] == "simulated"
-    assert (bad.structured_content["status"], bad.structured_content["reason"]) == ("failed", "crashed (SIGABRT)")
+def test_a_kernel_is_estimated(answers):
+    answer = answers["good"].structured_content
+    assert answer["total_time_us"] > 0
+    assert answer["row"]["source"] == "simulated"
 
 
-def test_the_lines_that_take_the_time_are_explained(call):
-    _, (found,) = call(("explain", {"kernel": "k.py:scale", "inputs": INPUTS}))
-    assert "k.py:13" in found.content[0].text  # the line that loads the tile
+def test_a_crash_is_data(answers):
+    answer = answers["crash"].structured_content
+    assert (answer["status"], answer["reason"]) == ("failed", "crashed (SIGABRT)")
 
 
-def test_a_profile_checks_the_outputs(call):
-    arguments = {"kernel": "k.py:scale", "inputs": INPUTS}
-    _, (right, wrong) = call(
-        ("profile", {**arguments, "reference": "k.py:double"}), ("profile", {**arguments, "reference": "k.py:triple"})
-    )
-    assert right.structured_content["check"] == "passed"
-    assert wrong.structured_content["check"] == "failed"
+def test_the_lines_that_take_the_time_are_explained(answers):
+    assert "k.py:13" in answers["lines"].content[0].text  # the line that loads the tile
 
 
-def test_what_cannot_be_read_is_an_error_of_the_tool(call, tmp_path):
-    _, (found,) = call(("inspect", {"path": "nowhere.neff"}))
-    assert found.is_error
-    assert "nowhere.neff" in found.content[0].text
+@pytest.mark.parametrize(("call", "check"), [("right", "passed"), ("wrong", "failed")])
+def test_a_profile_checks_the_outputs(answers, call, check):
+    assert answers[call].structured_content["check"] == check
+
+
+def test_what_cannot_be_read_is_an_error_of_the_tool(answers):
+    assert answers["absent"].is_error
+    assert "nowhere.neff" in answers["absent"].content[0].text

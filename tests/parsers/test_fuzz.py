@@ -15,7 +15,7 @@ from neff_bench.parsers.profile_json import read_profile, read_summary
 from neff_bench.parsers.session import read_session
 
 BOUNDED = settings(
-    derandomize=True, max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    derandomize=True, max_examples=75, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 PROFILE = {

@@ -65,7 +65,9 @@ CASES = {
     "open.json": lambda files, path: sparse(path, b'{"total_time": 1, "x": "'),
     "spaces.json": lambda files, path: sparse(path, b"{"),
     "archive.neff": lambda files, path: sparse(path, files.neff_header((10 << 30) - 1024) + b"\x1f\x8b"),
-    "tar.neff": lambda files, path: sparse(path, files.neff_header((10 << 30) - 1024) + files.tar_of({"x": b"1"})),
+    "tar.neff": lambda files, path: sparse(
+        path, files.neff_header((1 << 30) - 1024) + files.tar_of({"x": b"1"}), 1 << 30
+    ),
     "section.ntff": long_section,
     "fields.ntff": many_fields,
     "bomb.neff": bomb,
