@@ -12,7 +12,11 @@ import msgspec
 
 
 class InstructionRow(msgspec.Struct, gc=False, omit_defaults=True):
-    """One instruction. `nki_source_location` needs NKI_DEBUG_INFO at compile time; the names need the NEFF."""
+    """One instruction. `nki_source_location`, the innermost line, needs NKI_DEBUG_INFO at compile time; the names need the NEFF.
+
+    `nki_call_stack` (ours): the lines that called the innermost one, outermost first. `alignment` (ours), where names come from a NEFF: `compiled`,
+    `runtime` for what the runtime puts around the kernel, `unaligned` for what could not be laid over the NEFF's instructions.
+    """
 
     timestamp: float = 0
     duration: float = 0
@@ -26,6 +30,8 @@ class InstructionRow(msgspec.Struct, gc=False, omit_defaults=True):
     raw_bir_id: int = 0
     hlo_name: str = ""
     nki_source_location: str | None = None
+    nki_call_stack: tuple[str, ...] = ()
+    alignment: str = ""
 
 
 class DmaRow(msgspec.Struct, gc=False, omit_defaults=True):
@@ -45,7 +51,7 @@ class DmaRow(msgspec.Struct, gc=False, omit_defaults=True):
 
 
 class SemaphoreRow(msgspec.Struct, gc=False, omit_defaults=True):
-    """One new value of a semaphore."""
+    """One new value of a semaphore. `id`: `S[8] (qSyncDynamicHW)` where it is known what it is for, else its number."""
 
     timestamp: float = 0
     id: str | int = ""
@@ -98,7 +104,7 @@ class UsageRow(msgspec.Struct, gc=False, omit_defaults=True):
 
 @dataclass(frozen=True)
 class Timeline:
-    """`summary`: the profiler's keys that are known. `unnamed_count`: instructions that should have a name and could not be given one; None
+    """`summary`: the profiler's keys that are known. `unnamed_count`: instructions that are `unaligned`; None
     where names were not looked for. `notes`: what must be said about the rows. `usage`: only of a linked one."""
 
     path: str

@@ -78,6 +78,10 @@ class Message:
         found = self.view(number)
         return None if found is None else bytes(found[:65536]).decode("utf-8", "backslashreplace")
 
+    def texts(self, number: int) -> list[str]:
+        """Every occurrence of the field as text."""
+        return [bytes(view[:65536]).decode("utf-8", "backslashreplace") for _, view in self._views.get(number, ())]
+
     def packed(self, number: int) -> list[int]:
         """The varints of a repeated field, packed or one by one."""
         found = list(self._integers.get(number, ()))

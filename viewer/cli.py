@@ -53,7 +53,7 @@ def view(files: tuple[Path, ...], output: Path) -> int:
         for note in timeline.notes:
             streams.notice(f"{timeline.path}: {note}")
         if timeline.unnamed_count:
-            what = "are the runtime's own or could not be laid over the NEFF's, and have no name"
+            what = "could not be laid over the NEFF's, and have neither name nor line"
             streams.notice(
                 f"{timeline.path}: {timeline.unnamed_count} of {len(timeline.instructions)} instructions {what}"
             )

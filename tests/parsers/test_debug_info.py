@@ -1,5 +1,7 @@
 """Names and lines for the instructions of a trace, from the NEFF beside it."""
 
+import json
+
 import pytest
 
 from neff_bench.parsers.container import read_container
@@ -30,22 +32,41 @@ def test_a_place_that_is_not_the_only_one_is_no_place():
     assert align([PSEUDO], [TRANSFER, slot(0xA4), TRANSFER]).count(0) <= 1
 
 
+def test_the_address_of_a_dma_comes_before_it_in_the_loaded_stream():
+    compiled = [slot(0xCE, 1), slot(0xA8, 2), slot(0xD4, 3), slot(0xDA), slot(0x21, 1)]
+    loaded = [slot(0xA2), slot(0xAA, 9), slot(0xA8, 2), slot(0xA7, 9), slot(0xB8, 9), slot(0x21, 1)]
+    assert align(compiled, loaded) == [None, 0, 1, 3, 2, 4]
+
+
 @pytest.fixture
 def pair(files, write):
     """A NEFF whose Activation stream is what the trace's scalar engine has loaded from slot 1 on."""
     code = b"".join(bytes([opcode]) + bytes(63) for opcode in files.OPCODES)
     members = files.neff_members(lnc=1)
     asm = [files.message((3, bytes([100 + number]))) for number in range(5)]
-    details = [
-        (7, files.message((1, "kernel_file"), (2, "/home/u/mlp.py"))),
-        (7, files.message((1, "kernel_line"), (2, "33"))),
-    ]
+    details = {
+        number: [(7, files.message((1, key), (2, value))) for key, value in known.items()]
+        for number, known in {
+            0: {"kernel_file": "/home/u/mlp.py", "kernel_line": "33"},
+            1: {"kernel_file": "1", "kernel_line": "34", "kernel_name": "0"},
+        }.items()
+    }
     backend = [
-        files.message((1, 100 + number), (2, f"I-{number}"), *(details if number == 0 else ())) for number in range(5)
+        files.message((1, 100 + number), (2, f"inst.{number}-act"), *details.get(number, ())) for number in range(5)
     ]
+    tables = [(5, "/home/u/f.py"), (5, "/home/u/mlp.py"), (7, "k.f")]
+    tree = [{"info": [{"func": {"name": "k.f", "file": "/home/u/f.py", "line": 7, "children": [
+        {"iter": {"var": "i", "val": "0", "line": 9, "children": [
+            {"func": {"name": "mlp", "file": "/home/u/mlp.py", "line": 30, "children": [{"inst": {"name": "inst.1", "line": 34}}]}},
+            {"inst": {"name": "inst.2", "line": 10}}]}}]}}]}]  # fmt: skip
+    index = {"debug_info_files": [{"file_name": "f.json", "kernel_name": "k.f"}]}
+    members["kernel_debug_info.json"] = json.dumps(index).encode()
+    members["f.json"] = json.dumps(tree).encode()
+    definition = {"dma_queue": {"qPoolDynamic": {"semaphore_set": [2]}}, "runtime_semaphore_count": 3}
+    members["sg00/def.json"] = json.dumps({**json.loads(members["sg00/def.json"]), **definition}).encode()
     members["sg00/Activation.bin"] = code[64:]
     members["sg00/debug_info_asm_Activation.dbg"] = files.message(*((3, one) for one in asm))
-    members["sg00/debug_info_backend_Activation.dbg"] = files.message(*((3, one) for one in backend))
+    members["sg00/debug_info_backend_Activation.dbg"] = files.message(*((3, one) for one in backend), *tables)
     neff = write("file.neff", files.neff_of(members, lnc=1))
     rows = [*files.instruction(1, 1, 100, 200), *files.instruction(1, 0, 0, 10), *files.instruction(0, 0, 300, 400)]
     return neff, write("p.ntff", files.ntff_of(rows, files.packet(3, 1, 64, 5, 9), [files.semaphore(2, 7, 2000)]))
@@ -54,21 +75,32 @@ def pair(files, write):
 def test_labels_come_by_place_in_the_stream(pair):
     labels = read_labels(pair[0], read_container(pair[1]))
     assert set(labels) == {(4, 1)}
-    first, *others = labels[4, 1]
-    assert first is None and [label.name for label in others] == [f"I-{number}" for number in range(5)]
-    assert (others[0].bir_id, others[0].source, others[1].source) == (100, "mlp.py:33", None)
+    first, *others = labels[4, 1].labels
+    assert first is None and [label.name for label in others] == [f"inst.{number}-act" for number in range(5)]
+    assert (others[0].bir_id, others[0].source, others[2].source) == (100, "/home/u/mlp.py:33", None)
+
+
+def test_a_file_is_found_by_its_number_and_a_call_stack_by_the_kernel_and_the_name(pair):
+    _, plain, helper, *_ = read_labels(pair[0], read_container(pair[1]))[4, 1].labels
+    assert plain.callers == ()
+    assert (helper.source, helper.callers) == ("/home/u/mlp.py:34", ("/home/u/f.py:9",))
 
 
 def test_the_timeline_has_names_lines_and_says_what_has_none(pair):
     timeline = read_timeline(pair[1], pair[0])
     named = {
-        (row.subgroup, row.pc): (row.bir_instruction_name, row.nki_source_location) for row in timeline.instructions
+        (row.subgroup, row.pc): (row.bir_instruction_name, row.nki_source_location, row.alignment)
+        for row in timeline.instructions
     }
-    assert named == {("Scalar", 0): ("", None), ("Scalar", 1): ("I-0", "mlp.py:33"), ("Tensor", 0): ("", None)}
-    assert timeline.unnamed_count == 1
+    assert named == {
+        ("Scalar", 0): ("", None, "runtime"),
+        ("Scalar", 1): ("inst.0-act", "/home/u/mlp.py:33", "compiled"),
+        ("Tensor", 0): ("", None, ""),
+    }
+    assert timeline.unnamed_count == 0
     (packet,), (update,) = timeline.dma, timeline.semaphores
     assert (packet.transfer_size, packet.queue_type, packet.subgroup) == (64, "instruction", "Q1-E67")
-    assert (update.id, update.value, update.timestamp, update.subgraph) == ("2", 7, 2, "sg00")
+    assert (update.id, update.value, update.timestamp, update.subgraph) == ("S[2] (qGpSimdDynamic)", 7, 2, "sg00")
     assert read_timeline(pair[1]).unnamed_count is None
 
 

@@ -1,0 +1,126 @@
+"""The timeline of an NTFF. From the trace alone its rows have neither names nor source lines; those come from the NEFF (debug_info.py)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from neff_bench.chips.engines import TITLES
+from neff_bench.parsers.event_rows import DmaRow, InstructionRow, SemaphoreRow, Timeline
+from neff_bench.parsers.formats.ntff import DMA_ENGINES, SIMULATED, dma_kind
+from neff_bench.parsers.trace import Ntff
+
+
+def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeline:
+    """The timeline of an NTFF, with names and lines from its `neff`. Raises ParseError."""
+    from neff_bench.parsers.container import read_container
+    from neff_bench.parsers.debug_info import Labels, read_labels
+    from neff_bench.parsers.semaphores import semaphore_names
+    from neff_bench.parsers.timeline import assemble
+
+    container = read_container(path)
+    trace = assemble(container)
+    physical = sorted({stream.core for stream in container.streams})
+    labels: Labels = read_labels(neff, container) if neff is not None else {}
+    # The simulator numbers its semaphores another way.
+    names = semaphore_names(neff, physical) if neff is not None and container.version != SIMULATED else {}
+    cores = {core: f"sg{number:02d}" for number, core in enumerate(physical)}
+    rows = trace.instructions
+    instructions, unnamed = [], 0
+    waits = rows.wait_ns.tolist() if rows.wait_ns is not None else [0] * len(rows.pc)
+    columns = (rows.core, rows.engine, rows.pc, rows.opcode, rows.begin_ps, rows.duration_ps)
+    for core, engine, pc, opcode, begin, duration, wait in zip(*(column.tolist() for column in columns), waits):
+        named = labels.get((core, engine))
+        label, alignment = named.of(pc) if named is not None else (None, "")
+        unnamed += alignment == "unaligned"
+        instructions.append(
+            InstructionRow(
+                timestamp=begin // 1000,
+                duration=duration // 1000,
+                evt_wait_time=wait,
+                subgroup=TITLES[engine],
+                subgraph=cores.get(core, ""),
+                opcode=rows.opcode_names[opcode],
+                pc=pc,
+                bir_instruction_name=label.name if label else "",
+                raw_bir_id=label.bir_id if label else 0,
+                nki_source_location=label.source if label else None,
+                nki_call_stack=label.callers if label else (),
+                alignment=alignment,
+            )
+        )
+    instructions.sort(key=lambda row: row.timestamp)
+    return Timeline(
+        path=os.fspath(path),
+        simulated=trace.certainty == "simulated",
+        summary=_summary(trace),
+        instructions=instructions,
+        dma=_packets(trace, cores),
+        semaphores=_updates(trace, cores, names),
+        unnamed_count=unnamed if labels else None,
+        notes=(f"read from the trace by our own reader, certainty: {trace.certainty}",),
+    )
+
+
+def _packets(trace: Ntff, cores: dict[int, str]) -> list[DmaRow]:
+    """The packets that AWS's report has, in order of time."""
+    packets = trace.dma_packets
+    columns = (packets.core, packets.engine, packets.queue, packets.bytes, packets.begin_ps, packets.duration_ps)
+    found = []
+    for core, engine, queue, size, begin, duration in zip(*(column[packets.reported].tolist() for column in columns)):
+        number = core * DMA_ENGINES + engine
+        name = trace.queues.get((number, queue), "")
+        kind = dma_kind(name)
+        found.append(
+            DmaRow(
+                timestamp=begin // 1000,
+                duration=duration // 1000,
+                transfer_size=size,
+                subgroup=f"Q{queue}-E{number}",
+                subgraph=cores.get(core, ""),
+                dma_engine=str(number),
+                dma_queue=str(queue),
+                queue_type=kind if kind != "static" else "data" if name else "instruction",
+                queue_name=name,
+                variable="unknown",
+            )
+        )
+    return sorted(found, key=lambda row: row.timestamp)
+
+
+def _updates(trace: Ntff, cores: dict[int, str], names: Mapping[tuple[int, int], str]) -> list[SemaphoreRow]:
+    """Semaphores, without events, which the report leaves out."""
+    updates = trace.semaphores
+    chosen = ~updates.event
+    columns = (updates.core, updates.id, updates.value, updates.time_ps)
+    found = [
+        SemaphoreRow(time // 1000, names.get((core, number), str(number)), value, cores.get(core, ""))
+        for core, number, value, time in zip(*(column[chosen].tolist() for column in columns))
+    ]
+    return sorted(found, key=lambda row: row.timestamp)
+
+
+def _summary(trace: Ntff) -> dict[str, object]:
+    """The keys of the report that follow from the trace."""
+    keys: dict[str, object] = {
+        "total_time": trace.total_time_s,
+        "total_active_time": trace.total_active_time_s,
+        "neuroncore_cycle_count": trace.neuroncore_cycle_count,
+        "event_count": trace.event_count,
+        "trace_count": trace.trace_count,
+        "matmul_instruction_count": trace.matmul_instruction_count,
+        "activate_instruction_count": trace.activate_instruction_count,
+        "dma_queue_count": len(trace.queues) or None,
+        "instance_type": trace.instance_type,
+    }
+    for engine, time in trace.engines.items():
+        keys[f"{engine}_engine_instruction_count"] = time.instruction_count
+        keys[f"{engine}_engine_instruction_time"] = time.instruction_time_s
+        keys[f"{engine}_engine_active_time"] = time.active_time_s
+    if trace.dma is not None:
+        keys |= {"dma_active_time": trace.dma.active_time_s, "dma_packet_time": trace.dma.packet_time_s}
+    for kind, dma in trace.dma_kinds.items():
+        keys[f"{kind}_dma_packet_count"], keys[f"{kind}_dma_size"] = dma.packets, dma.bytes
+        keys[f"{kind}_dma_active_time"] = dma.active_time_s
+    return {key: value for key, value in keys.items() if value is not None}
