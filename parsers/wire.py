@@ -95,3 +95,30 @@ class Message:
     def messages(self, number: int) -> list[Message]:
         """Every occurrence of the field as a message."""
         return [Message(self._name, view, self._base + at, self._budget) for at, view in self._views.get(number, [])]
+
+
+def encode_varint(value: int) -> bytes:
+    """A number that is not negative."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def encode_field(number: int, value: int | bytes) -> bytes:
+    """A field with a number, or with the bytes of a text or a message."""
+    if isinstance(value, int):
+        return encode_varint(number << 3) + encode_varint(value)
+    return encode_varint(number << 3 | 2) + encode_varint(len(value)) + value
+
+
+def encode_fixed64(number: int, value: int) -> bytes:
+    """A field with a number in eight bytes."""
+    return encode_varint(number << 3 | 1) + value.to_bytes(8, "little")
+
+
+def encode_message(*fields: tuple[int, int | bytes]) -> bytes:
+    """The fields of a message end to end."""
+    return b"".join(encode_field(number, value) for number, value in fields)

@@ -22,7 +22,7 @@ ALLOWED = {
     "stage2_profile": {"chips", "terminal", "neffs", "parsers"},
     "experiments": {"chips", "terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},
     "install_benchmarks": {"terminal"},
-    "viewer": {"terminal", "parsers"},
+    "viewer": {"chips", "terminal", "parsers"},
     "history": {"chips", "terminal", "neffs", "parsers", "stage2_profile"},
     "doors": {"chips", "terminal", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile"},
 }

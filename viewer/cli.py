@@ -20,6 +20,7 @@ debug information holds. Times are nanoseconds since the start of the execution.
 neff-bench view file.neff profile_exec_2.ntff --output x.json      # in the shape of the profiler's JSON
 neff-bench view ntff.json --output x.csv                           # one table of all events
 neff-bench view profile_exec_2.ntff --output x.parquet
+neff-bench view ntff.json --output x.pftrace                       # open it in ui.perfetto.dev
 
 Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong call.
 """
@@ -28,13 +29,13 @@ Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong c
 @command("view", help=HELP)
 @click.argument("files", metavar="[NEFF] FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".json, .csv or .parquet"
+    "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".json, .csv, .parquet or .pftrace"
 )
 def view(files: tuple[Path, ...], output: Path) -> int:
     """Read the files, write the timeline; returns the exit code."""
     from neff_bench.parsers.event_tables import read_timeline
     from neff_bench.parsers.kinds import kind_of
-    from neff_bench.viewer.tables import WRITERS, writer_for
+    from neff_bench.viewer.tables import LINKED, WRITERS, writer_for
 
     write = writer_for(output)
     if write is None:
@@ -45,7 +46,9 @@ def view(files: tuple[Path, ...], output: Path) -> int:
         raise WrongCall(
             f"{len(neffs)} NEFFs and {len(sources)} other files; expected one trace or more, and at most one NEFF"
         )
-    timelines = [read_timeline(path, neffs[0] if neffs else None) for path in sources]
+    timelines = [
+        read_timeline(path, neffs[0] if neffs else None, linked=output.suffix.lower() in LINKED) for path in sources
+    ]
     write_bytes(write(timelines), output)
     for timeline in timelines:
         counts = f"{len(timeline.instructions)} instructions, {len(timeline.dma)} DMA packets, {len(timeline.semaphores)} semaphore updates"

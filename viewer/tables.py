@@ -1,4 +1,4 @@
-"""A timeline as a file: JSON in the shape of AWS's profiler, or one flat table of all events as CSV or Parquet.
+"""A timeline as a file: JSON in the shape of AWS's profiler, one flat table of all events as CSV or Parquet, or a Perfetto trace (perfetto.py).
 
 JSON has the tables `instruction`, `dma` and `semaphore_update` with the profiler's keys, beside `summary` and `metadata`; `neff-bench inspect` and
 `profile-neffs` read it again. The flat table has a column `table` that says what each row is.
@@ -17,6 +17,7 @@ import msgspec
 from neff_bench.parsers.event_tables import DmaRow, InstructionRow, SemaphoreRow, Timeline
 from neff_bench.terminal.errors import OutputError
 from neff_bench.terminal.text import csv_cell
+from neff_bench.viewer.perfetto import to_perfetto
 
 ROWS: Mapping[str, type[msgspec.Struct]] = {
     "instruction": InstructionRow,
@@ -32,6 +33,11 @@ def rows_of(timeline: Timeline) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, rows in zip(ROWS, tables):
         for row in rows:
             yield name, msgspec.structs.asdict(row)
+
+
+def stack_text(row: Mapping[str, Any]) -> dict[str, str]:
+    """A call stack as one cell, outermost first."""
+    return {"nki_call_stack": " > ".join(row["nki_call_stack"])} if "nki_call_stack" in row else {}
 
 
 def to_json(timelines: Sequence[Timeline]) -> bytes:
@@ -53,7 +59,7 @@ def to_csv(timelines: Sequence[Timeline]) -> bytes:
     writer.writerow(COLUMNS)
     for timeline in timelines:
         for name, row in rows_of(timeline):
-            cells = {"file": timeline.path, "table": name, **row}
+            cells = {"file": timeline.path, "table": name, **row, **stack_text(row)}
             writer.writerow([csv_cell("" if (cell := cells.get(column)) is None else cell) for column in COLUMNS])
     return out.getvalue().encode()
 
@@ -66,7 +72,9 @@ def to_parquet(timelines: Sequence[Timeline]) -> bytes:
     except ImportError:
         raise OutputError("Parquet needs pyarrow: pip install 'neff-bench[parquet]', or --output x.json") from None
     records = [
-        {"file": timeline.path, "table": name, **row} for timeline in timelines for name, row in rows_of(timeline)
+        {"file": timeline.path, "table": name, **row, **stack_text(row)}
+        for timeline in timelines
+        for name, row in rows_of(timeline)
     ]
     columns = {column: [record.get(column) for record in records] for column in COLUMNS}
     out = pyarrow.BufferOutputStream()
@@ -78,8 +86,11 @@ WRITERS: Mapping[str, Callable[[Sequence[Timeline]], bytes]] = {
     ".json": to_json,
     ".csv": to_csv,
     ".parquet": to_parquet,
+    ".pftrace": to_perfetto,
 }
 """By the suffix of the file."""
+LINKED = (".pftrace",)
+"""Those that show what depends on what."""
 
 
 def writer_for(path: Path) -> Callable[[Sequence[Timeline]], bytes] | None:

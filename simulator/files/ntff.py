@@ -15,6 +15,7 @@ from neff_bench.parsers.formats import ntff as layout
 from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES, LENGTH, LENGTH_BYTE
 from neff_bench.parsers.formats.ntff import DATA_START, SIMULATED, Core, Queue, Root, Section, Simulator, Stream, Window
 from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.parsers.wire import encode_field, encode_message
 from neff_bench.simulator.costs.transfers import QUEUE_NAMES
 from neff_bench.simulator.errors import ViewError
 from neff_bench.simulator.files.neff import NeffContent
@@ -65,22 +66,22 @@ def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline, first_
             (layout.DMA, _dma_records(core)),
             (layout.THROTTLE, _throttle_records(core)),
         ):
-            sections.append(_message(
+            sections.append(encode_message(
                 (Section.KIND, kind), (Section.UNIT, layout.UNIT_OF_KIND[kind]), (Section.OFFSET, len(area)),
                 (Section.LENGTH, len(records)), (Section.CORE, first_core + number),
             ))  # fmt: skip
             area += records
     metadata = b"".join((
-        _field(Root.NEFF_NAME, neff.name.encode()),
-        _field(Root.UUID, neff.uuid),
-        _field(Root.MODEL, 10001),
-        _field(Root.GRAPH, _field(4, b"".join(_field(1, core) for core in cores))),
-        _field(Root.INSTANCE_TYPE, schedule.chip.instance_type.encode()),
-        _field(Root.WINDOW, _message(
+        encode_field(Root.NEFF_NAME, neff.name.encode()),
+        encode_field(Root.UUID, neff.uuid),
+        encode_field(Root.MODEL, 10001),
+        encode_field(Root.GRAPH, encode_field(4, b"".join(encode_field(1, core) for core in cores))),
+        encode_field(Root.INSTANCE_TYPE, schedule.chip.instance_type.encode()),
+        encode_field(Root.WINDOW, encode_message(
             (Window.UUID, neff.uuid), (Window.START, _EPOCH_PS), (Window.END, _EPOCH_PS + timeline.total_ps)
         )),
-        *(_field(Root.SECTION, section) for section in sections),
-        _field(Root.SIMULATOR, _message(
+        *(encode_field(Root.SECTION, section) for section in sections),
+        encode_field(Root.SIMULATOR, encode_message(
             (Simulator.VERSION, __version__.encode()), (Simulator.MODEL, model_name(schedule.chip.name).encode()),
             (Simulator.SHA256, hashlib.sha256(area).digest()),
         )),
@@ -146,29 +147,10 @@ def read_head(path: str) -> TraceHead:
     )
 
 
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _field(number: int, value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        return _varint(number << 3) + _varint(value)
-    return _varint(number << 3 | 2) + _varint(len(value)) + value
-
-
-def _message(*fields: tuple[int, int | bytes]) -> bytes:
-    return b"".join(_field(number, value) for number, value in fields)
-
-
 def _core_message(core: CoreTimeline, number: int, physical: int, area: bytearray) -> bytes:
     """The core's entry; its instruction streams go to the data area."""
     rows = core.instructions
-    parts = [_field(Core.NAME, f"sg{number:02d}".encode()), _field(Core.INDEX, physical)]
+    parts = [encode_field(Core.NAME, f"sg{number:02d}".encode()), encode_field(Core.INDEX, physical)]
     for engine in range(5):
         mine = rows.engine == engine
         opcodes, index = rows.opcode[mine], rows.index[mine]
@@ -183,9 +165,9 @@ def _core_message(core: CoreTimeline, number: int, physical: int, area: bytearra
                     layout.OPENS_PASS if before_kernel else layout.CLOSES_PASS
                 )
         parts.append(
-            _field(
+            encode_field(
                 Core.STREAM,
-                _message(
+                encode_message(
                     (Stream.ENGINE, engine),
                     (Stream.ADDRESS, 0),
                     (Stream.OFFSET, len(area)),
@@ -198,12 +180,14 @@ def _core_message(core: CoreTimeline, number: int, physical: int, area: bytearra
     for engine, queue in queues:
         name = QUEUE_NAMES.get(queue, "qInstruction")
         parts.append(
-            _field(
+            encode_field(
                 Core.QUEUE,
-                _message((Queue.ENGINE, 16 * physical + engine), (Queue.QUEUE, queue), (Queue.NAME, name.encode())),
+                encode_message(
+                    (Queue.ENGINE, 16 * physical + engine), (Queue.QUEUE, queue), (Queue.NAME, name.encode())
+                ),
             )
         )
-    parts.append(_field(Core.TIME, core.end_ps))
+    parts.append(encode_field(Core.TIME, core.end_ps))
     return b"".join(parts)
 
 

@@ -1,0 +1,114 @@
+"""Perfetto traces, read back with Perfetto's own messages."""
+
+from collections import Counter
+
+import pytest
+
+from neff_bench.parsers.event_rows import (
+    DmaRow,
+    LinkedInstructionRow,
+    Predecessor,
+    SemaphoreRow,
+    Timeline,
+    UsageRow,
+)
+from neff_bench.viewer.perfetto import to_perfetto
+
+messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+
+
+def row(begin, duration, engine, opcode, number, after=(), **more):
+    predecessors = [Predecessor(one) for one in after]
+    return LinkedInstructionRow(
+        timestamp=begin, duration=duration, subgroup=engine, subgraph="sg00", opcode=opcode, pc=number, id=number,
+        predecessors=predecessors, **more,
+    )  # fmt: skip
+
+
+ROWS = [
+    row(10, 5, "Vector", "COPY", 1, nki_source_location="mm.py:3", nki_call_stack=("k.py:9",)),
+    row(20, 30, "Tensor", "MATMUL", 2, after=[1], operands="src=x"),
+    row(30, 30, "Tensor", "MATMUL", 3),
+    row(60, 0, "Tensor", "MATMUL", 4, after=[2]),
+    row(60, 15, "Tensor", "MATMUL", 5, after=[3]),
+]
+PACKETS = [DmaRow(0, 8, 512, "Q1-E64", "sg00", "64", "1", "hardware_dynamic", variable=name) for name in ("x", "y")]
+TIMELINE = Timeline(
+    "x.json", True, {}, ROWS, PACKETS, [SemaphoreRow(12, "S[5] (Tensor)", 3, "sg00")],
+    usage=[UsageRow(0, "sb", 0.25, "sg00")],
+)  # fmt: skip
+
+
+class Read:
+    """A trace as Perfetto's messages tell it: tracks by uuid, slices, counters, flows."""
+
+    def __init__(self, data):
+        trace = messages.Trace()
+        trace.ParseFromString(data)
+        events = [packet for packet in trace.packet if packet.HasField("track_event")]
+        self.times = [packet.timestamp for packet in events]
+        interned = trace.packet[0].interned_data
+        self.names = {one.iid: one.name for one in interned.event_names}
+        self.keys = {one.iid: one.name for one in interned.debug_annotation_names}
+        self.texts = {one.iid: one.str.decode() for one in interned.debug_annotation_string_values}
+        self.tracks = {
+            one.track_descriptor.uuid: one.track_descriptor
+            for one in trace.packet[1:]
+            if one.HasField("track_descriptor")
+        }
+        self.slices, self.counters, self.flows, opened = [], [], Counter(), {}
+        for packet in events:
+            event = packet.track_event
+            if event.type == event.TYPE_SLICE_BEGIN:
+                assert event.track_uuid not in opened, "slices of a track overlap"
+                opened[event.track_uuid] = packet
+                self.flows.update([("from", one) for one in event.flow_ids])
+                self.flows.update([("to", one) for one in event.terminating_flow_ids])
+            elif event.type == event.TYPE_SLICE_END:
+                begin = opened.pop(event.track_uuid)
+                known = {
+                    self.keys[one.name_iid]: self.texts[one.string_value_iid]
+                    if one.string_value_iid
+                    else one.uint_value
+                    for one in begin.track_event.debug_annotations
+                }
+                name = self.names[begin.track_event.name_iid]
+                self.slices.append((self.tracks[event.track_uuid].name, name, begin.timestamp, packet.timestamp, known))
+            else:
+                self.counters.append((self.tracks[event.track_uuid].name, packet.timestamp, event.double_counter_value))
+        assert not opened
+
+
+@pytest.fixture(scope="module")
+def read():
+    return Read(to_perfetto([TIMELINE]))
+
+
+def test_each_row_is_one_slice_at_its_time_on_its_track(read):
+    found = Counter(one[:4] for one in read.slices)
+    assert found == Counter(
+        [(f"{one.subgroup} sg00", one.opcode, one.timestamp, one.timestamp + one.duration) for one in ROWS]
+        + [("Q1-E64 sg00", one.variable, 0, 8) for one in PACKETS]
+    )
+    assert read.times == sorted(read.times)
+
+
+def test_slices_carry_what_the_row_says(read):
+    (copy,) = [one[4] for one in read.slices if one[1] == "COPY"]
+    assert copy == {"pc": 1, "waited_ns": 0, "line": "mm.py:3", "called_from": "k.py:9"}
+    assert {one[4]["bytes"] for one in read.slices if one[1] in "xy"} == {512}
+
+
+def test_semaphores_and_memory_are_counters(read):
+    assert set(read.counters) == {("semaphore S[5] (Tensor) sg00", 12, 3.0), ("SBUF in use sg00", 0, 25.0)}
+
+
+def test_arrows_follow_the_critical_path(read):
+    ends = Counter(number for (end, number) in read.flows)
+    assert ends and set(ends.values()) == {2}
+    on_path = {one[2:4] for one in read.slices if one[4].get("critical_path")}
+    assert on_path == {(30, 60), (60, 75)}
+
+
+def test_a_simulated_timeline_says_so(read):
+    assert [track.name for track in read.tracks.values() if not track.parent_uuid] == ["x.json (SIMULATED)"]
