@@ -34,18 +34,23 @@ class Fetch:
 class Overheads:
     """By core (the second entry is that of the second core of a logical core), then by engine index.
 
-    postamble_ns: last kernel instruction to the end of the execution.
+    postamble_ns: last kernel instruction to the end of the execution. leaving: what an engine does after its own last kernel
+    instruction, from whose end its times count, while the others are at work; the last of them lasts until the postamble.
+    first_execution_ns: how much later GpSimd can begin with the kernel in the first execution after loading.
     """
 
     preamble: tuple[tuple[tuple[Control, ...], ...], ...]
     postamble: tuple[tuple[tuple[Control, ...], ...], ...]
     fetches: tuple[tuple[Fetch, ...], ...]
     postamble_ns: float
+    first_execution_ns: float
+    leaving: tuple[tuple[tuple[Control, ...], ...], ...] = ()
 
-    def kernel_start_ns(self, core: int, engine: int) -> float:
+    def kernel_start_ns(self, core: int, engine: int, first_execution: bool = False) -> float:
         """When the engine can begin with the kernel."""
         controls = self.preamble[core][engine]
-        return max((c.start_ns + c.duration_ns for c in controls), default=0.0)
+        later = self.first_execution_ns if first_execution and ENGINES[engine] == "gpsimd" else 0.0
+        return max((c.start_ns + c.duration_ns for c in controls), default=0.0) + later
 
     @property
     def preamble_ns(self) -> float:

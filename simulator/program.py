@@ -122,9 +122,10 @@ class Program(msgspec.Struct, frozen=True):
     """`cores[c]` is the instruction list of physical core c; `len(cores) == lnc`.
 
     `inputs` and `outputs`: indices into `buffers`, in the order of the kernel's arguments and results.
-    `sources`: "file.py:33" strings; index 0 is "" (unknown).
+    `sources`: "file.py:33" strings, of an HLO graph "%dot.3 = dot(%p0, %p1)"; index 0 is "" (unknown).
     `model_flops`: 2 x MAC of the HLO graph; None for NKI kernels, whose NEFFs carry no HLO statistics.
     `before_middle_end`: AWS's compiler changes the program in ways that are not known: it adds loads and stores.
+    `lowered_as_known`: of an HLO graph: public profiles show that AWS's compiler makes the same program of it.
     """
 
     name: str
@@ -138,6 +139,12 @@ class Program(msgspec.Struct, frozen=True):
     model_flops: int | None = None
     version: int = PROGRAM_VERSION
     before_middle_end: bool = False
+    lowered_as_known: bool = False
+
+    @property
+    def from_hlo(self) -> bool:
+        """Whether it was lowered from an HLO graph, as AWS's XLA compiler does; else it is an NKI kernel."""
+        return self.model_flops is not None
 
 
 def encode(program: Program) -> bytes:

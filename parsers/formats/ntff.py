@@ -143,9 +143,10 @@ class Buffer:
 
 
 class Simulator:
-    """Field numbers of what the simulator adds: its version, its timing model, the sha256 of the data area."""
+    """Field numbers of what the simulator adds: its version, its timing model, the sha256 of the data area, and 1 for the first
+    execution after loading."""
 
-    VERSION, MODEL, SHA256 = 1, 2, 3
+    VERSION, MODEL, SHA256, FIRST_EXECUTION = 1, 2, 3, 4
 
 
 SUFFIX = ".ntff"

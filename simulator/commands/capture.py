@@ -182,16 +182,18 @@ def _write_traces(
     from neff_bench.simulator.timing.schedule import schedule
     from neff_bench.simulator.timing.timeline import timeline_of
 
+    times = {}
     try:
-        timed = schedule(neff.program)
-        timeline = timeline_of(timed)
+        for first in sorted({execution == 1 for execution in traced}):
+            timed = schedule(neff.program, first_execution=first)
+            times[first] = timed, timeline_of(timed)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         what = f"the program cannot be scheduled: {type(error).__name__}: {error}; compile it again"
         raise CaptureError(what, request.neff) from error
     for execution in traced:
         path = trace_path(request.session, execution)
         try:
-            write_ntff(neff, timed, timeline, path, core)
+            write_ntff(neff, *times[execution == 1], path, core)
         except OSError as error:
             raise CaptureError(f"cannot write the trace: {error.strerror}", path) from None
         after_trace(fault, path)

@@ -45,11 +45,11 @@ def load_profile(neff_path: str, session: str | None, changes: Sequence[str] = (
     chip = chip_for(neff.program.target)
     for change in changes:
         chip = what_if(chip, change)
-    timed = schedule(neff.program, chip)
+    head = read_head(session) if session is not None else None
+    timed = schedule(neff.program, chip, first_execution=head is not None and head.first_execution)
     timeline = timeline_of(timed)
     core_ids = tuple(range(neff.program.lnc))
-    if session is not None:
-        head = read_head(session)
+    if head is not None:
         core_ids = head.core_ids
         if head.uuid != neff.uuid:
             raise ViewError(

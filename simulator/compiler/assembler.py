@@ -19,9 +19,9 @@ from neff_bench.simulator.compiler.dependencies import Edge, find_edges
 from neff_bench.simulator.compiler.lowering import lowering
 from neff_bench.simulator.compiler.order import issue_order
 from neff_bench.simulator.costs.activation_tables import activation_table
-from neff_bench.simulator.costs.steps import ALL, SCALAR, TENSOR, WEIGHT_OPERANDS, WEIGHTS, Lowered, Step
+from neff_bench.simulator.costs.steps import ALL, NOTHING, SCALAR, TENSOR, WEIGHT_OPERANDS, WEIGHTS, Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer
-from neff_bench.simulator.program import Program
+from neff_bench.simulator.program import Access, Program
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +30,8 @@ EVENT_SEMAPHORE_NS = (52.0, 40.0, 45.0, 54.0, 30.0)
 """EVENT_SEMAPHORE that need not wait, for each engine: NTFF of github allenkchau/trainium-kernel-fusion @d709ddf1."""
 
 _EVENT_SEMAPHORE = tuple(Step(OPCODES["EVENT_SEMAPHORE"], ALL, ns, ns) for ns in EVENT_SEMAPHORE_NS)
+_COMPILED_END = Step(OPCODES["NOP"], ALL, 16.0, 16.0)
+"""The wait for the last store of an HLO graph: 16 ns in the inf2 profiles of github AnchovyPark/npu_profiling_code @2a956420."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ class _Assembler:
         """By engine: the last instruction of each stream that it has waited for."""
         self.table: str | None = None
         self.meetings = 0
+        self.weights: tuple[Access, int] | None = None
+        """Of an HLO graph: what the last LDWEIGHTS loaded, and for which program instruction."""
 
     def run(self) -> Code:
         lower = lowering(self.program, self.chip)
@@ -159,12 +163,26 @@ class _Assembler:
             self.meetings += 1
         if operation.function:
             self._load_table(index, operation.function)
+        if self.program.from_hlo and engine == TENSOR:
+            kinds = self._compiled_matmul(index, kinds, edges)
         for kind, which in kinds:
-            waits = self._waits(edges, which, engine, transfer is not None) if edges else []
+            waits = self._waits(edges, which, engine, transfer is not None) if edges and which != NOTHING else []
             for before in waits[:-1]:
                 self._append(engine, self._kind(engine, _EVENT_SEMAPHORE[engine]), index, [before])
             self._append(engine, kind, index, waits[-1:], number, meeting)
         self.last[index] = len(self.kind) - 1
+
+    def _compiled_matmul(
+        self, index: int, kinds: tuple[tuple[int, int], ...], edges: set[Edge]
+    ) -> tuple[tuple[int, int], ...]:
+        """What AWS's XLA compiler makes of LDWEIGHTS and MATMUL: the first waits for all operands, and weights that the PE holds
+        are not loaded again. Source: the inf2 and trn2 programs named in `neff_bench.simulator.hlo.core`."""
+        stationary = self.instructions[index].reads["stationary"]
+        held = self.weights is not None and self.weights[0] == stationary and len(kinds) == 2
+        if held and all(before < self.weights[1] for before, _, operand in edges if operand == "stationary"):
+            return ((kinds[-1][0], ALL),)
+        self.weights = (stationary, index)
+        return tuple((kind, NOTHING if n else ALL) for n, (kind, _) in enumerate(kinds))
 
     def _kind(self, engine: int, step: Step) -> int:
         return self.kinds.setdefault((engine, step), len(self.kinds))
@@ -212,4 +230,5 @@ class _Assembler:
         last = {self.stream[i]: i for i, transfer in enumerate(self.transfer) if transfer >= 0}
         for machine in sorted(set(last.values()) - set(self.waits)):
             engine = self.stream[machine] - 8
-            self._append(engine, self._kind(engine, _EVENT_SEMAPHORE[engine]), self.origin[machine], [machine])
+            wait = _COMPILED_END if self.program.from_hlo else _EVENT_SEMAPHORE[engine]
+            self._append(engine, self._kind(engine, wait), self.origin[machine], [machine])

@@ -12,8 +12,8 @@ from neff_bench.simulator.program import ENGINES, Instruction, Program
 TENSOR, SCALAR, GPSIMD, VECTOR, SYNC = range(5)
 """Engine indices, as in NTFF files."""
 
-ALL, WEIGHTS, REST = range(3)
-"""What a step waits for: all that the operation waits for, or that of the weights, or that of the other operands."""
+ALL, WEIGHTS, REST, NOTHING = range(4)
+"""What a step waits for: all that the operation waits for, or that of the weights, or that of the other operands, or nothing."""
 
 WEIGHT_OPERANDS = frozenset(("stationary", "stationary_scale", "data"))
 """What LDWEIGHTS reads (of a matmul, of a PE transpose)."""

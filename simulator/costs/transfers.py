@@ -73,9 +73,11 @@ def trigger_engine(instruction: Instruction, program: Program) -> int:
 def transfer_of(instruction: Instruction, program: Program, engine: int) -> Transfer:
     """Bytes by memory and the packets of a DMA.
 
-    A packet of a hardware descriptor is a run that is contiguous on both sides. A packet of a software descriptor is a run that
-    is contiguous in HBM."""
+    A packet of a hardware descriptor is a run that is contiguous on both sides. A packet of a software descriptor, or of a weight of
+    an HLO graph, is a run that is contiguous in HBM."""
     software = engine == _GPSIMD
+    static = instruction.attributes.get("dge_mode") == "none"
+    joins = software or (static and program.from_hlo)
     converts = instruction.op == "dma_copy" and instruction.reads["src"].dtype != instruction.writes["dst"].dtype
     moved = dict.fromkeys(("hbm_read", "hbm_write", "sbuf_read", "sbuf_write", "psum_read", "psum_write"), 0)
     run = row = None
@@ -90,16 +92,16 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
             if converts:
                 # Packets are counted by what is written.
                 size = SIZE_BYTES[instruction.writes["dst"].dtype]
-            if software and memory != "hbm":
-                # Software descriptors fill a packet with rows of several partitions.
+            if joins and memory != "hbm":
+                # Software descriptors, and those of a weight (inf2 traces), fill a packet with rows of several partitions.
                 row = _run(access.pattern[1:]) * size
                 continue
             pattern = access.pattern[1:] if memory != "hbm" else access.pattern
-            contiguous = _run(sorted(pattern, key=_outermost, reverse=True) if software else pattern) * size
+            contiguous = _run(sorted(pattern, key=_outermost, reverse=True) if joins else pattern) * size
             run = contiguous if run is None else min(run, contiguous)
     moves = total["write"] if converts else max(total.values())
     packet = min(max(run or 1, 1), MAX_PACKET_BYTES)
-    if software:
+    if joins:
         # Small DMAs still use all 16 DMA engines (inf2 traces: 32 KiB in 16 packets of 2 KiB). Rows that change their dtype
         # are not joined (trn2: 512 packets of 256 bytes; inf2: 128 of 1 KiB).
         packet = min(packet, row or 1) if converts else max(min(packet, moves // 16), min(packet, row or 1))
@@ -109,7 +111,7 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
         packet_bytes=min(packet, max(moves, 1)),
         bytes=moves,
         software=software,
-        static=instruction.attributes.get("dge_mode") == "none",
+        static=static,
         rows=max(packet // row, 1) if row and moved["hbm_write"] else 1,
         converts=converts,
         **moved,

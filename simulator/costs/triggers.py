@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from neff_bench.chips import Chip
+from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.costs.steps import ALL, Lowered, Step
 from neff_bench.simulator.costs.transfers import start_ns, transfer_of, trigger_engine
 from neff_bench.simulator.program import Instruction, Program
+
+_WRITE = OPCODES["WRITE"]
+"""What starts a DMA whose descriptors were made at compile time (inf2 traces)."""
 
 
 def by_dma(
@@ -20,5 +24,5 @@ def by_dma(
     elif transfer.static:
         issue = visible = chip.static_dma_issue_ns
     loads = not meets and not transfer.hbm_write
-    step = Step(opcodes[0], ALL, issue, visible)
+    step = Step(_WRITE if transfer.static else opcodes[0], ALL, issue, visible)
     return Lowered(engine, (step,), transfer, loads, meets, "", issue, start_ns(transfer, chip))

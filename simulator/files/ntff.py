@@ -39,6 +39,7 @@ class TraceHead:
     uuid: bytes
     simulator_version: str
     model: str
+    first_execution: bool
     total_ps: int
     core_ids: tuple[int, ...]
     core_ps: tuple[int, ...]
@@ -84,6 +85,7 @@ def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline, first_
         encode_field(Root.SIMULATOR, encode_message(
             (Simulator.VERSION, __version__.encode()), (Simulator.MODEL, model_name(schedule.chip.name).encode()),
             (Simulator.SHA256, hashlib.sha256(area).digest()),
+            (Simulator.FIRST_EXECUTION, int(schedule.first_execution)),
         )),
     ))  # fmt: skip
     header = bytes([SIMULATED]) + len(metadata).to_bytes(7, "little")
@@ -129,6 +131,7 @@ def read_head(path: str) -> TraceHead:
         uuid=bytes(root.view(Root.UUID) or b""),
         simulator_version=own[0].text(Simulator.VERSION) or "",
         model=own[0].text(Simulator.MODEL) or "",
+        first_execution=bool(own[0].integer(Simulator.FIRST_EXECUTION)),
         total_ps=window[0].integer(Window.END) - window[0].integer(Window.START),
         core_ids=tuple(core.integer(Core.INDEX) for core in cores),
         core_ps=tuple(core.integer(Core.TIME) for core in cores),

@@ -178,7 +178,7 @@ def _instructions(
             instruction = instructions[int(code.origin[index])]
             row["operands"] = _operands(program, instruction) if opcode != _EVENT_SEMAPHORE else ""
             row["instruction_type"] = "TRANSPOSE" if code.transpose[index] else "REGULAR"
-            row["nki_source_location"] = program.sources[instruction.source]
+            row |= _origin(program, instruction)
             row["compiler_opcode"] = instruction.op
             row["predecessors"] = [
                 {"id": first + int(p), "type": "FLOW_DEPENDENCE"}
@@ -276,7 +276,7 @@ def _dma(
             "dma_engine": str(_FIRST_DMA_ENGINE + 16 * number + engine),
             "subgroup": f"Q{queue}-E{_FIRST_DMA_ENGINE + 16 * number + engine}",
             "subgraph": f"sg{number:02d}",
-            "queue_type": _queue_type(transfer, queue),
+            "queue_type": _queue_type(transfer, queue, transfer >= 0 and code.transfers[transfer].static),
             "semaphore_id": "-1" if transfer < 0 else str(8 + transfer % 248),
             "aggregated": "no",
             "duplicate": "no",
@@ -299,11 +299,20 @@ def _transfer_row(program: Program, instruction: Instruction, index: int) -> dic
         for a in (*instruction.reads.values(), *instruction.writes.values())
         if program.buffers[a.buffer].memory == "hbm"
     ]
-    return {**names, "variable": hbm[0] if hbm else "unknown", "trigger": index,
-            "nki_source_location": program.sources[instruction.source]}  # fmt: skip
+    return {**names, "variable": hbm[0] if hbm else "unknown", "trigger": index} | _origin(program, instruction)
 
 
-def _queue_type(transfer: int, queue: int) -> str:
+def _origin(program: Program, instruction: Instruction) -> dict[str, str]:
+    """The kernel's line, or the HLO instruction and its layer ("_dot.3")."""
+    text = program.sources[instruction.source]
+    if not program.from_hlo:
+        return {"nki_source_location": text}
+    return {"hlo_name": text, "layer": text.split(" ")[0].replace("%", "_")}
+
+
+def _queue_type(transfer: int, queue: int, static: bool) -> str:
+    if static:
+        return "data"
     if queue == FETCH_QUEUE or transfer < 0:
         return "instruction"
     return "software_dynamic" if queue == 2 else "hardware_dynamic"

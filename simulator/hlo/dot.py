@@ -67,7 +67,7 @@ def _stationary(kernel: StageKernel, lhs: Term, row: Span, dtype: str) -> Any:
             _load_rows(kernel, matrix.transposed, (0, lhs.cols), row, target)
         else:
             source, owned = _rows(kernel, lhs, row)
-            _transpose(kernel, source, height, lhs.cols, lambda n: target[:, n, :height])
+            _transpose(kernel, source, height, lhs.cols, lambda n, count: target[:, n : n + count, :height])
             if owned is not None:
                 kernel.pool.release(owned)
     return kernel.stationaries[key]
@@ -115,13 +115,13 @@ def _load_rows(kernel: StageKernel, matrix: Matrix, rows: Span, cols: Span, targ
         count = min(at_once, whole - n)
         _, _, _, _, offset = next(matrix.pieces(first + n * K_TILE, 1, c, 1))
         pattern = [[matrix.row_stride, K_TILE], [K_TILE * matrix.row_stride, count], [matrix.col_stride, width]]
-        nisa.dma_copy(dst=target[:, n : n + count, :width], src=source.ap(pattern=pattern, offset=offset))
+        kernel.core.load(target[:, n : n + count, :width], source.ap(pattern=pattern, offset=offset))
     for n in range(whole, -(-k // K_TILE)):
         depth = min(K_TILE, k - n * K_TILE)
         for r, height, q, columns, offset in matrix.pieces(first + n * K_TILE, depth, c, width):
             pattern = [[matrix.row_stride, height], [matrix.col_stride, columns]]
             destination = target[r : r + height, n, q : q + columns]
-            nisa.dma_copy(dst=destination, src=source.ap(pattern=pattern, offset=offset))
+            kernel.core.load(destination, source.ap(pattern=pattern, offset=offset))
 
 
 def _load_transposed(kernel: StageKernel, matrix: Matrix, rows: Span, cols: Span, target: Any, at: int) -> None:
@@ -132,22 +132,34 @@ def _load_transposed(kernel: StageKernel, matrix: Matrix, rows: Span, cols: Span
     for r, height, q, columns, offset in turned.pieces(c, width, first, k):
         pattern = [[turned.row_stride, height], [turned.col_stride, columns]]
         source = kernel.hbm[matrix.base].ap(pattern=pattern, offset=offset)
-        nisa.dma_copy(dst=tile[r : r + height, q : q + columns], src=source)
-    _transpose(kernel, tile[:width, :], width, k, lambda n: target[:, n, at : at + width])
+        kernel.core.load(tile[r : r + height, q : q + columns], source)
+    _transpose(kernel, tile[:width, :], width, k, lambda n, count: target[:, n : n + count, at : at + width])
     kernel.pool.release(tile)
 
 
 def _transpose(kernel: StageKernel, source: Any, height: int, k: int, place: Any) -> None:
-    """[rows, K] in SBUF to `place(n)` [128 of K, rows] for each K tile n, through PSUM."""
-    for n, at in enumerate(range(0, k, K_TILE)):
-        depth = min(K_TILE, k - at)
-        tile = source[:, at : at + depth]
-        if SIZE_BYTES[tile.dtype] == 1:
-            wide = kernel.pool.sbuf((K_TILE,), HALF)
-            nisa.tensor_copy(dst=wide[:height, :depth], src=tile)
-            kernel.pool.release(wide)
-            tile = wide[:height, :depth]
-        bank = kernel.pool.psum(tile.dtype)
-        nisa.nc_transpose(dst=bank[:depth, :height], data=tile, engine=nisa.engine.tensor)
-        nisa.tensor_copy(dst=place(n)[:depth, :], src=bank[:depth, :height])
-        kernel.pool.release(bank)
+    """[rows, K] in SBUF to `place(n, count)` [128 of K, count, rows] from K tile n on, through PSUM.
+
+    A bank takes several tiles, which leave it together (both NEFFs of trn2).
+    """
+    core, pool = kernel.core, kernel.pool
+    narrow = SIZE_BYTES[source.dtype] == 1
+    dtype = HALF if narrow else source.dtype
+    n = 0
+    while n * K_TILE < k:
+        bank = pool.psum(core.transposed_dtype(dtype))
+        depth = min(K_TILE, k - n * K_TILE)
+        count = max(1, min(k // K_TILE - n, bank.shape[1] // height))
+        for at in range(count):
+            tile = source[:, (n + at) * K_TILE : (n + at) * K_TILE + depth]
+            if narrow:
+                wide = pool.sbuf((K_TILE,), HALF)
+                nisa.tensor_copy(dst=wide[:height, :depth], src=tile)
+                pool.release(wide)
+                tile = wide[:height, :depth]
+            turned = bank[:depth, at * height : (at + 1) * height]
+            identity = core.identity(dtype)[:height, :height]
+            nisa.nc_matmul(dst=turned, stationary=tile, moving=identity, is_transpose=True)
+        core.evict(place(n, count)[:depth], bank[:depth, : count * height])
+        pool.release(bank)
+        n += count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -93,11 +93,13 @@ class Value:
 
 @dataclass(frozen=True)
 class Graph:
-    """`parameters[n]` and `results[n]`: the module's inputs and outputs in order."""
+    """`parameters[n]` and `results[n]`: the module's inputs and outputs in order. `texts`: each HLO instruction by its name, as
+    profiles show it ("%dot.3 = dot(%p0, %p1)")."""
 
     name: str
     parameters: tuple[Value, ...]
     results: tuple[Value, ...]
+    texts: Mapping[str, str]
 
 
 def build_graph(module: HloModule) -> Graph:
@@ -111,7 +113,16 @@ def build_graph(module: HloModule) -> Graph:
     if not values:
         raise CompileError(f"HLO module {module.name}: the entry computation has no parameters")
     results = _inline(module, entry, values)
-    return Graph(module.name, values, tuple(_fuse_converts(results)))
+    return Graph(module.name, values, tuple(_fuse_converts(results)), _texts(module))
+
+
+def _texts(module: HloModule) -> dict[str, str]:
+    found = {}
+    for computation in module.computations.values():
+        names = {i.id: i.name for i in computation.instructions}
+        for i in computation.instructions:
+            found[i.name] = f"%{i.name} = {i.opcode}({', '.join(f'%{names[n]}' for n in i.operands)})"
+    return found
 
 
 def _check_size(module: HloModule) -> None:

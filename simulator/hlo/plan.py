@@ -91,7 +91,7 @@ class _Planner:
             self._concatenate(value)
             return value
         # A result that is an input, a view, or given twice is a copy of its own.
-        copy = replace(value, name=f"{value.name}.copy")
+        copy = replace(value)
         rows, cols = _default_domain(value.shape)
         self._write(self._operand(value, rows, cols), copy)
         return copy
@@ -279,7 +279,7 @@ class _Planner:
             source = replace(operand, matrix=left, cols=k)
             last = start + k == operand.cols
             dtype = value.dtype if last else "float32"
-            partial = replace(value, name=f"{value.name}.{start}", dtype=dtype)
+            partial = replace(value, dtype=dtype)
             term = Term("dot", partial, "float32", operand.rows, matrix.width, (source,), matrix=right)
             if total is not None:
                 term = Term("binary", partial, dtype, term.rows, term.cols, (term, total), "add")

@@ -21,10 +21,10 @@ Shape = tuple[int, ...]
 
 
 class Pool:
-    """Tiles of 128 partitions. `sbuf_bytes`: what a partition may hold in all."""
+    """Tiles of 128 partitions. `sbuf_bytes`: what a partition may hold in all; `fixed_bytes`: of them for tiles that stay."""
 
-    def __init__(self, sbuf_bytes: int) -> None:
-        self.sbuf_bytes = sbuf_bytes
+    def __init__(self, sbuf_bytes: int, fixed_bytes: int = 0) -> None:
+        self.sbuf_bytes = sbuf_bytes - fixed_bytes
         self._left = sbuf_bytes
         self._banks = PSUM_BANKS
         self._resting: dict[tuple[str, Shape, str], deque[Any]] = {}

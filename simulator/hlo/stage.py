@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.errors import CompileError
+from neff_bench.simulator.hlo.core import Core
 from neff_bench.simulator.hlo.dot import K_TILE, multiply
-from neff_bench.simulator.hlo.graph import Value
 from neff_bench.simulator.hlo.matrix import Matrix
 from neff_bench.simulator.hlo.plan import Stage, Term, inside
-from neff_bench.simulator.hlo.pool import PARTITIONS, Pool
+from neff_bench.simulator.hlo.pool import PARTITIONS
 from neff_bench.simulator.nki import isa as nisa
+from neff_bench.simulator.recording.recorder import recorder
 
 Span = tuple[int, int]
 """(start, size) of rows or columns."""
@@ -27,18 +29,17 @@ WEIGHT_BLOCK_BYTES = 32 << 10
 """Bytes per partition of one block of weights."""
 WORK_BYTES = 24 << 10
 """Bytes per partition for temporaries and for results on their way to HBM."""
-STORE_QUEUE = nisa.engine.scalar
-"""Loads are issued by SP: a store that waits for its result must not hold them up."""
 ACTIVATIONS = ("exp", "log", "tanh", "sigmoid", "silu", "sqrt", "rsqrt", "sin", "erf", "abs", "sign")
 
 
 class StageKernel:
-    """Run once for each core with its share of rows and columns. `hbm`: the tensors by the value they hold."""
+    """Run once for each core with its share of rows and columns."""
 
-    def __init__(self, stage: Stage, hbm: dict[Value, Any], rows: Span, cols: Span, pool: Pool) -> None:
+    def __init__(self, stage: Stage, core: Core, rows: Span, cols: Span) -> None:
         self.root, self.target = stage.term, stage.target
-        self.hbm, self.rows, self.cols = hbm, rows, cols
-        self.pool = pool
+        self.core, self.rows, self.cols = core, rows, cols
+        self.hbm, self.pool = core.hbm, core.pool
+        pool = core.pool
         terms = list(inside(stage.term))
         self.keep = _kept(terms, stage.term, pool.sbuf_bytes // 4)
         self.unit = min((t.rows // t.batch for t in terms if t.kind == "dot" and t.batch > 1), default=stage.term.rows)
@@ -61,7 +62,14 @@ class StageKernel:
         self.block: Span = (0, 0)
 
     def run(self) -> None:
-        """Record the instructions of the core's share of the stage."""
+        """Record the instructions of the core's share of the stage, each under the name of its HLO instruction."""
+        with self._named(self.root):
+            self._run()
+
+    def _named(self, term: Term) -> AbstractContextManager[None]:
+        return recorder().at(self.core.texts.get(term.value.name, ""))
+
+    def _run(self) -> None:
         tiles = list(_row_tiles(*self.rows, self.unit))
         for start in range(0, len(tiles), self.group):
             group = tiles[start : start + self.group]
@@ -86,14 +94,18 @@ class StageKernel:
 
     def _store(self, row: Span, block: Span, width: int) -> None:
         (r, height), (c, columns) = row, block
-        buffer = self.pool.sbuf((width,), self.root.dtype)
+        buffer = self.pool.sbuf((width,), "float32" if self._is_one_tile else self.root.dtype)
         self._fill(self.root, row, block, buffer, 0)
         target, tensor = self.target, self.hbm[self.target.base]
         for at, part, place, width, offset in target.pieces(r, height, c, columns):
             destination = tensor.ap(pattern=[[target.row_stride, part], [target.col_stride, width]], offset=offset)
-            source = buffer[at : at + part, place : place + width]
-            nisa.dma_copy(dst=destination, src=source, engine=STORE_QUEUE)
+            self.core.store(destination, buffer[at : at + part, place : place + width])
         self.pool.release(buffer)
+
+    @property
+    def _is_one_tile(self) -> bool:
+        """A product of one tile leaves PSUM in float32 and is rounded by the store (inf2 up to N=512, and the NEFF of trn2)."""
+        return self.root.kind == "dot" and self.root.rows <= PARTITIONS and self.root.cols <= MOVING
 
     def _fill(self, term: Term, row: Span, block: Span, buffer: Any, at: int) -> None:
         self.block = block
@@ -137,16 +149,23 @@ class StageKernel:
         return found
 
     def _evaluate(self, term: Term, row: Span, col: Span, into: Any) -> Any:
-        if term.kind == "dot":
-            product = multiply(self, term, row, col)
-            if into is None and term.dtype != "float32":
-                into = self.temporary(term.dtype, row, col)
-            if into is not None:
-                nisa.tensor_copy(dst=into, src=product)
-            return product if into is None else into
-        out = into if into is not None else self.temporary(term.dtype, row, col)
         if term.kind == "load":
-            return self.load(term, row, col, out)
+            # Its DMAs belong to the HLO instruction that uses it.
+            return self.load(term, row, col, into if into is not None else self.temporary(term.dtype, row, col))
+        with self._named(term):
+            return self._product(term, row, col, into) if term.kind == "dot" else self._result(term, row, col, into)
+
+    def _product(self, term: Term, row: Span, col: Span, into: Any) -> Any:
+        product = multiply(self, term, row, col)
+        if into is None and term.dtype != "float32":
+            into = self.temporary(term.dtype, row, col)
+        if into is None:
+            return product
+        self.core.evict(into, product)
+        return into
+
+    def _result(self, term: Term, row: Span, col: Span, into: Any) -> Any:
+        out = into if into is not None else self.temporary(term.dtype, row, col)
         if term.kind == "column":
             nisa.tensor_copy(dst=out, src=self.column(term, row).broadcast(1, col[1]))
         elif term.kind == "scalar":
@@ -189,7 +208,7 @@ class StageKernel:
         for r, height, c, width, offset in matrix.pieces(*row, *col):
             pattern = [[matrix.row_stride, height], [matrix.col_stride, width]]
             source = self.hbm[matrix.base].ap(pattern=pattern, offset=offset)
-            nisa.dma_copy(dst=out[r : r + height, c : c + width], src=source)
+            self.core.load(out[r : r + height, c : c + width], source)
         return out
 
     def _unary(self, term: Term, row: Span, col: Span, out: Any) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from neff_bench.neffs import __version__
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.compiler.capacity import memory_peak
+from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.model import MODEL_VERSION, fingerprint, model_name
 from neff_bench.simulator.timing.schedule import Schedule
@@ -167,7 +168,8 @@ def _engines(timeline: Timeline) -> dict[str, Any]:
 
 
 def _dma(schedule: Schedule, timeline: Timeline) -> dict[str, Any]:
-    """Queues by kind: instruction fetch is static, Sync and Scalar queues hardware dynamic, GpSimd software dynamic."""
+    """DMAs by kind: instruction fetch and descriptors made at compile time are static, other DMAs of GpSimd software dynamic, all
+    others hardware dynamic."""
     summary: dict[str, Any] = {}
     rows = [core.dma for core in timeline.cores]
     active = union_ps([r.start_ps for r in rows], [r.end_ps for r in rows]) * 1e-12
@@ -178,7 +180,7 @@ def _dma(schedule: Schedule, timeline: Timeline) -> dict[str, Any]:
     packets = sum(len(r.bytes) for r in rows)
     size = sum(int(r.bytes.sum()) for r in rows)
     for kind in ("static", "software_dynamic", "hardware_dynamic"):
-        chosen = [_of_kind(r, kind) for r in rows]
+        chosen = [_of_kind(r, core.code.transfers, kind) for r, core in zip(rows, schedule.cores, strict=True)]
         count = sum(int(c.sum()) for c in chosen)
         moved = sum(int(r.bytes[c].sum()) for r, c in zip(rows, chosen, strict=True))
         if not count:
@@ -194,11 +196,13 @@ def _dma(schedule: Schedule, timeline: Timeline) -> dict[str, Any]:
     return summary
 
 
-def _of_kind(rows: Any, kind: str) -> Any:
-    if kind == "static":
-        return rows.transfer < 0
+def _of_kind(rows: Any, transfers: Sequence[Transfer], kind: str) -> Any:
+    import numpy as np
+
+    # A fetch has the number -1, which finds the last element.
+    static = np.array([*(transfer.static for transfer in transfers), True])[rows.transfer]
     software = rows.queue == 2
-    return (rows.transfer >= 0) & (software if kind == "software_dynamic" else ~software)
+    return {"static": static, "software_dynamic": ~static & software, "hardware_dynamic": ~static & ~software}[kind]
 
 
 def _ratios(program: Program, schedule: Schedule, summary: dict[str, Any]) -> dict[str, Any]:

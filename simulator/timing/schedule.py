@@ -82,6 +82,7 @@ class Schedule:
     """`first[c]`: number of core c's first instruction in the common numbering of `blocker`.
 
     total_ns: whole execution. fixed_ns: the part before the first and after the last kernel instruction.
+    first_execution: it is the one after loading.
     """
 
     chip: Chip
@@ -90,17 +91,29 @@ class Schedule:
     first: tuple[int, ...]
     total_ns: float
     fixed_ns: float
+    first_execution: bool = False
 
 
-def schedule(program: Program, chip: Chip | None = None, codes: Sequence[Code] | None = None) -> Schedule:
-    """Simulated times of a program. `chip`: constants other than the target's. Raises SimulatorError when the cores
-    wait for each other for ever."""
+def schedule(
+    program: Program,
+    chip: Chip | None = None,
+    codes: Sequence[Code] | None = None,
+    first_execution: bool = False,
+) -> Schedule:
+    """Simulated times of a program. `chip`: constants other than the target's. `first_execution`: the one after loading, which
+    waits for GpSimd's library. Raises SimulatorError when the cores wait for each other for ever."""
     chip = chip or chip_for(program.target)
     codes = tuple(codes) if codes is not None else assemble(program, chip)
-    return schedule_code(codes, chip, chip.overheads)
+    return schedule_code(codes, chip, chip.overheads, first_execution=first_execution)
 
 
-def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads, throttle_phase_ns: float = 0.0) -> Schedule:
+def schedule_code(
+    codes: Sequence[Code],
+    chip: Chip,
+    overheads: Overheads,
+    throttle_phase_ns: float = 0.0,
+    first_execution: bool = False,
+) -> Schedule:
     """`throttle_phase_ns`: when a throttle window begins. They run on whatever the PE does, and on hardware their phase
     against the execution differs from run to run."""
     import numpy as np
@@ -132,7 +145,7 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads, throt
         _partners(codes, first),
         wait_start.astype(np.int64),
         waits,
-        np.array([overheads.kernel_start_ns(c, e) for c in range(count) for e in range(5)]),
+        np.array([overheads.kernel_start_ns(c, e, first_execution) for c in range(count) for e in range(5)]),
     )
     sharers = max(sum(1 for code in codes if code.transfers), 1)
     window_start = throttle_phase_ns % chip.throttle_window_ns - chip.throttle_window_ns
@@ -161,7 +174,8 @@ def schedule_code(codes: Sequence[Code], chip: Chip, overheads: Overheads, throt
         )
     total = max(core.kernel_end_ns for core in cores) + overheads.postamble_ns
     fixed = overheads.preamble_ns + overheads.postamble_ns
-    return Schedule(chip, overheads, tuple(cores), tuple(int(x) for x in first[:-1]), total, fixed)
+    numbers = tuple(int(x) for x in first[:-1])
+    return Schedule(chip, overheads, tuple(cores), numbers, total, fixed, first_execution)
 
 
 def _partners(codes: Sequence[Code], first: np.ndarray) -> np.ndarray:

@@ -24,10 +24,15 @@ _LONG_NS = 500e3
 BEFORE_MIDDLE_END = "before the compiler's middle end, HBM bytes are not exact"
 """Of programs to which AWS's compiler adds loads and stores that are not known."""
 
+OUR_LOWERING = "as we lower the HLO, whose counts and bytes are not exact"
+"""Of HLO graphs that AWS's compiler is not known to lower to the same program."""
+
 
 def time_error(program: Program, schedule: Schedule) -> str:
     """One line for every simulated profile: total time against hardware."""
     error = stated_error(chip_for(program.target), _kind(program, schedule))
+    if program.from_hlo and not program.lowered_as_known:
+        return f"{error}; {OUR_LOWERING}"
     return f"{error}; {BEFORE_MIDDLE_END}" if program.before_middle_end else error
 
 

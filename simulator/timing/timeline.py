@@ -4,7 +4,8 @@ semaphore update, in whole picoseconds. NTFF files and the profile JSON are made
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from neff_bench.chips.overheads import Control
@@ -106,21 +107,39 @@ def _instructions(schedule: Schedule, number: int, core: CoreSchedule) -> Instru
         after = schedule.overheads.postamble[number][engine]
         own = np.flatnonzero(core.code.engine == engine)
         own = own[np.argsort(core.start_ns[own], kind="stable")]
-        rows = len(before) + len(own) + len(after)
+        leaving = _leaving(schedule, number, engine, float(core.end_ns[own].max()) if len(own) else None, end)
+        behind = (*leaving, *(replace(control, start_ns=end + control.start_ns) for control in after))
+        rows = len(before) + len(own) + len(behind)
         parts.append((
             np.full(rows, engine, dtype=np.uint8),
-            np.concatenate([_opcodes(before), core.code.opcode[own], _opcodes(after)]).astype(np.uint8),
-            np.concatenate([np.full(len(before), -1), own, np.full(len(after), -1)]).astype(np.int32),
+            np.concatenate([_opcodes(before), core.code.opcode[own], _opcodes(behind)]).astype(np.uint8),
+            np.concatenate([np.full(len(before), -1), own, np.full(len(behind), -1)]).astype(np.int32),
             np.arange(rows, dtype=np.int32),
-            np.concatenate([_field(before, "start_ns"), core.start_ns[own], end + _field(after, "start_ns")]),
-            np.concatenate([_field(before, "duration_ns"), (core.end_ns - core.start_ns)[own], _field(after, "duration_ns")]),
-            np.concatenate([np.zeros(len(before)), core.wait_ns[own], np.zeros(len(after))]),
+            np.concatenate([_field(before, "start_ns"), core.start_ns[own], _field(behind, "start_ns")]),
+            np.concatenate([_field(before, "duration_ns"), (core.end_ns - core.start_ns)[own], _field(behind, "duration_ns")]),
+            np.concatenate([np.zeros(len(before)), core.wait_ns[own], np.zeros(len(behind))]),
         ))  # fmt: skip
     engine_, opcode, index, pc, start, duration, wait = (np.concatenate(column) for column in zip(*parts, strict=True))
     start_ps = np.rint(start * 1000).astype(np.int64)
     return Instructions(
         engine_, opcode, index, pc, start_ps, start_ps + np.rint(duration * 1000).astype(np.int64), wait
     )
+
+
+def _leaving(
+    schedule: Schedule, core: int, engine: int, own_end_ns: float | None, kernel_end_ns: float
+) -> Iterator[Control]:
+    """What the engine does from the end of its own work (None: it has none) until the postamble."""
+    overheads = schedule.overheads
+    if not overheads.leaving:
+        return
+    since = overheads.kernel_start_ns(core, engine) if own_end_ns is None else own_end_ns
+    until = kernel_end_ns + overheads.postamble[core][engine][0].start_ns
+    controls = overheads.leaving[core][engine]
+    for control in controls:
+        start = since + control.start_ns
+        lasts = max(until - start, 0.0) if control is controls[-1] else control.duration_ns
+        yield Control(control.opcode, start, lasts)
 
 
 def _field(controls: tuple[Control, ...], name: str) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 
 from neff_bench.stage2_profile.compare.comparison import COMPARED, Difference, Pairing, differences, geometric_mean
 from neff_bench.stage2_profile.compare.verdict import Verdict
+from neff_bench.stage2_profile.metrics.exactness import exact_part
 from neff_bench.stage2_profile.metrics.rows import METRICS
 from neff_bench.terminal.answer import Answer, Column, Grid
 
@@ -87,8 +88,7 @@ def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
         )
     if all(pair.a.get("source") == pair.b.get("source") == "simulated" for pair in pairing.pairs) and pairing.pairs:
         errors = sorted({str(pair.b.get("time_error")) for pair in pairing.pairs if pair.b.get("time_error")})
-        exact = "counts" if any("not exact" in error for error in errors) else "counts and bytes"
-        lines.append(f"SIMULATED: {exact} are exact, times " + (" or ".join(errors) or "are the model's") + ".")
+        lines.append(f"SIMULATED: {exact_part(errors)}times " + (" or ".join(errors) or "are the model's") + ".")
         if any(difference.verdict == "within error" for difference in found):
             lines.append(
                 "within error (x to y): on the device B/A lies between x and y, so neither side is known to be better."

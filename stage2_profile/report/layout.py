@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from neff_bench.stage2_profile.metrics.exactness import exact_part
 from neff_bench.stage2_profile.metrics.metric import Metric
 from neff_bench.stage2_profile.metrics.rows import METRICS, Row, columns, to_dict
 from neff_bench.terminal.answer import NONE, Answer, Column, Grid
@@ -87,8 +88,7 @@ def _simulated(simulated: Sequence[Row], total: int) -> list[str]:
         count = errors.total()
         which = "" if count == total else f" ({count} of {total} rows)"
         named = f"SIMULATED by {tool}" + (f", model {model}" if model else "")
-        exact = "counts" if any("not exact" in text for text in spread) else "counts and bytes"
-        lines.append(f"{named}{which}: {exact} are exact, times {'; '.join(spread)}.")
+        lines.append(f"{named}{which}: {exact_part(spread)}times {'; '.join(spread)}.")
     return lines
 
 

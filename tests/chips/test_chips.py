@@ -42,7 +42,8 @@ def test_figures_that_profiles_divide_by(name, peak_tflops, hbm, base_clock):
 FIXED = {
     "inf2": {
         "preamble": [[(11, 20667, 1632), (9, 16242, 2990), (10, 21453, 2494), (9, 17237, 2803), (5, 11736, 1336)]],
-        "postamble": [[(8, 15205, 670), (8, 14723, 736), (15, 19403, 1619), (9, 15712, 734), (9, 16105, 848)]],
+        "postamble": [[(10, 20259, 682), (10, 19676, 750), (17, 24341, 1637), (11, 20695, 750), (11, 21180, 862)]],
+        "leaving": [[(3, 252, 54), (3, 220, 65), (0, 0, 0), (2, 173, 8), (2, 300, 179)]],
     },
     "trn2": {
         "preamble": [
@@ -53,12 +54,13 @@ FIXED = {
             [(6, 6128, 752), (7, 7065, 867), (11, 8749, 1261), (9, 8566, 1030), (7, 5870, 1042)],
             [(8, 5317, 1073), (8, 4659, 1249), (7, 3870, 1334), (7, 3888, 1329), (5, 2144, 648)],
         ],
+        "leaving": [],
     },
 }
 """By core and engine: number of the runtime's instructions, sum of their starts and of their durations in ns."""
 
 
-@pytest.mark.parametrize("part", ["preamble", "postamble"])
+@pytest.mark.parametrize("part", ["preamble", "postamble", "leaving"])
 @pytest.mark.parametrize("name", FIXED)
 def test_the_fixed_instructions_add_up(name, part):
     cores = getattr(CHIPS[name].overheads, part)

@@ -131,7 +131,8 @@ def test_graph(name, lnc):
 
 def test_each_operand_of_a_product_that_fits_is_read_once_per_core():
     program = lowered(matmul, [(512, 512), (512, 1024)], "bfloat16")
-    assert hbm_bytes(program, "reads") == 2 * (512 * 512 + 2 * 512 * 1024)
+    identity = 2 * 128 * 128
+    assert hbm_bytes(program, "reads") == 2 * (512 * 512 + 2 * 512 * 1024 + identity)
     assert hbm_bytes(program, "writes") == 2 * 512 * 1024
 
 
@@ -148,10 +149,32 @@ def test_chip_memory_is_respected(function, shapes):
         assert 0 < peak.used_bytes <= peak.capacity_bytes
 
 
-def test_a_graph_has_no_nki_source_lines():
-    program = lowered(matmul, [(128, 128), (128, 128)])
-    assert program.sources == ("",) and {i.source for i in program.cores[0]} == {0}
+def test_each_instruction_names_its_hlo_instruction():
+    program = lowered(lambda a, b: jnp.tanh(a @ b), [(128, 128), (128, 128)])
+    names = {i.op: program.sources[i.source] for i in program.cores[0]}
+    assert names["nc_matmul"].endswith("dot(%a.1, %b.1)") and names["activation"].startswith("%tanh")
+    assert all(text == "" or text.startswith("%") for text in program.sources)
     assert {buffer.source for buffer in program.buffers} == {0}
+
+
+def test_transposes_multiply_with_an_identity_that_each_core_loads_once():
+    program = lowered(matmul, [(256, 512), (512, 512)], "bfloat16")
+    (weight,) = [n for n, buffer in enumerate(program.buffers) if buffer.kind == "constant"]
+    for core in program.cores:
+        assert sum(access.buffer == weight for i in core for access in i.reads.values()) == 1
+        transposes = [i for i in core if i.attributes.get("is_transpose")]
+        assert len(transposes) == 4 and len({i.reads["moving"].buffer for i in transposes}) == 1
+        # 8 transposes of 256 bytes fit into a bank of 2 KiB: they leave it together.
+        assert sum(i.op == "tensor_copy" and i.engine == "scalar" for i in core) == 2
+
+
+def test_only_what_public_profiles_show_is_called_exact():
+    shapes = [(128, 128), (128, 512)]
+    assert lowered(matmul, shapes, "float16", 1, "inf2").lowered_as_known
+    assert not lowered(matmul, shapes, "float16", 1, "trn2").lowered_as_known
+    assert not lowered(matmul, shapes, "float32", 1, "inf2").lowered_as_known
+    assert not lowered(matmul, [(256, 128), (128, 512)], "float16", 1, "inf2").lowered_as_known
+    assert not lowered(lambda a, b: jnp.tanh(a @ b), shapes, "float16", 1, "inf2").lowered_as_known
 
 
 @pytest.mark.parametrize(
