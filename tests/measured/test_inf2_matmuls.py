@@ -27,7 +27,9 @@ def simulated(columns, first_execution=False):
 @pytest.mark.parametrize("measured", SHOWN, ids=lambda profile: f"128x128x{profile['N']}")
 def test_every_counter_is_that_of_the_profile(measured):
     found = simulated(measured["N"])
-    assert {name: found[name] for name in TABLE["columns"][2:]} == {name: measured[name] for name in TABLE["columns"][2:]}
+    assert {name: found[name] for name in TABLE["columns"][2:]} == {
+        name: measured[name] for name in TABLE["columns"][2:]
+    }
 
 
 def test_a_first_execution_takes_what_it_took():
