@@ -115,7 +115,7 @@ class _Assembler:
         """By engine: the last instruction of each stream that it has waited for."""
         self.table: str | None = None
         self.meetings = 0
-        self.weights: tuple[Access, int] | None = None
+        self.weights: tuple[Access | None, int] = None, -1
         """Of an HLO graph: what the last LDWEIGHTS loaded, and for which program instruction."""
 
     def run(self) -> Code:
@@ -178,10 +178,11 @@ class _Assembler:
         """What AWS's XLA compiler makes of LDWEIGHTS and MATMUL: the first waits for all operands, and weights that the PE holds
         are not loaded again. Source: the inf2 and trn2 programs named in `neff_bench.simulator.hlo.core`."""
         stationary = self.instructions[index].reads["stationary"]
-        held = self.weights is not None and self.weights[0] == stationary and len(kinds) == 2
-        if held and all(before < self.weights[1] for before, _, operand in edges if operand == "stationary"):
+        held, since = self.weights
+        unchanged = all(before < since for before, _, operand in edges if operand == "stationary")
+        if held == stationary and unchanged and len(kinds) == 2:
             return ((kinds[-1][0], ALL),)
-        self.weights = (stationary, index)
+        self.weights = stationary, index
         return tuple((kind, NOTHING if n else ALL) for n, (kind, _) in enumerate(kinds))
 
     def _kind(self, engine: int, step: Step) -> int:
