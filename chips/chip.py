@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from neff_bench.chips.dtypes import RATE
 from neff_bench.chips.overheads import Overheads
 
 
@@ -95,6 +96,13 @@ class Chip:
     def peak_flops(self) -> float:
         """Dense BF16 FLOP/s of one physical core, as profiles divide by: 2 x rows x columns x PE clock."""
         return 2.0 * self.pe_rows * self.pe_cols * self.pe_clock_ghz * 1e9
+
+    def peak_tflops(self, dtype: str, lnc: int) -> float | None:
+        """Matmul rate of a logical core at most, as profiles divide by; None for a dtype that the matrix unit does not take."""
+        rate = RATE.get(dtype)
+        if rate is None:
+            return None
+        return lnc * (self.peak_flops / 1e12) * (rate if self.double_row else min(rate, 1.0))
 
     @property
     def base_clock_mhz(self) -> int:

@@ -11,6 +11,7 @@ from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
 from neff_bench.terminal.output import output_options
 from neff_bench.terminal.signals import stoppable
+from neff_bench.viewer.suffix import is_page
 
 
 @command("profile-neffs")
@@ -94,11 +95,14 @@ def profile(directory: Path, format_: str | None, output: Path | None, **options
     profile-neffs neffs --only 'mlp_*' --num-exec 20 --format csv --output mlp.csv
     profile-neffs neffs --parse-only --format md
     profile-neffs neffs --hot 5 --search kernel.py:33
+    profile-neffs neffs --output report.html   # a page: the rows, and the timeline of each
     """
     with stoppable() as stop:
         from neff_bench.stage2_profile.command import Options, profile_directory
 
-        asked = Options(format=chosen(format_, output), output=output, **options)
+        page = output if format_ is None and is_page(output) else None
+        format_ = "table" if page else chosen(format_, output)
+        asked = Options(format=format_, output=output, page=page, **options)
         return stop.exit_code(profile_directory(directory, asked, stop))
 
 

@@ -27,10 +27,11 @@ from neff_bench.stage2_profile.metrics.hot import Event, hot_instructions, hot_l
 from neff_bench.stage2_profile.metrics.hot_report import Hot
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
+from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.layout import answer
 from neff_bench.stage2_profile.row_index import RowIndex
 from neff_bench.terminal.errors import WrongCall
-from neff_bench.terminal.output import write_answer, write_text
+from neff_bench.terminal.output import write_answer, write_bytes, write_text
 from neff_bench.terminal.progress import progress
 from neff_bench.terminal.streams import error, notice
 from neff_bench.terminal.text import plain, shell_word
@@ -64,6 +65,7 @@ class Options:
     search: str | None = None
     format: str = "table"
     output: Path | None = None
+    page: Path | None = None
 
 
 def profile_directory(directory: Path, options: Options, stop: threading.Event | None = None) -> int:
@@ -72,8 +74,15 @@ def profile_directory(directory: Path, options: Options, stop: threading.Event |
     `stop`: when it is set, tools are ended and what is not done yet becomes rows that say so.
     """
     chosen, wants_hot = parse_search(options.search), options.hot is not None or options.search is not None
-    found, rows = profiled_rows(directory, options, detail=wants_hot, stop=stop)
-    if options.show_commands:
+    if options.page and (wants_hot or options.show_commands):
+        raise WrongCall(f"--output {options.page}: a page has all lines; --hot, --search and --show-commands make none")
+    found, rows = profiled_rows(directory, options, detail=wants_hot or options.page is not None, stop=stop)
+    if options.page:
+        from neff_bench.stage2_profile.report.page import report_page
+
+        page = report_page(directory, rows, [sources_of(entry, row) for entry, row in zip(found, rows, strict=True)])
+        write_bytes(page, options.page)
+    elif options.show_commands:
         write_text(commands_text(directory, rows), options.output)
     elif wants_hot:
         hots = [hot_spots(entry, row, chosen, options.hot or HOT) for entry, row in zip(found, rows, strict=True)]
@@ -239,6 +248,22 @@ def detail_path(entry: Entry, row: Row) -> Path | None:
         return None
     check_file(directory, record, detail)
     return directory / detail
+
+
+def sources_of(entry: Entry, row: Row) -> ProfileFiles:
+    """The files that the timeline of a row is read from, or why there are none."""
+    try:
+        path = detail_path(entry, row) if row.status == "profiled" else None
+        if not isinstance(entry, Bundle):
+            return ProfileFiles(path, getattr(entry, "neff", None), None, row.reason)
+        neff = entry.path / entry.manifest.neff if entry.manifest.neff else None
+        if path is None and row.run is not None:
+            directory = entry.path / PROFILES / row.run
+            record = read_run(directory)
+            path = directory / record.executions[-1].ntff if record.executions else None
+    except (ParseError, ProfileError, OSError) as error:
+        return ProfileFiles(problem=str(error))
+    return ProfileFiles(path, neff, entry.path, row.reason)
 
 
 def commands_text(directory: Path, rows: Sequence[Row]) -> str:

@@ -19,7 +19,7 @@ ALLOWED = {
     "parsers": {"chips", "terminal", "neffs"},
     "simulator": {"chips", "terminal", "neffs", "parsers"},
     "stage1_generate": {"chips", "terminal", "neffs", "parsers"},
-    "stage2_profile": {"chips", "terminal", "neffs", "parsers"},
+    "stage2_profile": {"chips", "terminal", "neffs", "parsers", "viewer"},
     "experiments": {"chips", "terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},
     "install_benchmarks": {"terminal"},
     "viewer": {"chips", "terminal", "parsers"},

@@ -98,7 +98,7 @@ MUTATIONS = (
     Mutation("a run that was changed is read", "stage2_profile/capture/runs.py", "sha256(data).hexdigest() != run.files[name].sha256", "False", RUNS),
     Mutation("a relative tolerance only", "stage2_profile/metrics/check.py", "distance > atol + rtol * np.abs(ref)", "distance > rtol * np.abs(ref)", CHECK),
     Mutation("outputs that are all zero pass", "stage2_profile/metrics/check.py", "if self.size and not self.out_any and self.ref_any:", "if False:", CHECK),
-    Mutation("MFU without the LNC", "stage2_profile/metrics/peaks.py", "return lnc * (chip.peak_flops / 1e12)", "return (chip.peak_flops / 1e12)", "tests/stage2_profile/metrics"),
+    Mutation("MFU without the LNC", "chips/chip.py", "return lnc * (self.peak_flops / 1e12)", "return (self.peak_flops / 1e12)", "tests/stage2_profile/metrics"),
     Mutation("MFU as a fraction", "stage2_profile/metrics/derived.py", "return 100 * flops / ", "return flops / ", "tests/stage2_profile/metrics tests/stage2_profile/test_cli.py"),
     Mutation("a gate lets worse rates pass", "stage2_profile/compare/gates.py", "change if better == \"lower\" else -change", "change", COMPARE),
     Mutation("rows of other LNCs are compared", "stage2_profile/compare/comparison.py", "and a[name] != b[name]", "and False", COMPARE),

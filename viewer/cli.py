@@ -21,6 +21,7 @@ neff-bench view file.neff profile_exec_2.ntff --output x.json      # in the shap
 neff-bench view ntff.json --output x.csv                           # one table of all events
 neff-bench view profile_exec_2.ntff --output x.parquet
 neff-bench view ntff.json --output x.pftrace                       # open it in ui.perfetto.dev
+neff-bench view ntff.json --output x.html                          # a page: the timeline, source lines, roofline, advice
 
 Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong call.
 """
@@ -29,27 +30,39 @@ Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong c
 @command("view", help=HELP)
 @click.argument("files", metavar="[NEFF] FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".json, .csv, .parquet or .pftrace"
+    "--output",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help=".json, .csv, .parquet, .pftrace or .html",
 )
-def view(files: tuple[Path, ...], output: Path) -> int:
+@click.option(
+    "--sources",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where a page finds the source files that the profile names (repeatable).  [default: the current directory]",
+)
+def view(files: tuple[Path, ...], output: Path, sources: tuple[Path, ...]) -> int:
     """Read the files, write the timeline; returns the exit code."""
     from neff_bench.parsers.event_tables import read_timeline
     from neff_bench.parsers.kinds import kind_of
+    from neff_bench.viewer.page.cases import page_of
+    from neff_bench.viewer.suffix import PAGE, is_page
     from neff_bench.viewer.tables import LINKED, WRITERS, writer_for
 
     write = writer_for(output)
-    if write is None:
-        raise WrongCall(f"--output {output}: unknown suffix, expected one of {', '.join(WRITERS)}")
+    if write is None and not is_page(output):
+        raise WrongCall(f"--output {output}: unknown suffix, expected one of {', '.join((*WRITERS, PAGE))}")
     neffs = [path for path in files if kind_of(path) == "neff"]
-    sources = [path for path in files if path not in neffs]
-    if len(neffs) > 1 or not sources:
+    profiles = [path for path in files if path not in neffs]
+    if len(neffs) > 1 or not profiles:
         raise WrongCall(
-            f"{len(neffs)} NEFFs and {len(sources)} other files; expected one trace or more, and at most one NEFF"
+            f"{len(neffs)} NEFFs and {len(profiles)} other files; expected one trace or more, and at most one NEFF"
         )
-    timelines = [
-        read_timeline(path, neffs[0] if neffs else None, linked=output.suffix.lower() in LINKED) for path in sources
-    ]
-    write_bytes(write(timelines), output)
+    linked = is_page(output) or output.suffix.lower() in LINKED
+    timelines = [read_timeline(path, neffs[0] if neffs else None, linked=linked) for path in profiles]
+    write_bytes(write(timelines) if write else page_of(timelines, sources or (Path(),)), output)
     for timeline in timelines:
         counts = f"{len(timeline.instructions)} instructions, {len(timeline.dma)} DMA packets, {len(timeline.semaphores)} semaphore updates"
         streams.notice(f"{timeline.path}: {counts}{', SIMULATED' if timeline.simulated else ''}")

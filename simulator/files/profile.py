@@ -14,11 +14,11 @@ from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
 from neff_bench.simulator.compiler.assembler import Code
 from neff_bench.simulator.files.neff import NeffContent
+from neff_bench.simulator.files.usage import memory_use
 from neff_bench.simulator.program import ENGINES, Access, Instruction, Program
 from neff_bench.simulator.timing.counters import merged, simulator_keys, summarise
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 from neff_bench.simulator.timing.timeline import FETCH_QUEUE, CoreTimeline, Timeline
-from neff_bench.simulator.timing.usage import memory_use
 
 """Names of the engines in profiles, by engine index."""
 _EVENT_SEMAPHORE = OPCODES["EVENT_SEMAPHORE"]

@@ -7,9 +7,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neff_bench.chips.dtypes import RATE
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.plausibility import doubts
-from neff_bench.stage2_profile.metrics.peaks import RATE, peak_tflops
+from neff_bench.stage2_profile.metrics.peaks import peak_tflops
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
 

@@ -8,12 +8,9 @@ same numbers). The 667 TFLOPS of the trn2 product page is 83.4 per core, a numbe
 from __future__ import annotations
 
 from neff_bench.chips import CHIPS
-from neff_bench.chips.dtypes import RATE
 
 
 def peak_tflops(target: str, dtype: str, lnc: int) -> float | None:
     """Peak of a logical core in TFLOPS; None for a target or dtype that the table does not know."""
-    chip, rate = CHIPS.get(target), RATE.get(dtype)
-    if chip is None or rate is None:
-        return None
-    return lnc * (chip.peak_flops / 1e12) * (rate if chip.double_row else min(rate, 1.0))
+    chip = CHIPS.get(target)
+    return chip.peak_tflops(dtype, lnc) if chip else None

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from neff_bench.chips import chip_for
+from neff_bench.simulator.files.usage import memory_use
 from neff_bench.simulator.timing.schedule import schedule
-from neff_bench.simulator.timing.usage import memory_use
 from tests.simulator.programs import matmul
 
 CHIP = chip_for("trn2")

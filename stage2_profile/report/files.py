@@ -1,0 +1,16 @@
+"""Where the timeline of a row is read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ProfileFiles:
+    """`profile`: a whole-profile JSON, or a trace, for which `neff` has names. `bundle`: its directory. `problem`: why there is no profile."""
+
+    profile: Path | None = None
+    neff: Path | None = None
+    bundle: Path | None = None
+    problem: str | None = None

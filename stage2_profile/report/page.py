@@ -1,0 +1,60 @@
+"""The page of a store: its rows, and the timeline of each row that has a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from neff_bench.installation import IMPORT_ROOT
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.event_tables import read_timeline
+from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.stage2_profile.report.files import ProfileFiles
+from neff_bench.stage2_profile.report.layout import answer
+from neff_bench.viewer.page.cases import notes_of, texts_of
+from neff_bench.viewer.page.document import Case, document
+from neff_bench.viewer.page.events import Side
+from neff_bench.viewer.roofline import Point, Roofline, roofline, roofline_of
+
+
+def report_page(directory: Path, rows: Sequence[Row], files: Sequence[ProfileFiles]) -> bytes:
+    """The page of `rows`, each with its files. A profile that cannot be read costs its timeline, and not the page."""
+    [grid] = answer(rows).grids
+    cases = (_case(row, files_) for row, files_ in zip(rows, files, strict=True))
+    return document(f"neff-bench {directory.name}", cases, grid, list(range(len(rows))))
+
+
+def roots_of(files: ProfileFiles) -> tuple[Path, ...]:
+    """Where source files are looked for: in the bundle, here, and among the kernels that we ship."""
+    own = (files.bundle / "sources",) if files.bundle else ()
+    return (*own, Path(), IMPORT_ROOT)
+
+
+def _case(row: Row, files: ProfileFiles) -> Case:
+    if files.profile is None:
+        return Case(row.case, problem=files.problem or "nothing was profiled")
+    try:
+        timeline = read_timeline(files.profile, files.neff, linked=True)
+    except (ParseError, OSError) as error:
+        return Case(row.case, problem=str(error))
+    point = _point(row)
+    return Case(
+        row.case,
+        (Side("", timeline),),
+        notes=(*notes_of(timeline), *((f"{row.check or row.status}: {row.reason}",) if row.reason else ())),
+        texts=texts_of([timeline], roots_of(files)),
+        roofs=_roofs(row) or roofline_of(timeline),
+        points=(point,) if point else (),
+    )
+
+
+def _roofs(row: Row) -> Roofline | None:
+    return roofline((row.target or "").split("/")[0], row.lnc, row.dtype)
+
+
+def _point(row: Row) -> Point | None:
+    if not row.model_flops or not row.total_time_us or not row.arithmetic_intensity:
+        return None
+    return Point(
+        row.case, row.arithmetic_intensity, row.model_flops / row.total_time_us * 1e6, row.source == "simulated"
+    )

@@ -1,0 +1,53 @@
+"""Columns as text, read again as decode.js does it."""
+
+import base64
+import gzip
+import json
+from dataclasses import replace
+
+import numpy as np
+
+from neff_bench.viewer.page.encoding import pack
+from neff_bench.viewer.page.events import Side, events_of
+from tests.viewer.page.profiles import small
+
+
+def unpack(packed):
+    data, at, columns = gzip.decompress(base64.b64decode(packed.data)), 0, {}
+    for name, kind, count, _ in packed.columns:
+        size = np.dtype(kind).itemsize
+        planes = np.frombuffer(data, np.uint8, count * size, at).reshape(size, count)
+        columns[name] = np.ascontiguousarray(planes.T).view(f"<{kind}").ravel()
+        at += count * size
+    assert at == len(data)
+    return columns
+
+
+def test_columns_are_read_as_they_were_written():
+    events = events_of([Side("", small())])
+    packed = pack(events)
+    columns = unpack(packed)
+    assert np.array_equal(columns["duration"], events.duration) and np.array_equal(columns["amount"], events.amount)
+    for track in events.tracks:
+        for first, last in track.rows:
+            assert np.array_equal(np.cumsum(columns["start"][first:last]), events.start[first:last])
+    back = columns["before"].astype(int)
+    steps = np.where(back & 1, -(back + 1) // 2, back // 2)
+    assert np.array_equal(np.repeat(np.arange(len(events)), columns["before_count"]) - steps, events.before)
+    assert json.loads(gzip.decompress(base64.b64decode(packed.details))) == list(events.details)
+
+
+def test_the_same_events_are_the_same_bytes():
+    assert pack(events_of([Side("", small())])) == pack(events_of([Side("", small())]))
+
+
+def test_times_that_are_no_whole_numbers_or_before_the_start_are_kept():
+    timeline = small()
+    timeline.instructions[0].timestamp = -12.5
+    events = events_of([Side("", timeline)])
+    packed = pack(events)
+    assert np.array_equal(unpack(packed)["start"], events.start) and packed.columns[0][3] == ""
+
+
+def test_a_profile_without_events_is_packed():
+    assert pack(events_of([Side("", replace(small(), instructions=[], dma=[], semaphores=[]))])).columns[0][2] == 0

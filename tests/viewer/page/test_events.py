@@ -1,0 +1,68 @@
+"""Timelines as columns and tracks."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from neff_bench.parsers.event_rows import DmaRow
+from neff_bench.viewer.page.events import DEPENDENCES, Side, events_of
+from tests.viewer.page.profiles import small
+
+
+def find(events, name):
+    return int(np.flatnonzero(events.name == events.names.index(name))[0])
+
+
+def test_tracks_stand_in_the_order_of_awss_viewer():
+    events = events_of([Side("", small())])
+    assert [track.title for track in events.tracks] == [
+        "Q1 hardware sg00", "Sync sg00", "TensorMatrix sg00", "Vector sg00", "Semaphores sg00",
+    ]  # fmt: skip
+    assert len(events) == 6
+
+
+def test_events_that_overlap_stand_in_rows_of_their_own():
+    timeline = small()
+    packets = [DmaRow(start, 10, 1, "Q1-E3", "sg00") for start in (5, 0, 10, 12, 21)]
+    events = events_of([Side("", replace(timeline, instructions=[], dma=packets, semaphores=[]))])
+    [track] = events.tracks
+    for first, last in track.rows:
+        assert (events.start[first + 1 : last] >= events.end[first : last - 1]).all()
+    assert len(track.rows) == 3
+    assert sorted(events.start.tolist()) == [0, 5, 10, 12, 21]
+
+
+def test_what_waits_for_a_dma_waits_for_its_last_packet():
+    events = events_of([Side("", small())])
+    product, load = find(events, "MATMUL"), find(events, "DMA_DIRECT2D")
+    [before] = events.before[events.before_start[product] : events.before_start[product + 1]].tolist()
+    assert events.end[before] == 280 and events.names[events.name[before]] == "lhs"
+    assert DEPENDENCES[events.reason[events.before_start[product]]].name == "FLOW"
+    assert events.before[events.before_start[before]] == load
+
+
+def test_a_stack_holds_the_innermost_line_first():
+    events = events_of([Side("", small())])
+    assert [events.lines[line] for line in events.stacks[events.stack[find(events, "MATMUL")]]] == [
+        "kernel.py:4",
+        "kernel.py:9",
+    ]
+    assert events.stacks[events.stack[-1]] == ()  # a semaphore has no line
+
+
+def test_two_timelines_stand_over_each_other_track_by_track():
+    events = events_of([Side("A", small()), Side("B", small())])
+    assert [track.title for track in events.tracks][:4] == [
+        "A Q1 hardware sg00",
+        "B Q1 hardware sg00",
+        "A Sync sg00",
+        "B Sync sg00",
+    ]
+    before = np.repeat(np.arange(len(events)), np.diff(events.before_start))
+    letters = np.concatenate([[track.letter] * (track.span.stop - track.span.start) for track in events.tracks])
+    assert (letters[before] == letters[events.before]).all()
+
+
+def test_no_events_are_no_tracks():
+    empty = replace(small(), instructions=[], dma=[], semaphores=[])
+    assert len(events_of([Side("", empty)])) == 0 == len(events_of([]))

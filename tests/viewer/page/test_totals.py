@@ -1,0 +1,28 @@
+"""What events add up to."""
+
+import numpy as np
+
+from neff_bench.viewer.critical_path import PathStep
+from neff_bench.viewer.page.events import Side, events_of
+from neff_bench.viewer.page.totals import line_totals, path_totals, track_totals, union_ns
+from tests.viewer.page.profiles import small
+
+
+def test_a_union_counts_what_overlaps_once():
+    assert union_ns(np.array([10.0, 0.0, 2.0]), np.array([12.0, 5.0, 3.0])) == 7.0
+    assert union_ns(np.zeros(0), np.zeros(0)) == 0.0
+
+
+def test_a_track_is_busy_while_one_of_its_events_runs():
+    found = {one.title: (one.events, one.busy_ns, one.bytes) for one in track_totals(events_of([Side("", small())]))}
+    assert found["Q1 hardware sg00"] == (2, 220.0, 4096)
+    assert found["TensorMatrix sg00"] == (1, 200.0, None)
+
+
+def test_a_line_has_its_own_time_and_that_of_what_it_calls():
+    events = events_of([Side("", small())])
+    steps = [PathStep(1, 300.0, 500.0, "Tensor"), PathStep(2, 520.0, 600.0, "Vector")]
+    found = {events.lines[one.line]: one[1:] for one in line_totals(events, steps)}
+    assert found["kernel.py:4"] == (1, 200.0, 200.0, 200.0)
+    assert found["kernel.py:9"] == (0, 0.0, 200.0, 0.0)
+    assert path_totals(steps) == {"Tensor": 200.0, "Vector": 80.0}

@@ -1,0 +1,27 @@
+"""Roofs of a chip, and where a profile stands under them."""
+
+import pytest
+
+from neff_bench.viewer.page.plots import roofline_svg
+from neff_bench.viewer.roofline import Point, point_of, roofline, roofline_of
+from tests.viewer.page.profiles import small
+
+
+def test_the_roof_is_that_of_the_dtype_and_the_cores():
+    found = roofline("trn2", 2, "float32")
+    assert found.peaks == {"float32": pytest.approx(39.3216e12)}  # two cores, a quarter of 78.6432
+    assert found.bandwidths["HBM"] == 716e9
+    assert roofline("trn2", None) is None and roofline("none", 1) is None
+
+
+def test_a_timeline_stands_where_its_summary_says():
+    assert roofline_of(small()).target == "trn2" and roofline_of(small()).lnc == 1
+    assert point_of(small(), "x") == Point("x", 40.0, pytest.approx(4e9))
+    timeline = small()
+    timeline.summary.pop("hbm_read_bytes")
+    assert point_of(timeline, "x") is None
+
+
+def test_the_plot_says_its_points_and_marks_simulated_ones():
+    drawn = roofline_svg(roofline("inf2", 1), [Point("<b>", 40.0, 1e12, simulated=True)])
+    assert "&lt;b&gt;: 40 FLOP/byte, 1 TFLOPS, simulated" in drawn and 'class="point simulated"' in drawn

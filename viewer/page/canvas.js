@@ -1,0 +1,173 @@
+// The timeline: what it shows, and its painting.
+const HEIGHT_MAX = 0.72; // of the window
+
+function makeTimeline(host, head, events) {
+  host.replaceChildren(document.getElementById("timeline").content.cloneNode(true));
+  const $ = name => host.querySelector(name);
+  let last = 0;
+  for (let i = 0; i < events.count; i++) if (events.end[i] > last) last = events.end[i];
+  const whole = { from: 0, to: last || 1 };
+  const t = { host, head, events, whole, view: { ...whole }, scroll: 0, selected: -1, area: null, found: null, showPath: true,
+    path: head.path.length ? pathRow(head, events) : null, onPath: new Set(head.path.map(([event]) => event)),
+    base: $(".base"), over: $(".over"), details: $(".details"), frame: 0, painted: 0 };
+  $(".badge").hidden = !head.simulated;
+  layOut(t);
+  recolor(t);
+  return t;
+}
+
+function layOut(t) {
+  Object.assign(t, lanesOf(t.head, t.path));
+  const plane = t.base.parentElement, height = Math.min(t.height, Math.max(240, innerHeight * HEIGHT_MAX));
+  plane.style.height = `${height}px`;
+  t.ratio = devicePixelRatio || 1;
+  t.size = { width: plane.clientWidth, height, plot: Math.max(1, plane.clientWidth - LABELS) };
+  for (const canvas of [t.base, t.over]) {
+    canvas.width = Math.round(t.size.width * t.ratio);
+    canvas.height = Math.round(height * t.ratio);
+  }
+  const width = Math.max(1, Math.round(t.size.plot * t.ratio));
+  t.image = new ImageData(width, t.base.height);
+  t.pixels = new Uint32Array(t.image.data.buffer);
+  scrollBy(t, 0);
+}
+
+function recolor(t) {
+  t.page = pageColors();
+  t.colors = nameColors(t.events.names, t.head.waits);
+  redraw(t);
+}
+
+function redraw(t) {
+  t.frame ||= requestAnimationFrame(() => { t.frame = 0; paint(t); });
+}
+
+function scrollBy(t, by) {
+  t.scroll = Math.max(0, Math.min(t.height - t.size.height, t.scroll + by));
+  redraw(t);
+}
+
+const toX = (t, time) => LABELS + (time - t.view.from) / (t.view.to - t.view.from) * t.size.plot;
+const toTime = (t, x) => t.view.from + (x - LABELS) / t.size.plot * (t.view.to - t.view.from);
+
+function look(t, from, to) {
+  const span = Math.min(t.whole.to * 1.1, Math.max(1, to - from)), margin = t.whole.to * 0.05;
+  from = Math.max(-margin, Math.min(t.whole.to + margin - span, from));
+  t.view = { from, to: from + span };
+  redraw(t);
+}
+
+function zoom(t, factor, at = (t.view.from + t.view.to) / 2) {
+  look(t, at - (at - t.view.from) * factor, at + (t.view.to - at) * factor);
+}
+
+function pan(t, share) {
+  const by = share * (t.view.to - t.view.from);
+  look(t, t.view.from + by, t.view.to + by);
+}
+
+function paint(t) {
+  const g = t.base.getContext("2d", { alpha: false }), { page, ratio } = t;
+  g.setTransform(ratio, 0, 0, ratio, 0, 0);
+  g.fillStyle = page.paper;
+  g.fillRect(0, 0, t.size.width, t.size.height);
+  paintEvents(t, g);
+  g.font = "12px system-ui, sans-serif";
+  g.textBaseline = "middle";
+  const shown = t.lanes.filter(lane => lane.y + lane.height - t.scroll > AXIS && lane.y - t.scroll < t.size.height);
+  for (const lane of shown) {
+    const y = lane.y - t.scroll;
+    g.fillStyle = page.ink;
+    g.fillText(lane.title, 8, y + lane.height / 2, LABELS - 16);
+    g.fillStyle = page.rule;
+    g.fillRect(0, y + lane.height + 1, t.size.width, 1);
+    if (lane.kind === "usage") paintUsage(t, g, lane, y);
+    if (lane.kind === "track" && lane.row >= 9) labelEvents(t, g, lane, y);
+  }
+  paintAxis(t, g);
+  if (t.head.simulated) {
+    g.font = "600 12px system-ui, sans-serif";
+    g.textAlign = "right";
+    g.fillStyle = page.warn;
+    g.fillText("SIMULATED", t.size.width - 8, t.size.height - 10);
+    g.textAlign = "left";
+  }
+  paintOver(t);
+  t.painted++;
+}
+
+function paintEvents(t, g) {
+  const { pixels, ratio, events, page } = t, width = t.image.width, height = t.image.height;
+  const paper = rgb(page.paper), laneRgb = rgb(page.lane), lanePixel = pixel(...laneRgb), accent = pixel(...rgb(page.accent)), line = new Uint32Array(width);
+  pixels.fill(pixel(...paper));
+  const row = (source, first, last, y, tall, found) => {
+    const top = Math.max(Math.round(AXIS * ratio), Math.round(y * ratio)), bottom = Math.min(height, Math.round((y + tall) * ratio));
+    if (bottom <= top) return;
+    line.fill(lanePixel);
+    paintRow(line, source, first, last, t.view, t.colors, laneRgb, accent, found);
+    for (let at = top; at < bottom; at++) pixels.set(line, at * width);
+  };
+  for (const lane of t.lanes) {
+    const y = lane.y - t.scroll;
+    if (y > t.size.height || y + lane.height < AXIS) continue;
+    if (lane.kind === "path") { if (t.showPath) row(t.path, 0, t.path.start.length, y, lane.height, null); }
+    else if (lane.kind === "track")
+      t.head.tracks[lane.track].rows.forEach(([first, last], at) => row(events, first, last, y + at * lane.row, lane.row - (lane.row > 3 ? 1 : 0), t.found));
+  }
+  g.putImageData(t.image, Math.round(LABELS * ratio), 0);
+}
+
+function labelEvents(t, g, lane, y) {
+  const { events } = t;
+  g.font = `${Math.min(11, lane.row - 1)}px system-ui, sans-serif`;
+  g.fillStyle = dark() ? "#000" : "#fff";
+  t.head.tracks[lane.track].rows.forEach(([first, last], at) => {
+    let i = firstAbove(events.end, first, last, t.view.from);
+    if (firstAbove(events.start, i, last, t.view.to) - i > 300) return;
+    for (; i < last && events.start[i] < t.view.to; i++) {
+      const left = Math.max(LABELS, toX(t, events.start[i])), right = Math.min(t.size.width, toX(t, events.end[i]));
+      if (right - left < 28) continue;
+      g.save();
+      g.beginPath(); g.rect(left, 0, right - left - 2, t.size.height); g.clip();
+      g.fillText(events.names[events.name[i]], left + 3, y + at * lane.row + lane.row / 2);
+      g.restore();
+    }
+  });
+  g.font = "12px system-ui, sans-serif";
+}
+
+function paintUsage(t, g, lane, y) {
+  const values = t.head.usage[lane.usage].values, bottom = y + lane.height;
+  let most = 0;
+  for (let i = 1; i < values.length; i += 2) most = Math.max(most, values[i]);
+  const high = Math.max(1, most), at = share => bottom - share / high * (lane.height - 4);
+  g.save();
+  g.beginPath(); g.rect(LABELS, AXIS, t.size.plot, t.size.height); g.clip();
+  g.fillStyle = t.page.accent;
+  g.globalAlpha = 0.55;
+  for (let i = 0; i < values.length; i += 2) {
+    const right = i + 2 < values.length ? values[i + 2] : t.whole.to;
+    if (right < t.view.from || values[i] > t.view.to) continue;
+    g.fillRect(toX(t, values[i]), at(values[i + 1]), Math.max(0.5, toX(t, right) - toX(t, values[i])), bottom - at(values[i + 1]));
+  }
+  g.restore();
+  g.fillStyle = t.page.dim;
+  g.textAlign = "right";
+  g.fillText(`at most ${(100 * most).toFixed(1)} %`, t.size.width - 6, y + 9);
+  g.textAlign = "left";
+}
+
+function paintAxis(t, g) {
+  const span = t.view.to - t.view.from, rough = span / (t.size.plot / 110), power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find(k => k * power >= rough);
+  g.fillStyle = t.page.paper;
+  g.fillRect(0, 0, t.size.width, AXIS);
+  g.fillStyle = t.page.dim;
+  for (let time = Math.ceil(t.view.from / step) * step; time <= t.view.to; time += step) {
+    const x = toX(t, time);
+    g.fillRect(x, AXIS - 5, 1, 5);
+    g.fillText(timeText(time, step), x + 3, AXIS / 2);
+  }
+}
+
+const timeText = (ns, step = 1) => `${(ns / 1000).toFixed(step >= 1000 ? 0 : step >= 100 ? 1 : step >= 10 ? 2 : 3)} us`;

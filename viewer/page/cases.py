@@ -1,0 +1,55 @@
+"""Cases of a page from timelines alone, and what all pages say of a timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from neff_bench.parsers.event_rows import Timeline
+from neff_bench.viewer.page.document import Case, document
+from neff_bench.viewer.page.events import Side
+from neff_bench.viewer.roofline import point_of, roofline_of
+from neff_bench.viewer.sources import read_sources
+
+
+def page_of(timelines: Sequence[Timeline], roots: Sequence[Path]) -> bytes:
+    """The page of timelines, a case for each. `roots`: directories with the source files that they name."""
+    return document("neff-bench view", (_case(timeline, roots) for timeline in timelines))
+
+
+def _case(timeline: Timeline, roots: Sequence[Path]) -> Case:
+    point = point_of(timeline, timeline.path)
+    return Case(
+        timeline.path,
+        (Side("", timeline),),
+        notes=notes_of(timeline),
+        texts=texts_of([timeline], roots),
+        roofs=roofline_of(timeline),
+        points=(point,) if point else (),
+    )
+
+
+def notes_of(timeline: Timeline) -> tuple[str, ...]:
+    """What must be said above a timeline: what it is of, and what is missing."""
+    said = list(timeline.notes)
+    if timeline.simulated:
+        summary = timeline.summary
+        said.append(
+            f"SIMULATED by {summary.get('profiler_version') or 'neuron-sim'}, model {summary.get('simulator_model') or 'of the trace'}:"
+            f" no device ran; times {summary.get('simulator_time_error') or 'carry the error of the model'}."
+        )
+    if timeline.unnamed_count:
+        said.append(f"{timeline.unnamed_count} of {len(timeline.instructions)} instructions have no name.")
+    return tuple(said)
+
+
+def texts_of(timelines: Sequence[Timeline], roots: Sequence[Path]) -> Mapping[str, str]:
+    """The text of the source files that the events name, as far as it lies below `roots`."""
+    found = dict.fromkeys(
+        row.nki_source_location
+        for timeline in timelines
+        for table in (timeline.instructions, timeline.dma)
+        for row in table
+        if row.nki_source_location
+    )
+    return read_sources(found, roots)

@@ -1,0 +1,96 @@
+// What is selected, in words: one event with what it waited for, or the totals of an area.
+const NAMES_SHOWN = 12, LINKS_SHOWN = 20;
+const data = JSON.parse(document.getElementById("data").textContent);
+
+function element(name, content, properties = {}) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...[content].flat());
+  return made;
+}
+
+async function showEvent(t, event) {
+  const { events, head } = t, track = head.tracks[trackOf(head, event)], number = t.selected;
+  const [first, second, operands] = (await detailsOf(events))[events.detail[event]].split("\n").concat("", "", "");
+  if (t.selected !== number) return;
+  const facts = [["event", events.names[events.name[event]]], ["track", track.title],
+    ["begin", timeText(events.start[event])], ["duration", timeText(events.duration[event])]];
+  if (track.kind === "engine") {
+    facts.push(["waited", timeText(events.amount[event])], ["instruction", first], ["HLO", second], ["place in stream", events.pc[event] ? String(events.pc[event] - 1) : ""]);
+  } else if (track.kind === "dma") facts.push(["bytes", events.amount[event].toLocaleString("en")], ["queue and engine", first], ["kind", second]);
+  else facts.push(["value", String(events.amount[event])]);
+  const list = element("dl", []);
+  const add = (name, content) => list.append(element("dt", name), element("dd", content));
+  for (const [name, content] of facts) if (content) add(name, content);
+  const stack = events.stacks[events.stack[event]];
+  stack.forEach((line, depth) => add(depth ? "called from" : "source line", element("button", events.lines[line], { type: "button", className: "line", onclick: () => openLine(t, line) })));
+  if (operands) add("operands", [element("span", operands, { className: "operands" })]);
+  if (t.onPath.has(event)) add("critical path", "yes");
+  const before = predecessors(events, event);
+  if (before.length) add("waited for", links(t, event, before, true));
+  const after = successors(events, event);
+  if (after.length) add("waited for this", links(t, event, after, false));
+  t.details.replaceChildren(list);
+  markLines(t, stack);
+}
+
+// Links to other events. Of what an event waited for, the one that ended last comes first: it held the event up.
+function links(t, event, found, earlier) {
+  const { events, head } = t;
+  const list = found.slice(0, LINKS_SHOWN).map(([other, reason], at) => {
+    const gap = earlier ? events.start[event] - events.end[other] : events.start[other] - events.end[event];
+    const name = `${events.names[events.name[other]]}, ${head.tracks[trackOf(head, other)].title}`;
+    const kind = `${data.dependences[reason]}, ${gap >= 0 ? `${timeText(gap)} between` : `overlaps ${timeText(-gap)}`}${earlier && at === 0 ? ", the last to end" : ""}`;
+    return element("div", [element("button", name, { type: "button", onclick: () => select(t, other, true) }), ` ${kind}`]);
+  });
+  if (found.length > LINKS_SHOWN) list.push(element("div", `and ${found.length - LINKS_SHOWN} more`));
+  return list;
+}
+
+function showArea(t) {
+  const { events, head, area } = t, lines = [], names = new Map();
+  for (const lane of t.lanes) {
+    if (lane.kind !== "track" || lane.y + lane.height <= area.top || lane.y >= area.bottom) continue;
+    const track = head.tracks[lane.track];
+    let count = 0, busy = 0, bytes = 0;
+    for (const [first, last] of track.rows) {
+      const from = firstAbove(events.end, first, last, area.from), to = Math.max(from, firstAbove(events.start, from, last, area.to));
+      for (let i = from; i < to; i++) {
+        const inside = Math.min(events.end[i], area.to) - Math.max(events.start[i], area.from), sum = names.get(events.name[i]) || [0, 0];
+        count++; busy += inside; sum[0]++; sum[1] += inside;
+        names.set(events.name[i], sum);
+        if (track.kind === "dma") bytes += events.amount[i];
+      }
+    }
+    if (count && track.kind !== "semaphore") lines.push([track.title, String(count), timeText(busy), bytes ? bytes.toLocaleString("en") : ""]);
+  }
+  const top = [...names].sort((a, b) => b[1][1] - a[1][1]).slice(0, NAMES_SHOWN);
+  t.details.replaceChildren(
+    element("p", `${timeText(area.from)} to ${timeText(area.to)}: ${timeText(area.to - area.from)}`),
+    tableOf(["track", "events", "summed", "bytes"], lines),
+    tableOf(["event", "count", "summed"], top.map(([name, [count, ns]]) => [events.names[name], String(count), timeText(ns)])));
+}
+
+function tableOf(heads, lines) {
+  const cells = (kind, line) => element("tr", line.map((cell, at) => element(kind, cell, { className: at ? "n" : "" })));
+  return element("table", [element("thead", [cells("th", heads)]), element("tbody", lines.map(line => cells("td", line)))]);
+}
+
+function select(t, event, bringIntoView = false) {
+  t.selected = event;
+  t.area = null;
+  if (event < 0) { t.details.replaceChildren(element("p", "Click an event, or drag over an area.", { className: "dim" })); markLines(t, []); }
+  else {
+    if (bringIntoView) bring(t, event);
+    showEvent(t, event);
+  }
+  redraw(t);
+}
+
+// Move the view as little as needed to have an event in it.
+function bring(t, event) {
+  const span = t.view.to - t.view.from, { start, end } = t.events;
+  if (start[event] < t.view.from || end[event] > t.view.to) look(t, start[event] - span / 3, start[event] - span / 3 + span);
+  const box = boxOf(t, event);
+  if (box.y < AXIS) scrollBy(t, box.y - AXIS - 8);
+  else if (box.y + box.height > t.size.height) scrollBy(t, box.y + box.height - t.size.height + 8);
+}

@@ -1,0 +1,84 @@
+// The events of a case: columns by event, `rows` of events that do not overlap, and searches in them.
+const INSTANT_NS = 0.25; // how long an event without a duration is drawn
+
+async function loadEvents(number, head) {
+  const columns = columnsOf(head.columns, await unpacked(`columns-${number}`));
+  const count = head.count, start = new Float64Array(count), end = new Float64Array(count), busy = new Float64Array(count + 1);
+  const gapped = head.columns.find(column => column[0] === "start")[3] === "row";
+  for (const track of head.tracks)
+    for (const [first, last] of track.rows)
+      for (let i = first, at = 0; i < last; i++) start[i] = at = gapped ? at + columns.start[i] : columns.start[i];
+  for (let i = 0; i < count; i++) {
+    const shown = columns.duration[i] || INSTANT_NS;
+    end[i] = start[i] + shown;
+    busy[i + 1] = busy[i] + shown;
+  }
+  const beforeStart = new Uint32Array(count + 1), before = new Uint32Array(columns.before.length);
+  for (let i = 0, k = 0; i < count; i++) {
+    for (const stop = k + columns.before_count[i]; k < stop; k++) {
+      const back = columns.before[k];
+      before[k] = back & 1 ? i + (back + 1) / 2 : i - back / 2;
+    }
+    beforeStart[i + 1] = k;
+  }
+  const { duration, name, stack, amount, detail, pc, reason } = columns;
+  return { number, count, start, end, busy, duration, name, stack, amount, detail, pc, before, beforeStart, reason,
+    names: head.names, lines: head.lines, stacks: head.stacks, details: null, after: null };
+}
+
+async function detailsOf(events) {
+  events.details ??= JSON.parse(new TextDecoder().decode(await unpacked(`details-${events.number}`)));
+  return events.details;
+}
+
+// First index in [from, to) at which values[index] > limit; near `from` it takes few steps.
+function firstAbove(values, from, to, limit) {
+  let step = 1, low = from, high = from;
+  while (high < to && values[high] <= limit) { low = high + 1; high += step; step *= 2; }
+  if (high > to) high = to;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= limit) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+function trackOf(head, event) {
+  return head.tracks.findIndex(track => event < track.rows[track.rows.length - 1][1]);
+}
+
+function predecessors(events, event) {
+  const found = [];
+  for (let k = events.beforeStart[event]; k < events.beforeStart[event + 1]; k++) found.push([events.before[k], events.reason[k]]);
+  return found.sort((a, b) => events.end[b[0]] - events.end[a[0]]);
+}
+
+function successors(events, event) {
+  if (!events.after) {
+    events.after = new Map();
+    for (let i = 0; i < events.count; i++)
+      for (let k = events.beforeStart[i]; k < events.beforeStart[i + 1]; k++) {
+        const list = events.after.get(events.before[k]);
+        if (list) list.push([i, events.reason[k]]); else events.after.set(events.before[k], [[i, events.reason[k]]]);
+      }
+  }
+  return (events.after.get(event) || []).slice().sort((a, b) => events.start[a[0]] - events.start[b[0]]);
+}
+
+// Which events hold a text, in their name, source line or operands: one byte for each, how many, and how many before each.
+async function search(events, text) {
+  const wanted = text.toLowerCase(), has = list => Uint8Array.from(list, one => one.toLowerCase().includes(wanted) ? 1 : 0);
+  const names = has(events.names), stacks = stacksWith(events, has(events.lines)), details = has(await detailsOf(events));
+  return matches(events, i => names[events.name[i]] | stacks[events.stack[i]] | details[events.detail[i]]);
+}
+
+// The stacks that hold one of the chosen lines.
+function stacksWith(events, lines) {
+  return Uint8Array.from(events.stacks, stack => stack.some(line => lines[line]) ? 1 : 0);
+}
+
+function matches(events, chosen) {
+  const before = new Uint32Array(events.count + 1);
+  for (let i = 0; i < events.count; i++) before[i + 1] = before[i] + chosen(i);
+  return { before, count: before[events.count], has: i => before[i + 1] > before[i] };
+}

@@ -1,0 +1,58 @@
+"""Pieces of HTML. Whatever comes from a profile passes through `text`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from neff_bench.terminal.answer import Grid
+from neff_bench.terminal.text import plain
+
+BADGE = '<span class="badge" title="No device ran: the times are those of a model.">Simulated</span>'
+
+
+def text(value: object) -> str:
+    """What is shown of a value: no markup, on one line."""
+    return escape(plain(str(value)))
+
+
+def heading(level: int, title: str, simulated: bool) -> str:
+    """A heading, marked where what stands under it is simulated."""
+    return f"<h{level}>{text(title)}{' ' + BADGE if simulated else ''}</h{level}>"
+
+
+def panel(title: str, body: str, simulated: bool, name: str) -> str:
+    """A part of a case's view. `name`: its class."""
+    return f'<section class="panel {name}">{heading(3, title, simulated)}{body}</section>'
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[str]], right: Sequence[bool] = ()) -> str:
+    """Cells of text. `right`: for each column, whether it holds numbers."""
+    marks = [' class="n"' if column else "" for column in right] or [""] * len(heads)
+    head = "".join(f"<th{mark} scope=col>{text(name)}</th>" for name, mark in zip(heads, marks))
+    body = "".join(
+        "<tr>" + "".join(f"<td{mark}>{text(cell)}</td>" for cell, mark in zip(line, marks)) + "</tr>" for line in lines
+    )
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def grid(shown: Grid, links: Sequence[int | None] = ()) -> str:
+    """A table of rows that can be sorted and filtered. `links`: for each line the case that it opens."""
+    shown = shown if links else shown.shown()
+    marks = [' class="n"' if column.right else "" for column in shown.columns]
+    head = "".join(
+        f"<th{mark} scope=col aria-sort=none><button type=button>{text(column.head)}</button></th>"
+        for column, mark in zip(shown.columns, marks)
+    )
+    body = []
+    for number, line in enumerate(shown.lines):
+        link = links[number] if links else None
+        cells = [f"<td{mark}>{text(cell)}</td>" for cell, mark in zip(line, marks)]
+        if link is not None:
+            cells[0] = f'<td><a href="#case={link}">{text(line[0])}</a></td>'
+        body.append(f"<tr{'' if link is None else f' data-case={link}'}>{''.join(cells)}</tr>")
+    notes = "".join(f"<li>{text(note)}</li>" for note in shown.notes)
+    return (
+        f'<div class="scroll"><table class="rows"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+        f'<ul class="notes">{notes}</ul>'
+    )

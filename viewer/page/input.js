@@ -1,0 +1,122 @@
+// Mouse and keys of a timeline.
+const DRAG = 4, HIT = 3; // pixels
+
+function eventAt(t, x, y) {
+  const lane = t.lanes.find(one => y + t.scroll >= one.y && y + t.scroll < one.y + one.height);
+  if (!lane || lane.kind === "usage" || x < LABELS) return -1;
+  const near = HIT / t.size.plot * (t.view.to - t.view.from), time = toTime(t, x);
+  const hit = (events, first, last) => {
+    const i = firstAbove(events.end, first, last, time - near);
+    if (i >= last || events.start[i] > time + near) return -1;
+    const next = firstAbove(events.end, i, last, time); // the one under the pointer, before one that is only near
+    return next < last && events.start[next] <= time ? next : i;
+  };
+  if (lane.kind === "path") { const i = t.showPath ? hit(t.path, 0, t.path.start.length) : -1; return i < 0 ? -1 : t.path.event[i]; }
+  const rows = t.head.tracks[lane.track].rows, row = rows[Math.min(rows.length - 1, Math.floor((y + t.scroll - lane.y) / lane.row))];
+  return hit(t.events, row[0], row[1]);
+}
+
+function connectMouse(t) {
+  let down = null;
+  const place = event => { const box = t.base.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+  t.base.addEventListener("wheel", event => {
+    event.preventDefault();
+    const [x] = place(event);
+    if (x < LABELS) scrollBy(t, event.deltaY);
+    else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan(t, (event.deltaX || event.deltaY) / t.size.plot);
+    else zoom(t, Math.exp(Math.max(-100, Math.min(100, event.deltaY)) * 0.003), toTime(t, x));
+  }, { passive: false });
+  t.base.addEventListener("pointerdown", event => {
+    const [x, y] = place(event);
+    down = { x, y, view: t.view, scroll: t.scroll, pans: event.shiftKey || event.button === 1, moved: false };
+    t.base.setPointerCapture(event.pointerId);
+  });
+  t.base.addEventListener("pointermove", event => {
+    if (!down) return;
+    const [x, y] = place(event);
+    if (!down.moved && Math.hypot(x - down.x, y - down.y) < DRAG) return;
+    down.moved = true;
+    if (down.pans) {
+      const by = (down.x - x) / t.size.plot * (t.view.to - t.view.from);
+      look(t, down.view.from + by, down.view.to + by);
+      scrollBy(t, down.scroll + down.y - y - t.scroll);
+      return;
+    }
+    const times = [toTime(t, down.x), toTime(t, x)].sort((a, b) => a - b), heights = [down.y, y].map(at => at + t.scroll).sort((a, b) => a - b);
+    t.selected = -1;
+    t.area = { from: times[0], to: times[1], top: heights[0], bottom: heights[1] };
+    redraw(t);
+  });
+  t.base.addEventListener("pointerup", event => {
+    if (down && !down.moved) select(t, eventAt(t, ...place(event)));
+    else if (down && !down.pans && t.area) showArea(t);
+    down = null;
+  });
+  t.base.addEventListener("pointercancel", () => { down = null; });
+}
+
+function fit(t) {
+  const goal = t.area || (t.selected >= 0 ? { from: t.events.start[t.selected], to: t.events.end[t.selected] } : t.whole);
+  const span = goal.to - goal.from, wanted = goal === t.whole ? goal : { from: goal.from - span / 2, to: goal.to + span / 2 };
+  const there = Math.abs(t.view.from - wanted.from) + Math.abs(t.view.to - wanted.to) < span / 100;
+  if (there) look(t, t.whole.from, t.whole.to); else look(t, wanted.from, wanted.to);
+}
+
+function setFound(t, found) {
+  t.found = found;
+  t.host.querySelector(".matches").textContent = found ? `${found.count} found` : "";
+  redraw(t);
+}
+
+async function searchFor(t, text) {
+  const found = text ? await search(t.events, text) : null;
+  if (t.host.querySelector(".search").value === text) setFound(t, found);
+}
+
+function nextMatch(t, step) {
+  if (!t.found || !t.found.count) return;
+  let i = t.selected;
+  do { i = (i + step + t.events.count) % t.events.count; } while (!t.found.has(i));
+  select(t, i, true);
+}
+
+function neighbour(t, step) {
+  if (t.selected < 0) return;
+  const row = t.head.tracks.flatMap(track => track.rows).find(([first, last]) => t.selected >= first && t.selected < last);
+  const next = t.selected + step;
+  if (next >= row[0] && next < row[1]) select(t, next, true);
+}
+
+function follow(t, found) {
+  if (t.selected >= 0 && found.length) select(t, found[0][0], true);
+}
+
+const KEYS = {
+  w: t => zoom(t, 0.7), s: t => zoom(t, 1 / 0.7), a: t => pan(t, -0.15), d: t => pan(t, 0.15), f: fit,
+  "+": t => zoom(t, 0.7), "-": t => zoom(t, 1 / 0.7), ArrowLeft: t => pan(t, -0.15), ArrowRight: t => pan(t, 0.15),
+  ArrowUp: t => scrollBy(t, -60), ArrowDown: t => scrollBy(t, 60), ".": t => neighbour(t, 1), ",": t => neighbour(t, -1),
+  "[": t => follow(t, predecessors(t.events, t.selected)), "]": t => follow(t, successors(t.events, t.selected)),
+  n: t => nextMatch(t, 1), N: t => nextMatch(t, -1), Escape: t => { setFound(t, null); select(t, -1); },
+  "/": t => t.host.querySelector(".search").focus(), "?": () => document.getElementById("help").showModal(),
+};
+
+const BUTTONS = { fit, in: KEYS.w, out: KEYS.s, left: KEYS.a, right: KEYS.d, help: KEYS["?"], match: KEYS.n };
+
+function connectControls(t) {
+  for (const button of t.host.querySelectorAll("button[data-do]")) button.onclick = () => BUTTONS[button.dataset.do](t);
+  const path = t.host.querySelector("input[data-do=path]"), box = t.host.querySelector(".search");
+  path.parentElement.hidden = !t.path;
+  path.onchange = () => { t.showPath = path.checked; redraw(t); };
+  box.oninput = () => searchFor(t, box.value);
+  box.onkeydown = event => {
+    if (event.key === "Enter") nextMatch(t, event.shiftKey ? -1 : 1);
+    if (event.key === "Escape") { box.value = ""; setFound(t, null); t.base.focus(); }
+  };
+}
+
+function pressed(t, event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  const act = KEYS[event.key.length === 1 && event.key !== "N" ? event.key.toLowerCase() : event.key];
+  const scrolls = /^Arrow/.test(event.key) && event.target !== t.base;
+  if (act && !scrolls) { act(t); event.preventDefault(); }
+}

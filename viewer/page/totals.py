@@ -1,0 +1,89 @@
+"""What the events of a timeline add up to: by track, and by source line."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neff_bench.viewer.critical_path import PathStep
+from neff_bench.viewer.page.events import WAITS, Events
+
+
+class TrackTotal(NamedTuple):
+    """`busy_ns`: the union of its events, waits left out. `bytes`: moved, of a queue alone."""
+
+    title: str
+    letter: str
+    kind: str
+    events: int
+    busy_ns: float
+    bytes: int | None
+
+
+class LineTotal(NamedTuple):
+    """`line`: index into `Events.lines`. Times are summed over what runs at the same time: `own_ns` of its own events, `with_calls_ns` also of what it
+    calls; `path_ns`: of its own on the critical path."""
+
+    line: int
+    events: int
+    own_ns: float
+    with_calls_ns: float
+    path_ns: float
+
+
+def track_totals(events: Events) -> list[TrackTotal]:
+    """For each track but the semaphores', from top to bottom."""
+    waits = np.array([name in WAITS for name in events.names], bool)
+    found = []
+    for track in events.tracks:
+        if track.kind == "semaphore":
+            continue
+        works = ~waits[events.name[track.span]]
+        start, end = events.start[track.span][works], events.end[track.span][works]
+        moved = int(events.amount[track.span].sum()) if track.kind == "dma" else None
+        count = track.span.stop - track.span.start
+        found.append(TrackTotal(track.title, track.letter, track.kind, count, union_ns(start, end), moved))
+    return found
+
+
+def union_ns(start: Any, end: Any) -> float:
+    """The time in which at least one of the intervals is open."""
+    order = np.argsort(start, kind="stable")
+    start, reach = start[order], np.maximum.accumulate(end[order]) if len(end) else end
+    before = np.concatenate([[-np.inf], reach[:-1]])
+    return float(np.maximum(0.0, reach - np.maximum(start, before)).sum())
+
+
+def total_ns(events: Events) -> float:
+    """The end of the last event."""
+    return float(events.end.max()) if len(events) else 0.0
+
+
+def line_totals(events: Events, path: Sequence[PathStep], letter: str | None = None) -> list[LineTotal]:
+    """For each source line that an event names, the longest on the path, then the longest, first. `letter`: of one side alone."""
+    counts, times, on_path = (np.zeros(len(events.stacks)) for _ in range(3))
+    for track in events.tracks:
+        if track.kind != "semaphore" and letter in (None, track.letter):
+            stacks = events.stack[track.span]
+            counts += np.bincount(stacks, minlength=len(counts))
+            times += np.bincount(stacks, events.duration[track.span], minlength=len(counts))
+    for step in path:
+        on_path[events.stack[events.instruction[step.index]]] += step.end_ns - step.begin_ns
+    found = [[0.0] * 4 for _ in events.lines]
+    for stack, count, time_ns, path_ns in zip(events.stacks, counts.tolist(), times.tolist(), on_path.tolist()):
+        for depth, line in enumerate(dict.fromkeys(stack)):
+            own = (count, time_ns, time_ns, path_ns) if depth == 0 else (0.0, 0.0, time_ns, 0.0)
+            found[line] = [sum(pair) for pair in zip(found[line], own)]
+    lines = [LineTotal(line, int(count), *rest) for line, (count, *rest) in enumerate(found) if any((count, *rest))]
+    return sorted(lines, key=lambda one: (-one.path_ns, -one.with_calls_ns, one.line))
+
+
+def path_totals(path: Sequence[PathStep]) -> dict[str, float]:
+    """What the critical path is spent on, in ns, the longest first."""
+    times: defaultdict[str, float] = defaultdict(float)
+    for step in path:
+        times[step.spent_on] += step.end_ns - step.begin_ns
+    return dict(sorted(times.items(), key=lambda item: -item[1]))

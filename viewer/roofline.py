@@ -1,0 +1,65 @@
+"""The roofline of a logical core: how fast it can compute at most for each FLOP/byte, and where a profile stands.
+
+Peaks are those that profiles divide by (chips/chip.py). Memory: the HBM that the profiler reports for a core, which two cores of a logical core
+share, and the DMA engines of the cores, which is the lower roof for one core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from neff_bench.chips import CHIPS
+from neff_bench.chips.dtypes import RATE
+from neff_bench.parsers.event_rows import Timeline
+from neff_bench.parsers.formats.ntff import family_of
+
+SHOWN_DTYPES = ("float8_e4m3", "bfloat16", "float32")
+"""One for each rate of the matrix unit."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A profile: FLOP for each byte of HBM traffic, and FLOP/s over the total time. `label`: what it is."""
+
+    label: str
+    intensity: float
+    flops: float
+    simulated: bool = False
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Roofs of `lnc` physical cores of a chip. `peaks`: FLOP/s by dtype. `bandwidths`: bytes/s by memory."""
+
+    target: str
+    lnc: int
+    peaks: Mapping[str, float]
+    bandwidths: Mapping[str, float]
+
+
+def roofline(target: str | None, lnc: int | None, dtype: str | None = None) -> Roofline | None:
+    """The roofs for a dtype, or for one dtype of each rate; None where the chip or its LNC is not known."""
+    chip = CHIPS.get(target or "")
+    if chip is None or not lnc:
+        return None
+    dtypes = (dtype,) if dtype in RATE else SHOWN_DTYPES if chip.double_row else SHOWN_DTYPES[1:]
+    peaks = {name: 1e12 * peak for name in dtypes if name and (peak := chip.peak_tflops(name, lnc))}
+    dma = 1e9 * lnc * chip.dma_engines * chip.dma_engine_bandwidth
+    return Roofline(chip.name, lnc, peaks, {"HBM": chip.hbm_bandwidth_reported, "DMA engines": dma})
+
+
+def roofline_of(timeline: Timeline) -> Roofline | None:
+    """The roofs of the device that a timeline was taken on."""
+    instance = timeline.summary.get("instance_type")
+    cores = {row.subgraph for row in timeline.instructions}
+    return roofline(family_of(instance if isinstance(instance, str) else None), len(cores))
+
+
+def point_of(timeline: Timeline, label: str) -> Point | None:
+    """Where a timeline stands: the FLOPs of its model, else those of its matmuls without transposes. None where its summary does not tell."""
+    number = {key: float(value) for key, value in timeline.summary.items() if isinstance(value, (int, float))}
+    moved = number.get("hbm_read_bytes", 0.0) + number.get("hbm_write_bytes", 0.0)
+    done = number.get("hardware_flops", 0.0) - number.get("transpose_flops", 0.0)
+    flops, total_s = number.get("model_flops") or done, number.get("total_time", 0.0)
+    return Point(label, flops / moved, flops / total_s, timeline.simulated) if moved and flops > 0 and total_s else None
