@@ -35,6 +35,7 @@ COMMANDS = {
     "compare": Lazy(
         "neff_bench.stage2_profile.compare.cli", "compare", "Compare two profiled stores or implementations."
     ),
+    "gate": Lazy("neff_bench.stage2_profile.gate.cli", "gate", "Judge a change of kernels: worse, better, same."),
     "fsck": Lazy("neff_bench.stage2_profile.upkeep.cli", "fsck", "Compare every file of a store with its checksum."),
     "gc": Lazy("neff_bench.stage2_profile.upkeep.cli", "gc", "Remove old runs from a store."),
     "run": Lazy(

@@ -99,6 +99,7 @@ def _described(case: Case, own: OwnKernel, folder: Path) -> Kernel:
                 "xla" if case.implementation == "xla" else "nki",
                 place(own.entry, folder).entry,
                 arguments=lambda d: dict(own.arguments),
+                needs=("nkilib",) if case.implementation == "nkilib" else (),
             )
         },
         tolerance={} if own.tolerance is None else {case.dtype: own.tolerance},

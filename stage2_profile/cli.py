@@ -33,6 +33,13 @@ from neff_bench.viewer.suffix import is_page
     "first and cold one]",
 )
 @click.option(
+    "--captures",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Captures of each measured case; their medians give a confidence interval from 6 on.  [default: 1, 30 with --until]",
+)
+@click.option("--until", metavar="PCT%", help="Capture until half that interval is narrower, at most --captures times.")
+@click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
     default=600.0,

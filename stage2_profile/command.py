@@ -21,6 +21,7 @@ from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.runs import check_file, read_run
 from neff_bench.stage2_profile.capture.safety import check_store
 from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
+from neff_bench.stage2_profile.captures import MOST
 from neff_bench.stage2_profile.errors import ProfileError, ToolMissing
 from neff_bench.stage2_profile.metrics import hot_report
 from neff_bench.stage2_profile.metrics.hot import Event, hot_instructions, hot_lines, parse_search, read_events
@@ -48,6 +49,8 @@ class Options:
     toolchain: Toolchain = "auto"
     num_exec: int = 2
     profile_nth_exec: int | None = None
+    captures: int | None = None
+    until: str | None = None
     timeout: float = 600.0
     capture_only: bool = False
     view_only: bool = False
@@ -146,12 +149,24 @@ def settings_of(options: Options, threads: int, stop: threading.Event | None) ->
     return Settings(
         environ={"OPENBLAS_NUM_THREADS": str(threads), **os.environ},
         num_exec=options.num_exec,
+        captures=options.captures or (MOST if options.until else 1),
+        until_percent=until_percent(options),
         profile_nth_exec=options.profile_nth_exec or min(2, options.num_exec),
         timeout_s=options.timeout,
         enable_dge_notifs=options.enable_dge_notifs,
         lock_timeout_s=options.lock_timeout,
         stop=stop or threading.Event(),
     )
+
+
+def until_percent(options: Options) -> float | None:
+    """`--until 1%` as a number. Raises `WrongCall`."""
+    if options.until is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)%?", options.until)
+    if match is None or not 0 < float(match[1]) < 100:
+        raise WrongCall(f"--until {options.until!r}: expected a percentage of the median time, such as 1%")
+    return float(match[1])
 
 
 def bare_bundles(directory: Path, found: list[Entry], options: Options, settings: Settings) -> list[Entry]:
@@ -183,6 +198,8 @@ def chosen_steps(options: Options) -> Steps:
         raise WrongCall("--capture-only, --view-only and --parse-only exclude each other")
     if options.force and asked and asked != ["capture"]:
         raise WrongCall(f"--force captures again, --{asked[0]}-only captures nothing")
+    if asked and (options.captures or options.until):
+        raise WrongCall(f"--captures and --until capture and view by turns, --{asked[0]}-only does not")
     if options.profile_nth_exec is not None and options.num_exec < options.profile_nth_exec:
         raise WrongCall(
             f"--num-exec {options.num_exec} is less than --profile-nth-exec {options.profile_nth_exec}, "
@@ -196,7 +213,11 @@ def known_rows(store: Path, steps: Steps, tools: Mapping[Kind, Tool | str], sett
     if steps == "parse":
         return RowIndex(store, "parsed", ())
     versions = [(tool.name, tool.kind, tool.version) if isinstance(tool, Tool) else tool for tool in tools.values()]
-    return RowIndex(store, "profiled", (steps, settings.num_exec, settings.profile_nth_exec, versions))
+    return RowIndex(
+        store,
+        "profiled",
+        (steps, settings.num_exec, settings.profile_nth_exec, settings.captures, settings.until_percent, versions),
+    )
 
 
 def make_pools(cores: tuple[int, ...] | None, kinds: Iterable[str], settings: Settings) -> dict[Kind, CorePool]:

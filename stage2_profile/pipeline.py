@@ -20,6 +20,7 @@ from neff_bench.stage2_profile.capture.cores import CorePool
 from neff_bench.stage2_profile.capture.device_step import Settings, capture
 from neff_bench.stage2_profile.capture.safety import check_links
 from neff_bench.stage2_profile.capture.tools import Kind, Tool
+from neff_bench.stage2_profile.captures import still_wide, wants_more
 from neff_bench.stage2_profile.errors import CaptureFailed, ProfileError, RunDamaged
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summarise import (
@@ -106,8 +107,13 @@ class Pipeline:
         """Let a later call reuse a row all of which is recorded and verified."""
         if self.rows is not None and row.status == "profiled" and bundle.verified and is_complete(bundle, record):
             if record.verified:
-                made_from = [execution.summary for execution in record.executions]
-                summaries = [f"{PROFILES}/{path.name}/{name}" for name in made_from if name is not None]
+                made_from = {path: record, **dict(runs.series(bundle.path, record))}
+                summaries = [
+                    f"{PROFILES}/{run.name}/{execution.summary}"
+                    for run, said in made_from.items()
+                    for execution in said.executions
+                    if execution.summary is not None
+                ]
                 self.rows.keep(bundle, row, summaries, with_inputs=self.steps != "parse")
         return row
 
@@ -153,7 +159,7 @@ class Pipeline:
         if self.force or self.detail:
             return None
         usable = self._usable(bundle, tool, best)
-        if usable is None or not is_complete(bundle, usable[1]):
+        if usable is None or not is_complete(bundle, usable[1]) or wants_more(bundle, usable[1], self.settings):
             return None
         row = run_row(bundle, *usable)
         if row.status == "failed":
@@ -174,10 +180,22 @@ class Pipeline:
             record = view(bundle, path, record, tool, self.settings, (descriptor,))
         if record.status == "viewed" and self.detail:
             record = view_detail(bundle, path, record, tool, self.settings, (descriptor,))
-        if record is taken:
+        if record is taken and not wants_more(bundle, record, self.settings):
             self.cached.add(bundle.name)
         record = with_verdict(bundle, path, record)
-        return with_warnings(run_row(bundle, path, record), best.damaged if usable else ())
+        notes = self._repeated(bundle, tool, record, descriptor) if self.steps == "all" else ()
+        return with_warnings(run_row(bundle, path, record), (*notes, *(best.damaged if usable else ())))
+
+    def _repeated(self, bundle: Bundle, tool: Tool, first: runs.Run, descriptor: int) -> tuple[str, ...]:
+        """Capture again as often as is asked for. What a failed repetition leaves to be said."""
+        pool = self.pools[tool.kind]
+        while not self.settings.stop.is_set() and wants_more(bundle, first, self.settings):
+            path, record = capture(bundle, tool, self.settings, pool, (descriptor,), first.series)
+            if record.status == "captured":
+                record = view(bundle, path, record, tool, self.settings, (descriptor,))
+            if record.status != "viewed":
+                return (f"capture {path.name} of the series: {record.reason}",)
+        return still_wide(bundle, first, self.settings)
 
     def _usable(self, bundle: Bundle, tool: Tool, best: runs.Best) -> tuple[Path, runs.Run] | None:
         """A run that need not be captured again: of this NEFF, by this kind of tool, with the executions asked for, with all
@@ -192,6 +210,8 @@ class Pipeline:
             return None
         if record.kind == "sim" and record.tool_version != tool.version:
             return None  # another model, other times
+        if self.steps == "all" and self.settings.captures > 1 and record.kind != "sim" and record.series is None:
+            return None  # a series is of its own
         if self.steps != "view" and missing_output(bundle, record) is not None:
             return None
         return self._readable(bundle, path, record)

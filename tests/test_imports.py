@@ -48,6 +48,7 @@ MIRRORS = {
     "stage1_generate/toolchains/neuron": "the same routes as toolchains/sim",
     "stage1_generate/build": "holds build.py, the command's work",
     "stage2_profile/compare": "a command of its own",
+    "stage2_profile/gate": "a command of its own",
     "stage2_profile/upkeep": "commands of their own",
     "stage2_profile/foreign": "rows of files from elsewhere",
 }

@@ -1,7 +1,7 @@
 """A case of the user's own kernel in a shapes file:
 
     - kernel: my_kernels.py:scale_rows      # relative to the shapes file; or package.module:function
-      implementation: nki                   # or xla: a jax function
+      implementation: nki                   # or xla: a jax function; nkilib: a kernel of the checkout that --nkilib names
       M: [128, 256]                         # any dimension names
       N: 512
       inputs:
@@ -38,6 +38,8 @@ from neff_bench.stage1_generate.shapes.nodes import is_kind, plain, shown
 if TYPE_CHECKING:
     import yaml
 
+NKILIB = "nkilib_src"
+"""The package that a checkout of nki-library holds."""
 KEYS = ("name", "inputs", "outputs", "arguments", "reference", "tolerance", "flops")
 FORMS = "file.py:function, package.module:function or file.py with a KERNEL"
 _VALUES = ("normal", "uniform", "constant", "integers")
@@ -129,7 +131,11 @@ class _Own:
             outputs=None,
             reference=None,
             model_flops=lambda d: None,
-            implementations={route: Implementation(route, name.value) for route in ("nki", "xla")},
+            implementations={
+                "nki": Implementation("nki", name.value),
+                "xla": Implementation("xla", name.value),
+                "nkilib": Implementation("nki", name.value, needs=("nkilib",)),
+            },
             dtypes=_DTYPES,
         )
         return OwnEntry(kernel, (*KEYS, *self.dims), fixed, self._describe)
@@ -266,10 +272,13 @@ class _Own:
         return {key.value: value for key, value in node.value}
 
     def _check_entry(self, node: Any, key: str) -> None:
-        """The file or module is there and binds the name. Nothing is imported."""
+        """The file or module is there and binds the name. Nothing is imported. What nki-library holds is seen when the case is
+        built: its checkout is not known here."""
         file, _, function = node.value.rpartition(":") if is_kind(node, "Scalar") else ("", "", "")
         if not file or not all(part.isidentifier() for part in function.split(".")):
             raise self.error(node, f"{key}: found {shown(node)}, allowed: file.py:function or package.module:function")
+        if file.startswith(f"{NKILIB}."):
+            return
         if file.endswith(".py"):
             path: Path | None = self.folder / file
             if not (self.folder / file).is_file():

@@ -30,7 +30,8 @@ LOG = "capture.log"
 class Settings:
     """What the user asks for. `timeout_s`: for each call of a tool. `backoff_s`: first wait for a busy core, doubled
     with each try. `enable_dge_notifs`: trace dynamic DMAs. `lock_timeout_s`: for cores and bundles that other processes
-    hold."""
+    hold. `captures`: how often each case is captured on a device; with `until_percent` at most, until half the confidence
+    interval of its median time is that narrow."""
 
     num_exec: int = 2
     profile_nth_exec: int = 2
@@ -38,6 +39,8 @@ class Settings:
     enable_dge_notifs: bool = False
     backoff_s: float = 0.5
     lock_timeout_s: float = LOCK_TIMEOUT_S
+    captures: int = 1
+    until_percent: float | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -62,16 +65,19 @@ def plan_of(manifest: Manifest, settings: Settings) -> commands.CapturePlan:
 
 
 def capture(
-    bundle: Bundle, tool: Tool, settings: Settings, pool: CorePool, hold: Sequence[int]
+    bundle: Bundle, tool: Tool, settings: Settings, pool: CorePool, hold: Sequence[int], series: str | None = None
 ) -> tuple[Path, runs.Run]:
     """Capture once, with the known answer to each known failure, and publish the run, good or failed.
 
     `hold`: the lock of the bundle's profiles, passed on so that it outlives a killed caller until its tool is gone.
+    `series`: the one that the capture goes on with; without it, it begins one where several are asked for.
     Raises `UnsafePath` before anything is run; `CaptureFailed` when no core is left.
     """
     plan = plan_of(bundle.manifest, settings)
     work = runs.new_work(bundle.path)
-    attempts = Attempts(bundle, tool, settings, work, plan)
+    if settings.captures > 1:
+        series = series or work.name.removeprefix(runs.WORK)
+    attempts = Attempts(bundle, tool, settings, work, plan, series)
     again = True
     while again:
         try:
@@ -92,8 +98,17 @@ def capture(
 class Attempts:
     """The tries of one capture: what each asked for, what came of it, what is asked for next."""
 
-    def __init__(self, bundle: Bundle, tool: Tool, settings: Settings, work: Path, plan: commands.CapturePlan) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        tool: Tool,
+        settings: Settings,
+        work: Path,
+        plan: commands.CapturePlan,
+        series: str | None = None,
+    ) -> None:
         self.bundle, self.tool, self.settings, self.work, self.plan = bundle, tool, settings, work, plan
+        self.series = series
         self.dge_variable: bool | None = None
         self.waits = 0
         self.core_changes = 0
@@ -216,6 +231,7 @@ class Attempts:
             if reason
             else tuple(runs.Execution(rank=trace.rank, execution=trace.execution, ntff=trace.file) for trace in traces),
             commands=tuple(self.commands),
+            series=self.series,
         )
 
     def _reason(self, done: Finished, failure: Failure | None, has_trace: bool) -> str:

@@ -86,7 +86,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     `status`: `captured` (the device step is done), `viewed` (the numbers are there), `failed` with a `reason`.
     `cores`: physical cores. `outputs`: tensor name → file; empty when they are not to be trusted. `files`: size and sha256
-    of every other file of the run, by its path in it.
+    of every other file of the run, by its path in it. `series`: the number of the first of the captures that were taken for
+    one median, None for a capture by itself.
     """
 
     status: Literal["captured", "viewed", "failed"]
@@ -106,6 +107,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[Command, ...] = ()
     checked: Checked | None = None
     files: dict[str, FileSum] = {}
+    series: str | None = None
     schema: int = SCHEMA
 
     @property
@@ -220,6 +222,22 @@ def best_run(bundle: Path, neff_sha256: str | None) -> Best:
             return Best((path, run), tuple(damaged))
         others.setdefault(run.status, (path, run))
     return Best(others.get("captured") or others.get("failed"), tuple(damaged))
+
+
+def series(bundle: Path, run: Run) -> list[tuple[Path, Run]]:
+    """The runs with numbers of the series of a run, newest first; none for a run that belongs to no series. Damaged ones are
+    left out: the others give the median."""
+    if run.series is None:
+        return []
+    found = []
+    for path in run_directories(bundle):
+        try:
+            other = read_run(path)
+        except RunDamaged:
+            continue
+        if (other.series, other.neff_sha256, other.status) == (run.series, run.neff_sha256, "viewed"):
+            found.append((path, other))
+    return found
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 
 from neff_bench.neffs import __version__
@@ -20,12 +21,14 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Rows:
-    """Row records and where they come from. `environment`: only of a saved baseline. `single`: one profile, named as such."""
+    """Row records and where they come from. `environment`: only of a saved baseline. `single`: one profile, named as such.
+    `lines`: of a baseline of the gate, the source lines of each case (gate/lines.py)."""
 
     name: str
     records: list[dict[str, Any]]
     environment: dict[str, Any] = field(default_factory=dict)
     single: bool = False
+    lines: dict[str, Any] = field(default_factory=dict)
 
 
 def load(path: Path) -> Rows:
@@ -47,18 +50,25 @@ def load(path: Path) -> Rows:
     if isinstance(content, dict) and isinstance(content.get("rows"), list):
         if content.get("schema", 0) > SCHEMA:
             raise WrongCall(f"{path}: baseline schema {content['schema']} is newer than {SCHEMA}; update neff-bench")
-        return Rows(str(path), _checked(path, content["rows"]), content.get("environment") or {})
+        return Rows(
+            str(path),
+            _checked(path, content["rows"]),
+            content.get("environment") or {},
+            lines=content.get("lines") or {},
+        )
     return Rows(str(path), _checked(path, content))
 
 
-def save(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    """Write a baseline, whole or not at all. Raises `WrongCall` rather than replace a file that is no baseline."""
+def save(path: Path, records: Sequence[Mapping[str, Any]], lines: Mapping[str, Any] | None = None) -> None:
+    """Write a baseline, whole or not at all. `lines`: the source lines of cases. Raises `WrongCall` rather than replace a file that is no baseline."""
     if path.exists():
         try:
             load(path)
         except WrongCall:
             raise WrongCall(f"{path} is there and is no baseline; it is not overwritten") from None
-    content = {"schema": SCHEMA, "environment": environment(records), "rows": list(records)}
+    content: dict[str, Any] = {"schema": SCHEMA, "environment": environment(records), "rows": list(records)}
+    if lines:
+        content["lines"] = msgspec.to_builtins(dict(lines))
     try:
         write_whole(path, orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     except OSError as error:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
+
+from neff_bench.parsers.summary import Summary
+from neff_bench.stage2_profile.metrics.median import median_interval
 from neff_bench.stage2_profile.metrics.metric import Evidence, Numbers, interquartile_range
 
 US_PER_S = 1e6
@@ -38,3 +43,26 @@ def total_time_iqr_us(evidence: Evidence, numbers: Numbers) -> float | None:
     """None for fewer than two totals."""
     totals = [execution.total_time_s for execution in evidence.summaries if execution.total_time_s is not None]
     return interquartile_range(totals) * US_PER_S if len(totals) > 1 else None
+
+
+def capture_count(evidence: Evidence, numbers: Numbers) -> int | None:
+    """None where the case was captured once."""
+    return len(evidence.captures) or None
+
+
+def total_time_ci_low_us(evidence: Evidence, numbers: Numbers) -> float | None:
+    """Lower end of the 95 % confidence interval of the median total time; None for too few captures."""
+    interval = median_interval(total_times_s(evidence.captures))
+    return interval[0] * US_PER_S if interval else None
+
+
+def total_time_ci_high_us(evidence: Evidence, numbers: Numbers) -> float | None:
+    """Upper end of it."""
+    interval = median_interval(total_times_s(evidence.captures))
+    return interval[1] * US_PER_S if interval else None
+
+
+def total_times_s(captures: Sequence[Sequence[Summary]]) -> list[float]:
+    """The median total time of each capture. Executions of one capture share its circumstances, so they are one sample."""
+    totals = [[each.total_time_s for each in one if each.total_time_s is not None] for one in captures]
+    return [statistics.median(known) for known in totals if known]

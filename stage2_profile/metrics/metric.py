@@ -24,12 +24,14 @@ SCALES: Mapping[tuple[str, Unit], float] = {("_s", "us"): 1e6, ("_fraction", "pe
 @dataclass(frozen=True)
 class Evidence:
     """What the numbers of a row are made from: `summaries` of the profiled executions, or `traces` that no tool has viewed;
-    `model_flops` of the case, and the peak rate of its logical core."""
+    `model_flops` of the case, and the peak rate of its logical core. `captures`: the summaries by capture, where a case was
+    captured several times."""
 
     summaries: Sequence[Summary] = ()
     traces: Sequence[Ntff] = ()
     model_flops: int | None = None
     peak_tflops: float | None = None
+    captures: Sequence[Sequence[Summary]] = ()
 
 
 Numbers = Mapping[str, Any]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+from neff_bench.chips.engines import ENGINES
 from neff_bench.neffs.bundle import Manifest
 from neff_bench.stage2_profile.metrics import derived
 from neff_bench.stage2_profile.metrics.metric import metric, metrics_of
@@ -21,6 +22,7 @@ Check = Literal["passed", "failed", "zero", "unchecked"]
 
 PACKETS = ("static_dma_packet_count", "software_dynamic_dma_packet_count", "hardware_dynamic_dma_packet_count")
 """The three kinds of DMA packets; the profiler leaves out a kind that did not occur."""
+INSTRUCTIONS = tuple(f"{name}_engine_instruction_count" for name in ENGINES)
 
 
 def engine(name: str) -> Callable[[Ntff], float | None]:
@@ -47,7 +49,7 @@ class Row:
     `check`: outputs against the reference; `zero` is an output of zeros where the reference has others.
     Times: medians over the profiled executions; `total_time_us` from start to end with idle gaps, `*_active_us` the union
     of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
-    over `executions`. `shapes`: of the inputs of a case from elsewhere, whose dimensions have no names.
+    over `executions`; `total_time_ci_*_us` the 95 % confidence interval of the median over `capture_count` captures. `shapes`: of the inputs of a case from elsewhere, whose dimensions have no names.
     `kernel_path`: which of its code paths the kernel takes for these dimensions (`CTE`, `TKG`), where it has several.
     `fixed_overhead_us`: the part of a simulated time that any kernel has.
     `mfu_percent`: model_flops / (mfu_peak_tflops x total time); `mfu_estimated_percent` is the profiler's own figure.
@@ -89,6 +91,7 @@ class Row:
     scalar_instruction_count: int | None = metric("count", "scalar_engine_instruction_count", trace=instructions("scalar"), better="lower")
     gpsimd_instruction_count: int | None = metric("count", "gpsimd_engine_instruction_count", trace=instructions("gpsimd"), better="lower")
     sync_instruction_count: int | None = metric("count", "sync_engine_instruction_count", trace=instructions("sync"), better="lower")
+    instruction_count: int | None = metric("count", INSTRUCTIONS, better="lower")
     dma_packet_count: int | None = metric("count", PACKETS, trace=lambda trace: trace.dma.packets if trace.dma else None, better="lower")
     static_dma_packet_count: int | None = metric("count", "static_dma_packet_count", trace=packets("static"), better="lower")
     software_dynamic_dma_packet_count: int | None = metric("count", "software_dynamic_dma_packet_count", trace=packets("software_dynamic"), better="lower")
@@ -106,6 +109,9 @@ class Row:
     mfu_max_achievable_percent: float | None = metric("percent", "mfu_max_achievable_estimated_fraction")
     executions: int | None = metric("count", derived.executions)
     total_time_iqr_us: float | None = metric("us", derived.total_time_iqr_us)
+    capture_count: int | None = metric("count", derived.capture_count)
+    total_time_ci_low_us: float | None = metric("us", derived.total_time_ci_low_us)
+    total_time_ci_high_us: float | None = metric("us", derived.total_time_ci_high_us)
     # fmt: on
     shapes: str | None = None
     kernel_path: str | None = None

@@ -14,9 +14,16 @@ if TYPE_CHECKING:
     from neff_bench.parsers.trace import Ntff
 
 
-def row_numbers(summaries: Sequence[Summary], *, model_flops: int | None, peak: float | None) -> dict[str, Any]:
-    """The metrics of a row from the summaries of its profiled executions. `peak`: TFLOPS."""
-    return values(METRICS, Evidence(summaries=summaries, model_flops=model_flops, peak_tflops=peak))
+def row_numbers(
+    summaries: Sequence[Summary],
+    *,
+    model_flops: int | None,
+    peak: float | None,
+    captures: Sequence[Sequence[Summary]] = (),
+) -> dict[str, Any]:
+    """The metrics of a row from the summaries of its profiled executions. `peak`: TFLOPS. `captures`: the same by capture,
+    where there are several."""
+    return values(METRICS, Evidence(summaries=summaries, model_flops=model_flops, peak_tflops=peak, captures=captures))
 
 
 def trace_numbers(traces: Sequence[Ntff], *, model_flops: int | None, peak: float | None) -> dict[str, Any]:

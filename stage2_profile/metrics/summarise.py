@@ -44,8 +44,9 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool =
     """
     reason = record.reason
     try:
-        summaries = _summaries(path, record)
-        numbers, warnings = _numbers(bundle.manifest, record, path, summaries, read_traces)
+        summaries = read_summaries(path, record)
+        others = [read_summaries(*other) for other in runs.series(bundle.path, record) if other[0] != path]
+        numbers, warnings = _numbers(bundle.manifest, record, path, [summaries, *others], read_traces)
         verdict = _verdict(bundle, path, record)
     except RunDamaged as error:
         return _failed_run(bundle, path, record, f"{error}; profile it again with --force")
@@ -132,13 +133,15 @@ def reproduce(bundle: Bundle, record: runs.Run) -> str | None:
 
 
 def _numbers(
-    manifest: Manifest, record: runs.Run, path: Path, summaries: Sequence[Summary], read_traces: bool
+    manifest: Manifest, record: runs.Run, path: Path, captures: Sequence[Sequence[Summary]], read_traces: bool
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The numbers of a row, and what must be said about them."""
     case, flops = manifest.case, manifest.model_flops
     peak = peak_tflops(case.target, case.dtype, case.lnc)
-    if summaries:
-        return row_numbers(summaries, model_flops=flops, peak=peak), ()
+    if captures[0]:
+        every = [summary for capture in captures for summary in capture]
+        several = captures if len(captures) > 1 else ()
+        return row_numbers(every, model_flops=flops, peak=peak, captures=several), ()
     if not read_traces or record.status != "captured":
         return {"model_flops": flops}, ()
     from neff_bench.parsers.ntff import read_ntff
@@ -174,7 +177,8 @@ def _unverified(bundle: Bundle, record: runs.Run) -> tuple[str, ...]:
     return () if bundle.verified and record.verified else (UNVERIFIED,)
 
 
-def _summaries(path: Path, record: runs.Run) -> list[Summary]:
+def read_summaries(path: Path, record: runs.Run) -> list[Summary]:
+    """Of every profiled execution of a run. Raises `RunDamaged` and `ParseError`."""
     return [_summary(path, record, execution.summary) for execution in record.executions if execution.summary]
 
 

@@ -33,6 +33,12 @@ def next_fault() -> str:
     return plan[count % len(plan) if os.environ.get("FAKE_CYCLE") else min(count, len(plan) - 1)]
 
 
+def noise_percent() -> float:
+    """Of this call of `capture`: FAKE_NOISE is a JSON list of them, which starts again at its end."""
+    noise = json.loads(os.environ.get("FAKE_NOISE", "[0]"))
+    return noise[(len(Path(os.environ["FAKE_STATE"]).read_text()) - 1) % len(noise)]
+
+
 def option(argv: list[str], name: str, default: str | None = None) -> str | None:
     for index, word in enumerate(argv):
         if word == name:
@@ -70,7 +76,7 @@ def capture(argv: list[str]) -> int:
     for number in range(1, num + 1):
         if number % nth == 0:
             name = "profile.ntff" if number == 1 else f"profile_exec_{number}.ntff"
-            total = program["total_time"] * (1 + 0.01 * number)
+            total = program["total_time"] * (1 + 0.01 * number) * (1 + noise_percent() / 100)
             text = json.dumps({"total_time": total, "environment": os.environ.get("NEURON_RT_VISIBLE_CORES")})
             Path(name).write_text("" if fault == "empty" else text[:9] if fault == "partial" else text)
     for name, data in program["outputs"].items() if fault != "no_output" else ():

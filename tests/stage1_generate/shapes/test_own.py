@@ -2,6 +2,7 @@ import pytest
 
 from neff_bench.neffs.own import OwnKernel, Tensor
 from neff_bench.stage1_generate.errors import ShapesError
+from neff_bench.stage1_generate.own_kernel import implementation_of
 from neff_bench.stage1_generate.shapes.read import read_shapes
 
 ENTRY = """\
@@ -127,3 +128,14 @@ def test_a_file_that_declares_no_kernel_is_an_error_with_its_line(read, tmp_path
     with pytest.raises(ShapesError, match=says) as error:
         read(f"cases:\n  - kernel: declares_{abs(hash(source))}.py\n    implementation: nki\n")
     assert error.value.line == 2
+
+
+def test_a_kernel_of_nki_library_needs_its_checkout_and_is_looked_for_when_it_is_built(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "cases: [{kernel: 'nkilib_src.nkilib.core.cumsum.cumsum:cumsum', implementation: nkilib, M: 8, "
+        "inputs: {x: {shape: [M, M], dtype: float32}}}]\n"
+    )
+    (case,) = read_shapes(path)
+    assert case.implementation == "nkilib"
+    assert implementation_of(case, str(tmp_path)).needs == ("nkilib",)

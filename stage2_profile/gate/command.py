@@ -1,0 +1,101 @@
+"""What `neff-bench gate` does once its options are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from neff_bench.stage2_profile.compare import baseline as baselines
+from neff_bench.stage2_profile.compare.baseline import Rows, load
+from neff_bench.stage2_profile.compare.comparison import Pairing, pair_cases
+from neff_bench.stage2_profile.gate.config import Config
+from neff_bench.stage2_profile.gate.judge import Finding, judge
+from neff_bench.stage2_profile.gate.lines import Change, Line, changed_lines, lines_of
+from neff_bench.stage2_profile.gate.report import answer
+from neff_bench.terminal.errors import DONE, FAILED, WrongCall
+from neff_bench.terminal.output import write_answer
+from neff_bench.terminal.streams import error, notice
+
+NOT_COVERED = "not covered: "
+
+
+def run_gate(
+    before: Path, after: Path, config: Config, *, update: bool, changed: Path | None, format_: str, output: Path | None
+) -> int:
+    """Judge, print, take over what got better; returns the exit code. Raises `WrongCall`.
+
+    `changed`: a file whose lines `not covered: NAME` are told with the answer.
+    """
+    if update and before.is_dir():
+        raise WrongCall(f"--update: {before} is a store; name a file, which becomes the baseline")
+    newer = load(after)
+    older = Rows(str(before), []) if update and not before.exists() else load(before)
+    pairing = pair_cases(older.records, newer.records, False)
+    findings = judge(pairing, config)
+    moved = [finding.case for finding in findings if finding.verdict in ("worse", "better")]
+    lines = _changes(pairing, list(dict.fromkeys(moved)), older, newer)
+    new = [str(row["case"]) for row in pairing.only_b]
+    notes = [*_not_covered(changed), *_simulated(newer.records)]
+    write_answer(answer(findings, lines, new, notes), format_, output)
+    if update:
+        _take_over(before, after, older, newer, findings)
+    failing = [finding for finding in findings if finding.fails]
+    if failing:
+        first = failing[0]
+        error(f"worse: {first.kernel} {first.shape}: {first.metric} {first.before} -> {first.after}")
+    return FAILED if failing else DONE
+
+
+def _changes(pairing: Pairing, moved: Sequence[str], older: Rows, newer: Rows) -> dict[str, Sequence[Change] | str]:
+    """Of each case that moved: its changed lines, or why they are not known."""
+    named = {str(pair.b["case"]): str(pair.a["case"]) for pair in pairing.pairs if pair.b["case"] in moved}
+    was, now = _lines(older, list(named.values())), _lines(newer, list(named))
+    found: dict[str, Sequence[Change] | str] = {}
+    for case, former in named.items():
+        a, b = was.get(former, "not in the baseline"), now.get(case, "not in the baseline")
+        found[case] = a if isinstance(a, str) else b if isinstance(b, str) else changed_lines(a, b)
+    return found
+
+
+def _lines(rows: Rows, cases: Sequence[str]) -> Mapping[str, Any]:
+    path = Path(rows.name)
+    if path.is_dir():
+        return lines_of(path, cases)
+    return {case: msgspec.convert(rows.lines[case], tuple[Line, ...]) for case in cases if case in rows.lines}
+
+
+def _take_over(before: Path, after: Path, older: Rows, newer: Rows, findings: Sequence[Finding]) -> None:
+    """Write the baseline again: what got better and what is new comes from the newer side, everything else stays."""
+    worse = {finding.case for finding in findings if finding.fails}
+    better = {finding.case for finding in findings if finding.verdict == "better"} - worse
+    known = {str(row["case"]): row for row in older.records}
+    taken = {
+        str(row["case"]): row
+        for row in newer.records
+        if row["case"] in better or (row["case"] not in known and row.get("status") == "profiled")
+    }
+    if not taken:
+        notice(f"{before}: nothing got better, so the baseline stays as it is")
+        return
+    lines = {case: found for case, found in _lines(newer, list(taken)).items() if not isinstance(found, str)}
+    baselines.save(before, list({**known, **taken}.values()), {**older.lines, **lines})
+    notice(f"{before}: {len(taken)} cases taken as the new baseline")
+
+
+def _not_covered(changed: Path | None) -> list[str]:
+    if changed is None:
+        return []
+    try:
+        said = changed.read_text().splitlines()
+    except OSError as wrong:
+        raise WrongCall(f"--changed {changed}: cannot read it: {wrong.strerror}") from None
+    names = [line.removeprefix(NOT_COVERED) for line in said if line.startswith(NOT_COVERED)]
+    return [f"NOT COVERED: {name}: it changed, no case builds it, and nothing below speaks for it." for name in names]
+
+
+def _simulated(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    models = sorted({str(row.get("model")) for row in records if row.get("source") == "simulated"})
+    return [f"SIMULATED, model {', '.join(models)}: counters are exact, times are the model's."] if models else []

@@ -1,0 +1,141 @@
+"""Which source lines of a kernel make other instructions than before.
+
+A comment or a new function moves lines, so numbers of lines say nothing. The lines of a file are compared as two texts are:
+each line of instructions is a word, and what is not in the longest common part has changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from pathlib import Path
+
+import msgspec
+
+PLACE = re.compile(r"(.+):(\d+)")
+
+
+class Line(msgspec.Struct, frozen=True, array_like=True):
+    """What one source line makes. `does`: (engine and opcode, instructions or DMA packets, ns of an engine's simulated
+    instructions or bytes of the packets), sorted."""
+
+    file: str
+    number: int
+    does: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A source line whose instructions differ. `before`, `after`: its number in the file, None where it makes none; `was`,
+    `now`: what it makes, for people."""
+
+    file: str
+    before: int | None
+    after: int | None
+    was: str
+    now: str
+
+
+def read_lines(detail: Path, neff: Path | None, simulated: bool) -> tuple[Line, ...]:
+    """The lines of a whole-profile JSON, sorted by file and number. Times count where they are simulated: measured ones
+    differ from run to run. Raises `ParseError`."""
+    from neff_bench.parsers.event_tables import read_timeline
+    from neff_bench.parsers.formats.opcodes import SETUP
+
+    timeline = read_timeline(detail, neff)
+    made: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for one in timeline.instructions:
+        if one.nki_source_location and one.opcode not in SETUP:
+            sums = made[one.nki_source_location, f"{one.subgroup} {one.opcode}"]
+            sums[0] += 1
+            sums[1] += round(one.duration) if simulated else 0
+    for packet in timeline.dma:
+        if packet.nki_source_location:
+            sums = made[packet.nki_source_location, "DMA packets"]
+            sums[0] += 1
+            sums[1] += packet.transfer_size
+    lines: dict[tuple[str, int], list[tuple[str, int, int]]] = defaultdict(list)
+    for (where, what), (count, size) in sorted(made.items()):
+        place = PLACE.fullmatch(where)
+        if place is not None:
+            lines[_file(place[1]), int(place[2])].append((what, count, size))
+    return tuple(Line(file, number, tuple(does)) for (file, number), does in sorted(lines.items()))
+
+
+def _file(path: str) -> str:
+    """Without the folder of the checkout, which differs between two that are compared."""
+    parts = path.split("/")
+    return "/".join(parts[parts.index("nkilib_src") :] if "nkilib_src" in parts else parts[-2:])
+
+
+def changed_lines(before: Sequence[Line], after: Sequence[Line]) -> list[Change]:
+    """In the order of files and lines."""
+    files = sorted({line.file for line in (*before, *after)})
+    return [
+        change
+        for file in files
+        for change in _changed(
+            [line for line in before if line.file == file], [line for line in after if line.file == file]
+        )
+    ]
+
+
+def _changed(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Change]:
+    matcher = SequenceMatcher(None, [line.does for line in before], [line.does for line in after], autojunk=False)
+    for kind, low_a, high_a, low_b, high_b in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        for was, now in zip_longest(before[low_a:high_a], after[low_b:high_b]):
+            yield Change(
+                (was or now).file,
+                was.number if was else None,
+                now.number if now else None,
+                _text(was, now),
+                _text(now, was),
+            )
+
+
+def _text(line: Line | None, other: Line | None) -> str:
+    """What of a line the other does not make."""
+    if line is None:
+        return "nothing"
+    rest = [made for made in line.does if other is None or made not in other.does]
+    return ", ".join(_made(*made) for made in rest) or "nothing else"
+
+
+def _made(what: str, count: int, size: int) -> str:
+    if what.startswith("DMA packets"):
+        return f"{count} {what} of {size} bytes"
+    return f"{count} {what}" + (f" in {size / 1000:.3f} us" if size else "")
+
+
+def lines_of(store: Path, cases: Sequence[str]) -> dict[str, tuple[Line, ...] | str]:
+    """Case -> its lines, or a text that says why they are not known. Runs the profiler's viewer where the whole profile is
+    not there yet."""
+    from neff_bench.neffs.errors import NeffsError
+    from neff_bench.parsers.errors import ParseError
+    from neff_bench.stage2_profile.command import Options, detail_path, profiled_rows
+    from neff_bench.stage2_profile.errors import ProfileError
+    from neff_bench.terminal.errors import WrongCall
+
+    if not cases:
+        return {}
+    found: dict[str, tuple[Line, ...] | str] = {}
+    try:
+        entries, profiled = profiled_rows(store, Options(only=tuple(cases), view_only=True), detail=True)
+    except (WrongCall, ProfileError, NeffsError) as error:
+        return dict.fromkeys(cases, str(error))
+    for entry, row in zip(entries, profiled, strict=True):
+        try:
+            path = detail_path(entry, row) if row.status == "profiled" else None
+            if path is None:
+                found[row.case] = row.reason or "no whole profile; run profile-neffs --hot where the profiler is"
+            else:
+                found[row.case] = read_lines(path, getattr(entry, "neff", None), row.source == "simulated")
+        except (ParseError, ProfileError, OSError) as error:
+            found[row.case] = str(error)
+    return found

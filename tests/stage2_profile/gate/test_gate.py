@@ -1,0 +1,82 @@
+"""The command: exit codes, the baseline, what it says."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from neff_bench.stage2_profile.gate.cli import gate
+from tests.stage2_profile.gate.test_judge import row
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(name, *rows, lines=None):
+        path = tmp_path / name
+        path.write_text(json.dumps({"schema": 1, "rows": rows, "lines": lines or {}}))
+        return path
+
+    return write
+
+
+def run(*words):
+    return CliRunner().invoke(gate, [str(word) for word in words])
+
+
+def test_a_worse_case_fails_and_names_what_got_worse_and_where(file):
+    line = ["nkilib_src/k.py", 7, [["DMA packets", 50, 100]]]
+    more = ["nkilib_src/k.py", 9, [["DMA packets", 60, 120]]]
+    before = file("a.json", row(), lines={"mlp_1": [line]})
+    result = run(before, file("b.json", row(dma_packet_count=60), lines={"mlp_1": [more]}), "--format", "json")
+    assert result.exit_code == 1
+    (worse,) = [each for each in json.loads(result.stdout) if each["verdict"] == "worse"]
+    assert (worse["kernel"], worse["shape"], worse["metric"]) == ("mlp", "b1 bfloat16 trn2/2", "dma_packet_count")
+    assert (worse["before"], worse["after"]) == (50, 60)
+    assert (worse["lines"][0]["file"], worse["lines"][0]["before"], worse["lines"][0]["after"]) == (
+        "nkilib_src/k.py",
+        7,
+        9,
+    )
+
+
+def test_an_improvement_passes_is_told_and_becomes_the_baseline(file):
+    baseline, better = file("base.json", row(), row("mlp_2")), row(dma_packet_count=40)
+    result = run(baseline, file("b.json", better, row("mlp_2", dma_packet_count=70)), "--update")
+    assert result.exit_code == 1
+    assert "1 cases got better" in result.output
+    kept = {each["case"]: each["dma_packet_count"] for each in json.loads(baseline.read_text())["rows"]}
+    assert kept == {"mlp_1": 40, "mlp_2": 50}
+
+
+def test_update_makes_the_first_baseline(file, tmp_path):
+    new = tmp_path / "new.json"
+    assert run(new, file("b.json", row()), "--update").exit_code == 0
+    assert [each["case"] for each in json.loads(new.read_text())["rows"]] == ["mlp_1"]
+
+
+def test_a_kernel_that_nothing_covers_is_told_first(file, tmp_path):
+    said = tmp_path / "changed.txt"
+    said.write_text("only=none\nnot covered: attention_bwd\n")
+    result = run(file("a.json", row()), file("b.json", row()), "--changed", said)
+    assert result.exit_code == 0
+    assert "NOT COVERED: attention_bwd" in result.stdout
+
+
+def test_a_wrong_configuration_is_a_wrong_call(file, tmp_path):
+    config = tmp_path / "gate.yaml"
+    for text, what in (
+        ("counters: [mfu_percent]", "mfu_percent"),
+        ("tims: []", "expected a mapping"),
+        ("[", "not YAML"),
+    ):
+        config.write_text(text)
+        result = run(file("a.json", row()), file("b.json", row()), "--config", config)
+        assert result.exit_code == 2
+        assert what in result.stderr
+
+
+def test_the_configuration_chooses_the_metrics(file, tmp_path):
+    config = tmp_path / "gate.yaml"
+    config.write_text("counters: [hbm_read_bytes]\n")
+    result = run(file("a.json", row()), file("b.json", row(dma_packet_count=60)), "--config", config)
+    assert result.exit_code == 0

@@ -1,0 +1,41 @@
+"""Which source lines make other instructions."""
+
+import json
+
+from neff_bench.stage2_profile.gate.lines import Change, Line, changed_lines, read_lines
+
+COPY = (("Vector COPY", 2, 1000),)
+LOAD = (("DMA packets", 8, 4096),)
+MORE = (("DMA packets", 9, 4608),)
+
+
+def test_lines_that_only_moved_have_not_changed():
+    before = [Line("k.py", 10, LOAD), Line("k.py", 20, COPY)]
+    assert changed_lines(before, [Line("k.py", 13, LOAD), Line("k.py", 25, COPY)]) == []
+
+
+def test_a_new_line_and_a_line_that_makes_more():
+    before = [Line("k.py", 10, LOAD), Line("k.py", 20, COPY)]
+    after = [Line("k.py", 10, MORE), Line("k.py", 20, COPY), Line("k.py", 30, COPY)]
+    assert changed_lines(before, after) == [
+        Change("k.py", 10, 10, "8 DMA packets of 4096 bytes", "9 DMA packets of 4608 bytes"),
+        Change("k.py", None, 30, "nothing", "2 Vector COPY in 1.000 us"),
+    ]
+
+
+def test_lines_are_read_without_the_folder_of_the_checkout_and_without_control(tmp_path):
+    where = {"nki_source_location": "/somewhere/src/nkilib_src/nkilib/k.py:33"}
+    profile = {
+        "summary": [{"total_time": 1e-5}],
+        "metadata": [{}],
+        "instruction": [
+            {"subgroup": "Tensor", "opcode": "MATMUL", "timestamp": 0, "duration": 300, **where},
+            {"subgroup": "Tensor", "opcode": "EVENT_SEMAPHORE", "timestamp": 0, "duration": 9, **where},
+        ],
+        "dma": [{"timestamp": 0, "duration": 5, "transfer_size": 4096, "queue_type": "data", **where}],
+    }
+    path = tmp_path / "ntff.json"
+    path.write_text(json.dumps(profile))
+    (line,) = read_lines(path, None, simulated=True)
+    assert line == Line("nkilib_src/nkilib/k.py", 33, (("DMA packets", 1, 4096), ("Tensor MATMUL", 1, 300)))
+    assert read_lines(path, None, simulated=False)[0].does[1] == ("Tensor MATMUL", 1, 0)
