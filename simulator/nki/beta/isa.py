@@ -8,7 +8,7 @@ from typing import Any
 
 from neff_bench.simulator.nki import isa, names
 from neff_bench.simulator.nki import language as nl
-from neff_bench.simulator.nki.beta import masked
+from neff_bench.simulator.nki.beta import masked, psum
 from neff_bench.simulator.nki.beta.arguments import ORDER, WIDTHS, named_operands, reduction, tile_operand, views_of
 from neff_bench.simulator.nki.beta.index import Index, padded
 from neff_bench.simulator.nki.beta.mask import Box, Mask, boxes, whole
@@ -257,6 +257,8 @@ def dma_transpose(src: Tile, *, axes: Any = None, mask: Any = None, dtype: Any =
 def tensor_copy_predicated(*, src: Any, dst: Tile, predicate: Tile, mask: Any = None, **options: Any) -> None:
     """`dst` = `src` where `predicate` holds."""
     options.pop("dtype", None)
+    psum.settle(dst.own())
+    psum.wrote(dst.own())
     masked.each(
         mask,
         dst.shape,
@@ -274,6 +276,7 @@ def select_reduce(
     if mask is not None:
         raise not_modelled("select_reduce with a mask")
     options.pop("dtype", None)
+    psum.wrote(dst.own())
     isa.select_reduce(
         dst.place(), predicate.read(), on_true.read(), plain(on_false), **views_of(named_operands((), (), options))
     )

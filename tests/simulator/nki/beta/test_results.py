@@ -109,6 +109,19 @@ def test_a_product_is_added_to_what_another_instruction_wrote():
     np.testing.assert_allclose(simulate(jit(biased))(X, Y), X.T @ Y + 3, rtol=1e-4, atol=1e-4)
 
 
+def test_a_product_is_added_to_the_product_that_made_the_tile():
+    def product(a, b):
+        out = nl.ndarray((64, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        left, right = nl.load(a), nl.load(b)
+        total = nisa.nc_matmul(left, right)
+        total += nisa.nc_matmul(right, right)
+        nl.store(out, nl.copy(total))
+        return out
+
+    np.testing.assert_allclose(simulate(jit(product))(X, Y), X.T @ Y + Y.T @ Y, rtol=1e-4, atol=1e-4)
+    assert operations(recorded(product, (128, 64), (128, 64))).count("tensor_tensor") == 0
+
+
 def test_a_product_kept_by_name_is_added_by_vector():
     def kept(a, b):
         out = nl.ndarray((64, 64), dtype=a.dtype, buffer=nl.shared_hbm)
