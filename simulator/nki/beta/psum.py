@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 
 class _Written:
-    """`parts`: places that were written; `mask`: the elements, made when places differ."""
+    """`parts`: places that were written; `mask`: the elements, made when places differ.
 
-    __slots__ = ("all", "mask", "parts", "zero")
+    `zero`: what nothing writes reads as zero. `others`: something else than an accumulating product wrote.
+    """
+
+    __slots__ = ("all", "mask", "others", "parts", "zero")
 
     def __init__(self) -> None:
         self.zero = False
+        self.others = False
         self.all = False
         self.parts: set[tuple[Any, ...]] = set()
         self.mask: np.ndarray | None = None
@@ -37,7 +41,9 @@ def zeroed(view: NkiTensor) -> None:
 def wrote(view: NkiTensor) -> None:
     """An instruction overwrote `view`."""
     if view.storage.memory == "psum":
-        _mark(_state(view), view)
+        known = _state(view)
+        known.others = True
+        _mark(known, view)
 
 
 def accumulates(view: NkiTensor) -> bool | None:
@@ -47,6 +53,9 @@ def accumulates(view: NkiTensor) -> bool | None:
     if known.all or key in known.parts:
         return True
     before = _covered(known, view)
+    if before is None and known.zero and known.others:  # the PE adds to what it wrote itself only
+        _zero(view)
+        known.all = before = True
     _mark(known, view)
     return before
 

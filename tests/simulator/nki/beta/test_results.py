@@ -122,6 +122,21 @@ def test_a_product_is_added_to_the_product_that_made_the_tile():
     assert operations(recorded(product, (128, 64), (128, 64))).count("tensor_tensor") == 0
 
 
+def test_a_product_is_added_to_zeros_that_another_engine_wrote_in_part():
+    def product(a, b):
+        out = nl.ndarray((64, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        left, right = nl.load(a), nl.load(b)
+        total = nl.zeros((64, 64), nl.float32, buffer=nl.psum)
+        total[:, 8:64] = nl.multiply(left[0:64, 8:64], 2.0)
+        total += nisa.nc_matmul(left, right)
+        nl.store(out, nl.copy(total))
+        return out
+
+    expected = X.T @ Y
+    expected[:, 8:] += 2 * X[:64, 8:]
+    np.testing.assert_allclose(simulate(jit(product))(X, Y), expected, rtol=1e-4, atol=1e-4)
+
+
 def test_a_product_kept_by_name_is_added_by_vector():
     def kept(a, b):
         out = nl.ndarray((64, 64), dtype=a.dtype, buffer=nl.shared_hbm)
