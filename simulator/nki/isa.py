@@ -24,7 +24,8 @@ from neff_bench.simulator.recording.enums import (
     vector_engine,
 )
 from neff_bench.simulator.recording.recorder import NkiInstruction
-from neff_bench.simulator.recording.tensor import NkiTensor, VirtualRegister
+from neff_bench.simulator.recording.register import VirtualRegister
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 globals().update(FUNCTIONS)
 

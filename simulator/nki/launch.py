@@ -61,7 +61,7 @@ def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fi
         return result
 
     with contextlib.redirect_stdout(sys.stderr):
-        program = record(body, function.__name__, inputs, {}, (), target(), lnc, fits=fits)
+        program = record(body, function.__name__, inputs, {}, (), target(), lnc, fits, arrays)
     if not program.outputs:
         program = msgspec.structs.replace(program, outputs=written_inputs(program))
     outputs = execute(program, arrays)
@@ -84,13 +84,15 @@ def as_numpy(value: Any) -> np.ndarray:
     import numpy as np
 
     if kind_of(value) != "torch":
-        return np.asarray(value)
+        array = np.asarray(value)
+        return array.view(np.uint8) if array.dtype == np.bool_ else array
     value = value.detach().cpu()
     if str(value.dtype) == "torch.bfloat16":
         import ml_dtypes
 
         return value.float().numpy().astype(ml_dtypes.bfloat16)
-    return value.numpy()
+    array = value.numpy()
+    return array.view(np.uint8) if array.dtype == np.bool_ else array
 
 
 def like_argument(array: np.ndarray, like: Any) -> Any:
@@ -175,4 +177,4 @@ def _fill(result: Any, values: Any) -> Any:
 def _dtype(array: Any) -> str:
     from neff_bench.simulator.dtypes import dtype_name
 
-    return "uint8" if array.dtype.kind == "b" else dtype_name(array.dtype)
+    return dtype_name(array.dtype)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips import CHIPS, PAIRED
 from neff_bench.simulator.compiler.capacity import check_capacity
@@ -15,6 +15,7 @@ from neff_bench.simulator.compiler.middle_end import middle_end
 from neff_bench.simulator.compiler.placement import check_placement
 from neff_bench.simulator.errors import CapacityError, CapacityWarning, KernelError, SimulatorError, SpecError
 from neff_bench.simulator.nki.cores import check_meetings, share_by_use
+from neff_bench.simulator.nki.data import register_value
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.program import Buffer, Program
 from neff_bench.simulator.recording import views
@@ -23,6 +24,9 @@ from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.recorder import OWN, Recorder, Storage, recording
 from neff_bench.simulator.recording.regions import MemoryRegion
 from neff_bench.simulator.recording.tensor import NkiTensor
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def record(
@@ -34,17 +38,20 @@ def record(
     target: str,
     lnc: int,
     fits: bool = True,
+    arrays: Mapping[str, np.ndarray] | None = None,
 ) -> Program:
     """Run `function` for each core with `inputs` and `arguments` as keywords and return what it recorded.
 
     Raises KernelError for a kernel that fails, and CapacityError when its tensors do not fit into SBUF or PSUM; without
-    `fits` the latter is a warning.
+    `fits` the latter is a warning. `arrays`: the inputs' values by name, which loops that they bound need.
     """
     if target not in CHIPS:
         raise SpecError(f"unknown target {target!r}; known: {', '.join(CHIPS)}")
     if lnc not in CHIPS[target].lncs:
         raise SpecError(f"lnc {lnc} does not exist on {target}; 1 anywhere, 2 on {PAIRED.replace(', ', ' and ')}")
     with recording(target, lnc) as now:
+        if arrays is not None:
+            now.run = lambda register: register_value(now, _buffers(now), arrays, register)
         made = {given.name: input_tensor(now, given) for given in inputs}
         results: list[list[NkiTensor]] = []
         for core in range(lnc):
@@ -112,8 +119,8 @@ def _outputs(results: list[list[NkiTensor]], names: tuple[str, ...], home: str) 
     return outputs
 
 
-def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Storage]) -> Program:
-    buffers = tuple(
+def _buffers(now: Recorder) -> tuple[Buffer, ...]:
+    return tuple(
         Buffer(
             storage.name or f"{storage.memory}{storage.index}",
             storage.memory,
@@ -128,11 +135,14 @@ def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Stor
         )
         for storage in now.storages
     )
+
+
+def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Storage]) -> Program:
     return Program(
         name=name,
         target=now.target,
         lnc=now.lnc,
-        buffers=buffers,
+        buffers=_buffers(now),
         inputs=tuple(storage.index for storage in inputs),
         outputs=tuple(storage.index for storage in outputs),
         cores=tuple(tuple(core) for core in now.cores),

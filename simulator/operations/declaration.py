@@ -53,11 +53,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
 
 def operation(
-    *, execute: Execute | None, cost: Cost, opcode: str | tuple[str, ...], meet: Meet | None = None
+    *,
+    execute: Execute | None,
+    cost: Cost,
+    opcode: str | tuple[str, ...],
+    meet: Meet | None = None,
+    offered: bool = True,
 ) -> Callable[[Record], Record]:
     """Declare an operation by the function that records it; the fields are those of `Operation`.
 
-    `opcode`: a name of `neff_bench.parsers.formats.opcodes`, or several in the order that `cost` expects. Raises ValueError
+    `offered`: whether kernels can call it as a function of `nki.isa`. `opcode`: a name of `neff_bench.parsers.formats.opcodes`, or several in the order that `cost` expects. Raises ValueError
     for an unknown opcode, for no cost, and for a name that is declared already.
     """
     names = (opcode,) if isinstance(opcode, str) else tuple(opcode)
@@ -70,7 +75,10 @@ def operation(
         if not callable(cost):
             raise ValueError(f"operation {name}: a cost is missing; see neff_bench.simulator.costs")
         opcodes = tuple(OPCODES[word] for word in names)
-        function(record)
+        if name in OPERATIONS:
+            raise ValueError(f"operation {name} is declared twice")
+        if offered:
+            function(record)
         OPERATIONS[name] = Operation(name, record, execute, meet, cost, opcodes)
         return record
 

@@ -1,6 +1,7 @@
 """Random numbers (AWS docs, nki.isa.rng, dropout, set_rng_seed, rand_set_state, rand_get_state, rand2).
 
-The engines' generators are not published: what depends on their sequence is refused.
+The engines' sequences are not published. Here each generator is numpy's PCG64 with the seed or state that the kernel set, 0
+before it set one: uniform, the same in every run, and not the numbers of a device.
 """
 
 from __future__ import annotations
@@ -11,9 +12,7 @@ import numpy as np
 
 from neff_bench.chips import chip_for, names_from
 from neff_bench.simulator.costs.engines import engine_work
-from neff_bench.simulator.dtypes import (
-    INTEGERS,
-)
+from neff_bench.simulator.dtypes import INTEGERS, numpy_dtype
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check
@@ -22,7 +21,29 @@ from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invali
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
-@operation(execute=None, cost=engine_work(), opcode="RNG")
+def _generator(o: Operands) -> np.random.Generator:
+    """The generator of the engine that runs the instruction."""
+    key = f"{o.engine} generator"
+    if key not in o.registers.random:
+        seed = o.registers.random.get(o.engine, np.zeros(1, np.uint32))
+        o.registers.random[key] = np.random.Generator(np.random.PCG64(seed.view(np.uint32).ravel().tolist()))
+    made: np.random.Generator = o.registers.random[key]
+    return made
+
+
+def _seed(o: Operands, engine: str) -> None:
+    o.registers.random[engine] = o.raw("src_seeds").copy()
+    o.registers.random.pop(f"{engine} generator", None)
+
+
+def _rng(o: Operands) -> None:
+    """Random bits in every element."""
+    dtype = numpy_dtype(o.dtype("dst"))
+    size = int(np.prod(o.shape("dst")))
+    o.write_bits("dst", np.frombuffer(_generator(o).bytes(size * dtype.itemsize), dtype).reshape(o.shape("dst")))
+
+
+@operation(execute=_rng, cost=engine_work(), opcode="RNG")
 def rng(dst: NkiTensor, engine: Any = engine_enum.vector, name: str | None = None) -> NkiInstruction:
     """`dst` = random bits, an integer tile."""
     check.on_chip("rng", dst=dst)
@@ -33,7 +54,14 @@ def rng(dst: NkiTensor, engine: Any = engine_enum.vector, name: str | None = Non
     return emit("rng", chosen, {"dst": access(dst)}, {}, {})
 
 
-@operation(execute=None, cost=engine_work(), opcode="RNG")
+def _rand2(o: Operands) -> None:
+    """Uniform float32 between `min` and `max`."""
+    chance = _generator(o).random(o.shape("dst"), np.float32)
+    least, most = o.per_partition("min", chance), o.per_partition("max", chance)
+    o.write("dst", least + chance * (most - least))
+
+
+@operation(execute=_rand2, cost=engine_work(), opcode="RNG")
 def rand2(dst: NkiTensor, min: Any, max: Any, name: str | None = None) -> NkiInstruction:
     """`dst` = uniform random numbers in [min, max]; on Vector of NeuronCore-v4."""
     if chip_for(recorder().target).generation < 4:
@@ -46,12 +74,10 @@ def rand2(dst: NkiTensor, min: Any, max: Any, name: str | None = None) -> NkiIns
 
 
 def _dropout(o: Operands) -> None:
-    """Zeros with probability `prob`; modelled where that is certain: 0 keeps all, 1 drops all."""
+    """Zeros with probability `prob`: 0 keeps all, 1 drops all."""
     data = o.raw("data")
     probability = np.asarray(o.per_partition("prob", data), np.float32)
-    if not np.isin(probability, (0, 1)).all():
-        o.refuse("the engine's random sequence is not published; only prob 0 and 1 are modelled")
-    dropped = np.broadcast_to(probability == 1, data.shape)
+    dropped = _generator(o).random(data.shape, np.float32) < probability
     word = f"u{data.dtype.itemsize}"
     o.write_bits("dst", np.where(dropped, np.zeros((), word), data.view(word)).view(data.dtype))
 
@@ -69,7 +95,7 @@ def dropout(dst: NkiTensor, data: NkiTensor, prob: Any, name: str | None = None)
 
 
 def _set_rng_seed(o: Operands) -> None:
-    o.registers.random["seed"] = o.raw("src_seeds").copy()
+    _seed(o, "vector")
 
 
 @operation(execute=_set_rng_seed, cost=engine_work(), opcode="RNG")
@@ -82,7 +108,7 @@ def set_rng_seed(src_seeds: NkiTensor, name: str | None = None) -> NkiInstructio
 
 
 def _rand_set_state(o: Operands) -> None:
-    o.registers.random[o.engine] = o.raw("src_seeds").copy()
+    _seed(o, o.engine)
 
 
 @operation(execute=_rand_set_state, cost=engine_work(), opcode="RNG")
@@ -95,10 +121,12 @@ def rand_set_state(src_seeds: NkiTensor, engine: Any = engine_enum.gpsimd, name:
 
 
 def _rand_get_state(o: Operands) -> None:
-    """The state that was set: no modelled instruction advances it."""
+    """The state that was set. After numbers were drawn, the device's state is not known."""
     state = o.registers.random.get(o.engine)
     if state is None:
         o.refuse(f"the {o.engine} generator was never seeded")
+    if f"{o.engine} generator" in o.registers.random:
+        o.refuse(f"the state of the {o.engine} generator is not known after it drew numbers")
     o.write_bits("dst", state)
 
 

@@ -15,7 +15,8 @@ from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.creation import allocate, whole
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.regions import MemoryRegion
-from neff_bench.simulator.recording.tensor import NkiTensor, VirtualRegister, access
+from neff_bench.simulator.recording.register import VirtualRegister
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 _REGISTER_NS = 50.0
 _REGISTER_LOAD_NS = 1060.0
@@ -67,8 +68,21 @@ def register_store(dst: NkiTensor, src: VirtualRegister) -> NkiInstruction:
     """The one element of `dst` = `src`."""
     if check.tensor("register_store", "dst", dst).size != 1:
         raise invalid(f"register_store: dst must hold one element: {dst!r}")
-    cell = _register("register_store", "src", src).cell
+    cell = (register_alloc(src) if isinstance(src, int) else _register("register_store", "src", src)).cell
     return emit("register_store", "sync", {"dst": access(dst)}, {"src": access(cell)}, {})
+
+
+def _compare_branch(o: Operands) -> None:
+    """A recorded loop has the trips of the data that it was recorded with: other data need another program."""
+    value, wanted = int(o.raw("src").reshape(-1)[0]), o.attributes["value"]
+    if value != wanted:
+        o.refuse(f"the program was recorded for data that make this register {wanted}; these make it {value}")
+
+
+@operation(execute=_compare_branch, cost=fixed_work(_REGISTER_NS), opcode="COMPARE_BRANCH", offered=False)
+def compare_branch(src: VirtualRegister, value: int) -> NkiInstruction:
+    """A loop or a branch that the value of `src` decides; `value` is what it is for the data of the recording."""
+    return emit("compare_branch", "sync", {}, {"src": access(src.cell)}, {"value": value})
 
 
 def _register(op: str, key: str, value: Any) -> VirtualRegister:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
@@ -65,7 +65,8 @@ class Recorder:
 
     `line_index`: places in code objects, by identity since hashing one walks all of it, to indices of `source_texts`;
     `codes` keeps those objects alive. `valid_matmuls`: shapes, dtypes and memories of matmuls that were checked; kernels repeat a few of them often.
-    `dialect`: what the old dialect (`nki/beta`) keeps while it records one core.
+    `dialect`: what the old dialect (`nki/beta`) keeps while it records one core. `run`: gives the value of a register
+    from the kernel's data, None where those are not at hand.
     """
 
     __slots__ = (
@@ -77,6 +78,7 @@ class Recorder:
         "instructions",
         "line_index",
         "lnc",
+        "run",
         "shared",
         "shared_count",
         "source_index",
@@ -104,6 +106,7 @@ class Recorder:
         self.sync_count: dict[str, int] = {}
         self.valid_matmuls: set[tuple[object, ...]] = set()
         self.dialect: dict[Any, Any] = {}
+        self.run: Callable[[Any], int] | None = None
 
     def start_core(self, core: int) -> None:
         """Send what follows to physical core `core`; occurrences of shared tensors and barriers count from zero."""

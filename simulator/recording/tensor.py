@@ -15,6 +15,7 @@ from neff_bench.simulator.recording import views
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.indexing import getitem
 from neff_bench.simulator.recording.recorder import Storage, here, invalid, not_modelled
+from neff_bench.simulator.recording.register import VirtualRegister
 
 
 class NkiTensor(msgspec.Struct, eq=False, gc=False):
@@ -360,24 +361,6 @@ def access(tensor: NkiTensor) -> Access:
         made = Access(tensor.storage.index, tensor.offset, pattern, tensor.dtype, tensor.dynamic)
         tensor._access = made
     return made
-
-
-class VirtualRegister:
-    """A register: one int32 that lives in a cell of its own."""
-
-    __slots__ = ("cell",)
-
-    def __init__(self, cell: NkiTensor) -> None:
-        self.cell = cell
-
-    def index_access(self) -> Access:
-        """The element that a run-time index reads."""
-        return self.cell.index_access()
-
-    def _unknown(self, *_: Any) -> Any:
-        raise invalid("a register's value is not known while the kernel is recorded; it cannot steer Python")
-
-    __bool__ = __int__ = __index__ = __lt__ = __gt__ = __add__ = __mul__ = __sub__ = _unknown
 
 
 def is_index(value: Any) -> bool:

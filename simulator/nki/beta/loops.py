@@ -10,7 +10,8 @@ from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta.arguments import reduction
 from neff_bench.simulator.nki.beta.tile import Tile, result, write
 from neff_bench.simulator.recording.recorder import invalid, is_recording, recorder
-from neff_bench.simulator.recording.tensor import NkiTensor, VirtualRegister
+from neff_bench.simulator.recording.register import VirtualRegister
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 class LoopIndex(int):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import index as as_int
 from typing import Any
 
+from neff_bench.simulator.nki import isa
 from neff_bench.simulator.recording.indexing import DynamicSlice
-from neff_bench.simulator.recording.recorder import not_modelled, recorder
-from neff_bench.simulator.recording.tensor import VirtualRegister
+from neff_bench.simulator.recording.recorder import invalid, recorder
+from neff_bench.simulator.recording.register import VirtualRegister
 
 affine_range = range
 sequential_range = range
@@ -17,21 +19,35 @@ ds = DynamicSlice
 
 
 def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> range:
-    """A loop with bounds known while recording. Raises NotModelledError for a register as bound."""
-    if isinstance(start, VirtualRegister) or isinstance(stop, VirtualRegister):
-        raise not_modelled("a loop whose bound is a register")
-    return range(start) if stop is None else range(start, stop, step)
+    """A loop that is unrolled as often as its bounds say. A register as bound needs the kernel's data, unless it holds a
+    constant; raises NotModelledError without them."""
+    first, last = (0, start) if stop is None else (start, stop)
+    return range(_bound(first), _bound(last), step)
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int = 1) -> None:
-    """Run `body_fun(index)` for `lower`, `lower + step` ... below `upper`: the loop is unrolled."""
+    """Run `body_fun(index)` for `lower`, `lower + step` ... below `upper`; the loop is unrolled. `index` is a register
+    where a bound is one, else a number."""
+    in_register = isinstance(lower, VirtualRegister) or isinstance(upper, VirtualRegister)
     for at in dynamic_range(lower, upper, step):
-        body_fun(at)
+        body_fun(isa.register_alloc(at) if in_register else at)
 
 
 def while_loop(init: Any, body_fun: Callable[[Any], Any]) -> None:
-    """Refused: its condition is known at run time only."""
-    raise not_modelled("while_loop: its condition is known at run time only")
+    """`condition = body_fun(condition)`, from `init`, for as long as the condition is not zero; the loop is unrolled."""
+    condition = init
+    while _bound(condition):
+        condition = body_fun(condition)
+
+
+def _bound(value: Any) -> int:
+    """A number, or what a register holds."""
+    if isinstance(value, VirtualRegister):
+        return value.value()
+    try:
+        return as_int(value)
+    except TypeError:
+        raise invalid(f"a loop is bounded by numbers and registers, not by {value!r}") from None
 
 
 @contextmanager

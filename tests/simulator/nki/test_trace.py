@@ -9,7 +9,7 @@ import pytest
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator import program
-from neff_bench.simulator.errors import KernelError, NkiValidationError, NotModelledError, SpecError
+from neff_bench.simulator.errors import KernelError, NkiValidationError, SpecError
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec, decode_spec
 
@@ -124,7 +124,7 @@ def lonely(x):
         ("nl.ndarray((128, 4097), dtype=nl.float32, buffer=nl.psum)", NkiValidationError, "16384"),
         ("nisa.nc_matmul(x, x, x)", NkiValidationError, "SBUF"),
         ("nisa.tensor_copy(dst=x, src=x)", NkiValidationError, "HBM"),
-        ("nl.while_loop(1, print)", NotModelledError, "while_loop"),
+        ("nl.while_loop('x', print)", NkiValidationError, "bounded by numbers and registers"),
         ("nisa.dma_copy(dst=x[0:64, :], src=x)", NkiValidationError, "elements"),
         ("nisa.dma_copy(x, x.ap([[16, 128], [1, 17]])[:, 1:17])", NkiValidationError, "reaches element"),
     ],
