@@ -62,6 +62,7 @@ def _install_beta() -> None:
         return
     from neff_bench.simulator.nki import annotations
     from neff_bench.simulator.nki.beta import closed, compiler, host, isa, jit, language
+    from neff_bench.simulator.recording import enums
 
     package = _module("neuronxcc")
     package.__path__ = []
@@ -80,6 +81,7 @@ def _install_beta() -> None:
         setattr(beta, name, module)
         sys.modules[f"neuronxcc.nki.{name}"] = module
 
+    sys.modules["neuronxcc.nki.isa.constants"] = enums
     beta.__getattr__ = lambda name: _missing("neuronxcc.nki", name)  # type: ignore[method-assign]
     _module("neuronxcc.nki.logging", Logger=logging.getLogger)
     if not hasattr(logging, "OFF"):

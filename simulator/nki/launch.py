@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import os
 import sys
@@ -60,6 +61,7 @@ def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fi
         shape.append(result)
         return result
 
+    functools.update_wrapper(body, function)
     with contextlib.redirect_stdout(sys.stderr):
         program = record(body, function.__name__, inputs, {}, (), target(), lnc, fits, arrays)
     if not program.outputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import traceback
 import warnings
@@ -181,5 +182,5 @@ def kernel_line(error: BaseException) -> str | None:
 
 def _home(function: Callable[..., Any]) -> str:
     """Where a kernel is defined."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)

@@ -49,10 +49,11 @@ class oob_mode(Enum):
 
 
 class matmul_perf_mode(Enum):
-    """How a product uses the PE array: `double_row` contracts two float8 rows at a time."""
+    """How a product uses the PE array: `double_row` contracts two float8 rows at a time; the old dialect says which chip."""
 
     none = "none"
     double_row = "double_row"
+    double_row_gen3 = "double_row"  # noqa: PIE796 - another name of the same mode
 
 
 class nc_version(Enum):
@@ -103,7 +104,7 @@ def get_nc_sub_version() -> int:
 def _words(kind: type[Enum]) -> dict[Any, str]:
     words: dict[Any, str] = {}
     for name, member in kind.__members__.items():
-        words[member] = words[name] = words[member.value] = name
+        words[member] = words[name] = words[member.value] = member.name
     return words
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta.tile import Tile, plain
 from neff_bench.simulator.recording.recorder import invalid
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 ORDER = {
     "activation": ("op", "data"),
@@ -68,3 +70,9 @@ def tile_operand(operands: dict[str, Any], key: str, name: str) -> Tile:
     if not isinstance(value, Tile):
         raise invalid(f"{name}: {key} must be a tile, not {type(value).__name__}")
     return value
+
+
+def destination(given: dict[str, Any], shape: tuple[int, ...], dtype: Any, buffer: Any = None) -> NkiTensor:
+    """The place that the kernel names, or a new tile."""
+    place: NkiTensor | None = given.pop("dst", None)
+    return place if place is not None else nl.ndarray(shape, dtype, nl.sbuf if buffer is None else buffer)

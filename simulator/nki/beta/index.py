@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from operator import index as as_int
 from typing import Any
 
 from neff_bench.simulator.nki.beta.mask import Mask
+from neff_bench.simulator.program import Access, Dynamic
 from neff_bench.simulator.recording.recorder import invalid, not_modelled
-from neff_bench.simulator.recording.tensor import NkiTensor
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
 class Index:
@@ -160,12 +162,12 @@ def padded(steps: tuple[int, ...], rank: int) -> tuple[int, ...]:
 
 
 def selected_shape(tensor: NkiTensor, key: tuple) -> tuple[int, ...]:
-    """The shape that one index or number for each dimension selects."""
+    """The shape that one index, number or tile of indices for each dimension selects."""
     if len(key) != tensor.ndim:
         raise not_modelled(f"{len(key)} affine indices of the {tensor.ndim} dimensions of {tensor!r}")
     shape: tuple[int, ...] = ()
     for item in key:
-        if isinstance(item, Index):
+        if isinstance(item, (Index, NkiTensor)):
             shape = broadcast_shapes(shape, item.shape)
         elif not isinstance(item, int):
             raise not_modelled(f"{item!r} beside affine indices")
@@ -176,7 +178,11 @@ def take(tensor: NkiTensor, key: tuple) -> NkiTensor:
     """The view that one index or number for each dimension selects. Raises when an element is outside."""
     shape = selected_shape(tensor, key)
     offset, strides = tensor.offset, [0] * len(shape)
+    dynamic = tensor.dynamic
     for dim, item in enumerate(key):
+        if isinstance(item, NkiTensor):
+            dynamic += (Dynamic(tensor.strides[dim], _rows(item, shape)),)
+            continue
         index = item if isinstance(item, Index) else Index((), (), item)
         steps, sizes = padded(index.steps, len(shape)), padded(index.shape, len(shape))
         ends = [step * (size - 1) for step, size in zip(steps, sizes) if size > 1]
@@ -186,4 +192,13 @@ def take(tensor: NkiTensor, key: tuple) -> NkiTensor:
             raise invalid(f"index {least} to {reach} of dimension {dim} is outside {tensor!r}")
         offset += index.start * tensor.strides[dim]
         strides = [stride + step * tensor.strides[dim] for stride, step in zip(strides, steps)]
-    return NkiTensor(tensor.storage, offset, shape, tuple(strides), tensor.dtype)
+    return NkiTensor(tensor.storage, offset, shape, tuple(strides), tensor.dtype, dynamic)
+
+
+def _rows(tile: NkiTensor, shape: tuple[int, ...]) -> Access:
+    """What reads an index at run time: one for each partition of what `shape` selects, or one for all."""
+    if not tile.on_chip:
+        raise invalid(f"indices are read from SBUF; {tile!r} is in HBM")
+    if tile.size > 1 and (prod(tile.shape[1:]) > 1 or tile.ndim != len(shape)):
+        raise not_modelled(f"indices in {tile!r}: more than one in a partition")
+    return access(tile)

@@ -9,20 +9,26 @@ from typing import Any
 from neff_bench.simulator.nki import isa, names
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import masked, psum
-from neff_bench.simulator.nki.beta.arguments import ORDER, WIDTHS, named_operands, reduction, tile_operand, views_of
+from neff_bench.simulator.nki.beta.arguments import (
+    ORDER,
+    WIDTHS,
+    destination,
+    named_operands,
+    reduction,
+    tile_operand,
+    views_of,
+)
 from neff_bench.simulator.nki.beta.index import Index, padded
 from neff_bench.simulator.nki.beta.mask import Box, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import highest
 from neff_bench.simulator.nki.beta.tile import Tile, of_one_rank, plain, result
+from neff_bench.simulator.nki.beta.transfers import core_barrier, dma_copy, dma_transpose, nc_stream_shuffle, sendrecv
 from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.enums import matmul_perf_mode, word
 from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
 
-
-def _destination(given: dict[str, Any], shape: tuple[int, ...], dtype: Any, buffer: Any = None) -> NkiTensor:
-    """The place that the kernel names, or a new tile."""
-    place: NkiTensor | None = given.pop("dst", None)
-    return place if place is not None else nl.ndarray(shape, dtype, nl.sbuf if buffer is None else buffer)
+__all__ = ["core_barrier", "dma_copy", "dma_transpose", "nc_stream_shuffle", "sendrecv"]
 
 
 def _elementwise(name: str) -> Any:
@@ -41,7 +47,7 @@ def _elementwise(name: str) -> Any:
             if name == "tensor_tensor":
                 _spread(given)
             like = max((given[at] for at in (key, "data2") if isinstance(given.get(at), NkiTensor)), key=_free)
-            made = _destination(given, like.shape, kind)
+            made = destination(given, like.shape, kind)
             instruction(made, **given)
             if name == "tensor_copy":
                 _chosen(given.get("engine"))
@@ -94,7 +100,7 @@ def _narrow(name: str) -> Any:
 
         def compute(parts: dict[str, Any]) -> NkiTensor:
             given = views_of(parts)
-            made = _destination(given, (given[order[0]].shape[0], width), kind)
+            made = destination(given, (given[order[0]].shape[0], width), kind)
             instruction(made, **given)
             return made
 
@@ -144,12 +150,13 @@ def _once(mask: Any, shape: tuple[int, ...], axes: list[int]) -> None:
 
 def nc_matmul(stationary: Tile, moving: Tile, *, mask: Any = None, **options: Any) -> Tile:
     """`stationary`.T @ `moving` in PSUM. A mask restricts the axis of its own size: contraction, rows or columns."""
-    rows, columns = prod(stationary.shape[1:]), prod(moving.shape[1:])
+    deep = 2 if word(matmul_perf_mode, options.get("perf_mode") or "none") == "double_row" else 1
+    rows, columns = prod(stationary.shape[1:]) // deep, prod(moving.shape[1:]) // deep
     given = views_of(named_operands((), (), options))
 
     def product(left: Tile, right: Tile) -> NkiTensor:
         first, second = left.read(), right.read()
-        made = nl.ndarray((check.free(first), check.free(second)), "float32", nl.psum)
+        made = nl.ndarray((check.free(first) // deep, check.free(second) // deep), "float32", nl.psum)
         isa.nc_matmul(made, first, second, accumulate=False, **given)
         return made
 
@@ -167,9 +174,9 @@ def nc_matmul(stationary: Tile, moving: Tile, *, mask: Any = None, **options: An
         if found:
             raise not_modelled("a product under a mask that is no box")
         return Tile(nl.ndarray((rows, columns), "float32", nl.psum), only=[])
-    deep, wide = found[0]
-    left = _cut(stationary, deep, None if of_moving else wide)
-    right = _cut(moving, deep, wide if of_moving else None)
+    contracted, wide = found[0]
+    left = _cut(stationary, contracted, None if of_moving else wide)
+    right = _cut(moving, contracted, wide if of_moving else None)
     place = ((0, rows), wide) if of_moving else (wide, (0, columns))
     return masked.filled((rows, columns), place, lambda: product(left, right))
 
@@ -222,36 +229,11 @@ def memset(shape: Any, value: Any, dtype: Any, *, mask: Any = None, **options: A
     return masked.under(mask, sizes, {"tile": Tile(nl.ndarray(sizes, dtype))}, compute, dtype=dtype)
 
 
-def dma_copy(*, dst: Tile, src: Any, mask: Any = None, dst_rmw_op: Any = None, **options: Any) -> None:
-    """`dst` = `src` by DMA."""
-    if dst_rmw_op is not None:
-        raise not_modelled("dma_copy that adds to its destination (dst_rmw_op)")
-    source = src if isinstance(src, Tile) else None
-    if source is None:
-        raise invalid(f"dma_copy: src must be a tensor, not {type(src).__name__}")
-    given = named_operands((), (), options)
-    masked.each(
-        mask,
-        dst.shape,
-        {"dst": dst, "src": source},
-        lambda parts: isa.dma_copy(parts["dst"].place(), parts["src"].read(), **given),
-    )
-
-
-def dma_transpose(src: Tile, *, axes: Any = None, mask: Any = None, dtype: Any = None, **options: Any) -> Tile:
-    """A new tile with the dimensions of `src` permuted, by DMA."""
+def tensor_scalar_cumulative(*, dst: Tile, src: Tile, mask: Any = None, **options: Any) -> None:
+    """`dst`[i] = op1(op0(`src`[i], imm0), `dst`[i - 1]) along the free dimensions."""
     if mask is not None:
-        raise not_modelled("dma_transpose with a mask")
-    given = views_of(named_operands((), (), options))
-    order = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}.get(src.ndim, ()) if axes is None else tuple(axes)
-
-    def compute() -> NkiTensor:
-        view = src.read()
-        made = _destination(given, tuple(view.shape[at] for at in order), view.dtype if dtype is None else dtype)
-        isa.dma_transpose(made, view, axes=order, **given)
-        return made
-
-    return result(compute)
+        raise not_modelled("tensor_scalar_cumulative with a mask")
+    isa.tensor_scalar_cumulative(dst.place(), src.read(), **views_of(named_operands((), (), options)))
 
 
 def tensor_copy_predicated(*, src: Any, dst: Tile, predicate: Tile, mask: Any = None, **options: Any) -> None:
@@ -280,13 +262,6 @@ def select_reduce(
     isa.select_reduce(
         dst.place(), predicate.read(), on_true.read(), plain(on_false), **views_of(named_operands((), (), options))
     )
-
-
-def nc_stream_shuffle(src: Tile, dst: Tile, shuffle_mask: Any, *, mask: Any = None, dtype: Any = None) -> None:
-    """Partition i of each 32 of `dst` = partition shuffle_mask[i] of `src`."""
-    if mask is not None:
-        raise not_modelled("nc_stream_shuffle with a mask")
-    isa.nc_stream_shuffle(dst.place(), src.read(), shuffle_mask)
 
 
 def nc_find_index8(*, data: Tile, vals: Tile, mask: Any = None, dtype: Any = None) -> Tile:
@@ -373,16 +348,6 @@ def affine_select(pred: Mask, on_true_tile: Tile, on_false_value: Any, *, mask: 
         return made
 
     return result(compute)
-
-
-def sendrecv(*, src: Tile, dst: Tile, **options: Any) -> None:
-    """Send `src` to the other core and receive its tile into `dst`."""
-    isa.sendrecv(src.read(), dst.place(), **options)
-
-
-def core_barrier(data: Any, cores: Any, **options: Any) -> None:
-    """Wait until every core of `cores` is here."""
-    isa.core_barrier(data.share() if isinstance(data, Tile) else data, cores, **options)
 
 
 @lru_cache(maxsize=256)

@@ -170,6 +170,19 @@ def _hbm_filled(view: NkiTensor, fill: Any) -> NkiTensor:
     return nl.full(view.shape, fill, view.dtype, view.buffer)
 
 
+def rand(shape: Any, dtype: Any = "float32", **options: Any) -> Tile:
+    """Uniform random numbers in [0, 1] in a new tile."""
+    found: Tile = result(lambda: nl.rand(tuple(map(int, shape)), dtype, **options))
+    return found
+
+
+def random_seed(seed: Any, *, mask: Any = None) -> None:
+    """Seed the generator with a tile of one 32-bit element, or with a number."""
+    if mask is not None:
+        raise not_modelled("nl.random_seed with a mask")
+    nl.random_seed(seed.read() if isinstance(seed, Tile) else nl.full((1, 1), int(seed), "int32"))
+
+
 def shared_constant(constant: Any, dtype: Any = None) -> Tile:
     """A constant in HBM, in `dtype`."""
     if dtype is not None:

@@ -72,7 +72,11 @@ class Tile:
     def within(self, box: Box) -> Tile:
         """The part that `box` holds; dimensions of size one stay."""
         if self._view is None and self.base is not None:
-            key = tuple(item.within(box) if isinstance(item, Index) else item for item in self.key)
+            key = tuple(
+                item.within(box) if isinstance(item, Index) else _rows_within(item, box)
+                if isinstance(item, NkiTensor) else item
+                for item in self.key
+            )  # fmt: skip
             return Tile(None, None, self.base, key)
         view = self.own()
         for dim, (first, stop) in enumerate(box):
@@ -127,7 +131,7 @@ class Tile:
         if any(item is None for item in items):
             return self._expanded(items)
         view = self.share()
-        if any(isinstance(item, Index) for item in items) or _reaches_out(view, items):
+        if any(isinstance(item, (Index, Tile)) for item in items) or _reaches_out(view, items):
             return Tile(None, None, view, tuple(_affine(view, items)))
         return Tile(view[tuple(_plain_item(item) for item in items)])
 
@@ -191,6 +195,11 @@ class Tile:
     def astype(self, dtype: Any) -> Tile:
         """A copy in another dtype."""
         return result(lambda: _cast(self.read(), dtype))
+
+
+def _rows_within(indices: NkiTensor, box: Box) -> NkiTensor:
+    """The indices of the partitions that `box` holds."""
+    return indices.slice(0, *box[0]) if indices.shape[0] > 1 else indices
 
 
 def _cast(view: NkiTensor, dtype: Any) -> NkiTensor:
@@ -283,15 +292,18 @@ def _reaches_out(view: NkiTensor, items: tuple[Any, ...]) -> bool:
 
 
 def _affine(view: NkiTensor, items: tuple[Any, ...]) -> list[Any]:
-    """Slices beside affine indices, or outside the tensor, as indices of their own axes."""
+    """Slices outside the tensor, or beside a tile of indices, as indices of their own axes; such a tile has the first."""
+    by_tile = any(isinstance(item, Tile) for item in items)
+    if by_tile:
+        items = (*items, *(slice(None),) * (view.ndim - len(items)))
     if not any(isinstance(item, slice) for item in items):
         return [item if isinstance(item, Index) else _plain_item(item) for item in items]
     if any(isinstance(item, Index) for item in items):
         raise not_modelled("a slice beside affine indices")
     items = (*items, *(slice(None),) * (view.ndim - len(items)))
-    rank = sum(isinstance(item, slice) for item in items)
+    rank = sum(isinstance(item, slice) for item in items) + by_tile
     made: list[Any] = []
-    axis = 0
+    axis = int(by_tile)
     for item, size in zip(items, view.shape):
         if not isinstance(item, slice):
             made.append(_plain_item(item))

@@ -1,0 +1,63 @@
+"""Instructions of the older dialect that move data: by DMA, between partitions, between cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neff_bench.simulator.nki import isa
+from neff_bench.simulator.nki.beta import masked
+from neff_bench.simulator.nki.beta.arguments import destination, named_operands, reduction, tile_operand, views_of
+from neff_bench.simulator.nki.beta.tile import Tile, result
+from neff_bench.simulator.recording.operator_names import op_name
+from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
+from neff_bench.simulator.recording.tensor import NkiTensor
+
+
+def dma_copy(*, dst: Tile, src: Any, mask: Any = None, dst_rmw_op: Any = None, **options: Any) -> None:
+    """`dst` = `src` by DMA, or `dst` = `dst` op `src` with `dst_rmw_op`, which is add."""
+    if dst_rmw_op is not None and op_name(reduction(dst_rmw_op)) != "add":
+        raise invalid(f"dma_copy: dst_rmw_op must be add, not {op_name(dst_rmw_op)}")
+    given = named_operands((), (), options)
+
+    def transfer(parts: dict[str, Any]) -> None:
+        isa.dma_copy(parts["dst"].place(), parts["src"].read(), **given)
+        if dst_rmw_op is not None:
+            step = recorder().instructions[-1]
+            step.attributes["dst_rmw_op"] = "add"
+            step.reads["dst"] = step.writes["dst"]
+
+    operands = {"dst": dst, "src": src}
+    masked.each(mask, tile_operand(operands, "dst", "dma_copy").shape, operands, transfer)
+
+
+def dma_transpose(src: Tile, *, axes: Any = None, mask: Any = None, dtype: Any = None, **options: Any) -> Tile:
+    """A new tile with the dimensions of `src` permuted, by DMA."""
+    if mask is not None:
+        raise not_modelled("dma_transpose with a mask")
+    given = views_of(named_operands((), (), options))
+    order = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}.get(src.ndim, ()) if axes is None else tuple(axes)
+
+    def compute() -> NkiTensor:
+        view = src.read()
+        made = destination(given, tuple(view.shape[at] for at in order), view.dtype if dtype is None else dtype)
+        isa.dma_transpose(made, view, axes=order, **given)
+        return made
+
+    return result(compute)
+
+
+def nc_stream_shuffle(src: Tile, dst: Tile, shuffle_mask: Any, *, mask: Any = None, dtype: Any = None) -> None:
+    """Partition i of each 32 of `dst` = partition shuffle_mask[i] of `src`."""
+    if mask is not None:
+        raise not_modelled("nc_stream_shuffle with a mask")
+    isa.nc_stream_shuffle(dst.place(), src.read(), shuffle_mask)
+
+
+def sendrecv(*, src: Tile, dst: Tile, **options: Any) -> None:
+    """Send `src` to the other core and receive its tile into `dst`."""
+    isa.sendrecv(src.read(), dst.place(), **options)
+
+
+def core_barrier(data: Any, cores: Any, **options: Any) -> None:
+    """Wait until every core of `cores` is here."""
+    isa.core_barrier(data.share() if isinstance(data, Tile) else data, cores, **options)
