@@ -8,7 +8,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -189,6 +189,7 @@ def _built(cases: Sequence[Case], directory: Path, workers: int) -> list[str]:
     from neff_bench.stage1_generate.build.build import build_all
     from neff_bench.stage1_generate.build.job import Job, Options
     from neff_bench.stage1_generate.build.keys import Keys
+    from neff_bench.stage1_generate.build.warm import warm_parent
     from neff_bench.stage1_generate.own_kernel import implementation_of
     from neff_bench.stage1_generate.toolchains.find import choose
 
@@ -201,7 +202,8 @@ def _built(cases: Sequence[Case], directory: Path, workers: int) -> list[str]:
         implementation = implementation_of(job.case, job.folder)
         return toolchain.lacks(implementation.needs, implementation.route)
 
-    build_all(work, Store(directory), workers, TIMEOUT_S, lacks, lambda outcome: None, stop=threading.Event())
+    with warm_parent(work) or nullcontext() as warm:
+        build_all(work, Store(directory), workers, TIMEOUT_S, lacks, lambda _: None, stop=threading.Event(), warm=warm)
     return [case.name for case in cases]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
-from neff_bench.doors.forked import Died, map_forked
+from neff_bench.processes.forked import Died, map_forked
 from neff_bench.terminal.errors import NeffBenchError
 
 if TYPE_CHECKING:

@@ -1,5 +1,12 @@
 """`python -m neff_bench.simulator`: the command `neuron-sim`."""
 
-from neff_bench.simulator.commands.cli import main
+from neff_bench.simulator.commands.cli import main as neuron_sim
 
-main(prog_name="neuron-sim")
+
+def main() -> None:
+    """Entry point, also of a warm process."""
+    neuron_sim(prog_name="neuron-sim")
+
+
+if __name__ == "__main__":
+    main()

@@ -75,6 +75,9 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
     type=click.Path(path_type=Path),
     help="Run your own Python script instead (its arguments after --) and make bundles of the NEFFs that it compiles.",
 )
+@click.option(
+    "--cold", is_flag=True, help="Start each worker and compiler as a program of its own; slower, and the same files."
+)
 @click.option("--disable-dge", is_flag=True, help="Compile without descriptor generation on the device (neuron only).")
 @click.option("-v", "--verbose", is_flag=True, help="Raise the compiler's own log level; it goes to compile.log.")
 @click.argument("script_arguments", nargs=-1, metavar="[-- SCRIPT_ARGUMENT]...")
@@ -96,6 +99,7 @@ def generate(
     force: bool,
     fail_fast: bool,
     script: Path | None,
+    cold: bool,
     disable_dge: bool,
     verbose: bool,
     script_arguments: tuple[str, ...],
@@ -127,7 +131,7 @@ def generate(
             return 0
         # What never was built goes before what failed, so that failures cannot starve the rest.
         waiting = [job for wanted in ("build", "retry") for job, found in zip(work, states) if found == wanted]
-        return _build(work, waiting, store, chosen, jobs, timeout, force, fail_fast, stop)
+        return _build(work, waiting, store, chosen, jobs, timeout, force, fail_fast, cold, stop)
 
 
 def _capture_framework(
@@ -251,6 +255,7 @@ def _build(
     timeout_s: float,
     force: bool,
     fail_fast: bool,
+    cold: bool,
     stop: Stop,
 ) -> int:
     """Build what waits, print the summary, return the exit code."""
@@ -260,7 +265,10 @@ def _build(
     if not waiting:
         streams.line(f"nothing to build: all {len(work)} cases in {store.path} are up to date")
         return 0
+    from contextlib import nullcontext
+
     from neff_bench.stage1_generate.build.build import build_all
+    from neff_bench.stage1_generate.build.warm import warm_parent
     from neff_bench.stage1_generate.own_kernel import implementation_of
     from neff_bench.terminal.progress import progress
 
@@ -270,13 +278,13 @@ def _build(
 
     streams.notice(f"building with the {_TOOLCHAINS[toolchain.name]}")
     start = time.monotonic()
-    with progress(len(waiting), "building") as step:
+    with progress(len(waiting), "building") as step, (None if cold else warm_parent(waiting)) or nullcontext() as warm:
 
         def report(outcome: Outcome) -> None:
             step(_text(outcome), failed=outcome.status in ("failed", "not built"))
 
         workers = min(workers or os.cpu_count() or 1, len(waiting))
-        outcomes = build_all(waiting, store, workers, timeout_s, lacks, report, force, fail_fast, stop)
+        outcomes = build_all(waiting, store, workers, timeout_s, lacks, report, force, fail_fast, stop, warm)
     streams.line(f"{_counts(outcomes, len(work) - len(waiting))} in {time.monotonic() - start:.1f} s: {store.path}")
     if stop.number is not None:
         streams.error(f"interrupted by {stop.name}; run again to build the rest")

@@ -75,6 +75,9 @@ from neff_bench.viewer.suffix import is_page
 @click.option("--only", multiple=True, metavar="GLOB", help="Only the cases whose name matches (repeatable).")
 @click.option("--skip", multiple=True, metavar="GLOB", help="Not the cases whose name matches (repeatable).")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Bundles at a time.  [default: number of CPUs]")
+@click.option(
+    "--cold", is_flag=True, help="Start each call of neuron-sim as a program of its own; slower, and the same rows."
+)
 @click.option("--show-commands", is_flag=True, help="Print, for each row, the shell lines that repeat its profile.")
 @click.option(
     "--hot",

@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,8 +17,10 @@ from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
+from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S, CorePool, first_visible, lock_directory, parse_cores
 from neff_bench.stage2_profile.capture.device_step import Settings
+from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.capture.runs import check_file, read_run
 from neff_bench.stage2_profile.capture.safety import check_store
 from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
@@ -38,6 +41,8 @@ from neff_bench.terminal.streams import error, notice
 from neff_bench.terminal.text import plain, shell_word
 
 Toolchain = Literal["auto", "neuron", "sim"]
+WARM = ("neff_bench.simulator.*", "orjson")
+"""What the warm parent imports: the tool of simulated NEFFs."""
 HOT = 10
 """Lines and instructions of each engine when only --search is given."""
 
@@ -63,6 +68,7 @@ class Options:
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     jobs: int | None = None
+    cold: bool = False
     show_commands: bool = False
     hot: int | None = None
     search: str | None = None
@@ -104,11 +110,23 @@ def profiled_rows(
 ) -> tuple[list[Entry], list[Row]]:
     """What is in a store, and a row for each of it, after the steps that `options` ask for. `detail`: make the
     whole-profile JSON too. Raises `WrongCall` and `ProfileError`."""
-    steps = chosen_steps(options)
     cores = parse_cores(options.cores) if options.cores is not None else None
     cpus = os.cpu_count() or 1
     workers = options.jobs or max(cpus, len(cores or ()))
     settings = settings_of(options, max(1, cpus // workers), stop)
+    with nullcontext() if options.cold else warm_parent(settings.environ) as warm:
+        return _profiled_rows(directory, options, replace(settings, warm=warm), cores, workers, detail)
+
+
+def warm_parent(environ: Mapping[str, str]) -> WarmParent:
+    """The parent of warm tools; it starts with the first that is needed."""
+    return WarmParent(WARM, tool_environment(environ, Path.cwd()))
+
+
+def _profiled_rows(
+    directory: Path, options: Options, settings: Settings, cores: tuple[int, ...] | None, workers: int, detail: bool
+) -> tuple[list[Entry], list[Row]]:
+    steps = chosen_steps(options)
     found = selected(find_entries(directory), options.only, options.skip)
     if not found:
         why = " that --only and --skip leave" if options.only or options.skip else "; generate-neffs makes them"

@@ -15,16 +15,17 @@ PACKAGE = "neff_bench"
 ALLOWED = {
     "chips": {"terminal"},
     "terminal": set(),
+    "processes": set(),
     "neffs": {"chips", "terminal", "parsers"},
     "parsers": {"chips", "terminal", "neffs"},
     "simulator": {"chips", "terminal", "neffs", "parsers"},
-    "stage1_generate": {"chips", "terminal", "neffs", "parsers"},
-    "stage2_profile": {"chips", "terminal", "neffs", "parsers", "viewer"},
+    "stage1_generate": {"chips", "terminal", "processes", "neffs", "parsers"},
+    "stage2_profile": {"chips", "terminal", "processes", "neffs", "parsers", "viewer"},
     "experiments": {"chips", "terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},
     "install_benchmarks": {"terminal"},
     "viewer": {"chips", "terminal", "parsers"},
     "history": {"chips", "terminal", "neffs", "parsers", "stage2_profile"},
-    "doors": {"chips", "terminal", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile"},
+    "doors": {"chips", "terminal", "processes", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile"},
 }
 ALLOWED_IN_TEMPLATES = {"stage1_generate", "stage2_profile"}
 HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"]

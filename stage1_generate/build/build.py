@@ -18,12 +18,14 @@ from neff_bench.neffs.bundle import LOG, MANIFEST, Manifest, files_of, missing_f
 from neff_bench.neffs.errors import BundleError, NeffsError
 from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
+from neff_bench.processes.warm import WarmParent
 from neff_bench.stage1_generate.build.job import Job
 from neff_bench.stage1_generate.build.worker import DISK_FULL, refused, started
 from neff_bench.stage1_generate.build.worker_process import run_module
 from neff_bench.stage1_generate.errors import GenerateError
 from neff_bench.stage1_generate.toolchains.command import reason
 
+WORKER = "neff_bench.stage1_generate.build.worker"
 _TAIL_BYTES = 8192
 
 
@@ -74,18 +76,20 @@ def build_all(
     force: bool = False,
     fail_fast: bool = False,
     stop: threading.Event | None = None,
+    warm: WarmParent | None = None,
 ) -> list[Outcome]:
     """Build every job; `report` gets each outcome as it comes.
 
     `lacks`: why a job cannot be built at all, None when it can; `timeout_s`: of one case. `stop`: when it is set, workers
-    are ended; what was published by then stays, what was not is as before.
+    are ended; what was published by then stays, what was not is as before. `warm`: the parent to fork workers from, None to
+    start each cold.
     """
     store.create()
     store.sweep()
     stop, verified = stop or threading.Event(), Verified(store.path)
     outcomes = []
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(_one, job, store, timeout_s, lacks, verified, force, stop) for job in jobs]
+        futures = [pool.submit(_one, job, store, timeout_s, lacks, verified, force, stop, warm) for job in jobs]
         for future in as_completed(futures):
             outcome = future.result()
             outcomes.append(outcome)
@@ -103,6 +107,7 @@ def _one(
     verified: Verified,
     force: bool,
     stop: threading.Event,
+    warm: WarmParent | None,
 ) -> Outcome:
     def go_on() -> None:
         if stop.is_set():
@@ -119,7 +124,7 @@ def _one(
             why_not = lacks(job) or refused(job)
             if why_not is not None:
                 return _publish_failure(store, replace(started(job), reason=why_not), b"")
-            return _run_worker(job, store, timeout_s, start, go_on)
+            return _run_worker(job, store, timeout_s, start, go_on, warm)
     except Cancelled:
         return Outcome(name, "not built", "the run was ended")
     except NeffsError as error:
@@ -128,7 +133,9 @@ def _one(
         return Outcome(name, "failed", f"{error.filename or store.path}: {error.strerror}", time.monotonic() - start)
 
 
-def _run_worker(job: Job, store: Store, timeout_s: float, start: float, go_on: Callable[[], None]) -> Outcome:
+def _run_worker(
+    job: Job, store: Store, timeout_s: float, start: float, go_on: Callable[[], None], warm: WarmParent | None
+) -> Outcome:
     failure: tuple[Manifest, bytes] | None = None
 
     class NotBuilt(GenerateError):
@@ -136,7 +143,7 @@ def _run_worker(job: Job, store: Store, timeout_s: float, start: float, go_on: C
 
     def fill(directory: Path) -> None:
         nonlocal failure
-        died = _work(job, directory, timeout_s, go_on)
+        died = _work(job, directory, timeout_s, go_on, warm)
         manifest = _manifest(directory)
         if died is None and manifest is not None and manifest.status == "built":
             return
@@ -159,9 +166,11 @@ def _run_worker(job: Job, store: Store, timeout_s: float, start: float, go_on: C
     return Outcome(job.case.name, "built", None, time.monotonic() - start)
 
 
-def _work(job: Job, directory: Path, timeout_s: float, go_on: Callable[[], None]) -> str | None:
+def _work(
+    job: Job, directory: Path, timeout_s: float, go_on: Callable[[], None], warm: WarmParent | None
+) -> str | None:
     """Run the worker in `directory` to its end. Returns how it died, None when it ended by itself with a result."""
-    returncode = run_module("neff_bench.stage1_generate.build.worker", orjson.dumps(job), directory, timeout_s, go_on)
+    returncode = run_module(WORKER, orjson.dumps(job), directory, timeout_s, go_on, warm)
     if returncode is None:
         return f"took longer than {timeout_s:g} s (--timeout)"
     if returncode == DISK_FULL:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from neff_bench.neffs.bundle import LOG
+from neff_bench.processes.warm import WarmParent, WarmProcess
 from neff_bench.stage1_generate.toolchains.command import python_environment
 
 LOG_BYTES = 16 << 20
@@ -21,20 +22,28 @@ _POLL_S = 0.1
 
 
 def run_module(
-    module: str, line: bytes, directory: Path, timeout_s: float, go_on: Callable[[], None] = lambda: None
+    module: str,
+    line: bytes,
+    directory: Path,
+    timeout_s: float,
+    go_on: Callable[[], None] = lambda: None,
+    warm: WarmParent | None = None,
 ) -> int | None:
     """Run `python -m module` in `directory` with `line` on its standard input, which stays open until the process ends (so
     that it can see our end), and its output in `compile.log` there.
 
     Returns the exit code, None after `timeout_s`. `go_on` is called while waiting and may raise to end the process.
+    `warm`: the parent to fork it from, None to start it cold.
     """
-    worker = subprocess.Popen(
-        [sys.executable, "-m", module],
+    argv, environment = [sys.executable, "-m", module], python_environment()
+    forked = warm and warm.start(argv, cwd=directory, environment=environment, stdin=True, one_stream=True)
+    worker = forked or subprocess.Popen(
+        argv,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd=directory,
-        env=python_environment(),
+        env=environment,
         start_new_session=True,
     )
     log = threading.Thread(target=_copy_log, args=(worker.stdout, directory / LOG), daemon=True)
@@ -46,22 +55,34 @@ def run_module(
         except BrokenPipeError:
             pass  # it died at once; the exit code says how
         deadline = time.monotonic() + timeout_s
-        while True:
-            try:
-                return worker.wait(min(_POLL_S, max(0.0, deadline - time.monotonic())))
-            except subprocess.TimeoutExpired:
-                go_on()
-                if time.monotonic() >= deadline:
-                    return None
+        while (code := _wait(worker, min(_POLL_S, max(0.0, deadline - time.monotonic())))) is None:
+            go_on()
+            if time.monotonic() >= deadline:
+                return None
+        return code
     finally:
         _end_group(worker)
         log.join(timeout=5)
-        worker.stdin.close()  # type: ignore[union-attr]
-        worker.stdout.close()  # type: ignore[union-attr]
+        if isinstance(worker, WarmProcess):
+            worker.close()
+        else:
+            worker.stdin.close()  # type: ignore[union-attr]
+            worker.stdout.close()  # type: ignore[union-attr]
 
 
-def _end_group(worker: subprocess.Popen[bytes]) -> None:
+def _wait(worker: subprocess.Popen[bytes] | WarmProcess, timeout_s: float) -> int | None:
+    try:
+        return worker.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _end_group(worker: subprocess.Popen[bytes] | WarmProcess) -> None:
     """Nothing that the process started outlives it."""
+    if isinstance(worker, WarmProcess):
+        worker.end()
+        worker.wait()
+        return
     try:
         os.killpg(worker.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -12,8 +12,10 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import IO
 
 from neff_bench.installation import IMPORT_ROOT
+from neff_bench.processes.child import fork_module, is_forked, may_fork, module_of
 from neff_bench.stage1_generate.errors import BuildError
 
 _BLOCK_BYTES = 64 * 1024
@@ -35,7 +37,12 @@ def python_environment() -> dict[str, str]:
 
 
 def end_with_builder() -> None:
-    """End this process and all that it started when standard input closes, which means that the builder is gone."""
+    """End this process and all that it started when standard input closes, which means that the builder is gone.
+
+    The warm parent does that for its children, so that they stay without threads and may fork.
+    """
+    if is_forked():
+        return
 
     def watch() -> None:
         while os.read(0, 4096):
@@ -48,26 +55,40 @@ def end_with_builder() -> None:
 def run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Finished:
     """Run to the end in the current directory. Raises `BuildError` with its last error line when it fails."""
     start = time.perf_counter()
+    if module_of(argv) is not None and may_fork():
+        read, write = os.pipe()
+        pid = fork_module(argv, os.environ if environment is None else environment, write)
+        os.close(write)
+        with open(read, "rb") as output:
+            text = _pass_on(output)
+        returncode = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    else:
+        try:
+            process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+            )
+        except OSError as error:
+            raise BuildError(f"cannot start {argv[0]}: {error.strerror}") from None
+        with process:
+            text = _pass_on(process.stdout)  # type: ignore[arg-type]
+        returncode = process.returncode
+    if returncode != 0:
+        raise BuildError(reason(returncode, text))
+    return Finished(text, time.perf_counter() - start)
+
+
+def _pass_on(output: IO[bytes]) -> str:
+    """Copy a command's output to our own until it ends; returns its last part."""
     tail: deque[bytes] = deque()
     kept = 0
-    try:
-        process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
-        )
-    except OSError as error:
-        raise BuildError(f"cannot start {argv[0]}: {error.strerror}") from None
-    with process:
-        while block := process.stdout.read1(_BLOCK_BYTES):  # type: ignore[union-attr]
-            sys.stdout.buffer.write(block)
-            sys.stdout.buffer.flush()
-            tail.append(block)
-            kept += len(block)
-            while kept - len(tail[0]) >= _TAIL_BYTES:
-                kept -= len(tail.popleft())
-    text = b"".join(tail)[-_TAIL_BYTES:].decode(errors="replace")
-    if process.returncode != 0:
-        raise BuildError(reason(process.returncode, text))
-    return Finished(text, time.perf_counter() - start)
+    while block := output.read1(_BLOCK_BYTES):  # type: ignore[attr-defined]
+        sys.stdout.buffer.write(block)
+        sys.stdout.buffer.flush()
+        tail.append(block)
+        kept += len(block)
+        while kept - len(tail[0]) >= _TAIL_BYTES:
+            kept -= len(tail.popleft())
+    return b"".join(tail)[-_TAIL_BYTES:].decode(errors="replace")
 
 
 def reason(returncode: int, output: str) -> str:

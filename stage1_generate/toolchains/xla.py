@@ -72,10 +72,11 @@ def resolve(entry: str) -> Callable[..., Any]:
     return function
 
 
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
     """Exit code 0: `OUT.hlo` is written; 1: tracing failed (one line on stderr); 2: wrong call."""
     import orjson
 
+    arguments = sys.argv[1:]
     if len(arguments) != 2:
         streams.error("expected python -m neff_bench.stage1_generate.toolchains.xla SPEC.json OUT.hlo")
         return 2
@@ -96,4 +97,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

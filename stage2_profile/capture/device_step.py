@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from neff_bench.neffs.bundle import Bundle, Manifest
+from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S, CorePool, Slot
@@ -31,7 +32,7 @@ class Settings:
     """What the user asks for. `timeout_s`: for each call of a tool. `backoff_s`: first wait for a busy core, doubled
     with each try. `enable_dge_notifs`: trace dynamic DMAs. `lock_timeout_s`: for cores and bundles that other processes
     hold. `captures`: how often each case is captured on a device; with `until_percent` at most, until half the confidence
-    interval of its median time is that narrow."""
+    interval of its median time is that narrow. `warm`: the parent to fork our own tools from, None to start each cold."""
 
     num_exec: int = 2
     profile_nth_exec: int = 2
@@ -43,6 +44,7 @@ class Settings:
     until_percent: float | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     stop: threading.Event = field(default_factory=threading.Event)
+    warm: WarmParent | None = None
 
 
 def plan_of(manifest: Manifest, settings: Settings) -> commands.CapturePlan:
@@ -137,6 +139,7 @@ class Attempts:
             timeout_s=self.settings.timeout_s,
             stop=self.settings.stop,
             hold=hold,
+            warm=self.settings.warm,
         )
         number = len(self.commands)
         log = LOG if number == 0 else f"capture-{number + 1}.log"

@@ -1,4 +1,4 @@
-"""Starts a program, with a time limit, bounded output, and no survivors (see leash.py)."""
+"""Runs a program with a time limit, bounded output, and no survivors: cold under a leash (see leash.py), or warm."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
+
+from neff_bench.processes.warm import WarmParent
 
 LEASH = Path(__file__).with_name("leash.py")
 LOG_LIMIT_BYTES = 512 * 1024
 GRACE_S = 5.0
+_POLL_S = 0.02
 DRAIN_S = 1.0
 """How long output is still read after the program ended: a daemon that kept the pipe open cannot hold us longer."""
 
@@ -73,60 +78,93 @@ def run(
     stdout_limit: int | None = None,
     hold: Sequence[int] = (),
     grace_s: float = GRACE_S,
+    warm: WarmParent | None = None,
 ) -> Finished:
     """Run a program to its end, its time limit or `stop`.
 
     `stdout_limit`: None keeps the head and tail of standard output, as of standard error; a number keeps all of it and
     ends a program that prints more. `hold`: file descriptors (locks) that stay open until the last process is gone.
-    `grace_s`: how long a program that is to be ended may clean up.
+    `grace_s`: how long a program that is to be ended may clean up. `warm`: the parent to fork our own programs from.
     """
-    life_read, life_write = os.pipe()
     started = time.monotonic()
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(LEASH), str(life_read), str(grace_s), *argv],
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=(life_read, *hold),
-            start_new_session=True,
-        )
-    except BaseException:
-        os.close(life_write)
-        raise
-    finally:
-        os.close(life_read)
+    forked = warm and warm.start(argv, cwd=cwd, environment=env, hold=hold, grace_s=grace_s)
+    process = forked or Leashed(argv, cwd, env, hold, grace_s)
     out, err = Bounded(2 * stdout_limit if stdout_limit else LOG_LIMIT_BYTES), Bounded(LOG_LIMIT_BYTES)
     timed_out = stopped = overflowed = False
     end, drained = started + timeout_s, 0.0
-    with process, selectors.DefaultSelector() as selector:
+    with closing(process), selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ, out)
+        if process.stderr is not None:
+            selector.register(process.stderr, selectors.EVENT_READ, err)
+        while process.poll() is None or (selector.get_map() and time.monotonic() < drained):
+            for key, _ in selector.select(0.1 if selector.get_map() else 0):
+                data = os.read(key.fd, 1 << 16)
+                if data:
+                    key.data.add(data)
+                else:
+                    selector.unregister(key.fileobj)
+            if not selector.get_map():
+                process.wait(_POLL_S)
+            if not (timed_out or stopped or overflowed):
+                timed_out = time.monotonic() > end
+                stopped = stop.is_set()
+                overflowed = stdout_limit is not None and out.total > stdout_limit
+                if timed_out or stopped or overflowed:
+                    process.end()
+            drained = drained or (time.monotonic() + DRAIN_S if process.poll() is not None else 0.0)
+        code = process.poll() or 0
+    code = code if code >= 0 else 128 - code
+    return Finished(code, time.monotonic() - started, out.bytes(), err.bytes(), timed_out, stopped, overflowed)
+
+
+class Leashed:
+    """A program that is started cold, under a leash; what it can do is what `WarmProcess` can."""
+
+    def __init__(
+        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], hold: Sequence[int], grace_s: float
+    ) -> None:
+        life_read, self._life = os.pipe()
         try:
-            for pipe, sink in ((process.stdout, out), (process.stderr, err)):
-                if pipe is not None:
-                    selector.register(pipe, selectors.EVENT_READ, sink)
-            while process.poll() is None or (selector.get_map() and time.monotonic() < drained):
-                for key, _ in selector.select(0.1 if selector.get_map() else 0.02):
-                    data = os.read(key.fd, 1 << 16)
-                    if data:
-                        key.data.add(data)
-                    else:
-                        selector.unregister(key.fileobj)
-                if life_write >= 0:
-                    timed_out = time.monotonic() > end
-                    stopped = stop.is_set()
-                    overflowed = stdout_limit is not None and out.total > stdout_limit
-                    if timed_out or stopped or overflowed:
-                        os.close(life_write)
-                        life_write = -1
-                drained = drained or (time.monotonic() + DRAIN_S if process.poll() is not None else 0.0)
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(LEASH), str(life_read), str(grace_s), *argv],
+                cwd=cwd,
+                env=dict(env),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(life_read, *hold),
+                start_new_session=True,
+            )
+        except BaseException:
+            self.end()
+            raise
         finally:
-            if life_write >= 0:
-                os.close(life_write)
-    return Finished(
-        process.returncode, time.monotonic() - started, out.bytes(), err.bytes(), timed_out, stopped, overflowed
-    )
+            os.close(life_read)
+        self.stdout: IO[bytes] = self._process.stdout  # type: ignore[assignment]
+        self.stderr = self._process.stderr
+
+    def poll(self) -> int | None:
+        """The exit code, None while it runs."""
+        return self._process.poll()
+
+    def wait(self, timeout_s: float) -> int | None:
+        """`poll`, after at most `timeout_s`."""
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def end(self) -> None:
+        """Ask for its end: SIGTERM to its process group, SIGKILL after its grace."""
+        if self._life >= 0:
+            os.close(self._life)
+            self._life = -1
+
+    def close(self) -> None:
+        """End it and wait for it."""
+        self.end()
+        with self._process:
+            pass
 
 
 def describe_exit(done: Finished, timeout_s: float) -> str:

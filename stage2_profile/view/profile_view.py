@@ -138,6 +138,7 @@ def call(
             stop=settings.stop,
             stdout_limit=STDOUT_LIMIT_BYTES,
             hold=hold,
+            warm=settings.warm,
         )
         write_whole(path / step.log, done.stderr)
         record.append(

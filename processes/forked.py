@@ -7,7 +7,6 @@ threads only: a fork copies a lock that another thread holds and never releases 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import selectors
@@ -19,9 +18,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from neff_bench.processes.child import die_with
+
 Item = TypeVar("Item")
 
-_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 _MESSAGE_BYTES = 8 * 1024
 """What is kept of the standard error of a call that died."""
 
@@ -108,9 +108,7 @@ def _run(
     """The child's life; it never returns."""
     try:
         os.setpgid(0, 0)
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)  # the parent was killed before it could be watched
+        die_with(parent)
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)
         os.dup2(null, 1)

@@ -1,0 +1,5 @@
+"""Processes that start in milliseconds: forked from a parent that has imported what they need.
+
+`warm`: the parent as a command sees it. `zygote`: the parent itself. `child`: what becomes of a fork. `forked`: calls of a
+Python function. The programs of the AWS SDK are never started this way.
+"""

@@ -1,0 +1,150 @@
+"""A forked process that does what `python -m MODULE ARGUMENT...` would do, without its start.
+
+A module that is run this way has a function `main`, which reads `sys.argv` and returns the exit code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+PACKAGE = "neff_bench."
+_DIE_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+
+_is_forked = False
+
+
+def module_of(argv: Sequence[str]) -> str | None:
+    """The module of this project that a command runs with this Python, None for every other command."""
+    ours = len(argv) > 2 and argv[0] == sys.executable and argv[1] == "-m" and argv[2].startswith(PACKAGE)
+    return argv[2] if ours else None
+
+
+def is_forked() -> bool:
+    """Whether this process came from `become`: its end is watched over, and it may fork as long as it has no threads."""
+    return _is_forked
+
+
+def may_fork() -> bool:
+    """Whether the process is a warm one without threads. A fork copies the locks of other threads and never releases them."""
+    return _is_forked and len(os.listdir("/proc/self/task")) == 1
+
+
+def fork_module(argv: Sequence[str], environment: Mapping[str, str], output: int) -> int:
+    """Fork a child that runs a command for which `module_of` has an answer; returns its pid.
+
+    Its standard input is empty, its standard output and error are the file descriptor `output`. It stays in the caller's
+    process group and dies with the caller.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        become(argv, os.getcwd(), environment, (os.open(os.devnull, os.O_RDONLY), output, output), parent)
+    return pid
+
+
+def become(
+    argv: Sequence[str], cwd: str, environment: Mapping[str, str], streams: tuple[int, int, int], parent: int
+) -> NoReturn:
+    """The life of a forked child: it takes on the streams and the environment, runs the module and ends.
+
+    Every other open file is closed, so that no pipe of the parent stays open longer than it should.
+    """
+    code = 1
+    try:
+        die_with(parent)
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+        _renew_streams()
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) > 2:
+                _close(int(name))
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update(environment)
+        global _is_forked
+        _is_forked = True
+        code = _run(argv)
+    except BaseException as error:  # what a Python that ends with an exception prints
+        code = _told(error)
+    finally:
+        code = _flushed(code)
+        os._exit(code & 0xFF)
+
+
+def die_with(parent: int) -> None:
+    """Let the system kill this process when its parent, `parent`, is gone."""
+    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # the parent was killed before it could be watched
+
+
+def _renew_streams() -> None:
+    """The stream objects of Python remember what kind of file they were made for."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        old = getattr(sys, f"__{name}__")
+        new = open(
+            number,
+            "r" if name == "stdin" else "w",
+            encoding=old.encoding,
+            errors=old.errors,
+            buffering=1 if name == "stderr" else -1,
+            closefd=False,
+        )
+        setattr(sys, name, new)
+        setattr(sys, f"__{name}__", new)
+
+
+def _run(argv: Sequence[str]) -> int:
+    importlib.invalidate_caches()
+    name = argv[2]
+    sys.argv = [name, *argv[3:]]
+    module = importlib.import_module(name)
+    if hasattr(module, "__path__"):
+        module = importlib.import_module(f"{name}.__main__")
+    return _code(module.main())
+
+
+def _code(value: object) -> int:
+    """The exit code that `sys.exit(value)` gives."""
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value
+    print(value, file=sys.stderr)
+    return 1
+
+
+def _told(error: BaseException) -> int:
+    if isinstance(error, SystemExit):
+        return _code(error.code)
+    traceback.print_exception(error)
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _flushed(code: int) -> int:
+    """What is printed must be out before the end; a stream that cannot be written is an error, as in any Python."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            code = code or 120
+    return code
+
+
+def _close(descriptor: int) -> None:
+    try:
+        os.close(descriptor)
+    except OSError:
+        pass  # the one that listed the others

@@ -1,0 +1,163 @@
+"""A command's side of the warm parent: one for a command, started with the first program that it is asked for.
+
+The parent is a process of its own, started like any program, so the command itself may have threads. What the border of a
+process gives stays: a child that crashes, hangs or fills its memory costs its own answer, and no child outlives the command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from neff_bench.processes.child import module_of
+from neff_bench.processes.zygote import STARTED
+
+
+class WarmProcess:
+    """A child of the warm parent. `stdin`, `stdout`, `stderr`: our ends of its pipes, None where there is none."""
+
+    def __init__(
+        self, channel: socket.socket, stdin: IO[bytes] | None, stdout: IO[bytes], stderr: IO[bytes] | None
+    ) -> None:
+        self.stdin, self.stdout, self.stderr = stdin, stdout, stderr
+        self._channel = channel
+        self._code: int | None = None
+        self._said = b""
+
+    def fileno(self) -> int:
+        """Readable when the child has ended."""
+        return self._channel.fileno()
+
+    def poll(self) -> int | None:
+        """The exit code, minus n when signal n ended it; None while the child runs."""
+        return self.wait(0.0)
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """`poll`, after at most `timeout_s`."""
+        waiting = select.poll()
+        waiting.register(self._channel, select.POLLIN)
+        while self._code is None and waiting.poll(None if timeout_s is None else timeout_s * 1000):
+            block = self._channel.recv(4096)
+            self._said += block
+            if self._said.endswith(b"\n"):
+                self._code = int(self._said)
+            elif not block:
+                self._code = -signal.SIGKILL  # the warm parent is gone, and its children with it
+        return self._code
+
+    def end(self) -> None:
+        """Ask for its end: SIGTERM to its process group, SIGKILL after its grace."""
+        with suppress(OSError):
+            self._channel.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """End it without waiting for it, and close our ends of its pipes."""
+        self._channel.close()
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+
+class WarmParent:
+    """Starts modules of this project in forked children. Its methods may be called by several threads.
+
+    `modules`: what the children will import; `package.*` is all of a package. `environment`: of the parent; each child gets one of its own.
+    """
+
+    def __init__(self, modules: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._modules = modules
+        # BLAS makes its threads when it is imported, and the parent must have none.
+        self._environment = {**environment, "OPENBLAS_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
+        self._guard = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._lost = False
+
+    def __enter__(self) -> WarmParent:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        environment: Mapping[str, str],
+        stdin: bool = False,
+        one_stream: bool = False,
+        hold: Sequence[int] = (),
+        grace_s: float = 0.0,
+    ) -> WarmProcess | None:
+        """A child that does what `argv` does; None when the command has to be started cold: it is no module of ours, or
+        the parent is gone or could not become single-threaded.
+
+        `stdin`: give it a pipe, else its standard input is empty. `one_stream`: standard error goes where standard output
+        goes. `hold`: file descriptors (locks) that stay open until the child is gone. `grace_s`: see `WarmProcess.end`.
+        """
+        if self._lost or module_of(argv) is None:
+            return None
+        request = {"argv": list(argv), "cwd": str(cwd), "environment": dict(environment), "grace_s": grace_s}
+        ours, theirs = socket.socketpair()
+        read_in, write_in = os.pipe() if stdin else (os.open(os.devnull, os.O_RDONLY), -1)
+        read_out, write_out = os.pipe()
+        read_err, write_err = (-1, write_out) if one_stream else os.pipe()
+        process = WarmProcess(ours, _file(write_in, "wb"), open(read_out, "rb"), _file(read_err, "rb"))
+        try:
+            with self._guard:
+                control = self._control or self._begin()
+                socket.send_fds(control, [b"?"], [theirs.fileno(), read_in, write_out, write_err, *hold])
+            theirs.close()
+            ours.sendall(json.dumps(request).encode() + b"\n")
+            started = ours.recv(1) == STARTED
+        except OSError:
+            started = False
+        finally:
+            theirs.close()
+            for descriptor in {read_in, write_out, write_err}:
+                os.close(descriptor)
+        if not started:
+            self._lost = True
+            process.close()
+            return None
+        return process
+
+    def close(self) -> None:
+        """End the parent and wait for it; children that still run are ended first."""
+        with self._guard:
+            if self._control is not None and self._process is not None:
+                self._control.close()
+                self._process.wait()
+            self._control = self._process = None
+
+    def _begin(self) -> socket.socket:
+        control, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "neff_bench.processes.zygote", str(theirs.fileno()), *self._modules],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        self._control = control
+        return control
+
+
+def _file(descriptor: int, mode: str) -> IO[bytes] | None:
+    return None if descriptor < 0 else open(descriptor, mode)

@@ -1,0 +1,212 @@
+"""The warm parent: imports what its children will need, then forks one child for each request.
+
+    python -m neff_bench.processes.zygote CONTROL MODULE...
+
+MODULE is a module, or PACKAGE.* for all that a package holds. CONTROL is a socket whose other end only the command holds. A request is one byte on it with file descriptors: a channel of
+its own, the child's three streams, and locks that stay held until the child is gone. The channel then brings one line of
+JSON (see `warm.py`), and takes back one byte when the child runs and its exit code when it has ended. When the command
+closes its end of a channel, or dies, the child's process group gets SIGTERM and, after its grace, SIGKILL.
+
+This process has one thread: a fork copies the locks of other threads and never releases them.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import selectors
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from neff_bench.processes.child import become
+
+STARTED = b"+"
+_DESCRIPTORS_MAX = 64
+
+
+@dataclass
+class _Child:
+    pid: int
+    channel: socket.socket
+    hold: list[int]
+    grace_s: float
+    ending: bool = False
+    """The command wants its end, or is gone."""
+    kill_at: float | None = None
+    """When SIGKILL is due; None where it is not, or has been sent."""
+
+
+def main() -> int:
+    """Serve until the command is gone and every child has ended."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    for name in sys.argv[2:]:
+        for module in _modules(name):
+            try:
+                importlib.import_module(module)
+            except ImportError:
+                pass  # an optional package; the child that needs it says so
+    if len(os.listdir("/proc/self/task")) > 1:
+        return 1  # the command starts its programs cold
+    gc.collect()
+    gc.freeze()  # or the first collection in a child would copy every page
+    zygote = Zygote(control)
+    try:
+        zygote.serve()
+    finally:
+        zygote.kill_all()
+    return 0
+
+
+def _modules(name: str) -> Iterator[str]:
+    """A module, or all that a package holds but for its command."""
+    package = name.removesuffix(".*")
+    yield package
+    if package != name and package in sys.modules:
+        for found in pkgutil.walk_packages(sys.modules[package].__path__, f"{package}."):
+            if not found.name.endswith(".__main__"):
+                yield found.name
+
+
+class Zygote:
+    """The loop of the warm parent."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._children: dict[int, _Child] = {}
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(control, selectors.EVENT_READ)
+        self._awake, wake = os.pipe()
+        os.set_blocking(self._awake, False)
+        os.set_blocking(wake, False)
+        signal.set_wakeup_fd(wake)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._selector.register(self._awake, selectors.EVENT_READ)
+
+    def serve(self) -> None:
+        """Returns when the command is gone and every child has ended."""
+        open_ = True
+        while open_ or self._children:
+            due = [child.kill_at for child in self._children.values() if child.kill_at is not None]
+            for key, _ in self._selector.select(max(0.0, min(due) - time.monotonic()) if due else None):
+                if key.fd == self._awake:
+                    _drain(self._awake)
+                elif key.fileobj is self._control:
+                    open_ = self._accept()
+                else:
+                    self._end(key.data)
+            self._kill_overdue()
+            self._reap()
+
+    def kill_all(self) -> None:
+        """End what still runs, should this process not come to its ordinary end."""
+        for pid in self._children:
+            _signal_group(pid, signal.SIGKILL)
+
+    def _accept(self) -> bool:
+        """Take one request; False when there will be no more."""
+        try:
+            byte, descriptors, _, _ = socket.recv_fds(self._control, 1, _DESCRIPTORS_MAX, socket.MSG_CMSG_CLOEXEC)
+        except OSError:
+            byte, descriptors = b"", []
+        if not byte:
+            self._selector.unregister(self._control)
+            return False
+        channel, hold = socket.socket(fileno=descriptors[0]), descriptors[4:]
+        streams = (descriptors[1], descriptors[2], descriptors[3])
+        line = _line(channel)
+        if not line:  # the command died before it had said what it wants
+            channel.close()
+            _close_all([*streams, *hold])
+            return True
+        request = json.loads(line)
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            os.setpgid(0, 0)
+            become(request["argv"], request["cwd"], request["environment"], streams, parent)
+        try:
+            os.setpgid(pid, pid)
+        except OSError:
+            pass  # the child was first, or is gone
+        _close_all([*streams])
+        child = _Child(pid, channel, hold, request["grace_s"])
+        self._children[pid] = child
+        self._selector.register(channel, selectors.EVENT_READ, child)
+        _tell(channel, STARTED)
+        return True
+
+    def _end(self, child: _Child) -> None:
+        """The command wants a child to end, or is gone: nothing else is ever sent on its channel."""
+        self._selector.unregister(child.channel)
+        child.ending, child.kill_at = True, time.monotonic() + child.grace_s
+        if child.grace_s > 0:
+            _signal_group(child.pid, signal.SIGTERM)
+
+    def _kill_overdue(self) -> None:
+        for child in self._children.values():
+            if child.kill_at is not None and time.monotonic() >= child.kill_at:
+                child.kill_at = None
+                _signal_group(child.pid, signal.SIGKILL)
+
+    def _reap(self) -> None:
+        for child in list(self._children.values()):
+            if os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                continue
+            # What it left behind in its group goes too; it is still unreaped, so the number is still its own.
+            _signal_group(child.pid, signal.SIGKILL)
+            _, status = os.waitpid(child.pid, 0)
+            _tell(child.channel, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+            if not child.ending:
+                self._selector.unregister(child.channel)
+            child.channel.close()
+            _close_all(child.hold)
+            del self._children[child.pid]
+
+
+def _line(channel: socket.socket) -> bytes:
+    """The first line of a channel, which the command sends at once; empty when it ends before."""
+    data = bytearray()
+    while not data.endswith(b"\n"):
+        block = channel.recv(1 << 16)
+        if not block:
+            return b""
+        data += block
+    return bytes(data)
+
+
+def _tell(channel: socket.socket, data: bytes) -> None:
+    try:
+        channel.sendall(data)
+    except OSError:
+        pass  # nobody listens any more
+
+
+def _drain(descriptor: int) -> None:
+    try:
+        while os.read(descriptor, 4096):
+            pass
+    except BlockingIOError:
+        pass
+
+
+def _close_all(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _signal_group(group: int, number: int) -> None:
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""The warm parent of stage 1: what the workers of these jobs, and the commands that they run, will import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from neff_bench.processes.warm import WarmParent
+from neff_bench.stage1_generate.build.job import Job
+from neff_bench.stage1_generate.own_kernel import implementation_of
+from neff_bench.stage1_generate.toolchains.command import python_environment
+
+_WORKER = ("neff_bench.stage1_generate.*", "neff_bench.parsers.neff", "numpy.random", "orjson")
+_SIMULATOR = "neff_bench.simulator.*"
+_TRACER = "jax"
+
+
+def warm_parent(jobs: Iterable[Job]) -> WarmParent | None:
+    """It starts with the first worker. None for the SDK, whose compilers are not known to survive a fork."""
+    jobs = list(jobs)
+    if any(job.toolchain == "neuron" for job in jobs):
+        return None
+    traces = any(implementation_of(job.case, job.folder).route == "xla" for job in jobs)
+    return WarmParent([*_WORKER, _SIMULATOR, *([_TRACER] if traces else [])], python_environment())
