@@ -6,6 +6,7 @@ A module that is run this way has a function `main`, which reads `sys.argv` and 
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import os
 import signal
@@ -108,6 +109,7 @@ def _renew_streams() -> None:
 
 def _run(argv: Sequence[str]) -> int:
     importlib.invalidate_caches()
+    gc.enable()
     name = argv[2]
     sys.argv = [name, *argv[3:]]
     module = importlib.import_module(name)

@@ -73,7 +73,7 @@ class WarmProcess:
 class WarmParent:
     """Starts modules of this project in forked children. Its methods may be called by several threads.
 
-    `modules`: what the children will import; `package.*` is all of a package. `environment`: of the parent; each child gets one of its own.
+    `modules`: what the children will import; `package.*` is all of a package, `module:function` is called once. `environment`: of the parent; each child gets one of its own.
     """
 
     def __init__(self, modules: Sequence[str], environment: Mapping[str, str]) -> None:

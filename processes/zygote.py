@@ -2,7 +2,7 @@
 
     python -m neff_bench.processes.zygote CONTROL MODULE...
 
-MODULE is a module, or PACKAGE.* for all that a package holds. CONTROL is a socket whose other end only the command holds. A request is one byte on it with file descriptors: a channel of
+MODULE is a module, PACKAGE.* all that a package holds, MODULE:FUNCTION a function whose answer is kept by its module. CONTROL is a socket whose other end only the command holds. A request is one byte on it with file descriptors: a channel of
 its own, the child's three streams, and locks that stay held until the child is gone. The channel then brings one line of
 JSON (see `warm.py`), and takes back one byte when the child runs and its exit code when it has ended. When the command
 closes its end of a channel, or dies, the child's process group gets SIGTERM and, after its grace, SIGKILL.
@@ -45,17 +45,17 @@ class _Child:
 
 def main() -> int:
     """Serve until the command is gone and every child has ended."""
+    gc.disable()  # a collection here looks through what stays for ever, and one in a child copies every page
     control = socket.socket(fileno=int(sys.argv[1]))
     for name in sys.argv[2:]:
         for module in _modules(name):
             try:
-                importlib.import_module(module)
+                _warm_up(module)
             except ImportError:
                 pass  # an optional package; the child that needs it says so
     if len(os.listdir("/proc/self/task")) > 1:
         return 1  # the command starts its programs cold
-    gc.collect()
-    gc.freeze()  # or the first collection in a child would copy every page
+    gc.freeze()
     zygote = Zygote(control)
     try:
         zygote.serve()
@@ -72,6 +72,13 @@ def _modules(name: str) -> Iterator[str]:
         for found in pkgutil.walk_packages(sys.modules[package].__path__, f"{package}."):
             if not found.name.endswith(".__main__"):
                 yield found.name
+
+
+def _warm_up(name: str) -> None:
+    module, _, function = name.partition(":")
+    loaded = importlib.import_module(module)
+    if function:
+        getattr(loaded, function)()
 
 
 class Zygote:

@@ -41,7 +41,14 @@ from neff_bench.terminal.streams import error, notice
 from neff_bench.terminal.text import plain, shell_word
 
 Toolchain = Literal["auto", "neuron", "sim"]
-WARM = ("neff_bench.simulator.*", "orjson")
+WARM = (
+    "neff_bench.simulator.*",
+    "neff_bench.simulator.timing.model:fingerprint",
+    "neff_bench.parsers.wire",
+    "difflib",
+    "orjson",
+    "threadpoolctl",
+)
 """What the warm parent imports: the tool of simulated NEFFs."""
 HOT = 10
 """Lines and instructions of each engine when only --search is given."""

@@ -143,7 +143,7 @@ def test_a_warm_program_has_what_its_parent_imported(environment, tmp_path):
     program = tmp_path / "which.py"
     program.write_text("import sys\ndef main():\n    print('xml.sax' in sys.modules)\n")
     env = {**environment, "PYTHONPATH": f"{tmp_path}:{environment['PYTHONPATH']}"}
-    with WarmParent(["xml.*"], env) as warm:
+    with WarmParent(["xml.*", "no_such_module", "which:main"], env) as warm:
         argv = [sys.executable, "-m", "which"]
         done = run(argv, cwd=tmp_path, env=env, timeout_s=60, stop=threading.Event(), warm=warm)
     assert done.stdout == b"True\n"
