@@ -19,7 +19,9 @@ def run(tmp_path):
         (tmp_path / "script.py").write_text(source)
         words = [sys.executable, "-m", "neff_bench", "run", "--store", "st", *options]
         words += [] if "-m" in options else ["script.py", *script_options]
-        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        # a table as wide as outside a terminal, whatever pytest's own process has read of one
+        environment = {**os.environ, "COLUMNS": "120"}
+        return subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
 
     return call
 
