@@ -96,7 +96,8 @@ def profile_directory(directory: Path, options: Options, stop: threading.Event |
     if options.page:
         from neff_bench.stage2_profile.report.page import report_page
 
-        page = report_page(directory, rows, [sources_of(entry, row) for entry, row in zip(found, rows, strict=True)])
+        files = [profile_files(entry, row.run) for entry, row in zip(found, rows, strict=True)]
+        page = report_page(directory, rows, files)
         write_bytes(page, options.page)
     elif options.show_commands:
         write_text(commands_text(directory, rows), options.output)
@@ -274,7 +275,7 @@ def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: in
     if row.status != "profiled":
         return Hot(row, problem=row.reason or row.status)
     try:
-        path = detail_path(entry, row)
+        path = detail_path(entry, row.run)
         if path is None:
             return Hot(row, problem="no whole-profile JSON; run profile-neffs --hot where the profiler is")
         events = read_events(path, getattr(entry, "neff", None))
@@ -283,11 +284,11 @@ def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: in
     return Hot(row, hot_lines(events, chosen, count), hot_instructions(events, chosen, count))
 
 
-def detail_path(entry: Entry, row: Row) -> Path | None:
-    """The whole-profile JSON behind a row, or the trace of a case from elsewhere; None when there is neither. Raises `RunDamaged`."""
+def detail_path(entry: Entry, run: str | None) -> Path | None:
+    """The whole-profile JSON of a run, or the trace of a case from elsewhere; None when there is neither. Raises `RunDamaged`."""
     if not isinstance(entry, Bundle):
         return getattr(entry, "detail_json", None) or getattr(entry, "ntff", None)
-    directory = entry.path / PROFILES / (row.run or "")
+    directory = entry.path / PROFILES / (run or "")
     record = read_run(directory)
     detail = record.executions[-1].detail if record.executions else None
     if detail is None:
@@ -296,20 +297,20 @@ def detail_path(entry: Entry, row: Row) -> Path | None:
     return directory / detail
 
 
-def sources_of(entry: Entry, row: Row) -> ProfileFiles:
-    """The files that the timeline of a row is read from, or why there are none."""
+def profile_files(entry: Entry, run: str | None) -> ProfileFiles:
+    """The files that the timeline of a case is read from, or why there are none. `run`: the one that its row is of."""
+    if not isinstance(entry, Bundle):
+        problem = None if hasattr(entry, "ntff") else str(entry)
+        return ProfileFiles(detail_path(entry, None), getattr(entry, "neff", None), problem=problem)
+    if run is None:
+        return ProfileFiles(problem="it has no profile")
     try:
-        path = detail_path(entry, row) if row.status == "profiled" else None
-        if not isinstance(entry, Bundle):
-            return ProfileFiles(path, getattr(entry, "neff", None), None, row.reason)
-        neff = entry.path / entry.manifest.neff if entry.manifest.neff else None
-        if path is None and row.run is not None:
-            directory = entry.path / PROFILES / row.run
-            record = read_run(directory)
-            path = directory / record.executions[-1].ntff if record.executions else None
-    except (ParseError, ProfileError, OSError) as error:
+        directory = entry.path / PROFILES / run
+        record = read_run(directory)
+        trace = directory / record.executions[-1].ntff if record.executions else None
+        return ProfileFiles(detail_path(entry, run) or trace, entry.path / str(entry.manifest.neff), entry.path)
+    except (ProfileError, OSError) as error:
         return ProfileFiles(problem=str(error))
-    return ProfileFiles(path, neff, entry.path, row.reason)
 
 
 def commands_text(directory: Path, rows: Sequence[Row]) -> str:

@@ -9,6 +9,7 @@ import click
 from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
 from neff_bench.terminal.output import output_options
+from neff_bench.viewer.suffix import PAGE, is_page
 
 
 def _list_metrics(ctx: click.Context, option: click.Parameter, value: bool) -> None:
@@ -58,10 +59,12 @@ def compare(format_: str | None, output: Path | None, **options) -> int:
     neff-bench compare neffs --baseline baseline.json --fail-if total_time_us:5% --fail-if hbm_read_bytes:=0%
     neff-bench compare before/ntff.json after/ntff.json --all
     neff-bench compare neffs --baseline baseline.json --format md
+    neff-bench compare before after --output diff.html         # a page: both timelines, one over the other
     """
     from neff_bench.stage2_profile.compare.command import compare_rows
 
-    return compare_rows(format_=chosen(format_, output), output=output, **options)
+    page = format_ is None and is_page(output)
+    return compare_rows(format_=PAGE if page else chosen(format_, output), output=output, **options)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ from neff_bench.stage2_profile.compare.comparison import (
 from neff_bench.stage2_profile.compare.gates import broken_rules, parse_rule
 from neff_bench.stage2_profile.compare.report import answer
 from neff_bench.terminal.errors import WrongCall
-from neff_bench.terminal.output import write_answer
+from neff_bench.terminal.output import write_answer, write_bytes
 from neff_bench.terminal.streams import error, notice
+from neff_bench.viewer.suffix import PAGE
 
 
 def compare_rows(
@@ -48,15 +49,22 @@ def compare_rows(
         pairing, notes = pair_implementations(rows.records, a, b, mixed), [f"Both in {rows.name}."]
     else:
         other = load(second) if second is not None else load(baseline or first)
-        before, after = (rows, other) if second is not None else (other, rows)
-        if before.single and after.single:
-            pairing = pair_two(before.records[0], after.records[0], mixed)
+        old, new = (rows, other) if second is not None else (other, rows)
+        if old.single and new.single:
+            pairing = pair_two(old.records[0], new.records[0], mixed)
         else:
-            pairing = pair_cases(before.records, after.records, mixed)
-        a, b, notes = before.name, after.name, about(before)
+            pairing = pair_cases(old.records, new.records, mixed)
+        a, b, notes = old.name, new.name, about(old)
     check_common(pairing, a, b)
     broken = broken_rules(pairing, asked) if asked else []
-    write_answer(answer(pairing, a, b, metrics, list_all, broken, notes), format_, output)
+    found = answer(pairing, a, b, metrics, list_all, broken, notes)
+    if format_ == PAGE and output is not None:
+        from neff_bench.stage2_profile.compare.page import comparison_page
+
+        before, after = (first, first) if between else (first, second) if second else (None, first)
+        write_bytes(comparison_page(found, pairing, before, after), output)
+    else:
+        write_answer(found, format_, output)
     if broken:
         error(f"{len(broken)} broken, the first: {broken[0]}")
         return 1

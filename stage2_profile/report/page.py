@@ -7,6 +7,7 @@ from pathlib import Path
 
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.event_rows import Timeline
 from neff_bench.parsers.event_tables import read_timeline
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.report.files import ProfileFiles
@@ -30,13 +31,20 @@ def roots_of(files: ProfileFiles) -> tuple[Path, ...]:
     return (*own, Path(), IMPORT_ROOT)
 
 
-def _case(row: Row, files: ProfileFiles) -> Case:
+def timeline_or_problem(files: ProfileFiles) -> Timeline | str:
+    """The timeline with what depends on what, or why there is none."""
     if files.profile is None:
-        return Case(row.case, problem=files.problem or "nothing was profiled")
+        return files.problem or "nothing was profiled"
     try:
-        timeline = read_timeline(files.profile, files.neff, linked=True)
+        return read_timeline(files.profile, files.neff, linked=True)
     except (ParseError, OSError) as error:
-        return Case(row.case, problem=str(error))
+        return str(error)
+
+
+def _case(row: Row, files: ProfileFiles) -> Case:
+    timeline = timeline_or_problem(files)
+    if isinstance(timeline, str):
+        return Case(row.case, problem=row.reason or timeline)
     point = _point(row)
     return Case(
         row.case,

@@ -23,12 +23,14 @@ async function openCase(number) {
   shown = timelines.get(number) || null;
   hook.ready = number;
   if (shown) { layOut(shown); paint(shown); }
+  hook.firstPaintMs ??= performance.now();
 }
 
 const asked = () => Number(new URLSearchParams(location.hash.slice(1)).get("case") || data.cases.findIndex(one => one.count) || 0);
 
 const hook = window.neffBench = {
   ready: null,
+  firstPaintMs: null,
   get timeline() { return shown; },
   counts: () => data.cases.map(one => one.count),
   locate: event => { const box = boxOf(shown, event), plane = shown.base.getBoundingClientRect(); return { x: plane.left + box.x + Math.min(box.width, 4) / 2, y: plane.top + box.y + box.height / 2 }; },

@@ -1,0 +1,67 @@
+"""The page of a comparison: the table, and for each pair both timelines, one over the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from neff_bench.stage2_profile.command import find_entries, profile_files
+from neff_bench.stage2_profile.compare.comparison import Pair, Pairing
+from neff_bench.stage2_profile.report.files import ProfileFiles
+from neff_bench.stage2_profile.report.page import roots_of, timeline_or_problem
+from neff_bench.terminal.answer import Answer, Grid
+from neff_bench.viewer.page.cases import notes_of, texts_of
+from neff_bench.viewer.page.document import Case, document
+from neff_bench.viewer.page.events import Side
+
+NO_TIMELINE = ProfileFiles(problem="rows and baselines hold no timeline; compare stores or profiles")
+
+
+def comparison_page(answer: Answer, pairing: Pairing, a: Path | None, b: Path | None) -> bytes:
+    """The page of `answer`. `a`, `b`: where the profiles of the two sides lie; None for a baseline."""
+    [grid] = answer.grids
+    numbers = {pair.label: number for number, pair in enumerate(pairing.pairs)}
+    labelled = _labelled(grid)
+    cases = _cases(pairing, _Files(a), _Files(b))
+    return document("neff-bench compare", cases, labelled, [numbers.get(line[0]) for line in labelled.lines])
+
+
+class _Files:
+    """The files of each case of a store, or of one profile whatever it is called."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._one = ProfileFiles(path) if path is not None and path.is_file() else None
+        entries = find_entries(path) if path is not None and path.is_dir() else []
+        self._entries = {entry.name: entry for entry in entries}
+
+    def of(self, record: Mapping[str, object]) -> ProfileFiles:
+        """The files behind a row record."""
+        entry = self._entries.get(str(record["case"]))
+        if entry is not None:
+            run = record.get("run")
+            return profile_files(entry, run if isinstance(run, str) else None)
+        return self._one or NO_TIMELINE
+
+
+def _labelled(grid: Grid) -> Grid:
+    """Every line with its case, so that lines can be sorted."""
+    lines, label = [], ""
+    for first, *rest in grid.lines:
+        label = first or label
+        lines.append([label, *rest])
+    return replace(grid, lines=lines)
+
+
+def _cases(pairing: Pairing, a: _Files, b: _Files) -> Iterator[Case]:
+    for pair in pairing.pairs:
+        yield _case(pair, a.of(pair.a), b.of(pair.b))
+
+
+def _case(pair: Pair, a: ProfileFiles, b: ProfileFiles) -> Case:
+    old, new = timeline_or_problem(a), timeline_or_problem(b)
+    if isinstance(old, str) or isinstance(new, str):
+        said = [f"{side}: {one}" for side, one in (("A", old), ("B", new)) if isinstance(one, str)]
+        return Case(pair.label, problem="; ".join(said))
+    notes = [f"{letter}: {note}" for letter, one in (("A", old), ("B", new)) for note in (one.path, *notes_of(one))]
+    return Case(pair.label, (Side("A", old), Side("B", new)), notes=tuple(notes), texts=texts_of([new], roots_of(b)))
