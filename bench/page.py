@@ -18,7 +18,13 @@ from tools.chromium import Chromium, find_chromium
 
 INSTRUCTIONS, PACKETS, UPDATES = 550_000, 400_000, 50_000
 FRAMES = 90
-OPCODES = {"Tensor": ("LDWEIGHTS", "MATMUL"), "Vector": ("TENSOR_TENSOR", "COPY"), "Scalar": ("ACTIVATE",), "GpSimd": ("IOTA",), "Sync": ("DMA_DIRECT2D",)}
+OPCODES = {
+    "Tensor": ("LDWEIGHTS", "MATMUL"),
+    "Vector": ("TENSOR_TENSOR", "COPY"),
+    "Scalar": ("ACTIVATE",),
+    "GpSimd": ("IOTA",),
+    "Sync": ("DMA_DIRECT2D",),
+}
 
 MEASURE_FRAMES = """
 new Promise(done => {
@@ -71,7 +77,12 @@ def write_profile(path: Path) -> int:
             file.write(("," if number else "") + json.dumps(row))
         file.write('],"semaphore_update":[')
         for number in range(UPDATES):
-            row = {"timestamp": number * end // UPDATES, "id": f"S[{number % 40}]", "value": number // 40, "subgraph": "sg00"}
+            row = {
+                "timestamp": number * end // UPDATES,
+                "id": f"S[{number % 40}]",
+                "value": number // 40,
+                "subgraph": "sg00",
+            }
             file.write(("," if number else "") + json.dumps(row))
         file.write("]}")
     return INSTRUCTIONS + PACKETS + UPDATES
@@ -87,7 +98,9 @@ def main() -> None:
         _, status, usage = os.wait4(process.pid, 0)
         if status:
             raise SystemExit("neff-bench view failed")
-        print(f"written in {usage.ru_utime + usage.ru_stime:.1f} s of processor time, {usage.ru_maxrss / 1e3:.0f} MB of memory at most")
+        print(
+            f"written in {usage.ru_utime + usage.ru_stime:.1f} s of processor time, {usage.ru_maxrss / 1e3:.0f} MB of memory at most"
+        )
         print(f"page: {page.stat().st_size / 1e6:.1f} MB")
         program = find_chromium()
         if program is None:

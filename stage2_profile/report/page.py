@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,14 +16,26 @@ from neff_bench.stage2_profile.report.layout import answer
 from neff_bench.viewer.page.cases import notes_of, texts_of
 from neff_bench.viewer.page.document import Case, document
 from neff_bench.viewer.page.events import Side
-from neff_bench.viewer.roofline import Point, Roofline, roofline, roofline_of
+from neff_bench.viewer.roofline import Point, Roofline, point_of, roofline, roofline_of
 
 
 def report_page(directory: Path, rows: Sequence[Row], files: Sequence[ProfileFiles]) -> bytes:
     """The page of `rows`, each with its files. A profile that cannot be read costs its timeline, and not the page."""
     [grid] = answer(rows).grids
     cases = (_case(row, files_) for row, files_ in zip(rows, files, strict=True))
-    return document(f"neff-bench {directory.name}", cases, grid, list(range(len(rows))))
+    title = f"neff-bench {directory.resolve().name}"
+    return document(title, cases, grid, list(range(len(rows))), rooflines_of(rows))
+
+
+def rooflines_of(rows: Sequence[Row]) -> list[tuple[Roofline, list[Point]]]:
+    """All rows of one target and LNC under one roof."""
+    points: defaultdict[tuple[str | None, int | None], list[Point]] = defaultdict(list)
+    for row in rows:
+        point = _point(row)
+        if point is not None:
+            points[row.target, row.lnc].append(point)
+    roofs = {(target, lnc): roofline((target or "").split("/")[0], lnc) for target, lnc in points}
+    return [(roof, points[key]) for key, roof in roofs.items() if roof is not None]
 
 
 def roots_of(files: ProfileFiles) -> tuple[Path, ...]:
@@ -45,7 +58,7 @@ def _case(row: Row, files: ProfileFiles) -> Case:
     timeline = timeline_or_problem(files)
     if isinstance(timeline, str):
         return Case(row.case, problem=row.reason or timeline)
-    point = _point(row)
+    point = _point(row) or point_of(timeline, row.case)
     return Case(
         row.case,
         (Side("", timeline),),

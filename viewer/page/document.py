@@ -46,8 +46,15 @@ class Case:
         return any(side.timeline.simulated for side in self.sides)
 
 
-def document(title: str, cases: Iterable[Case], rows: Grid | None = None, links: Sequence[int | None] = ()) -> bytes:
-    """The page. `rows`: the table above the cases; `links`: for each of its lines the case that it opens. Of `cases` one at a time is kept."""
+def document(
+    title: str,
+    cases: Iterable[Case],
+    rows: Grid | None = None,
+    links: Sequence[int | None] = (),
+    rooflines: Sequence[tuple[Roofline, Sequence[Point]]] = (),
+) -> bytes:
+    """The page. `rows`: the table above the cases; `links`: for each of its lines the case that it opens; `rooflines`: of the rows. Of `cases` one at a
+    time is kept."""
     names: list[str] = []
     heads: list[dict[str, Any]] = []
     bodies: list[str] = []

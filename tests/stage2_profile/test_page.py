@@ -1,0 +1,62 @@
+"""`profile-neffs --output x.html` and `neff-bench compare --output x.html`: the rows with their timelines."""
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from neff_bench.stage2_profile.cli import profile
+from neff_bench.stage2_profile.compare.cli import compare
+from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.stage2_profile.report.files import ProfileFiles
+from neff_bench.stage2_profile.report.page import report_page
+from tests.viewer.page.profiles import rows_in, simulated_json
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A directory with a profile from elsewhere, and a file that is damaged."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "left").mkdir()
+    profile = simulated_json(tmp_path / "left", tiles=1)
+    (tmp_path / "left" / "file.neff").unlink()
+    (tmp_path / "left" / "bad.ntff").write_bytes(b"\x06" + bytes(300))
+    return profile
+
+
+def events_of(page):
+    return int(re.search(r'neff-bench-events" content="(\d+)"', page.read_text())[1])
+
+
+def test_a_page_has_the_rows_and_every_event(store, tmp_path):
+    done = CliRunner().invoke(profile, ["left", "--parse-only", "--output", "x.html"])
+    text = (tmp_path / "x.html").read_text()
+    assert done.exit_code == 1 and done.stdout == ""  # of the damaged one
+    assert events_of(tmp_path / "x.html") == rows_in(store)
+    assert "bad.ntff" in text and "No timeline" in text and 'class="point simulated"' in text
+
+
+def test_a_page_is_no_list_of_hot_lines(store):
+    done = CliRunner().invoke(profile, ["left", "--parse-only", "--hot", "3", "--output", "x.html"])
+    assert done.exit_code == 2 and "a page has all lines" in done.stderr
+
+
+def test_two_profiles_stand_over_each_other(store, tmp_path):
+    done = CliRunner().invoke(compare, [str(store), str(store), "--output", "diff.html"])
+    assert done.exit_code == 0 and done.stdout == ""
+    assert events_of(tmp_path / "diff.html") == 2 * rows_in(store)
+    text = (tmp_path / "diff.html").read_text()
+    assert all(f"Difference by {what}" in text for what in ("engine and queue", "source line", "counter"))
+
+
+def test_rows_without_a_timeline_are_compared_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.json").write_text('[{"case": "x", "total_time_us": 2.0, "status": "profiled"}]')
+    done = CliRunner().invoke(compare, ["a.json", "a.json", "--output", "diff.html"])
+    assert done.exit_code == 0 and "No timeline: A:" in (tmp_path / "diff.html").read_text()
+
+
+def test_a_row_without_files_says_why(tmp_path):
+    rows = [Row(case="x", status="failed", reason="not built: <b>"), Row(case="y", status="unprofiled")]
+    page = report_page(tmp_path, rows, [ProfileFiles(problem="no"), ProfileFiles()]).decode()
+    assert "No timeline: not built: &lt;b&gt;" in page and "No timeline: nothing was profiled" in page
