@@ -23,6 +23,7 @@ async function showEvent(t, event) {
   for (const [name, content] of facts) if (content) add(name, content);
   const stack = events.stacks[events.stack[event]];
   stack.forEach((line, depth) => add(depth ? "called from" : "source line", element("button", events.lines[line], { type: "button", className: "line", onclick: () => openLine(t, line) })));
+  if (!stack.length && track.kind === "engine") add("source line", element("span", events.lines.length ? "none: not made by a line of the kernel" : "not in this profile", { className: "dim" }));
   if (operands) add("operands", [element("span", operands, { className: "operands" })]);
   if (t.onPath.has(event)) add("critical path", "yes");
   const before = predecessors(events, event);
