@@ -131,7 +131,7 @@ def lines_of(store: Path, cases: Sequence[str]) -> dict[str, tuple[Line, ...] | 
         return dict.fromkeys(cases, str(error))
     for entry, row in zip(entries, profiled, strict=True):
         try:
-            path = detail_path(entry, row) if row.status == "profiled" else None
+            path = detail_path(entry, row.run) if row.status == "profiled" else None
             if path is None:
                 found[row.case] = row.reason or "no whole profile; run profile-neffs --hot where the profiler is"
             else:
