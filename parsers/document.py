@@ -38,6 +38,7 @@ class _Top(msgspec.Struct):
     dma: msgspec.Raw = ABSENT
     semaphore_update: msgspec.Raw = ABSENT
     instruction_usage: msgspec.Raw = ABSENT
+    sensitivity: msgspec.Raw = ABSENT
     Summary: msgspec.Raw = ABSENT
     Metadata: msgspec.Raw = ABSENT
     NeffNodes: msgspec.Raw = ABSENT

@@ -81,9 +81,10 @@ class Predecessor(msgspec.Struct, gc=False):
 
 
 class LinkedInstructionRow(InstructionRow, gc=False, omit_defaults=True):
-    """An instruction with those that it depends on."""
+    """An instruction with those that it depends on. `instruction_type`: `TRANSPOSE` or `REGULAR`."""
 
     id: int = -1
+    instruction_type: str = ""
     predecessors: list[Predecessor] = []
 
 
@@ -102,10 +103,18 @@ class UsageRow(msgspec.Struct, gc=False, omit_defaults=True):
     subgraph: str = ""
 
 
+class SensitivityRow(msgspec.Struct, gc=False, omit_defaults=True):
+    """The simulated total time with one constant of the chip changed. `change`: `2x` or `0.5x`, the one that makes it better."""
+
+    constant: str = ""
+    change: str = ""
+    total_time_us: float = 0
+
+
 @dataclass(frozen=True)
 class Timeline:
     """`summary`: the profiler's keys that are known. `unnamed_count`: instructions that are `unaligned`; None
-    where names were not looked for. `notes`: what must be said about the rows. `usage`: only of a linked one."""
+    where names were not looked for. `notes`: what must be said about the rows. `usage`, `sensitivity`: only of a linked one."""
 
     path: str
     simulated: bool
@@ -116,3 +125,4 @@ class Timeline:
     unnamed_count: int | None = None
     notes: tuple[str, ...] = ()
     usage: list[UsageRow] = field(default_factory=list)
+    sensitivity: list[SensitivityRow] = field(default_factory=list)

@@ -17,6 +17,7 @@ from neff_bench.parsers.event_rows import LinkedDmaRow as LinkedDmaRow
 from neff_bench.parsers.event_rows import LinkedInstructionRow as LinkedInstructionRow
 from neff_bench.parsers.event_rows import Predecessor as Predecessor
 from neff_bench.parsers.event_rows import SemaphoreRow as SemaphoreRow
+from neff_bench.parsers.event_rows import SensitivityRow as SensitivityRow
 from neff_bench.parsers.event_rows import Timeline as Timeline
 from neff_bench.parsers.event_rows import UsageRow as UsageRow
 from neff_bench.parsers.kinds import kind_of
@@ -34,20 +35,24 @@ def read_timeline(path: str | os.PathLike[str], neff: Path | None = None, linked
     if kind == "ntff":
         return timeline_of_trace(path, neff)
     if kind == "json":
-        return _of_json(path, linked)
+        return timeline_of_json(path, linked)
     raise ParseError(path, None, f"a {kind} file has no timeline; expected an NTFF or a whole-profile JSON")
 
 
-def _of_json(path: str | os.PathLike[str], linked: bool) -> Timeline:
-    document = Document(path)
+def timeline_of_json(source: str | os.PathLike[str] | bytes, linked: bool = False) -> Timeline:
+    """The timeline of a whole-profile JSON, as `read_timeline` has it. Raises ParseError."""
+    document = Document(source)
     if not document.has("instruction"):
-        raise ParseError(path, 0, "no instruction table: a summary, not a whole profile")
+        raise ParseError(document.name, 0, "no instruction table: a summary, not a whole profile")
     summary = document.row("summary")
     simulated = bool(summary_of(document).is_simulation)
-    document.keep("instruction", "dma", "semaphore_update", "instruction_usage")
+    document.keep("instruction", "dma", "semaphore_update", "instruction_usage", "sensitivity")
     usage = document.rows("instruction_usage", UsageRow) if linked else []
+    sensitivity = document.rows("sensitivity", SensitivityRow) if linked else []
     instructions = document.rows("instruction", LinkedInstructionRow if linked else InstructionRow)
     document.keep("dma", "semaphore_update")
     dma = document.rows("dma", LinkedDmaRow if linked else DmaRow)
     semaphores = document.rows("semaphore_update", SemaphoreRow)
-    return Timeline(os.fspath(path), simulated, summary, instructions, dma, semaphores, usage=usage)
+    return Timeline(
+        document.name, simulated, summary, instructions, dma, semaphores, usage=usage, sensitivity=sensitivity
+    )

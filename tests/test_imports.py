@@ -18,7 +18,7 @@ ALLOWED = {
     "processes": set(),
     "neffs": {"chips", "terminal", "parsers"},
     "parsers": {"chips", "terminal", "neffs"},
-    "simulator": {"chips", "terminal", "neffs", "parsers"},
+    "simulator": {"chips", "terminal", "neffs", "parsers", "viewer"},
     "stage1_generate": {"chips", "terminal", "processes", "neffs", "parsers"},
     "stage2_profile": {"chips", "terminal", "processes", "neffs", "parsers", "viewer"},
     "experiments": {"chips", "terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},

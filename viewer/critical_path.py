@@ -66,9 +66,12 @@ def _latest(
     done: Sequence[float | None],
 ) -> int | None:
     """What the row started after; None for the first of all."""
-    ended = [(_end(rows[index]) if index == on_engine else at, index) for index in (*known, on_engine)
-             if index >= 0 and (at := done[index] if index != on_engine else 0.0) is not None]  # fmt: skip
-    ended = [(at, index) for at, index in ended if rows[index].timestamp < row.timestamp and at <= row.timestamp]
+    # An engine takes its next instruction before the result of the last one is there.
+    ended = [(min(_end(rows[on_engine]), row.timestamp), on_engine)] if on_engine >= 0 else []
+    for index in known:
+        at = done[index]
+        if at is not None and at <= row.timestamp and rows[index].timestamp < row.timestamp:
+            ended.append((at, index))
     last = max(ended, default=None)
     unknown = [index for index in known if done[index] is None and rows[index].timestamp < row.timestamp]
     if unknown and (last is None or row.timestamp - last[0] > SIGNAL_NS):

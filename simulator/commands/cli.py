@@ -254,13 +254,14 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
 def explain_command(
     neff: str, what_if: tuple[str, ...], format_: str | None, output: Path | None, lines: int, constants: bool
 ) -> None:
-    """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, hot lines.
+    """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, hot lines, advice, and which constants of the chip matter.
 
     \b
     Examples:
       neuron-sim explain file.neff
       neuron-sim explain file.neff --what-if hbm_bandwidth=2x --what-if dma_issue_ns=100 --format json
     """
+    from neff_bench.simulator.commands.advice import advice_on
     from neff_bench.simulator.commands.explain import explain
     from neff_bench.simulator.commands.explain_answer import answer
     from neff_bench.simulator.commands.view import load_profile
@@ -274,4 +275,4 @@ def explain_command(
         return
     explanation = explain(profile.neff.program, profile.schedule)
     changed = {change: load_profile(neff, None, (change,)).schedule.total_ns / 1e3 for change in what_if}
-    write_answer(answer(explanation, changed, lines), format, output)
+    write_answer(answer(explanation, changed, advice_on(profile, neff), lines), format, output)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
+from neff_bench.simulator.commands.advice import Findings
 from neff_bench.simulator.commands.explain import BOUNDS, Explanation
 from neff_bench.terminal.answer import Answer, Column, Grid
+from neff_bench.viewer.advice import Advice
 
-FIELDS = ("part", "what", "core", "engine", "waits_for", "time_us", "engine_time_us")
+FIELDS = ("part", "what", "core", "engine", "waits_for", "time_us", "engine_time_us", "gain_us", "evidence")
 
 
-def answer(explanation: Explanation, changed: dict[str, float], lines: int) -> Answer:
+def answer(explanation: Explanation, changed: dict[str, float], findings: Findings, lines: int) -> Answer:
     """`changed`: what-if constant -> total in microseconds with it. `lines`: rows of each table, the longest times first."""
     head = [
         f"simulated: {explanation.total_us:.1f} us in all, {explanation.fixed_us:.1f} us of it before and after the kernel",
@@ -23,14 +26,23 @@ def answer(explanation: Explanation, changed: dict[str, float], lines: int) -> A
         _grid("waits", ("core", "engine", "waits for", "us"), list(_waits(explanation))[:lines]),
         _grid("lines", ("source", "critical path us", "engine time us"), list(_lines(explanation))[:lines]),
         _grid("what if", ("change", "us", "%"), _what_if(explanation, changed)),
+        _grid("advice", ("do", "gain us", "why"), _advice(findings.advice)),
+        _grid(
+            "constants, better by a factor of two",
+            ("constant", "gain us", "why"),
+            list(_advice(findings.sensitivity))[:lines],
+        ),
     ]
     shown = [grid for grid in grids if grid.lines or grid.notes]
-    return Answer(list(_records(explanation, changed)), FIELDS, shown, explanation_json(explanation, changed))
+    return Answer(
+        list(_records(explanation, changed, findings)), FIELDS, shown, explanation_json(explanation, changed, findings)
+    )
 
 
 def _grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
-    numbers = ("us", "%", "critical path us", "engine time us")
-    return Grid([Column(head, head in numbers, head == "source") for head in heads], list(rows), title=title)
+    numbers = ("us", "%", "critical path us", "engine time us", "gain us")
+    wraps = ("source", "do", "why")
+    return Grid([Column(head, head in numbers, head in wraps) for head in heads], list(rows), title=title)
 
 
 def _path(explanation: Explanation) -> Iterable[tuple[str, ...]]:
@@ -54,7 +66,12 @@ def _what_if(explanation: Explanation, changed: dict[str, float]) -> Iterable[tu
         yield change, f"{us:.1f}", f"{100 * (us / explanation.total_us - 1):+.1f}"
 
 
-def _records(explanation: Explanation, changed: dict[str, float]) -> Iterable[dict[str, Any]]:
+def _advice(findings: Iterable[Advice]) -> Iterable[tuple[str, ...]]:
+    for one in findings:
+        yield one.title, "" if one.gain_us is None else f"{one.gain_us:.1f}", one.evidence
+
+
+def _records(explanation: Explanation, changed: dict[str, float], findings: Findings) -> Iterable[dict[str, Any]]:
     yield {"part": "total", "what": explanation.bound_by, "time_us": explanation.total_us}
     for what, us in explanation.path_us.items():
         yield {"part": "critical path", "what": BOUNDS[what], "time_us": us}
@@ -64,9 +81,12 @@ def _records(explanation: Explanation, changed: dict[str, float]) -> Iterable[di
         yield {"part": "line", "what": source, "time_us": path, "engine_time_us": busy}
     for change, us in changed.items():
         yield {"part": "what if", "what": change, "time_us": us}
+    for part, found in (("advice", findings.advice), ("constant", findings.sensitivity)):
+        for one in found:
+            yield {"part": part, "what": one.title, "gain_us": one.gain_us, "evidence": one.evidence}
 
 
-def explanation_json(explanation: Explanation, changed: dict[str, float]) -> dict[str, Any]:
+def explanation_json(explanation: Explanation, changed: dict[str, float], findings: Findings) -> dict[str, Any]:
     """`changed`: what-if constant -> total in microseconds with it."""
     return {
         "is_simulation": True,
@@ -83,4 +103,6 @@ def explanation_json(explanation: Explanation, changed: dict[str, float]) -> dic
             for source, path, busy in explanation.lines
         ],
         "what_if": [{"change": change, "total_time_us": us} for change, us in changed.items()],
+        "advice": [asdict(one) for one in findings.advice],
+        "sensitivity": [asdict(one) for one in findings.sensitivity],
     }

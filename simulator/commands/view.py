@@ -78,12 +78,16 @@ def summary_lines(profile: Profile) -> str:
     return summary_text(key, summary)
 
 
+def tables_of(profile: Profile, neff_name: str, ntff_name: str) -> dict[str, Any]:
+    """All tables of the profile, by name."""
+    return full_profile(profile.neff, profile.schedule, profile.timeline, profile.core_ids, neff_name, ntff_name)
+
+
 def write_json(profile: Profile, neff_name: str, ntff_name: str, path: str) -> None:
     """The full profile as one JSON file at `path`. Raises ViewError when it cannot be written."""
     import orjson
 
-    tables = full_profile(profile.neff, profile.schedule, profile.timeline, profile.core_ids, neff_name, ntff_name)
-    data = orjson.dumps(tables)
+    data = orjson.dumps(tables_of(profile, neff_name, ntff_name))
     try:
         write_whole(path, data)
     except OSError as error:
@@ -97,7 +101,7 @@ def write_parquet(profile: Profile, neff_name: str, ntff_name: str, directory: s
         import pyarrow.parquet as pq
     except ImportError:
         raise ViewError("parquet needs pyarrow: pip install 'neff-bench[parquet]', or --output-format json") from None
-    tables = full_profile(profile.neff, profile.schedule, profile.timeline, profile.core_ids, neff_name, ntff_name)
+    tables = tables_of(profile, neff_name, ntff_name)
     os.makedirs(directory, exist_ok=True)
     for name, rows in tables.items():
         if not rows:

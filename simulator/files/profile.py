@@ -18,6 +18,7 @@ from neff_bench.simulator.files.usage import memory_use
 from neff_bench.simulator.program import ENGINES, Access, Instruction, Program
 from neff_bench.simulator.timing.counters import merged, simulator_keys, summarise
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
+from neff_bench.simulator.timing.sensitivity import INSTRUCTIONS_MAX, sensitivities
 from neff_bench.simulator.timing.timeline import FETCH_QUEUE, CoreTimeline, Timeline
 
 """Names of the engines in profiles, by engine index."""
@@ -72,11 +73,19 @@ def full_profile(
         "active_time": active,
         "semaphore_update": semaphores,
         "ham": ham,
+        "sensitivity": _sensitivity(program, schedule),
         "instruction_usage": usage,
         "layer_summary": [_layer(core, c) for c, core in enumerate(timeline.cores)],
         "warnings": [{"category": "Simulation", "message": f"Simulated, not measured. Time error: {summary['simulator_time_error']}"}],
     }  # fmt: skip
     return tables
+
+
+def _sensitivity(program: Program, schedule: Schedule) -> list[dict[str, Any]]:
+    """What each constant would change; nothing for a program that it would take long for."""
+    if sum(len(core) for core in program.cores) > INSTRUCTIONS_MAX:
+        return []
+    return [one._asdict() for one in sensitivities(program, schedule)]
 
 
 def summary_text(key: str, summary: dict[str, Any]) -> str:

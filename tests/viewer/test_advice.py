@@ -1,14 +1,63 @@
-"""Advice: findings with evidence, the largest gain first."""
+"""Advice: findings with evidence and gain, the largest gain first."""
 
-from neff_bench.parsers.event_tables import DmaRow, InstructionRow, Timeline
-from neff_bench.viewer.advice import advise
+from pathlib import Path
+
+import orjson
+import pytest
+
+from neff_bench.doors.estimation import record_kernel
+from neff_bench.parsers.event_rows import DmaRow, InstructionRow, Timeline
+from neff_bench.parsers.event_tables import timeline_of_json
+from neff_bench.simulator.commands.view import load_profile, tables_of
+from neff_bench.simulator.files.neff import write_neff
+from neff_bench.viewer.advice import advise, sensitivity
+
+KERNEL = f"{Path(__file__).parent / 'planted_nki.py'}:kernel"
+FAULTS = {
+    "tiny DMAs": ("bfloat16", "Move more with each DMA"),
+    "one queue": ("bfloat16", "Issue DMAs from several engines"),
+    "float32": ("float32", "Give the Tensor Engine bfloat16"),
+    "copies": ("bfloat16", "Share the copies between Vector and Scalar"),
+    "transposes": ("bfloat16", "Lay the tensor out so that no tile is transposed"),
+}
+
+
+@pytest.fixture
+def profiled(tmp_path):
+    """The timeline of a simulated profile of a kernel, as a reader of the file has it."""
+
+    def profiled(kernel, inputs, **arguments):
+        neff = str(tmp_path / "file.neff")
+        write_neff(record_kernel(kernel, inputs, "trn2", 1, arguments), neff)
+        return timeline_of_json(orjson.dumps(tables_of(load_profile(neff, None), neff, "")), linked=True)
+
+    return profiled
+
+
+@pytest.fixture
+def planted(profiled):
+    return lambda fault, dtype="bfloat16": profiled(
+        KERNEL, {"x": ((12, 128, 512), dtype), "w": ((128, 128), dtype)}, fault=fault
+    )
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_first_on_the_list(fault, planted):
+    dtype, title = FAULTS[fault]
+    first, *others = advise(planted(fault, dtype))
+    assert first.title.startswith(title) and first.gain_us > 0 and first.evidence
+    assert all(first.gain_us >= other.gain_us for other in others)
+
+
+def test_the_kernel_without_a_fault_gets_none_of_these(planted):
+    assert advise(planted("none")) == ()
 
 
 def timeline(instructions=(), dma=(), total_us=100.0):
     return Timeline("x.json", True, {"total_time": total_us / 1e6}, list(instructions), list(dma), [])
 
 
-def test_small_packets_are_found_where_nothing_else_runs():
+def test_without_a_critical_path_small_packets_count_where_nothing_else_runs():
     packets = [DmaRow(timestamp=at, duration=100, transfer_size=64, subgroup="Q1-E0") for at in range(0, 10_000, 100)]
     (advice,) = advise(timeline(dma=packets))
     assert advice.gain_us == 10.0 and advice.metric == "dma_packet_count" and "100 of 100" in advice.evidence
@@ -18,3 +67,19 @@ def test_small_packets_are_found_where_nothing_else_runs():
 
 def test_large_packets_give_no_advice():
     assert advise(timeline(dma=[DmaRow(timestamp=0, duration=10_000, transfer_size=4096, subgroup="Q1-E0")])) == ()
+
+
+def test_the_first_advice_on_our_own_matmul_makes_it_faster(profiled):
+    kernel = "neff_bench.stage1_generate.kernels.matmul_nki:matmul"
+    shapes = {"lhs": (256, 256), "rhs": (256, 512)}
+    wide, narrow = (
+        profiled(kernel, {name: (shape, dtype) for name, shape in shapes.items()}) for dtype in ("float32", "bfloat16")
+    )
+    assert advise(wide)[0].title.startswith("Give the Tensor Engine bfloat16")
+    assert narrow.summary["total_time"] < wide.summary["total_time"]
+
+
+def test_a_simulated_timeline_tells_what_each_constant_would_gain(planted):
+    found = sensitivity(planted("float32", "float32"))
+    assert found[0].metric == "pe_clock_ghz" and found[0].gain_us > found[-1].gain_us > 0
+    assert sensitivity(timeline()) == ()

@@ -95,7 +95,7 @@ def test_each_row_is_one_slice_at_its_time_on_its_track(read):
 
 def test_slices_carry_what_the_row_says(read):
     (copy,) = [one[4] for one in read.slices if one[1] == "COPY"]
-    assert copy == {"pc": 1, "waited_ns": 0, "line": "mm.py:3", "called_from": "k.py:9"}
+    assert copy == {"pc": 1, "waited_ns": 0, "line": "mm.py:3", "called_from": "k.py:9", "critical_path": "yes"}
     assert {one[4]["bytes"] for one in read.slices if one[1] in "xy"} == {512}
 
 
@@ -107,7 +107,7 @@ def test_arrows_follow_the_critical_path(read):
     ends = Counter(number for (end, number) in read.flows)
     assert ends and set(ends.values()) == {2}
     on_path = {one[2:4] for one in read.slices if one[4].get("critical_path")}
-    assert on_path == {(30, 60), (60, 75)}
+    assert on_path == {(10, 15), (20, 50), (30, 60), (60, 75)}
 
 
 def test_a_simulated_timeline_says_so(read):

@@ -6,6 +6,7 @@ import pytest
 
 from neff_bench.chips import CHIPS
 from neff_bench.simulator.chips import constant_lines, what_if
+from neff_bench.simulator.commands.advice import Findings
 from neff_bench.simulator.commands.explain import critical_path, explain
 from neff_bench.simulator.commands.explain_answer import answer
 from neff_bench.simulator.errors import SimulatorError
@@ -76,7 +77,7 @@ def test_waits_name_whom_an_engine_waited_for(explained):
 
 def test_text_and_json_say_simulated(explained):
     found = explained[2]
-    answered = answer(found, {"hbm_bandwidth=2x": 1.0}, 5)
+    answered = answer(found, {"hbm_bandwidth=2x": 1.0}, Findings((), ()), 5)
     assert render(answered, "table").startswith("simulated")
     record = json.loads(render(answered, "json"))
     assert record["is_simulation"] is True and record["what_if"][0]["change"] == "hbm_bandwidth=2x"
@@ -84,7 +85,7 @@ def test_text_and_json_say_simulated(explained):
 
 def test_the_name_of_a_source_is_never_cut(explained):
     found = dataclasses.replace(explained[2], lines=[("/a/long/path/" + "x" * 50 + "/kernel.py:12", 1.0, 2.0)])
-    shown = render(answer(found, {}, 5), "table")
+    shown = render(answer(found, {}, Findings((), ()), 5), "table")
     assert found.lines[0][0] in shown.replace("\n", "")
 
 
