@@ -11,14 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from neff_bench.simulator.nki.spec import InputSpec
+    from neff_bench.doors.inputs import Input
     from neff_bench.simulator.program import Program
     from neff_bench.stage2_profile.metrics.rows import Row
 
     Kernel = Callable[..., Any] | str
-    Input = np.ndarray | tuple[tuple[int, ...], str]
 
 
 def estimate(
@@ -38,7 +35,7 @@ def estimate(
     `flops`: floating-point operations of the mathematics; MFU needs them.
 
     The row has `source` "simulated", `status` "estimated" and `check` None. Raises `SimulatorError` with the kernel's own
-    line for a kernel that cannot be compiled.
+    line for a kernel that cannot be compiled, and `WrongCall` for what is no input.
     """
     program = record_kernel(kernel, inputs, target, lnc, dict(arguments or {}))
     return row_of(program, flops)
@@ -89,32 +86,21 @@ def preload() -> None:
 def record_kernel(
     kernel: Kernel, inputs: Mapping[str, Input], target: str, lnc: int, arguments: dict[str, Any]
 ) -> Program:
-    """The program of a kernel; the arguments are those of `estimate`. Raises `SimulatorError`."""
+    """The program of a kernel; the arguments are those of `estimate`. Raises `SimulatorError`, and `WrongCall` for what is no
+    input."""
+    from neff_bench.doors.inputs import read_input
     from neff_bench.simulator.nki.jit import body
     from neff_bench.simulator.nki.load import trace_kernel
-    from neff_bench.simulator.nki.spec import KernelSpec
+    from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
     from neff_bench.simulator.nki.trace import record
 
-    specs = tuple(_input(name, given) for name, given in inputs.items())
+    specs = tuple(InputSpec(name, *read_input(name, given)[:2]) for name, given in inputs.items())
     if isinstance(kernel, str):
         file, _colon, name = kernel.rpartition(":")
         entry = f"{Path(file).resolve()}:{name}" if file.endswith(".py") else kernel
         return trace_kernel(KernelSpec(entry, specs, arguments=arguments), target, lnc)
     function = body(kernel)
     return record(function, function.__name__, specs, arguments, (), target, lnc)
-
-
-def _input(name: str, given: Input) -> InputSpec:
-    """The shape and canonical dtype of an input. Raises SpecError for one that has neither."""
-    from neff_bench.simulator.dtypes import dtype_name
-    from neff_bench.simulator.errors import SpecError
-    from neff_bench.simulator.nki.spec import InputSpec
-
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
-        return InputSpec(name, tuple(int(size) for size in given[0]), given[1])
-    if hasattr(given, "shape") and hasattr(given, "dtype"):
-        return InputSpec(name, tuple(given.shape), dtype_name(given.dtype))
-    raise SpecError(f"input {name}: expected an array or ((rows, columns), dtype), got {type(given).__name__}")
 
 
 def _shapes(program: Program) -> str:

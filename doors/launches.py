@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neff_bench.neffs import __version__
+from neff_bench.neffs.bare import plain_name
 from neff_bench.neffs.bundle import LOG, Bundle, Manifest, TensorFile, write_manifest
 from neff_bench.neffs.case import Case, content_key
 from neff_bench.neffs.checksums import sha256_file
@@ -17,6 +17,7 @@ from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
 from neff_bench.simulator.dtypes import dtype_name
 from neff_bench.simulator.files.neff import write_neff
+from neff_bench.stage1_generate.build.tensors import write_array
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,7 +69,7 @@ def _case(launch: Launch, suffix: str = "") -> Case:
     shapes = "-".join("x".join(map(str, array.shape)) for array in launch.inputs.values())
     if len(shapes) > _NAME_CHARACTERS:
         shapes = hashlib.sha256(shapes.encode()).hexdigest()[:8]
-    kernel = "-".join(filter(None, [_plain(launch.name), shapes, suffix]))
+    kernel = "-".join(filter(None, [plain_name(launch.name) or "kernel", shapes, suffix]))
     dtype = dtype_name(next(iter(launch.inputs.values())).dtype) if launch.inputs else "none"
     return Case(kernel, IMPLEMENTATION, (), dtype, program.target, program.lnc)
 
@@ -77,7 +78,10 @@ def _fill(directory: Path, case: Case, key: str, launch: Launch) -> None:
     program = launch.program
     write_neff(program, str(directory / "file.neff"))
     (directory / LOG).write_text("Recorded while the script ran.\n")
-    inputs = tuple(_write(directory, name, launch.inputs[name]) for name in _names(program.buffers, program.inputs))
+    inputs = tuple(
+        write_array(directory, "inp", name, dtype_name(array.dtype), array)
+        for name, array in ((name, launch.inputs[name]) for name in _names(program.buffers, program.inputs))
+    )
     outputs = tuple(
         TensorFile(name, tuple(array.shape), dtype_name(array.dtype), array.nbytes, None, None)
         for name, array in ((name, launch.outputs[name]) for name in _names(program.buffers, program.outputs))
@@ -104,22 +108,9 @@ def _names(buffers: Sequence[Buffer], indices: Sequence[int]) -> list[str]:
     return [buffers[index].name for index in indices]
 
 
-def _write(directory: Path, name: str, array: np.ndarray) -> TensorFile:
-    data = array.tobytes()
-    file = f"inp-{_plain(name)}-000.bin"
-    (directory / file).write_bytes(data)
-    return TensorFile(
-        name, tuple(array.shape), dtype_name(array.dtype), len(data), file, hashlib.sha256(data).hexdigest()
-    )
-
-
 def _digest_of(arrays: Mapping[str, np.ndarray]) -> str:
     digest = hashlib.sha256()
     for name, array in arrays.items():
         digest.update(f"{name} {array.nbytes}\n".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", text).strip("-.") or "kernel"

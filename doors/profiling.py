@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from neff_bench.doors.inputs import Input
     from neff_bench.doors.row_list import Rows
     from neff_bench.neffs.case import Case
     from neff_bench.stage2_profile.metrics.rows import Row
 
     Kernel = Callable[..., Any] | str
-    Input = np.ndarray | tuple[tuple[int, ...], str]
 
 TIMEOUT_S = 600.0
 """Of the build of one kernel, and of its capture."""
@@ -154,13 +154,11 @@ def _entry(given: Callable[..., Any] | str, what: str) -> str:
 
 
 def _tensor(name: str, given: Input, directory: Path) -> Any:
+    from neff_bench.doors.inputs import read_input
     from neff_bench.neffs.own import Tensor
 
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
-        return Tensor(name, tuple(int(size) for size in given[0]), given[1])
-    if hasattr(given, "shape") and hasattr(given, "dtype"):
-        return _kept_array(name, given, directory)
-    raise WrongCall(f"input {name}: expected an array or ((rows, columns), dtype), got {type(given).__name__}")
+    shape, dtype, array = read_input(name, given)
+    return Tensor(name, shape, dtype) if array is None else _kept_array(name, array, directory)
 
 
 def _kept_array(name: str, array: np.ndarray, directory: Path) -> Any:

@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 
 from neff_bench.chips import CHIPS
-from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
@@ -36,11 +35,13 @@ def run(target: str | None, lnc: int, store: Path, module: bool, script: str, ar
     `import nki` and `import neuronxcc.nki` work in the script without the AWS SDK: a kernel takes numpy, torch (CPU), jax
     and ml_dtypes arrays and returns the same kind, nki.benchmark and the like answer with simulated times, and torch_xla
     is the CPU where it is not installed. Each distinct launch becomes a bundle; their table follows when the script
-    has ended. The exit code is the script's. With the AWS SDK the script runs on it, unchanged.
+    has ended. The exit code is the script's. Programs that the script starts find the same, and `neuron-profile`; SCRIPT
+    may be a shell script, too. With the AWS SDK the script runs on it, unchanged.
 
     \b
     neff-bench run my_test.py --size 1024
     neff-bench run --target trn3 -m pytest tests/
+    neff-bench run ./evaluate_all.sh
     """
     from neff_bench.stage1_generate.toolchains.find import choose
 
@@ -61,14 +62,12 @@ def _embedded(
     scratch: Path, store: Path, target: str | None, lnc: int, words: tuple[str, ...]
 ) -> tuple[list[str], int]:
     """Names of the bundles and the script's exit code, with the embedded NKI."""
+    from neff_bench.doors.stand_ins import environment
+
     names = scratch / "names"
     names.touch()
-    paths = [str(IMPORT_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    if target is not None:
-        environment["NEURON_PLATFORM_TARGET_OVERRIDE"] = target
-    line = [sys.executable, "-m", "neff_bench.doors.script", str(store.resolve()), str(names), str(lnc), *words]
-    code = subprocess.run(line, env=environment, check=False).returncode
+    given = environment(scratch, store, names, target, lnc)
+    code = subprocess.run(_command(words), env=given, check=False).returncode
     return names.read_text().splitlines(), code
 
 
@@ -80,12 +79,20 @@ def _on_sdk(scratch: Path, store: Path, target: str | None, lnc: int, words: tup
     added = framework.environment(os.environ, target, lnc, disable_dge=False)
     added.pop("NEURON_FRAMEWORK_DEBUG")  # it would fill the script's own directory with files
     environment = {**os.environ, **added, "NEURON_COMPILE_CACHE_URL": str(scratch)}
-    code = subprocess.run([sys.executable, *words], env=environment, check=False).returncode
+    code = subprocess.run(_command(words), env=environment, check=False).returncode
     stem = Path(words[1] if words[0] == "-m" else words[0]).stem
     opened = Store(store)
     opened.create()
     names = framework.publish_found(opened, stem, scratch, b"", streams.warning)
     return names, code
+
+
+def _command(words: tuple[str, ...]) -> list[str]:
+    """How a script is started: a program that is not Python's, such as a shell script that starts Pythons, by itself."""
+    path = Path(words[0])
+    if path.suffix != ".py" and path.is_file() and os.access(path, os.X_OK):
+        return [str(path.resolve()), *words[1:]]
+    return [sys.executable, *words]
 
 
 def _table(store: Path, names: list[str]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from neff_bench.chips import CHIPS
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, write_manifest
+from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, write_manifest, write_tensor
 from neff_bench.neffs.case import DEFAULT_SEED, Case, content_key
 from neff_bench.neffs.checksums import sha256_file
 from neff_bench.neffs.dtypes import numpy_dtype
@@ -77,8 +77,9 @@ def publish_neff(store: Store, name: str, neff_path: Path, *, log: bytes = b"", 
 
 
 def plain_name(text: str) -> str:
-    """Letters, digits, _ and - only; long names end in a hash, so that different ones stay different."""
-    plain = re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-")
+    """Letters, digits, _ and - only, a letter or digit first; long names end in a hash, so that different ones stay
+    different."""
+    plain = re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-").lstrip("_-")
     return plain if len(plain) <= 100 else f"{plain[:90]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
@@ -111,5 +112,4 @@ def _data(neff_path: Path, tensor: TensorInfo, inputs: Path | None, drawn: np.nd
 def _write(directory: Path, number: int, tensor: TensorInfo, data: bytes) -> TensorFile:
     plain = plain_name(tensor.name)
     file = f"inp-{plain if plain == tensor.name else f'{number}-{plain}'}-000.bin"
-    (directory / file).write_bytes(data)
-    return TensorFile(tensor.name, tensor.shape, tensor.dtype, len(data), file, hashlib.sha256(data).hexdigest())
+    return write_tensor(directory, file, tensor.name, tensor.shape, tensor.dtype, data)

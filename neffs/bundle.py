@@ -12,6 +12,7 @@ profiles/<run>/      what stage 2 adds
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -224,6 +225,14 @@ def verify_bundle(bundle: Bundle) -> None:
     wrong = wrong_size(bundle.path, files) or wrong_content(bundle.path, files)
     if wrong is not None:
         raise BundleError(bundle.path, f"{wrong}; build the case again (generate-neffs --force)")
+
+
+def write_tensor(
+    directory: Path, file: str, name: str, shape: tuple[int, ...], dtype: str, data: bytes | memoryview
+) -> TensorFile:
+    """Write the raw bytes of a tensor as `file` of a bundle."""
+    (directory / file).write_bytes(data)
+    return TensorFile(name, shape, dtype, len(data), file, hashlib.sha256(data).hexdigest())
 
 
 def is_safe_tensor_name(name: str) -> bool:

@@ -9,8 +9,10 @@ from tests.disk import Disk
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-# xdist gives its workers the width of the terminal; tables must not depend on where the tests are started.
+# xdist gives its workers the width of the terminal, and readline sets it behind os.environ; tables must not depend on where
+# the tests are started.
 os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
 
 
 @pytest.fixture

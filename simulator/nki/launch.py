@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from neff_bench.chips import first_of_generation
+from neff_bench.simulator.dtypes import dtype_name
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
@@ -53,7 +54,7 @@ def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fi
     given: dict[str, Any] = {}
     held = {name: _hold(name, value, given) for name, value in bound.items()}
     arrays = {name: as_numpy(value) for name, value in given.items()}
-    inputs = [InputSpec(name, array.shape, _dtype(array)) for name, array in arrays.items()]
+    inputs = [InputSpec(name, array.shape, dtype_name(array.dtype)) for name, array in arrays.items()]
     shape: list[Any] = []
 
     def body(**tensors: Any) -> Any:
@@ -82,18 +83,18 @@ def written_inputs(program: Program) -> tuple[int, ...]:
 
 
 def as_numpy(value: Any) -> np.ndarray:
-    """A numpy, torch or jax array as a numpy array; bfloat16 of torch becomes ml_dtypes' bfloat16."""
+    """A numpy, torch or jax array as a numpy array of a type that the chip has: bool becomes uint8, bfloat16 of torch becomes
+    ml_dtypes' bfloat16."""
     import numpy as np
 
     if kind_of(value) != "torch":
         array = np.asarray(value)
-        return array.view(np.uint8) if array.dtype == np.bool_ else array
-    value = value.detach().cpu()
-    if str(value.dtype) == "torch.bfloat16":
+    elif str(value.dtype) == "torch.bfloat16":
         import ml_dtypes
 
-        return value.float().numpy().astype(ml_dtypes.bfloat16)
-    array = value.numpy()
+        array = value.detach().cpu().float().numpy().astype(ml_dtypes.bfloat16)
+    else:
+        array = value.detach().cpu().numpy()
     return array.view(np.uint8) if array.dtype == np.bool_ else array
 
 
@@ -174,9 +175,3 @@ def _fill(result: Any, values: Any) -> Any:
     if isinstance(result, dict):
         return {key: _fill(item, values) for key, item in result.items()}
     return result
-
-
-def _dtype(array: Any) -> str:
-    from neff_bench.simulator.dtypes import dtype_name
-
-    return dtype_name(array.dtype)

@@ -46,7 +46,10 @@ class VirtualRegister:
     def _unknown(self, *_: Any) -> Any:
         raise invalid("a register's value is not known while the kernel is recorded; it cannot steer Python")
 
-    __int__ = __index__ = __lt__ = __gt__ = __add__ = __mul__ = __sub__ = _unknown
+    __int__ = __index__ = __float__ = _unknown
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _unknown
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = _unknown
+    __hash__ = object.__hash__
 
 
 def constant(instructions: Sequence[Instruction], cell: int) -> int | None:

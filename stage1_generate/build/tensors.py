@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neff_bench.neffs.bundle import TensorFile
+from neff_bench.neffs.bundle import TensorFile, write_tensor
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.dtypes import numpy_dtype
 from neff_bench.stage1_generate.errors import BuildError
@@ -81,11 +80,9 @@ def default_tolerance(dtypes: Sequence[str], expected: Sequence[np.ndarray]) -> 
     return rtol, rtol * min((size for size in sizes if 0 < size < float("inf")), default=1.0)
 
 
-def write_tensor(directory: Path, prefix: str, name: str, dtype: str, array: np.ndarray) -> TensorFile:
+def write_array(directory: Path, prefix: str, name: str, dtype: str, array: np.ndarray) -> TensorFile:
     """Write `<prefix>-<name>-000.bin`; `prefix` is `inp` or `ref`, `name` the tensor's name in the NEFF."""
     import numpy as np
 
-    file = f"{prefix}-{name}-000.bin"
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-    (directory / file).write_bytes(data)
-    return TensorFile(name, tuple(array.shape), dtype, data.nbytes, file, hashlib.sha256(data).hexdigest())
+    return write_tensor(directory, f"{prefix}-{name}-000.bin", name, tuple(array.shape), dtype, data)

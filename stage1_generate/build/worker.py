@@ -82,11 +82,11 @@ def build(job: Job) -> Manifest:
     out_files = _match("output", _renamed(outputs, results), neff.outputs)
 
     # Imported only now: a compiler that fails is not worth the start of numpy.
-    from neff_bench.stage1_generate.build.tensors import default_tolerance, draw, references, write_tensor
+    from neff_bench.stage1_generate.build.tensors import default_tolerance, draw, references, write_array
 
     arrays = draw(inputs, case.seed)
     written = {
-        name: write_tensor(Path(), "inp", in_files[name], tensor.dtype, arrays[tensor.name])
+        name: write_array(Path(), "inp", in_files[name], tensor.dtype, arrays[tensor.name])
         for name, tensor in zip(parameters, inputs)
     }
     tolerance = kernel.tolerance.get(case.dtype)
@@ -99,7 +99,7 @@ def build(job: Job) -> Manifest:
         right = references(kernel, case, outputs, arrays)
         tolerance = tolerance or default_tolerance([case.dtype, *(tensor.dtype for tensor in outputs)], right)
         expected = {
-            name: write_tensor(Path(), "ref", out_files[name], tensor.dtype, array)
+            name: write_array(Path(), "ref", out_files[name], tensor.dtype, array)
             for name, tensor, array in zip(results, outputs, right)
         }
     return replace(

@@ -1,15 +1,16 @@
 """`neff_bench.estimate` answers as the commands do, to the bit, and runs nothing."""
 
-import json
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import neff_bench
 from neff_bench.simulator.errors import SimulatorError
+from neff_bench.stage2_profile.metrics.rows import METRICS, to_dict
 from tests.doors.programs import SCALE
 
 
@@ -20,24 +21,23 @@ def kernel(tmp_path):
     return f"{path}:scale"
 
 
-def test_numbers_equal_those_of_the_commands(kernel, tmp_path):
-    entry, spec = kernel.rpartition(":")[0], tmp_path / "kernel.json"
-    inputs = [{"name": "x", "shape": [128, 384], "dtype": "bfloat16"}]
-    spec.write_text(json.dumps({"entry": f"{entry}:scale", "inputs": inputs, "outputs": ["out"]}))
-    sim = [sys.executable, "-m", "neff_bench.simulator"]
-    for words in (
-        ["compile", str(spec), "--framework", "NKI", "--target", "trn2", "--lnc", "1", "--output", "k.neff"],
-        ["capture", "-n", "k.neff", "-s", "k.ntff"],
-        ["view", "-n", "k.neff", "-s", "k.ntff", "--output-format", "summary-json"],
-    ):
-        done = subprocess.run([*sim, *words], cwd=tmp_path, check=True, capture_output=True)
-    from neff_bench.stage2_profile.metrics.summaries import row_numbers
-
-    summary = neff_bench.read_summary(done.stdout)
-    expected = row_numbers([summary], model_flops=None, peak=neff_bench.estimate(kernel, _inputs()).mfu_peak_tflops)
-    row = neff_bench.estimate(kernel, _inputs())
-    assert row.total_time_us > 0
-    assert {name: getattr(row, name) for name in expected} == expected
+def test_numbers_equal_those_of_both_stages_to_the_bit(kernel):
+    """`python bench/estimate.py equal` compares a hundred variants with the commands."""
+    matmul = f"{Path(__file__).parents[2] / 'bench/matmul_variants.py'}:matmul"
+    square = {name: ((1024, 1024), "bfloat16") for name in ("lhs_t", "rhs")}
+    tasks = [
+        neff_bench.Task(kernel, {"x": ((128, 384), "float32")}, target="trn1", flops=128 * 384),
+        neff_bench.Task(kernel, {"x": ((96, 8), "bfloat16")}, lnc=2),
+        neff_bench.Task(matmul, square, target="trn3", lnc=2, arguments={"block_k": 512, "order": "nkm"}, flops=2**31),
+    ]
+    for task, row in zip(tasks, neff_bench.profile_many(tasks), strict=True):
+        given = {name: getattr(task, name) for name in ("target", "lnc", "arguments", "flops")}
+        estimated = to_dict(neff_bench.estimate(task.kernel, task.inputs, **given))
+        assert row.total_time_us > 0
+        of_the_build = ("compile_time_s", "executions", "total_time_iqr_us")
+        assert {name: to_dict(row)[name] for name in METRICS if name not in of_the_build} == {
+            name: estimated[name] for name in METRICS if name not in of_the_build
+        }
 
 
 def _inputs():
@@ -84,3 +84,41 @@ def test_every_public_name_is_there_and_documented():
         assert getattr(neff_bench, name).__doc__
     assert set(neff_bench.__all__) <= set(dir(neff_bench))
     assert fields(neff_bench.Row)
+
+
+LOOPS = {
+    "dynamic_range": "for i in nl.dynamic_range(register):\n            step(i)",
+    "range": "for i in nl.sequential_range(register):\n            step(i)",
+    "while": "while register < 4:\n            step(0)",
+    "while not equal": "while register != 4:\n            step(0)",
+    "while_loop": "nl.while_loop(register, step)",
+    "fori_loop": "nl.fori_loop(0, register, step)",
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
+def test_a_loop_that_the_data_in_a_register_bound_is_refused_by_name_at_its_line(tmp_path, loop):
+    source = f"""
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def kernel(x, count):
+    register = nisa.register_alloc()
+    nisa.register_load(register, count)
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+
+    def step(i):
+        nisa.dma_copy(dst=tile, src=x)
+
+    if True:
+        {loop}
+    return x
+"""
+    (tmp_path / "bounded.py").write_text(source)
+    with pytest.raises(SimulatorError, match=r"register|while_loop") as refused:
+        inputs = {"x": ((128, 8), "float32"), "count": ((1, 1), "int32")}
+        neff_bench.estimate(f"{tmp_path}/bounded.py:kernel", inputs)
+    assert "bounded.py:17" in str(refused.value)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -15,13 +16,13 @@ from tests.doors.programs import SCALE
 def run(tmp_path):
     (tmp_path / "kernels.py").write_text(SCALE)
 
-    def call(source, *options, script_options=()):
+    def call(source, *options, script=("script.py",), environment=None):
         (tmp_path / "script.py").write_text(source)
         words = [sys.executable, "-m", "neff_bench", "run", "--store", "st", *options]
-        words += [] if "-m" in options else ["script.py", *script_options]
+        words += [] if "-m" in options else script
         # a table as wide as outside a terminal, whatever pytest's own process has read of one
-        environment = {**os.environ, "COLUMNS": "120"}
-        return subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        given = {**os.environ, "COLUMNS": "120", **(environment or {})}
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=given)
 
     return call
 
@@ -37,7 +38,7 @@ def test_each_distinct_launch_is_a_row_and_the_exit_code_is_the_scripts(run, tmp
         "for _ in range(3):\n    assert np.array_equal(scale(x), 2 * x)\n"
         "assert np.array_equal(scale(x, factor=3.0), 3 * x)\n"
         "scale(np.ones((128, 128), np.float16))\nprint(sys.argv)\nsys.exit(7)\n",
-        script_options=("--size", "3"),
+        script=("script.py", "--size", "3"),
     )
     assert done.returncode == 7, done.stderr
     assert "['script.py', '--size', '3']" in done.stdout
@@ -79,6 +80,29 @@ def test_jax_arrays_give_jax_arrays(run):
         "y = scale(jnp.ones((128, 8), jnp.bfloat16))\nassert isinstance(y, jax.Array) and float(y[0, 0]) == 2\n"
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
+def test_torch_tensors_give_torch_tensors_on_the_stand_in_of_torch_xla(run):
+    done = run(
+        "import torch, torch_xla, torch_xla.core.xla_model as xm\nfrom torch_xla.core import xla_model\n"
+        "import nki, nki.isa as nisa, nki.language as nl\nfrom kernels import scale\n"
+        "@nki.jit\ndef fill(mask, out):\n"
+        "    tile = nl.ndarray(mask.shape, dtype=nl.float32, buffer=nl.sbuf)\n"
+        "    nisa.dma_copy(dst=tile, src=mask)\n    nisa.dma_copy(dst=out, src=tile)\n"
+        "device = xm.xla_device()\n"
+        "for dtype in (torch.bfloat16, torch.float16, torch.float32):\n"
+        "    x = torch.ones(128, 8, dtype=dtype).to(device)\n"
+        "    y = scale(x)\n    xm.mark_step(); torch_xla.sync(); xm.wait_device_ops()\n"
+        "    assert y.dtype is dtype and y.shape == x.shape and y.device == device and bool((y == 2).all())\n"
+        "mask, out = torch.ones(128, 8, dtype=torch.bool, device=device), torch.zeros(128, 8, device=device)\n"
+        "fill(mask, out)\nassert bool(out.all())\n"
+        "timed = nki.benchmark(warmup=2, iters=3)(scale)\ntimed(x)\n"
+        "assert timed.benchmark_result.nc_latency.get_latency_percentile(99) > 0\n"
+        "try:\n    xm.all_reduce\nexcept AttributeError as error:\n    print(error)\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "xla_model.all_reduce is not in the stand-in" in done.stdout
 
 
 @pytest.mark.parametrize("package", ["nki", "neuronxcc.nki"])
@@ -179,3 +203,37 @@ def test_answers_are_plain_json_rows(run, tmp_path):
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
     [row] = json.loads(done.stdout)
     assert (row["status"], row["source"], row["check"]) == ("profiled", "simulated", "unchecked")
+
+
+def test_programs_that_the_script_starts_find_the_same(run, tmp_path):
+    (tmp_path / "child.py").write_text(
+        "import sys, numpy as np, neuronxcc.nki as nki\nfrom kernels import scale\n"
+        "nki.baremetal(scale, save_neff_name='a.neff', save_trace_name='a.ntff')(np.ones((128, 8), np.float32))\n"
+    )
+    done = run(
+        "import json, subprocess\n"
+        "subprocess.run(['python', 'child.py'], check=True)\n"
+        "view = 'neuron-profile view -n a.neff -s a.ntff --output-format summary-json'\n"
+        "summary = json.loads(subprocess.run(view, shell=True, check=True, capture_output=True).stdout)\n"
+        "print('s', summary[next(iter(summary))]['total_time'])\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "s 2" in done.stdout
+    assert list(bundles(tmp_path)) == ["scale-128x8_framework_float32_trn2_lnc1"]
+
+
+def test_a_shell_script_is_run_by_itself(run, tmp_path):
+    shell = tmp_path / "all.sh"
+    shell.write_text(
+        "#!/bin/sh\npython -c 'import numpy, kernels; kernels.scale(numpy.ones((128, 4), numpy.float32))'\n"
+    )
+    shell.chmod(0o755)
+    done = run("", script=("all.sh",))
+    assert done.returncode == 0, done.stderr
+    assert "scale-128x4" in done.stdout
+
+
+def test_what_python_runs_when_it_starts_is_still_run(run, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("print('here')\n")
+    done = run("print('script')\n", environment={"PYTHONPATH": str(tmp_path)})
+    assert done.stdout.splitlines()[-2:] == ["here", "script"]

@@ -6,7 +6,7 @@ import pytest
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.dtypes import numpy_dtype
 from neff_bench.stage1_generate import kernels
-from neff_bench.stage1_generate.build.tensors import default_tolerance, draw, references, write_tensor
+from neff_bench.stage1_generate.build.tensors import default_tolerance, draw, references, write_array
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.kernel import Dims, Tensor
 
@@ -35,7 +35,7 @@ def test_scale_constants_and_integers():
 
 def test_a_tensor_on_disk_is_raw_little_endian_c_order(tmp_path):
     array = np.arange(6, dtype=np.float32).reshape(2, 3).T
-    written = write_tensor(tmp_path, "inp", "lhs", "float32", array)
+    written = write_array(tmp_path, "inp", "lhs", "float32", array)
     data = (tmp_path / "inp-lhs-000.bin").read_bytes()
     assert np.frombuffer(data, "<f4").tolist() == [0, 3, 1, 4, 2, 5]
     assert (written.shape, written.bytes, written.file) == ((3, 2), 24, "inp-lhs-000.bin")

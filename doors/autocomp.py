@@ -1,0 +1,101 @@
+"""ucb-bar/autocomp with this project as its evaluator of Trainium kernels, without an edit of its files.
+
+    python -m neff_bench.doors.autocomp                  # autocomp's own `python -m autocomp.search.run_search`
+    python -m neff_bench.doors.autocomp my_search.py     # a script of one's own that calls autocomp
+
+In both, the backend "trn" is `NeffBench`. Each candidate runs in its problem's harness by `neff-bench run`: the harness
+checks it against its reference and benchmarks it. Needs autocomp and torch.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from autocomp.backend.eval_backend import EvalBackend
+from autocomp.common import HARNESSES_DIR
+
+from neff_bench.installation import IMPORT_ROOT
+
+TIMEOUT_S = 1800.0
+"""Of one candidate. Large problems are executed on the CPU several times."""
+_PLACE = "# SUBSTITUTE HERE"
+_LATENCY = re.compile(r"^Latency: ([0-9.]+) ms", re.MULTILINE)
+
+
+class NeffBench(EvalBackend):  # type: ignore[misc]  # autocomp has no types
+    """Evaluates candidates as autocomp's `TrnEvalBackend` does. `target`: the chip where a harness names none."""
+
+    def __init__(self, target: str = "trn2", jobs: int | None = None) -> None:
+        self.target = target
+        self.jobs = jobs or os.cpu_count() or 1
+
+    def evaluate_code(self, prob: Any, code_strs: list[str], simulator: str | None) -> list[dict[str, Any]]:
+        """For each candidate: `correct`, `latency` in milliseconds (None where it is not correct), `stdout`, `stderr`.
+
+        Raises `FileNotFoundError` for a problem without a harness.
+        """
+        harness = _harness(prob).read_text()
+        with ThreadPoolExecutor(self.jobs) as pool:
+            return list(pool.map(lambda code: self._evaluated(harness.replace(_PLACE, code)), code_strs))
+
+    def _evaluated(self, source: str) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory(prefix="neff-bench-autocomp-") as scratch:
+            script = Path(scratch) / "candidate.py"
+            script.write_text(source)
+            command = [sys.executable, "-m", "neff_bench", "run", "--target", self.target]
+            command += ["--store", str(Path(scratch) / "store"), str(script)]
+            paths = os.pathsep.join(filter(None, [str(IMPORT_ROOT), os.environ.get("PYTHONPATH")]))
+            try:
+                done = subprocess.run(
+                    command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, cwd=scratch,
+                    env={**os.environ, "PYTHONPATH": paths},
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                reason = f"took longer than {TIMEOUT_S:g} s"
+                return {"correct": False, "latency": None, "stdout": "", "stderr": reason}
+        # A harness ends with an exit code when its check fails, and prints the latency after its check only.
+        latency = _LATENCY.findall(done.stdout)
+        correct = done.returncode == 0 and bool(latency)
+        return {
+            "correct": correct,
+            "latency": float(latency[-1]) if correct else None,
+            "stdout": done.stdout,
+            "stderr": done.stderr,
+        }
+
+
+def _harness(prob: Any) -> Path:
+    """The file that autocomp's own backend takes."""
+    if prob.test_file:
+        return Path(prob.test_file)
+    folder = Path(HARNESSES_DIR) / prob.prob_type
+    found = sorted(folder.glob(f"{prob.prob_id}_*.py"))
+    if not found:
+        raise FileNotFoundError(f"no test file found for {prob.prob_type} {prob.prob_id} in {folder}")
+    return Path(found[0])
+
+
+def main() -> None:
+    """Run autocomp's search, or a script, with `NeffBench` in the place of the backend "trn"."""
+    from autocomp.search import search
+
+    search.TrnEvalBackend = NeffBench
+    script = sys.argv[1:]
+    if not script:
+        runpy.run_module("autocomp.search.run_search", run_name="__main__")
+        return
+    sys.argv = script
+    sys.path.insert(0, str(Path(script[0]).resolve().parent))
+    runpy.run_path(script[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""An input as programs give it: an array, or its shape and element type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neff_bench.terminal.errors import WrongCall
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Input = np.ndarray | tuple[tuple[int, ...], str]
+
+
+def read_input(name: str, given: Input) -> tuple[tuple[int, ...], str, np.ndarray | None]:
+    """Shape in elements, canonical dtype, and the array where one was given: of numpy, torch or jax.
+
+    Raises `WrongCall` for what is neither an array nor a shape with a dtype.
+    """
+    from neff_bench.simulator.dtypes import dtype_name
+    from neff_bench.simulator.nki.launch import as_numpy, kind_of
+
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
+        return tuple(int(size) for size in given[0]), given[1], None
+    if kind_of(given) is None:
+        raise WrongCall(f"input {name}: expected an array or ((rows, columns), dtype), got {type(given).__name__}")
+    array = as_numpy(given)
+    return tuple(array.shape), dtype_name(array.dtype), array

@@ -1,0 +1,64 @@
+"""What each Python that `neff-bench run` starts does first: kernels of `nki` run on the embedded toolchain from its first import.
+
+The script may start further Pythons (a harness for each kernel, pytest-xdist): they do the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+PACKAGES = ("nki", "neuronxcc", "torch_xla")
+
+
+def begin(store: str, names: str, lnc: int) -> None:
+    """Prepare this process for the first import of one of `PACKAGES`; nothing heavy is imported before that.
+
+    `store`: gets a bundle of each launch. `names`: a file that gets the name of each bundle, a line each, as soon as it is
+    there: a script that crashes loses nothing. `lnc`: physical cores of a launch without a grid.
+    """
+    sys.meta_path.insert(0, _FirstImport(lambda: _prepare(Path(store), Path(names), lnc)))
+
+
+def _prepare(store: Path, names: Path, lnc: int) -> None:
+    """Make `import nki` and `import neuronxcc.nki` work in this process, and collect what kernels do."""
+    from neff_bench.doors.embedded import embed
+    from neff_bench.doors.launches import Launches
+    from neff_bench.neffs.store import Store
+    from neff_bench.simulator.nki.launch import Launch
+
+    launches = Launches(Store(store))
+
+    def hear(launch: Launch) -> None:
+        before = len(launches.names)
+        launches.add(launch)
+        with names.open("a") as file:
+            file.writelines(f"{name}\n" for name in launches.names[before:])
+
+    embed(hear, lnc)
+
+
+class _FirstImport(MetaPathFinder, Loader):
+    """Calls `prepare`, which puts the packages into `sys.modules`, when one of them is imported for the first time."""
+
+    def __init__(self, prepare: Callable[[], None]) -> None:
+        self._prepare = prepare
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """The package, from `sys.modules`; None for anything else and for one that `prepare` does not make."""
+        if name not in PACKAGES:
+            return None
+        sys.meta_path.remove(self)
+        self._prepare()
+        return ModuleSpec(name, self) if name in sys.modules else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module that `prepare` has made."""
+        return sys.modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: the module is complete."""
