@@ -34,7 +34,7 @@ def variants(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
         dtype = choose(["bfloat16", "float16", "float32"])
         target, lnc = choose([("trn1", 1), ("inf2", 1), ("trn2", 1), ("trn2", 2), ("trn3", 1), ("trn3", 2)])
         yield {
-            "inputs": {name: ((SIZE, SIZE), dtype) for name in ("lhs_t", "rhs")},
+            "inputs": dict.fromkeys(("lhs_t", "rhs"), ((SIZE, SIZE), dtype)),
             "arguments": {
                 "block_m": choose([128, 256, 512, 1024]),
                 "block_n": choose([512, 1024]),

@@ -24,7 +24,7 @@ def kernel(tmp_path):
 def test_numbers_equal_those_of_both_stages_to_the_bit(kernel):
     """`python bench/estimate.py equal` compares a hundred variants with the commands."""
     matmul = f"{Path(__file__).parents[2] / 'bench/matmul_variants.py'}:matmul"
-    square = {name: ((1024, 1024), "bfloat16") for name in ("lhs_t", "rhs")}
+    square = dict.fromkeys(("lhs_t", "rhs"), ((1024, 1024), "bfloat16"))
     tasks = [
         neff_bench.Task(kernel, {"x": ((128, 384), "float32")}, target="trn1", flops=128 * 384),
         neff_bench.Task(kernel, {"x": ((96, 8), "bfloat16")}, lnc=2),
