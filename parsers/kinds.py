@@ -32,12 +32,16 @@ def kind_of(path: str | os.PathLike[str]) -> Kind:
         raise ParseError(
             path, None, "a directory, expected a NEFF, an NTFF, a profile JSON, an HLO module or a Parquet profile"
         )
+    from neff_bench.parsers.session import is_session_table
+
     source = open_source(path)
     size_bytes, head = source.size_bytes, source.read(0, HEADER_BYTES + 2)
     if is_neff(head):
         return "neff"
     if head.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"["):
         return "json"
+    if is_session_table(head):
+        return "json"  # the same session, printed without -j
     suffix = directory.suffix.lower()
     if suffix == HLO_SUFFIX:
         return "hlo"
@@ -64,8 +68,10 @@ def describe_json(path: str | os.PathLike[str]) -> JsonProfile | None:
     """None for JSON that is sound and no profile. Raises ParseError for damaged files."""
     from neff_bench.parsers.document import Document
     from neff_bench.parsers.profile_json import identity_of, summary_of
-    from neff_bench.parsers.session import read_session
+    from neff_bench.parsers.session import is_session_table, read_session
 
+    if is_session_table(open_source(path).read(0, HEADER_BYTES)):
+        return JsonProfile("session", read_session(path).total_time_s, None, None)
     try:
         document = Document(path)
         if document.has("NeffNodes"):

@@ -1,4 +1,4 @@
-"""`neuron-profile show-session -j`: what one execution took, read from the NTFF alone.
+"""`neuron-profile show-session`: what one execution took, read from the NTFF alone. Its JSON (`-j`) or its table.
 
 Undocumented; fields as AWS's own test harness reads them (github.com/aws-neuron/nki-library, test/utils/metrics_collector.py). A physical core
 is one graph. `CycleCount` holds picoseconds, its name notwithstanding: it equals `total_time` of the profile JSON on inf2 and trn2.
@@ -7,6 +7,8 @@ is one graph. `CycleCount` holds picoseconds, its name notwithstanding: it equal
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -14,7 +16,7 @@ import msgspec
 from neff_bench.parsers.document import decode, prepare
 from neff_bench.parsers.errors import ParseError, guarded
 from neff_bench.parsers.json_text import read_json
-from neff_bench.parsers.source import source_name
+from neff_bench.parsers.source import open_source, source_name
 
 
 @dataclass(frozen=True)
@@ -75,17 +77,53 @@ class _Session(msgspec.Struct):
 
 prepare(_Session)
 
+TABLE_BYTES_MAX = 64 * 1024
+_HEADS = (b"NODE ID", b"EXECUTOR", b"CYCLES", b"ERRORS")
+
 
 @guarded
 def read_session(source: str | os.PathLike[str] | bytes) -> Session:
     """The session. Raises ParseError, also when it names no core: nothing was executed then."""
     name = source_name(source)
-    session: _Session = decode(name, read_json(source)[0], _Session)
-    cores = tuple(
-        CoreSession(graph.NC, graph.CycleCount, graph.TotalInstructionTraceCount, graph.EventsCount, graph.ErrorCount)
-        for node in session.NeffNodes
-        for graph in node.NodeInfo.Graphs
-    )
+    table = _table(source)
+    if table is not None:
+        session_name, cores = None, tuple(_rows(name, table))
+    else:
+        session: _Session = decode(name, read_json(source)[0], _Session)
+        session_name = session.Name
+        cores = tuple(
+            CoreSession(g.NC, g.CycleCount, g.TotalInstructionTraceCount, g.EventsCount, g.ErrorCount)
+            for node in session.NeffNodes
+            for g in node.NodeInfo.Graphs
+        )
     if not cores:
         raise ParseError(name, None, "the session names no core: nothing was executed")
-    return Session(session.Name, cores)
+    return Session(session_name, cores)
+
+
+def is_session_table(head: bytes) -> bool:
+    """Whether text that begins so holds the table that `show-session` prints without `-j`."""
+    return all(word in head for word in _HEADS)
+
+
+def _table(source: str | os.PathLike[str] | bytes) -> list[str] | None:
+    """The lines of the table, None where the source holds none in its first 64 KiB."""
+    head = source[:TABLE_BYTES_MAX] if isinstance(source, bytes) else open_source(source).read(0, TABLE_BYTES_MAX)
+    if not is_session_table(bytes(head)):
+        return None
+    return [line for line in bytes(head).decode("utf-8", "replace").splitlines() if line.lstrip().startswith("|")]
+
+
+def _rows(name: str, lines: list[str]) -> Iterator[CoreSession]:
+    heads = _cells(lines[0])
+    for line in lines[1:]:
+        row = dict(zip(heads, _cells(line)))
+        executor = re.search(r"\bNC (\d+)", row.get("EXECUTOR", ""))
+        counts = [row.get(head, "") for head in ("CYCLES", "TRACE", "EVENTS", "ERRORS")]
+        if executor is None or not all(text.isdigit() for text in counts):
+            raise ParseError(name, None, f"a row of show-session's table without core or counts: {line.strip()[:120]}")
+        yield CoreSession(int(executor[1]), *map(int, counts))
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]

@@ -96,7 +96,7 @@ def main() -> None:
 @click.option(
     "--output", default="file.neff", show_default=True, type=click.Path(dir_okay=False), help="NEFF to write."
 )
-@click.option("--verbose", default=None, hidden=True)
+@click.option("--verbose", help="info or debug: say what was done.", metavar="LEVEL")
 @click.option("--model-type", default=None, hidden=True)
 @click.option("--auto-cast", default=None, hidden=True)
 @click.option("--auto-cast-type", default=None, hidden=True)
@@ -105,7 +105,9 @@ def main() -> None:
 @click.option("--pipeline", nargs=2, default=None, hidden=True)
 @click.option("--disable-dge", is_flag=True, hidden=True)
 @click.option("--internal-tensorizer-opt-level", default=None, hidden=True)
-def compile_command(model: str, framework: str, target: str, lnc: int | None, output: str, **_ignored: Any) -> None:
+def compile_command(
+    model: str, framework: str, target: str, lnc: int | None, output: str, verbose: str | None, **_ignored: Any
+) -> None:
     """Compile an HLO module or an NKI kernel to a simulated NEFF.
 
     \b
@@ -113,11 +115,14 @@ def compile_command(model: str, framework: str, target: str, lnc: int | None, ou
       neuron-sim compile --framework NKI kernel.json --target trn2 --lnc 2 --output file.neff
       neuron-sim compile --framework XLA graph.hlo --target trn2 --lnc 2 --output graph.neff
 
-    Compiler options of neuronx-cc that change nothing here (-O, --auto-cast, --model-type, --verbose) are accepted.
+    Compiler options of neuronx-cc that change nothing here (-O, --auto-cast, --model-type) are accepted.
     """
-    from neff_bench.simulator.commands.compile import compile_model
+    from neff_bench.simulator.commands.compile import compile_model, told
 
-    compile_model(model, framework, target, lnc, output)
+    program = compile_model(model, framework, target, lnc, output)
+    if verbose in ("info", "debug"):
+        for line in told(program, output):
+            streams.line(line)
     streams.line("Compiler status PASS")
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.commands.faults import before_work, planned_fault
 from neff_bench.simulator.errors import CompileError, SimulatorError
 from neff_bench.simulator.files.neff import write_neff
-from neff_bench.simulator.program import Program
+from neff_bench.simulator.program import ENGINES, Program
 
 
 def compile_model(model: str, framework: str, target: str, lnc: int | None, output: str) -> Program:
@@ -28,6 +30,24 @@ def compile_model(model: str, framework: str, target: str, lnc: int | None, outp
     except OSError as error:
         raise CompileError(f"cannot write the NEFF: {error.strerror}", output) from None
     return program
+
+
+def told(program: Program, output: str) -> Iterator[str]:
+    """What was done, in lines: operations, memory and machine instructions of each core, and the file."""
+    from neff_bench.simulator.compiler.assembler import assemble
+    from neff_bench.simulator.compiler.capacity import memory_peak
+
+    yield f"INFO: {program.name}: {'HLO graph lowered' if program.from_hlo else 'kernel recorded'} for {program.target}"
+    for number, (core, code) in enumerate(zip(program.cores, assemble(program), strict=True)):
+        operations = Counter(instruction.op for instruction in core)
+        yield f"INFO: core {number}: " + ", ".join(f"{count} {name}" for name, count in operations.most_common())
+        counts = [f"{name} {int((code.engine == n).sum())}" for n, name in enumerate(ENGINES)]
+        moved = sum(transfer.bytes for transfer in code.transfers)
+        yield f"INFO: core {number}: instructions: {', '.join(counts)}; {len(code.transfers)} DMAs of {moved} bytes"
+    for peak in memory_peak(program):
+        memory = peak.memory.upper()
+        yield f"INFO: core {peak.core}: {memory}: {peak.used_bytes} of {peak.capacity_bytes} bytes of each partition"
+    yield f"INFO: wrote {output}: {os.path.getsize(output)} bytes"
 
 
 def _trace_kernel(path: str, target: str, lnc: int) -> Program:

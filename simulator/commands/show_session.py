@@ -20,12 +20,19 @@ def session_json(head: TraceHead) -> dict[str, Any]:
     return {"Name": head.name, "IsSimulation": True, "NeffNodes": [{"NodeInfo": {"Name": head.name, "Graphs": graphs}}]}
 
 
+HEADS = ("NODE ID", "EXEC TIME (NS)", "EXECUTOR", "NAME", "TRACE", "CYCLES", "EVENTS", "ERRORS")
+
+
 def session_text(head: TraceHead) -> str:
-    """What `show-session` prints: a line for each core of a trace."""
-    lines = [f"Model {head.name} (simulated)"]
-    for graph in session_json(head)["NeffNodes"][0]["NodeInfo"]["Graphs"]:
-        lines.append(
-            f"  NC {graph['NC']}: {graph['CycleCount'] / 1000:.3f} ns, {graph['TotalInstructionTraceCount']} instructions,"
-            f" {graph['EventsCount']} events, {graph['ErrorCount']} errors"
-        )
-    return "\n".join(lines) + "\n"
+    """What `show-session` prints: the table of AWS's tool, a line for each core of a trace. CYCLES are picoseconds."""
+    rows = []
+    for number, graph in enumerate(session_json(head)["NeffNodes"][0]["NodeInfo"]["Graphs"]):
+        first = ("0", "0") if number == 0 else ("", "")
+        executor = f"ND 0 NC {graph['NC']}"
+        counts = (graph["TotalInstructionTraceCount"], graph["CycleCount"], graph["EventsCount"], graph["ErrorCount"])
+        rows.append((*first, executor, f"sg{number:02d}", *map(str, counts)))
+    widths = [max(map(len, column)) for column in zip(HEADS, *rows)]
+    rule = "+".join(["", *("-" * (width + 2) for width in widths), ""])
+    heads = "|".join(["", *(f" {name:^{width}} " for name, width in zip(HEADS, widths)), ""])
+    lines = ["|".join(["", *(f" {cell:>{width}} " for cell, width in zip(row, widths)), ""]) for row in rows]
+    return "\n".join([f"Model {head.name} (simulated)", rule, heads, rule, *lines, rule]) + "\n"

@@ -17,7 +17,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
+from neff_bench.stage1_generate.toolchains.command import run
 
+PENGUIN = "penguin.py"
+"""The kernel in penguin's IR, as neuronx-cc reads it."""
 ARTIFACTS = "artifacts"
 """Where the compiler leaves its intermediate files; it wants this directory to be empty."""
 
@@ -180,11 +183,38 @@ def _standalone() -> Callable[[Work], None]:
     return compile
 
 
+def _trace_kernel() -> Callable[[Work], None]:
+    """Before NKI 0.1: the kernel is traced into penguin's IR, which is written as penguin.py for neuronx-cc. Seen in the MLP report
+    of January 2026 (docs/mlp-comparison.md), which calls it KLIR."""
+    tracer = _get("nki.compiler.backends.neuron.TraceKernel", "TraceKernel")
+    builder_type = _get("neuronxcc.starfish.penguin.ir.IRBuilder", "IRBuilder")
+    writer = _get("neuronxcc.starfish.penguin.ir.IRWriter", "IRWriter")
+    _accepts(tracer.trace, func=None, platform_target="")
+    _accepts(writer.run, cu=None, output=None, save_weights=True, weights_dir="")
+
+    def compile(work: Work) -> None:
+        builder = builder_type()
+        for name, value in work.inputs.items():
+            if hasattr(value, "shape"):
+                builder.tensor(shape=value.shape, dtype=value.dtype, name=name)
+        traced = tracer.trace(func=work.kernel, platform_target=work.target)
+        traced[work.lnc](**work.inputs)
+        folder = Path(work.neff).parent
+        penguin = folder / PENGUIN
+        with penguin.open("w") as output:
+            writer.run(cu=builder.cu, output=output, save_weights=True, weights_dir=str(folder))
+        words = ["neuronx-cc", "compile", "--framework", "XLA", PENGUIN, "--target", work.target]
+        run([*words, "--lnc", str(work.lnc), "--output", Path(work.neff).name, *work.arguments])
+
+    return compile
+
+
 INTERFACES = (
     Interface("nki compile_kernel_to_nir", _nir),
     Interface("nki compile_to_bir", _bir),
     Interface("nki ParserFrontend", _frontend),
     Interface("nki_standalone", _standalone),
+    Interface("nki TraceKernel", _trace_kernel),
 )
 
 

@@ -32,6 +32,7 @@ def compile(request: Request) -> Compiled:
 def _compile(framework: str, source: str, neff: str, request: Request) -> Compiled:
     words = ["compile", "--framework", framework, source]
     words += ["--target", request.target, "--lnc", str(request.lnc), "--output", neff, *request.flags]
+    words += ["--verbose=info"] if request.verbose else []
     command = ("neuron-sim", *words)
     hlo.write_command(command)
     finished = run([*_SIMULATOR, *words], python_environment())

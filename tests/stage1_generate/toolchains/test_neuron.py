@@ -84,6 +84,16 @@ def test_each_generation_of_nki_is_compiled_through_its_own_interface(sdk, gener
     assert str(bundle.path.parent).encode() not in (bundle.path / "case.json").read_bytes()
 
 
+def test_a_kernel_is_traced_into_penguin_where_nki_has_nothing_newer(sdk):
+    done, bundle, record = sdk("trace_kernel", path=str(FAKES / "cc" / "bin"), arguments=["--disable-dge"])
+    assert done.returncode == 0, done.stderr
+    assert bundle.manifest.interface == "nki TraceKernel"
+    assert " ".join(record["argv"]) == (
+        "compile --framework XLA penguin.py --target trn2 --lnc 2 --output file.neff --disable-dge"
+    )
+    assert [tensor.shape for tensor in bundle.manifest.outputs] == [(1, 128, 128)]
+
+
 def test_the_newest_interface_wins_where_several_are_installed(sdk):
     _, bundle, _ = sdk("nki_0_6", "nki_0_4", "nki_0_2")
     assert bundle.manifest.interface == "nki compile_kernel_to_nir"
