@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.describe import describe
+from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.kinds import kind_of
 from neff_bench.parsers.session import read_session
 from neff_bench.simulator.commands.show_session import session_text
