@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from neff_bench.experiments.errors import Unavailable
+from neff_bench.experiments.nki_kernels import call_on_device, nki_kernel
 from neff_bench.experiments.workload import MlpConfig, Workload
 
 DEVICE_FILES = Path("/dev")
@@ -23,12 +24,14 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 class Prepared:
     """A workload with its inputs in place. `run` starts one execution and returns what `wait` waits for.
 
-    `compile_ms`: time to compile, None where nothing is compiled.
+    `compile_ms`: time to compile, None where nothing is compiled. `compiles_itself`: it compiles when it is called, so that a
+    later call may compile again.
     """
 
     run: Callable[[], Any]
     wait: Callable[[Any], Any]
     compile_ms: float | None = None
+    compiles_itself: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,17 +47,29 @@ class Backend:
     free_bytes: Callable[[], int | None]
 
 
-def open_backend(name: str, threads: int) -> Backend:
-    """A backend of `AUTO` by name. `threads`: of torch on the CPU; numpy and jax take theirs from the environment. Raises `Unavailable` with the reason."""
-    return {"neuron": _neuron, "cuda": _cuda, "torch": _torch, "jax": _jax, "numpy": _numpy}[name](threads)
+@dataclass(frozen=True)
+class Host:
+    """What a backend is opened with. `threads`: of torch on the CPU; numpy and jax take theirs from the environment. `lnc`: the
+    launch grid of NKI kernels. `nkilib`: a checkout of nki-library, None for that of NKILIB_PATH."""
+
+    threads: int = 1
+    lnc: int = 1
+    nkilib: Path | None = None
 
 
-def best_backend(threads: int, order: tuple[str, ...] = AUTO) -> tuple[Backend, list[str]]:
+def open_backend(name: str, host: Host) -> Backend:
+    """A backend of `AUTO` by name. Raises `Unavailable` with the reason."""
+    if name == "neuron":
+        return _neuron(host)
+    return {"cuda": _cuda, "torch": _torch, "jax": _jax, "numpy": _numpy}[name](host.threads)
+
+
+def best_backend(host: Host, order: tuple[str, ...] = AUTO) -> tuple[Backend, list[str]]:
     """The first backend that this host has, and why not each one before it. Raises `Unavailable` when there is none."""
     reasons: list[str] = []
     for name in order:
         try:
-            return open_backend(name, threads), reasons
+            return open_backend(name, host), reasons
         except Unavailable as error:
             reasons.append(str(error))
     raise Unavailable("; ".join(reasons))
@@ -74,7 +89,7 @@ def _own_threads() -> int | None:
     return int(told) if told.isdigit() else os.cpu_count()
 
 
-def _neuron(threads: int) -> Backend:
+def _neuron(host: Host) -> Backend:
     if not any(DEVICE_FILES.glob("neuron[0-9]*")):
         raise Unavailable("Neuron device not available: no /dev/neuron*")
     torch = _torch_module("Neuron device not available")
@@ -91,6 +106,9 @@ def _neuron(threads: int) -> Backend:
         xm.wait_device_ops()
 
     def prepare(workload: Workload) -> Prepared:
+        if workload.implementation:
+            kernel = nki_kernel(workload, host.lnc, host.nkilib)
+            return _compiled(call_on_device(kernel, workload, torch, device), finish)
         inputs = [tensor.to(device) for tensor in _torch_inputs(torch, workload)]
         function = _torch_function(torch, workload)
         return _compiled(lambda: function(*inputs), finish)
@@ -172,7 +190,7 @@ def _compiled(run: Callable[[], Any], wait: Callable[[Any], Any]) -> Prepared:
     """A workload that compiles when it first runs."""
     begin = time.perf_counter()
     wait(run())
-    return Prepared(run, wait, 1e3 * (time.perf_counter() - begin))
+    return Prepared(run, wait, 1e3 * (time.perf_counter() - begin), compiles_itself=True)
 
 
 def _torch_module(prefix: str) -> Any:

@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from neff_bench.experiments.backends import AUTO, Backend, Prepared, best_backend, open_backend
+from neff_bench.experiments import compilations
+from neff_bench.experiments.backends import AUTO, Backend, Host, Prepared, best_backend, open_backend
 from neff_bench.experiments.errors import DeviceLost, DoesNotFit, ExperimentError
 from neff_bench.experiments.workload import MatmulConfig, MlpConfig, Workload
 from neff_bench.terminal import streams
@@ -44,7 +45,8 @@ class ProfilingResult:
     `latency_ms`: the median over `iterations`, None with a `reason` where there is none; `cv`: standard deviation / mean;
     `calls_per_iteration`: executions between two readings of the clock; `compile_ms`: not part of any latency. Tiles are of
     128 x 128 x 512. Only of a simulated call: `device_us`, `launch_ms` and `transfer_ms`, the parts of the latency, and
-    `device_error` and `latency_error`, the stated errors of the device's time and of the whole.
+    `device_error` and `latency_error`, the stated errors of the device's time and of the whole. `implementation`: of an NKI
+    kernel. `compilations`: how often a compiler ran in the timed iterations, None for what is not compiled when it is called.
     """
 
     M: int | None
@@ -80,6 +82,8 @@ class ProfilingResult:
     transfer_ms: float | None = None
     device_error: str | None = None
     latency_error: str | None = None
+    implementation: str | None = None
+    compilations: int | None = None
     reason: str | None = None
 
     @property
@@ -97,19 +101,33 @@ class NPUMatmulProfiler:
     `use_neuron`: a Neuron device, or the next best backend with a notice when there is none; False: the CPU.
     `backend`: one of "neuron", "cuda", "torch", "jax", "numpy" instead; raises `Unavailable` when it is not there.
     `threads`: of torch on the CPU; one by default, as `torch.utils.benchmark` has it. numpy and jax read OMP_NUM_THREADS and
-    XLA_FLAGS when they are imported.
+    XLA_FLAGS when they are imported. `lnc`, `nkilib`: of NKI kernels, which need a Neuron device.
     """
 
-    def __init__(self, use_neuron: bool = True, *, backend: str | None = None, threads: int = 1) -> None:
+    def __init__(
+        self,
+        use_neuron: bool = True,
+        *,
+        backend: str | None = None,
+        threads: int = 1,
+        lnc: int = 1,
+        nkilib: Path | None = None,
+    ) -> None:
+        host = Host(threads, lnc, nkilib)
         if backend is not None:
-            self.backend: Backend = open_backend(backend, threads)
+            self.backend: Backend = open_backend(backend, host)
             return
         order = AUTO if use_neuron else ("torch", "jax", "numpy")
-        self.backend, reasons = best_backend(threads, order)
+        self.backend, reasons = best_backend(host, order)
         for reason in reasons:
             streams.notice(reason)
         if reasons:
             streams.notice(f"using {self.backend.name} {self.backend.version} on {self.backend.device}")
+
+    @property
+    def runs_nki(self) -> bool:
+        """Whether NKI kernels can be timed here."""
+        return self.backend.name == "neuron"
 
     def profile_single_matmul(self, config: Workload, warmup: int = 5, iterations: int = 20) -> ProfilingResult:
         """Time one `MatmulConfig` (or `MlpConfig`).
@@ -119,15 +137,20 @@ class NPUMatmulProfiler:
         """
         if iterations < 1 or warmup < 0:
             raise WrongCall(f"warmup {warmup}, iterations {iterations}; expected at least 0 and at least 1")
+        if config.implementation and not self.runs_nki:
+            raise ExperimentError(f"{config}: an NKI kernel needs a Neuron device, or --backend sim")
         self._check_memory(config)
         try:
             prepared = self.backend.prepare(config)
-            times_ms, calls = _times_ms(prepared, warmup, iterations, self.backend.synchronous)
+            times_ms, calls, compiled = _times_ms(prepared, warmup, iterations, self.backend.synchronous)
+        except ExperimentError:
+            raise
         except MemoryError:
             raise DoesNotFit(f"{config}: memory ran out on {self.backend.device}") from None
         except Exception as error:  # the boundary of one workload: frameworks and compilers raise what they like
             raise self._failure(config, error) from error
-        return self._result(config, times_ms, calls, warmup, prepared.compile_ms)
+        counted = compiled if prepared.compiles_itself else None
+        return self._result(config, times_ms, calls, warmup, prepared.compile_ms, counted)
 
     def save_results_to_csv(self, results: Iterable[ProfilingResult], output_path: str | os.PathLike[str]) -> None:
         """Write results, whole or not at all; an older file is replaced only by a complete one. Raises `OSError`."""
@@ -158,7 +181,13 @@ class NPUMatmulProfiler:
         return self._result_of(config, latency_ms=None, reason=reason)
 
     def _result(
-        self, config: Workload, times_ms: Sequence[float], calls: int, warmup: int, compile_ms: float | None
+        self,
+        config: Workload,
+        times_ms: Sequence[float],
+        calls: int,
+        warmup: int,
+        compile_ms: float | None,
+        counted: int | None,
     ) -> ProfilingResult:
         mean = statistics.fmean(times_ms)
         return self._result_of(
@@ -172,6 +201,7 @@ class NPUMatmulProfiler:
             iterations=len(times_ms),
             calls_per_iteration=calls,
             compile_ms=compile_ms,
+            compilations=counted,
         )
 
     def _result_of(self, config: Workload, **told: Any) -> ProfilingResult:
@@ -200,6 +230,7 @@ def result_of(config: Workload, *, latency_ms: float | None, **told: Any) -> Pro
         h=mlp.h if mlp else None,
         i=mlp.i if mlp else None,
         dtype=config.dtype,
+        implementation=config.implementation,
         gflops_per_s=config.flops / latency_ms / 1e6 if latency_ms else None,
         **{"threads": None, **told},
     )
@@ -224,8 +255,8 @@ def results_csv(results: Iterable[ProfilingResult]) -> str:
     return out.getvalue()
 
 
-def _times_ms(prepared: Prepared, warmup: int, iterations: int, synchronous: bool) -> tuple[list[float], int]:
-    """The time of one execution in each iteration, and executions per iteration."""
+def _times_ms(prepared: Prepared, warmup: int, iterations: int, synchronous: bool) -> tuple[list[float], int, int]:
+    """The time of one execution in each iteration, executions per iteration, and compilations in all of them."""
     run, wait = prepared.run, prepared.wait
     clock = time.perf_counter_ns
     shortest_us = math.inf
@@ -237,6 +268,7 @@ def _times_ms(prepared: Prepared, warmup: int, iterations: int, synchronous: boo
     if synchronous:
         calls = min(MAX_CALLS, math.ceil(SHORTEST_US / max(shortest_us, 0.01)))
     times_ms = []
+    before = compilations.seen()
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -249,4 +281,4 @@ def _times_ms(prepared: Prepared, warmup: int, iterations: int, synchronous: boo
     finally:
         if collecting:
             gc.enable()
-    return times_ms, calls
+    return times_ms, calls, compilations.since(before)

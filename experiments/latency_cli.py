@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from neff_bench.chips import CHIPS
+from neff_bench.experiments.workload import IMPLEMENTATIONS
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 from neff_bench.terminal.errors import WrongCall
@@ -35,6 +37,7 @@ HEADS = {
     "gflops_per_s": "GFLOP/s",
     "total_tiles": "tiles",
     "compile_ms": "compile ms",
+    "compilations": "compiled",
 }
 RESULTS = Path("results")
 QUICK = "quick"
@@ -65,7 +68,17 @@ QUICK = "quick"
 @click.option(
     "--target", type=click.Choice(list(CHIPS)), default="inf2", show_default=True, help="Of the simulated device."
 )
-@click.option("--lnc", type=click.IntRange(1, 2), help="Of the simulated device.  [default: the target's]")
+@click.option(
+    "--lnc",
+    type=click.IntRange(1, 2),
+    help="Of the simulated device, else the launch grid of NKI kernels.  [default: 2 or 1]",
+)
+@click.option(
+    "--implementation",
+    type=click.Choice(IMPLEMENTATIONS),
+    help="Time this NKI kernel; it needs a Neuron device or --backend sim.  [default: what the framework has]",
+)
+@click.option("--nkilib", type=click.Path(path_type=Path), help="Checkout of nki-library (else $NKILIB_PATH).")
 @click.option("--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Of the CPU backends.")
 @click.option("--warmup", type=click.IntRange(0, 100_000), default=5, show_default=True)
 @click.option("--iterations", type=click.IntRange(1, 1_000_000), default=20, show_default=True)
@@ -78,6 +91,8 @@ def latency(
     backend: str,
     target: str,
     lnc: int | None,
+    implementation: str | None,
+    nkilib: Path | None,
     threads: int,
     warmup: int,
     iterations: int,
@@ -89,6 +104,7 @@ def latency(
     SHAPE is MxKxN for a matmul or bxsxhxi for a gated MLP. Without any shape: four small matmuls, saved in ./results/ too.
     One CPU thread by default, as torch.utils.benchmark has it. With --backend sim: the device's time, and what a host waits
     for a call by a model of launch and transfer; both with their stated error.
+    "compiled" counts the compilations in the timed iterations of a kernel that compiles when it is called: 0 is right.
     A shape that fails is a row with its reason. Exit code 0: all timed; 1: something failed; 2: wrong call.
 
     \b
@@ -98,6 +114,7 @@ def latency(
       neff-bench latency 128x128x128 1024x4096x4096
       neff-bench latency --preset llm --dtype bfloat16 --output results/llm.csv
       neff-bench latency 1x128x1024x512 --backend torch --threads 2
+      neff-bench latency 1x128x1024x512 --implementation nkilib --nkilib ../nki-library --backend neuron --dtype bfloat16
     """
     from neff_bench.experiments.backends import limit_threads
 
@@ -105,7 +122,12 @@ def latency(
     limit_threads(threads)
     quick = not (shapes or presets or file)
     workloads = _workloads(shapes, (QUICK,) if quick else presets, file, dtype or ("float32",))
-    profiler = _profiler(backend, threads, target, lnc)
+    if implementation is not None:
+        workloads = [replace(workload, implementation=implementation) for workload in workloads]
+    profiler = _profiler(backend, threads, target, lnc, nkilib)
+    if implementation is None and not profiler.runs_nki and any(workload.implementation for workload in workloads):
+        streams.notice("no Neuron device: matmul and mlp of the framework are timed in place of the file's NKI kernels")
+        workloads = list(dict.fromkeys(replace(workload, implementation=None) for workload in workloads))
     results, lost = _time(profiler, workloads, warmup, iterations)
     if quick and output is None:
         saved = RESULTS / f"{QUICK}.csv"
@@ -136,10 +158,11 @@ def _workloads(
             raise WrongCall(str(error)) from None
         for case in cases:
             dims = dict(case.dims)
+            kernel = case.implementation if case.implementation in IMPLEMENTATIONS else None
             if case.kernel == "matmul" and case.dtype in DTYPES:
-                found.append(MatmulConfig(dims["M"], dims["K"], dims["N"], case.dtype))
+                found.append(MatmulConfig(dims["M"], dims["K"], dims["N"], case.dtype, kernel))
             elif case.kernel == "mlp" and case.dtype in DTYPES:
-                found.append(MlpConfig(dims["b"], dims["s"], dims["h"], dims["i"], case.dtype))
+                found.append(MlpConfig(dims["b"], dims["s"], dims["h"], dims["i"], case.dtype, kernel))
             else:
                 streams.notice(f"{case.name} is left out: only matmul and mlp are timed here")
     if not found:
@@ -147,17 +170,18 @@ def _workloads(
     return list(dict.fromkeys(found))
 
 
-def _profiler(backend: str, threads: int, target: str, lnc: int | None) -> Profiler:
+def _profiler(backend: str, threads: int, target: str, lnc: int | None, nkilib: Path | None) -> Profiler:
     if backend == "sim":
         from neff_bench.experiments.simulated import SimulatedProfiler
 
         lncs = CHIPS[target].lncs
         if lnc is not None and lnc not in lncs:
             raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, lncs))}")
-        return SimulatedProfiler(target, lnc or max(lncs))
+        return SimulatedProfiler(target, lnc or max(lncs), nkilib)
     from neff_bench.experiments.latency import NPUMatmulProfiler
 
-    return NPUMatmulProfiler(backend=None if backend == "auto" else backend, threads=threads)
+    chosen_backend = None if backend == "auto" else backend
+    return NPUMatmulProfiler(backend=chosen_backend, threads=threads, lnc=lnc or 1, nkilib=nkilib)
 
 
 def _time(
@@ -214,7 +238,17 @@ def _notes(results: list[ProfilingResult]) -> list[str]:
         notes.append(
             f"measured: {first.backend} {first.version} on {first.device}{threads}; median of {first.iterations}"
         )
+    notes += [
+        f"{_what(result)}: compiled {result.compilations} times in {result.iterations or result.compilations} iterations; its"
+        " latency is that of the compiler"
+        for result in timed
+        if result.compilations
+    ]
     return notes + [f"failed: {result.reason}" for result in results if result.reason]
+
+
+def _what(result: ProfilingResult) -> str:
+    return " ".join(filter(None, (result.kernel, result.implementation, "x".join(map(str, _sizes(result))))))
 
 
 def _sizes(result: ProfilingResult) -> tuple[int | None, ...]:

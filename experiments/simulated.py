@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from neff_bench.experiments.errors import ExperimentError
 from neff_bench.experiments.host_model import host_latency
 from neff_bench.experiments.latency import ProfilingResult, result_of
+from neff_bench.experiments.nki_kernels import nki_kernel
 from neff_bench.experiments.workload import Workload
 
 KERNELS = {
@@ -17,9 +21,13 @@ KERNELS = {
 class SimulatedProfiler:
     """As `NPUMatmulProfiler`, for a device that is not there. Each number is the model's; nothing is timed."""
 
-    def __init__(self, target: str = "inf2", lnc: int = 1) -> None:
+    def __init__(self, target: str = "inf2", lnc: int = 1, nkilib: Path | None = None) -> None:
         self.target = target
         self.lnc = lnc
+        self.nkilib = nkilib
+
+    runs_nki = True
+    """NKI kernels are all that is simulated here."""
 
     def profile_single_matmul(self, config: Workload, warmup: int = 0, iterations: int = 0) -> ProfilingResult:
         """The result of one `MatmulConfig` or `MlpConfig`, with `source` "simulated".
@@ -27,13 +35,15 @@ class SimulatedProfiler:
         `warmup` and `iterations` change nothing: a model has no first execution and no spread.
         Raises `ExperimentError` for a workload that cannot be compiled.
         """
-        from neff_bench import estimate
+        from neff_bench.doors.estimation import record_kernel, row_of
+        from neff_bench.simulator.program import encode
         from neff_bench.terminal.errors import NeffBenchError
 
-        entry, names = KERNELS[config.kernel]
-        inputs = {name: (shape, config.dtype) for name, shape in zip(names, config.inputs)}
+        entry, inputs, arguments = self._call(config)
         try:
-            row = estimate(entry, inputs, target=self.target, lnc=self.lnc, flops=config.flops)
+            program = record_kernel(entry, inputs, self.target, self.lnc, arguments)
+            row = row_of(program, config.flops)
+            again = config.implementation and record_kernel(entry, inputs, self.target, self.lnc, arguments)
         except NeffBenchError as error:
             raise ExperimentError(f"{config}: {' '.join(str(error).split())}") from error
         if row.total_time_us is None:
@@ -51,7 +61,18 @@ class SimulatedProfiler:
             launch_ms=host.launch_ms,
             transfer_ms=host.transfer_ms,
             latency_error=host.error,
+            # A program that is another one when it is recorded again has no key that a cache could know it by.
+            compilations=(0 if encode(again) == encode(program) else iterations) if again else None,
         )
+
+    def _call(self, config: Workload) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """Entry, inputs by parameter and further arguments of the kernel."""
+        if config.implementation is None:
+            entry, names = KERNELS[config.kernel]
+            return entry, {name: (shape, config.dtype) for name, shape in zip(names, config.inputs)}, {}
+        kernel = nki_kernel(config, self.lnc, self.nkilib)
+        inputs = {name: (tensor.shape, tensor.dtype) for name, tensor in zip(kernel.names, kernel.tensors, strict=True)}
+        return kernel.entry, inputs, kernel.arguments
 
     def failed(self, config: Workload, reason: str) -> ProfilingResult:
         """The result of a workload that has none."""

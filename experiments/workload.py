@@ -11,6 +11,8 @@ from neff_bench.terminal.errors import WrongCall
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 DTYPES = ("float32", "bfloat16", "float16")
+IMPLEMENTATIONS = ("nki", "nkilib", "neuronxcc")
+"""NKI kernels: ours, nki-library's, the closed ones of neuronx-cc."""
 
 M_TILE, K_TILE, N_TILE = 128, 128, 512
 """What one matmul instruction takes: rows of the stationary operand, contraction, columns of the moving operand (AWS docs,
@@ -21,23 +23,32 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class MatmulConfig:
-    """C[M, N] = A[M, K] @ B[K, N]. Raises `WrongCall` for a dimension below 1 or an unknown dtype."""
+    """C[M, N] = A[M, K] @ B[K, N]. Raises `WrongCall` for a dimension below 1 or an unknown dtype.
+
+    `implementation`: "nki", "nkilib" or "neuronxcc" for an NKI kernel; None for what the framework has.
+    """
 
     M: int
     K: int
     N: int
     dtype: str = "float32"
+    implementation: str | None = None
 
     def __post_init__(self) -> None:
         _check(self, ("M", "K", "N"))
 
     def __str__(self) -> str:
-        return f"{self.M}x{self.K}x{self.N} {self.dtype}"
+        return f"{self.M}x{self.K}x{self.N} {self.dtype}" + (f" {self.implementation}" if self.implementation else "")
 
     @property
     def kernel(self) -> str:
         """Name of the declared kernel."""
         return "matmul"
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """Of the declared kernel."""
+        return {"M": self.M, "K": self.K, "N": self.N}
 
     @property
     def inputs(self) -> tuple[Shape, ...]:
@@ -73,24 +84,32 @@ class MatmulConfig:
 
 @dataclass(frozen=True)
 class MlpConfig:
-    """down(silu(x @ gate) * (x @ up)) with x [b, s, h], weights [h, i], [h, i], [i, h]. Raises as `MatmulConfig`."""
+    """down(silu(x @ gate) * (x @ up)) with x [b, s, h], weights [h, i], [h, i], [i, h]. `implementation` and what it raises: as
+    `MatmulConfig`."""
 
     b: int
     s: int
     h: int
     i: int
     dtype: str = "float32"
+    implementation: str | None = None
 
     def __post_init__(self) -> None:
         _check(self, ("b", "s", "h", "i"))
 
     def __str__(self) -> str:
-        return f"mlp b{self.b} s{self.s} h{self.h} i{self.i} {self.dtype}"
+        name = f"mlp {self.implementation}" if self.implementation else "mlp"
+        return f"{name} b{self.b} s{self.s} h{self.h} i{self.i} {self.dtype}"
 
     @property
     def kernel(self) -> str:
         """Name of the declared kernel."""
         return "mlp"
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """Of the declared kernel."""
+        return {"b": self.b, "s": self.s, "h": self.h, "i": self.i}
 
     @property
     def inputs(self) -> tuple[Shape, ...]:
@@ -136,5 +155,8 @@ def _check(config: Workload, names: tuple[str, ...]) -> None:
         size = getattr(config, name)
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise WrongCall(f"{name} is {size!r}; expected a whole number of at least 1")
+    if config.implementation is not None and config.implementation not in IMPLEMENTATIONS:
+        known = ", ".join(IMPLEMENTATIONS)
+        raise WrongCall(f"implementation {config.implementation!r} is no NKI kernel; expected {known}")
     if config.dtype not in DTYPES:
         raise WrongCall(f"dtype {config.dtype!r} is not supported; expected {', '.join(DTYPES)}")

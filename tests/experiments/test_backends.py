@@ -13,7 +13,7 @@ from neff_bench.experiments.workload import MatmulConfig, MlpConfig
 def test_array_backends_compute_the_workload(name, workload):
     import numpy as np
 
-    prepared = backends.open_backend(name, 1).prepare(workload)
+    prepared = backends.open_backend(name, backends.Host()).prepare(workload)
     result = prepared.run()
     prepared.wait(result)
     x, *weights = [array.astype(np.float64) for array in backends._random(workload)]
@@ -27,13 +27,13 @@ def test_array_backends_compute_the_workload(name, workload):
 def test_without_a_device_file_neuron_is_not_there(tmp_path, monkeypatch):
     monkeypatch.setattr(backends, "DEVICE_FILES", tmp_path)
     with pytest.raises(Unavailable, match="no /dev/neuron"):
-        backends.open_backend("neuron", 1)
+        backends.open_backend("neuron", backends.Host(1))
 
 
 def test_the_best_backend_comes_with_the_reasons_against_better_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(backends, "DEVICE_FILES", tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    backend, reasons = backends.best_backend(1, ("neuron", "cuda", "torch", "numpy"))
+    backend, reasons = backends.best_backend(backends.Host(), ("neuron", "cuda", "torch", "numpy"))
     assert backend.name == "numpy"
     assert len(reasons) == 3 and "torch is not installed" in reasons[2]
 
@@ -67,7 +67,7 @@ def test_on_neuron_each_iteration_marks_a_step_and_waits(tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: True)
 
-    backend = backends.open_backend("neuron", 1)
+    backend = backends.open_backend("neuron", backends.Host(1))
     prepared = backend.prepare(MatmulConfig(2, 2, 2))
     assert prepared.compile_ms is not None
     assert ("to", "xla:0") in calls
