@@ -41,6 +41,23 @@ def estimate(
     return row_of(program, flops)
 
 
+def records_alike(
+    kernel: Kernel,
+    inputs: Mapping[str, Input],
+    *,
+    target: str = "trn2",
+    lnc: int = 1,
+    arguments: Mapping[str, Any] | None = None,
+) -> bool:
+    """Whether the kernel is the same program each time it is recorded. A compile cache cannot know one that is not, and a
+    framework compiles it again in every call. The arguments and what it raises are those of `estimate`.
+    """
+    from neff_bench.simulator.program import encode
+
+    first, second = (record_kernel(kernel, inputs, target, lnc, dict(arguments or {})) for _ in range(2))
+    return encode(first) == encode(second)
+
+
 def row_of(program: Program, flops: int | None = None) -> Row:
     """The row of a recorded program, with `status` "estimated"."""
     import orjson

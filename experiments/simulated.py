@@ -35,15 +35,14 @@ class SimulatedProfiler:
         `warmup` and `iterations` change nothing: a model has no first execution and no spread.
         Raises `ExperimentError` for a workload that cannot be compiled.
         """
-        from neff_bench.doors.estimation import record_kernel, row_of
-        from neff_bench.simulator.program import encode
+        from neff_bench import estimate, records_alike
         from neff_bench.terminal.errors import NeffBenchError
 
         entry, inputs, arguments = self._call(config)
         try:
-            program = record_kernel(entry, inputs, self.target, self.lnc, arguments)
-            row = row_of(program, config.flops)
-            again = config.implementation and record_kernel(entry, inputs, self.target, self.lnc, arguments)
+            given: dict[str, Any] = {"target": self.target, "lnc": self.lnc, "arguments": arguments}
+            row = estimate(entry, inputs, flops=config.flops, **given)
+            alike = records_alike(entry, inputs, **given) if config.implementation else None
         except NeffBenchError as error:
             raise ExperimentError(f"{config}: {' '.join(str(error).split())}") from error
         if row.total_time_us is None:
@@ -62,7 +61,7 @@ class SimulatedProfiler:
             transfer_ms=host.transfer_ms,
             latency_error=host.error,
             # A program that is another one when it is recorded again has no key that a cache could know it by.
-            compilations=(0 if encode(again) == encode(program) else iterations) if again else None,
+            compilations=None if alike is None else 0 if alike else iterations,
         )
 
     def _call(self, config: Workload) -> tuple[str, dict[str, Any], dict[str, Any]]:

@@ -25,7 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neff_bench.doors.estimation import estimate
+    from neff_bench.doors.estimation import estimate, records_alike
     from neff_bench.doors.profiling import Task, profile, profile_many
     from neff_bench.doors.row_list import Rows
     from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
@@ -69,6 +69,7 @@ __all__ = [
     "read_ntff",
     "read_profile",
     "read_summary",
+    "records_alike",
 ]
 
 _HOMES = {
@@ -97,6 +98,7 @@ _HOMES = {
     "read_ntff": "parsers.ntff",
     "read_profile": "parsers.profile_json",
     "read_summary": "parsers.profile_json",
+    "records_alike": "doors.estimation",
 }
 """The module, below `neff_bench`, that holds each public name."""
 

@@ -1,5 +1,6 @@
 """A host with a stub of torch-neuronx."""
 
+import importlib.util
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -43,6 +44,7 @@ def neuron(tmp_path, monkeypatch):
     core.xla_model = model
     for module in (torch, neuronx, core, ModuleType("torch_xla"), model):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: True)
+    real = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, package=None: name == "torch" or real(name, package))
     monkeypatch.chdir(tmp_path)
     return failures
