@@ -31,6 +31,7 @@ bench: .venv/bench
 	$(BIN)/python bench/scheduler.py
 	$(BIN)/python bench/executor.py
 	$(BIN)/python bench/latency.py
+	$(BIN)/python -m bench.page
 
 fidelity: .venv/test
 	$(BIN)/python tools/fidelity.py --data $(DATA) $(if $(NKILIB),--nkilib $(NKILIB)) $(if $(GEMM),--gemm $(GEMM))

@@ -8,6 +8,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -85,13 +86,15 @@ class Chromium:
         message: dict[str, Any] = json.loads(whole)
         return message
 
-    def open(self, page: Path, wait_for: str, width: int = 1600, height: int = 1000, media: str = "") -> None:
-        """Open a file and wait until `wait_for`, an expression, is true. `media`: `dark` or `light`."""
+    def open(
+        self, page: Path, wait_for: str, width: int = 1600, height: int = 1000, media: str = "", at: str = ""
+    ) -> None:
+        """Open a file and wait until `wait_for`, an expression, is true. `media`: `dark` or `light`. `at`: what stands behind `#` in the address."""
         self.events.clear()
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         features = [{"name": "prefers-color-scheme", "value": media}] if media else []
         self.call("Emulation.setEmulatedMedia", media="", features=features)
-        self.call("Page.navigate", url=page.resolve().as_uri())
+        self.call("Page.navigate", url=page.resolve().as_uri() + (f"#{at}" if at else ""))
         self.wait(wait_for)
 
     def value(self, expression: str) -> Any:
@@ -161,3 +164,25 @@ class Chromium:
             elif event.get("method") == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
                 found.append(parameters["entry"]["text"])
         return found
+
+
+def main() -> None:
+    """A PNG of the timeline of a page of ours: `python -m tools.chromium 'report.html#case=3&event=120' page.png`."""
+    address, picture = sys.argv[1:]
+    page, _, at = address.partition("#")
+    browser = Chromium(find_chromium() or PROGRAMS[0])
+    try:
+        browser.open(
+            Path(page), "window.neffBench && neffBench.firstPaintMs", width=1280, height=900, media="light", at=at
+        )
+        browser.value("document.querySelector('.case.shown .timeline').scrollIntoView()")
+        if "event=" in at:
+            browser.wait("document.querySelector('.case.shown .details dl')")
+        browser.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        browser.screenshot(Path(picture))
+    finally:
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,5 @@
 // The timeline: what it shows, and its painting.
-const HEIGHT_MAX = 0.72; // of the window
+const HEIGHT_MAX = 0.78; // of the window
 
 function makeTimeline(host, head, events) {
   host.replaceChildren(document.getElementById("timeline").content.cloneNode(true));
@@ -35,6 +35,7 @@ function layOut(t) {
 function recolor(t) {
   t.page = pageColors();
   t.colors = nameColors(t.events.names, t.head.waits);
+  t.inks = t.colors.map(([r, g, b]) => 0.3 * r + 0.59 * g + 0.11 * b > 125 ? "#000" : "#fff");
   redraw(t);
 }
 
@@ -85,11 +86,16 @@ function paint(t) {
     if (lane.kind === "track" && lane.row >= 9) labelEvents(t, g, lane, y);
   }
   paintAxis(t, g);
+  if (t.height > t.size.height) {
+    const part = t.size.height / t.height;
+    g.fillStyle = page.dim;
+    g.fillRect(t.size.width - 5, t.scroll * part, 5, t.size.height * part);
+  }
   if (t.head.simulated) {
     g.font = "600 12px system-ui, sans-serif";
     g.textAlign = "right";
     g.fillStyle = page.warn;
-    g.fillText("SIMULATED", t.size.width - 8, t.size.height - 10);
+    g.fillText("SIMULATED", t.size.width - 14, t.size.height - 10);
     g.textAlign = "left";
   }
   paintOver(t);
@@ -120,7 +126,6 @@ function paintEvents(t, g) {
 function labelEvents(t, g, lane, y) {
   const { events } = t;
   g.font = `${Math.min(11, lane.row - 1)}px system-ui, sans-serif`;
-  g.fillStyle = dark() ? "#000" : "#fff";
   t.head.tracks[lane.track].rows.forEach(([first, last], at) => {
     let i = firstAbove(events.end, first, last, t.view.from);
     if (firstAbove(events.start, i, last, t.view.to) - i > 300) return;
@@ -129,6 +134,7 @@ function labelEvents(t, g, lane, y) {
       if (right - left < 28) continue;
       g.save();
       g.beginPath(); g.rect(left, 0, right - left - 2, t.size.height); g.clip();
+      g.fillStyle = t.inks[events.name[i]];
       g.fillText(events.names[events.name[i]], left + 3, y + at * lane.row + lane.row / 2);
       g.restore();
     }
@@ -153,7 +159,7 @@ function paintUsage(t, g, lane, y) {
   g.restore();
   g.fillStyle = t.page.dim;
   g.textAlign = "right";
-  g.fillText(`at most ${(100 * most).toFixed(1)} %`, t.size.width - 6, y + 9);
+  g.fillText(`at most ${(100 * most).toFixed(1)} %`, t.size.width - 12, y + 9);
   g.textAlign = "left";
 }
 

@@ -19,8 +19,9 @@ async function showEvent(t, event) {
   } else if (track.kind === "dma") facts.push(["bytes", events.amount[event].toLocaleString("en")], ["queue and engine", first], ["kind", second]);
   else facts.push(["value", String(events.amount[event])]);
   const list = element("dl", []);
-  const add = (name, content) => list.append(element("dt", name), element("dd", content));
-  for (const [name, content] of facts) if (content) add(name, content);
+  const row = (name, content, className = "") => list.append(element("dt", name, { className }), element("dd", content, { className }));
+  const add = (name, content) => row(name, content, "wide");
+  for (const [name, content] of facts) if (content) row(name, content);
   const stack = events.stacks[events.stack[event]];
   stack.forEach((line, depth) => add(depth ? "called from" : "source line", element("button", events.lines[line], { type: "button", className: "line", onclick: () => openLine(t, line) })));
   if (!stack.length && track.kind === "engine") add("source line", element("span", events.lines.length ? "none: not made by a line of the kernel" : "not in this profile", { className: "dim" }));
@@ -28,10 +29,22 @@ async function showEvent(t, event) {
   if (t.onPath.has(event)) add("critical path", "yes");
   const before = predecessors(events, event);
   if (before.length) add("waited for", links(t, event, before, true));
+  if (!before.length && track.kind === "engine" && events.amount[event]) {
+    const update = lastUpdate(t, event, track);
+    if (update >= 0) add("last signal before it", links(t, event, [[update, null]], true));
+  }
   const after = successors(events, event);
   if (after.length) add("waited for this", links(t, event, after, false));
   t.details.replaceChildren(list);
   markLines(t, stack);
+}
+
+// The semaphore update on its core that came last before an event began, where the file does not say what it waited for.
+function lastUpdate(t, event, track) {
+  const semaphores = t.head.tracks.find(one => one.kind === "semaphore" && one.core === track.core && one.letter === track.letter);
+  if (!semaphores) return -1;
+  const [first, last] = semaphores.rows[0], i = firstAbove(t.events.start, first, last, t.events.start[event]) - 1;
+  return i >= first ? i : -1;
 }
 
 // Links to other events. Of what an event waited for, the one that ended last comes first: it held the event up.
@@ -40,7 +53,7 @@ function links(t, event, found, earlier) {
   const list = found.slice(0, LINKS_SHOWN).map(([other, reason], at) => {
     const gap = earlier ? events.start[event] - events.end[other] : events.start[other] - events.end[event];
     const name = `${events.names[events.name[other]]}, ${head.tracks[trackOf(head, other)].title}`;
-    const kind = `${data.dependences[reason]}, ${gap >= 0 ? `${timeText(gap)} between` : `overlaps ${timeText(-gap)}`}${earlier && at === 0 ? ", the last to end" : ""}`;
+    const kind = `${reason === null ? "" : `${data.dependences[reason]}, `}${gap >= 0 ? `${timeText(gap)} between` : `overlaps ${timeText(-gap)}`}${earlier && at === 0 && reason !== null ? ", the last to end" : ""}`;
     return element("div", [element("button", name, { type: "button", onclick: () => select(t, other, true) }), ` ${kind}`]);
   });
   if (found.length > LINKS_SHOWN) list.push(element("div", `and ${found.length - LINKS_SHOWN} more`));
@@ -84,6 +97,7 @@ function select(t, event, bringIntoView = false) {
     if (bringIntoView) bring(t, event);
     showEvent(t, event);
   }
+  remember(t);
   redraw(t);
 }
 

@@ -11,7 +11,7 @@ import orjson
 
 from neff_bench.terminal.answer import Grid
 from neff_bench.terminal.text import plain
-from neff_bench.viewer.advice import advise
+from neff_bench.viewer.advice import advise, sensitivity
 from neff_bench.viewer.critical_path import PathStep, critical_path
 from neff_bench.viewer.page import differences, panels
 from neff_bench.viewer.page.encoding import pack
@@ -102,7 +102,13 @@ def _head(case: Case, events: Events, steps: Sequence[PathStep], columns: Sequen
         "path": [(int(events.instruction[step.index]), step.begin_ns, step.end_ns) for step in steps],
         "waits": [number for number, name in enumerate(events.names) if name in WAITS],
         "tracks": [
-            {"title": plain(track.title), "kind": track.kind, "letter": track.letter, "rows": track.rows}
+            {
+                "title": plain(track.title),
+                "kind": track.kind,
+                "letter": track.letter,
+                "core": track.core,
+                "rows": track.rows,
+            }
             for track in events.tracks
         ],
         "usage": list(_usage(case)),
@@ -141,6 +147,14 @@ def _panels(case: Case, events: Events, steps: Sequence[PathStep]) -> Iterator[s
     else:
         timeline = case.sides[0].timeline
         yield panel("Advice", panels.advice(advise(timeline)), simulated, "advice")
+        constants = sensitivity(timeline)
+        if constants:
+            yield panel(
+                "Constants of the chip, each better by a factor of two",
+                panels.constants(constants),
+                simulated,
+                "constants",
+            )
         yield panel("Shares of engines and DMA", panels.shares(events), simulated, "shares")
         yield panel("Critical path", panels.path(steps), simulated, "path")
         yield panel("Source lines", panels.lines(events, steps, case.texts), simulated, "heat")

@@ -62,6 +62,12 @@ function fit(t) {
   if (there) look(t, t.whole.from, t.whole.to); else look(t, wanted.from, wanted.to);
 }
 
+// An event with what is around it.
+function zoomTo(t, event) {
+  const { start, end } = t.events, around = 8 * Math.max(end[event] - start[event], t.whole.to / 1000);
+  look(t, start[event] - around, end[event] + around);
+}
+
 function setFound(t, found) {
   t.found = found;
   t.host.querySelector(".matches").textContent = found ? `${found.count} found` : "";

@@ -1,16 +1,16 @@
 // The lanes of a timeline from top to bottom, and the pixels of one row of events.
-const LABELS = 190, AXIS = 24, LANE = 18, GAP = 3, USAGE = 42, SAMPLES = 7, FAINTEST = 0.3;
+const LABELS = 190, AXIS = 24, LANE = 18, GAP = 3, USAGE = 36, SAMPLES = 7, FAINTEST = 0.3;
 
 function lanesOf(head, path) {
   const lanes = [];
   let y = AXIS;
   const add = lane => { lanes.push({ ...lane, y }); y += lane.height + GAP; };
   if (path) add({ kind: "path", title: "Critical path", height: LANE });
+  head.usage.forEach((usage, number) => add({ kind: "usage", title: usage.title, usage: number, height: USAGE }));
   head.tracks.forEach((track, number) => {
-    const depth = track.rows.length, row = depth === 1 ? LANE : depth <= 4 ? 9 : depth <= 16 ? 4 : 2;
+    const depth = track.rows.length, row = depth === 1 ? LANE : depth <= 4 ? 9 : depth <= 16 ? 3 : 2;
     add({ kind: "track", title: track.title, track: number, row, height: row * depth });
   });
-  head.usage.forEach((usage, number) => add({ kind: "usage", title: usage.title, usage: number, height: USAGE }));
   return { lanes, height: y };
 }
 

@@ -22,11 +22,26 @@ async function openCase(number) {
   }
   shown = timelines.get(number) || null;
   hook.ready = number;
-  if (shown) { layOut(shown); paint(shown); }
+  if (shown) {
+    layOut(shown);
+    const event = asked("event");
+    if (event >= 0 && event < shown.events.count && event !== shown.selected) { zoomTo(shown, event); select(shown, event, true); }
+    paint(shown);
+  }
   hook.firstPaintMs ??= performance.now();
 }
 
-const asked = () => Number(new URLSearchParams(location.hash.slice(1)).get("case") || data.cases.findIndex(one => one.count) || 0);
+// What the address asks for: #case=3&event=120 shows an event of a case.
+function asked(name) {
+  const value = new URLSearchParams(location.hash.slice(1)).get(name);
+  return value === null ? -1 : Number(value);
+}
+
+const askedCase = () => asked("case") >= 0 ? asked("case") : Math.max(0, data.cases.findIndex(one => one.count));
+
+function remember(t) {
+  history.replaceState(null, "", `#case=${t.events.number}${t.selected < 0 ? "" : `&event=${t.selected}`}`);
+}
 
 const hook = window.neffBench = {
   ready: null,
@@ -48,8 +63,8 @@ addEventListener("beforeprint", () => { before = document.documentElement.datase
 addEventListener("afterprint", () => setTheme(before));
 addEventListener("resize", () => { if (shown) layOut(shown); });
 addEventListener("keydown", event => { if (shown && !document.getElementById("help").open) pressed(shown, event); });
-addEventListener("hashchange", () => openCase(asked()));
+addEventListener("hashchange", () => openCase(askedCase()));
 const choice = document.getElementById("case");
 if (choice) choice.onchange = () => { location.hash = `case=${choice.value}`; };
 connectRows();
-openCase(Math.max(0, asked()));
+openCase(askedCase());

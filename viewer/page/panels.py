@@ -128,6 +128,12 @@ def advice(found: Sequence[Advice]) -> str:
     return table(("what to do", "evidence", "could save us", "see"), rows, (False, False, True, False))
 
 
+def constants(found: Sequence[Advice]) -> str:
+    """What a better chip would gain: where the model says that the time goes."""
+    rows = [(one.title, one.evidence, "" if one.gain_us is None else f"{one.gain_us:.2f}") for one in found]
+    return table(("constant", "total", "gain us"), rows, (False, False, True))
+
+
 def figures(summary: Mapping[str, object]) -> str:
     """The keys of the profiler's summary."""
     rows = [(key, str(value)) for key, value in sorted(summary.items()) if not isinstance(value, (list, dict))]

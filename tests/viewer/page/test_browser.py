@@ -75,6 +75,9 @@ def test_every_event_is_there_and_an_instruction_tells_its_line(browser, profile
     assert "mm.py:2" in text and "stationary=" in text and "waited for" in text and "the last to end" in text
     assert browser.value("document.querySelector('tr[aria-current] td').textContent") == "mm.py:2"
     assert browser.value("document.querySelector('.case.shown h3 .badge').hidden") is False
+    at = browser.value("location.hash")
+    browser.open(tmp_path / "page.html", f"{READY} && neffBench.timeline.selected >= 0", at=at[1:])
+    assert browser.value("neffBench.timeline.selected") == event_named(browser, "MATMUL")
 
 
 def test_keys_and_wheel_move_the_view_and_a_search_finds_what_python_finds(browser, profile, tmp_path):
@@ -129,7 +132,7 @@ def test_names_that_are_markup_are_text_and_a_click_on_a_row_opens_its_case(brow
 
 def test_two_timelines_are_compared_and_printed(browser, tmp_path):
     shown(browser, tmp_path / "page.html", document("diff", [Case("pair", (Side("A", small()), Side("B", small())))]))
-    titles = browser.value("neffBench.timeline.lanes.map(lane => lane.title)")
+    titles = browser.value("neffBench.timeline.lanes.filter(lane => lane.kind === 'track').map(lane => lane.title)")
     assert titles[:2] == ["A Q1 hardware sg00", "B Q1 hardware sg00"]
     browser.value("document.getElementById('theme').click()")
     assert browser.value("document.documentElement.dataset.theme") == "dark"
