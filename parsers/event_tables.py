@@ -21,13 +21,14 @@ from neff_bench.parsers.event_rows import SensitivityRow as SensitivityRow
 from neff_bench.parsers.event_rows import Timeline as Timeline
 from neff_bench.parsers.event_rows import UsageRow as UsageRow
 from neff_bench.parsers.kinds import kind_of
+from neff_bench.parsers.parquet_tables import timeline_of_parquet
 from neff_bench.parsers.profile_json import summary_of
 from neff_bench.parsers.trace_tables import timeline_of_trace
 
 
 @guarded
 def read_timeline(path: str | os.PathLike[str], neff: Path | None = None, linked: bool = False) -> Timeline:
-    """The timeline of a trace (with names from its `neff`) or of a whole-profile JSON. Raises ParseError.
+    """The timeline of a trace (with names from its `neff`), of a whole-profile JSON, or of a Parquet directory. Raises ParseError.
 
     `linked`: also read what depends on what, and the use of memory, where the file tells of it. It takes more memory.
     """
@@ -36,7 +37,11 @@ def read_timeline(path: str | os.PathLike[str], neff: Path | None = None, linked
         return timeline_of_trace(path, neff)
     if kind == "json":
         return timeline_of_json(path, linked)
-    raise ParseError(path, None, f"a {kind} file has no timeline; expected an NTFF or a whole-profile JSON")
+    if kind == "parquet":
+        return timeline_of_parquet(path, linked)
+    raise ParseError(
+        path, None, f"a {kind} file has no timeline; expected an NTFF, a whole-profile JSON or a Parquet profile"
+    )
 
 
 def timeline_of_json(source: str | os.PathLike[str] | bytes, linked: bool = False) -> Timeline:

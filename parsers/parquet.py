@@ -33,6 +33,15 @@ def is_parquet_directory(path: str | os.PathLike[str]) -> bool:
 @guarded
 def read_parquet(path: str | os.PathLike[str]) -> tuple[Summary, Metadata]:
     """The summary and the device. Raises ParseError, also when pyarrow is not installed."""
+    keys, described = summary_keys(path)
+    try:
+        return summary_from(keys), metadata_from(described)
+    except ValueError as error:
+        raise ParseError(Path(path) / "Summary.parquet", None, str(error)) from None
+
+
+def summary_keys(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The summary under the keys of neuron-profile, and the metadata as it stands. Raises ParseError."""
     directory = Path(path)
     if not is_parquet_directory(directory):
         raise ParseError(path, None, "a directory without Summary.parquet, expected a profile of neuron-explorer")
@@ -40,24 +49,28 @@ def read_parquet(path: str | os.PathLike[str]) -> tuple[Summary, Metadata]:
     described = _first_row(directory / "Metadata.parquet") if (directory / "Metadata.parquet").exists() else {}
     versions = {MOVED.get(key, key): value for key, value in described.items() if key in MOVED or key in SHARED}
     simulated = {key: value for key, value in described.items() if key.startswith("simulator_")}
-    present = {key: value for key, value in {**versions, **simulated, **keys}.items() if value is not None}
-    try:
-        return summary_from(present), metadata_from(described)
-    except ValueError as error:
-        raise ParseError(directory / "Summary.parquet", None, str(error)) from None
+    return {key: value for key, value in {**versions, **simulated, **keys}.items() if value is not None}, described
 
 
-def _first_row(path: Path) -> dict[str, Any]:
+def open_table(path: Path) -> Any:
+    """A `pyarrow.parquet.ParquetFile`, to be closed. Raises ParseError, also when pyarrow is not installed."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
         raise ParseError(path, None, "Parquet needs pyarrow: pip install 'neff-bench[parquet]'") from None
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            batch = next(file.iter_batches(batch_size=1), None)
+        return pyarrow.parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise ParseError(path, None, f"no Parquet table: {str(error).splitlines()[0]}") from None
+
+
+def _first_row(path: Path) -> dict[str, Any]:
+    with open_table(path) as file:
+        try:
+            batch = next(file.iter_batches(batch_size=1), None)
+        except (OSError, ValueError) as error:  # ArrowException is one or the other
+            raise ParseError(path, None, f"no Parquet table: {str(error).splitlines()[0]}") from None
     if batch is None or batch.num_rows == 0:
         raise ParseError(path, None, "the table is empty")
     first: dict[str, Any] = batch.to_pylist()[0]

@@ -107,4 +107,8 @@ def write_parquet(profile: Profile, neff_name: str, ntff_name: str, directory: s
         if not rows:
             continue
         records = [{PARQUET_KEYS.get(key, key): value for key, value in row.items()} for row in rows]
-        pq.write_table(pa.Table.from_pylist(records), os.path.join(directory, f"{parquet_table(name)}.parquet"))
+        # pyarrow takes the columns of the first record alone.
+        columns = {
+            key: [record.get(key) for record in records] for key in dict.fromkeys(key for r in records for key in r)
+        }
+        pq.write_table(pa.table(columns), os.path.join(directory, f"{parquet_table(name)}.parquet"))

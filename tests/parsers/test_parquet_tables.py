@@ -1,0 +1,122 @@
+"""The timeline of neuron-explorer's Parquet directory."""
+
+import operator
+
+import msgspec
+import orjson
+import pytest
+
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.event_tables import read_timeline, timeline_of_json
+from neff_bench.simulator.commands.view import load_profile, tables_of, write_parquet
+from neff_bench.simulator.files.neff import write_neff
+from tests.simulator.programs import matmul
+
+pyarrow = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """Writes tables, given as lists of rows, and returns their directory."""
+
+    def write(**tables):
+        import pyarrow.parquet
+
+        for name, rows in {"Summary": [{"total_time": 1e-5}], **tables}.items():
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / f"{name}.parquet")
+        return tmp_path
+
+    return write
+
+
+INSTRUCTION = {
+    "start_ts": 1_000_500,
+    "duration_ns": 40,
+    "engine": "tensor",
+    "opcode": "MATMUL",
+    "pcore_idx": 4,
+    "id": 7,
+}
+
+
+def test_the_simulators_tables_and_its_json_are_one_timeline(tmp_path):
+    neff = str(tmp_path / "file.neff")
+    write_neff(matmul(lnc=2), neff)
+    profile = load_profile(neff, None)
+    write_parquet(profile, neff, "x.ntff", str(tmp_path / "parquet"))
+    tables = read_timeline(tmp_path / "parquet", linked=True)
+    json = timeline_of_json(orjson.dumps(tables_of(profile, neff, "x.ntff")), linked=True)
+
+    def in_order(rows):
+        return sorted(rows, key=lambda row: (row.timestamp, row.subgraph, repr(msgspec.structs.astuple(row)[3:])))
+
+    for name in ("instructions", "dma", "usage", "sensitivity"):
+        ours, theirs = ([*getattr(timeline, name)] for timeline in (tables, json))
+        assert len(ours) == len(theirs) > 0
+        assert name == "sensitivity" or [row.timestamp for row in in_order(ours)] == [
+            row.timestamp for row in in_order(theirs)
+        ]
+    place = operator.attrgetter("subgraph", "subgroup", "pc")
+    assert sorted(tables.instructions, key=place) == sorted(json.instructions, key=place)
+    assert tables.simulated and tables.summary["total_time"] == json.summary["total_time"]
+
+
+def test_columns_are_found_without_their_unit_which_the_schema_fields_tell(directory):
+    """As a later schema may have them: other units, a split table, more columns."""
+    path = directory(
+        Metadata=[{"profile_schema_version": "12.0.1", "first_hw_timestamp": 1_000_000}],
+        SchemaFields=[
+            {"table_name": "Instruction", "field_name": "duration_us", "field_unit": "us"},
+            {"table_name": "Instruction", "field_name": "start_ts", "field_unit": "ns"},
+        ],
+        Instruction_0=[{**INSTRUCTION, "duration_us": 0.5, "duration_ns": None, "new_column": 1}],
+        Instruction_1=[
+            {**INSTRUCTION, "start_ts": 1_000_900, "duration_us": 2.0, "duration_ns": None, "engine": "Vector"}
+        ],
+    )
+    first, second = read_timeline(path).instructions
+    assert (first.timestamp, first.duration, first.subgroup, first.subgraph) == (500, 500, "Tensor", "sg00")
+    assert (second.timestamp, second.duration, second.subgroup) == (900, 2000, "Vector")
+
+
+def test_a_line_has_the_call_stack_of_its_kernel_instruction(directory):
+    frames = [("1", None, "/k.py", 12), ("2", "1", "/mlp.py", 30), ("3", "2", "/tiles.py", 7)]
+    names = ("stack_frame_id", "parent_stack_frame_id", "file_path", "line_number")
+    path = directory(
+        Instruction=[{**INSTRUCTION, "kernel_instruction_name": "inst.1"}],
+        KernelInstructions=[
+            {"kernel_instruction_name": "inst.1", "stack_frame_id": "3", "file_path": "/tiles.py", "line_number": 7}
+        ],
+        KernelStackFrames=[dict(zip(names, frame, strict=True)) for frame in frames],
+        Flow=[{"in_id": 3, "out_id": 7, "in_table": "Instruction", "out_table": "Instruction"}],
+    )
+    (row,) = read_timeline(path, linked=True).instructions
+    assert (row.nki_source_location, row.nki_call_stack) == ("/tiles.py:7", ("/k.py:12", "/mlp.py:30"))
+    assert [before.id for before in row.predecessors] == [3]
+
+
+def test_packets_and_semaphores_are_rows_and_warnings_notes(directory):
+    path = directory(
+        Instruction=[INSTRUCTION],
+        DmaPacket=[{"start_ts": 10, "duration_ns": 5, "transfer_bytes": 512, "queue_idx": 1, "engine_idx": 66,
+                    "queue_type": "dynamic", "queue_name": "qSyncDynamicHW", "variable": "x", "pcore_idx": 4}],
+        SemaphoreUpdate=[{"timestamp": 12, "id": "S[8] (qSyncDynamicHW)", "value": 3, "pcore_idx": 5}],
+        Warning=[{"message": "no DGE notifications"}],
+    )  # fmt: skip
+    timeline = read_timeline(path)
+    (packet,), (update,) = timeline.dma, timeline.semaphores
+    assert (packet.transfer_size, packet.subgroup, packet.queue_name) == (512, "Q1-E66", "qSyncDynamicHW")
+    assert (update.id, update.value, update.subgraph) == ("S[8] (qSyncDynamicHW)", 3, "sg01")
+    assert timeline.notes == ("no DGE notifications",)
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        ({}, "no Instruction table"),
+        ({"Instruction": [{"begin": 1, "opcode": "NOP"}]}, "no column for timestamp.*its columns: begin, opcode"),
+    ],
+)
+def test_what_is_missing_is_named(directory, tables, says):
+    with pytest.raises(ParseError, match=says):
+        read_timeline(directory(**tables))
