@@ -285,9 +285,11 @@ def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: in
 
 
 def detail_path(entry: Entry, run: str | None) -> Path | None:
-    """The whole-profile JSON of a run, or the trace of a case from elsewhere; None when there is neither. Raises `RunDamaged`."""
+    """The whole-profile JSON of a run; of a case from elsewhere also its Parquet tables or its trace. None when there is none. Raises `RunDamaged`."""
     if not isinstance(entry, Bundle):
-        return getattr(entry, "detail_json", None) or getattr(entry, "ntff", None)
+        summary: Path | None = getattr(entry, "summary_json", None)
+        tables = summary if summary is not None and summary.is_dir() else None
+        return getattr(entry, "detail_json", None) or tables or getattr(entry, "ntff", None)
     directory = entry.path / PROFILES / (run or "")
     record = read_run(directory)
     detail = record.executions[-1].detail if record.executions else None

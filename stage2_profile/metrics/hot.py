@@ -1,4 +1,7 @@
-"""Where the time goes inside a kernel: the slowest source lines and instructions of each engine, from a whole-profile JSON."""
+"""Where the time goes inside a kernel: the slowest source lines and instructions of each engine, from a timeline.
+
+A line holds what was done on it and what the functions that it calls did.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ CONTROL = "(control)"
 
 @dataclass(frozen=True)
 class Event:
-    """One instruction, or one DMA packet. `where`: its source line, else its HLO operation or tensor, else `(opcode)`.
-    `(control)`: what the compiler and runtime add around a kernel."""
+    """One instruction, or one DMA packet. `where`: its innermost source line, else its HLO operation or tensor, else `(opcode)`.
+    `(control)`: what the compiler and runtime add around a kernel. `callers`: the lines that called the innermost one, outermost first."""
 
     engine: str
     where: str
@@ -31,14 +34,17 @@ class Event:
     start_us: float
     duration_us: float
     wait_us: float
+    callers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Line:
-    """The events of one engine with one `where`. `percent`: of the summed time of the engine."""
+    """The events of one engine that one line holds, itself or by the functions that it calls. `innermost`: the line that most of the time was spent on.
+    `percent`: of the summed time of the engine."""
 
     engine: str
     where: str
+    innermost: str
     opcodes: str
     count: int
     time_us: float
@@ -50,7 +56,7 @@ Entry = TypeVar("Entry", Event, Line)
 
 
 def read_events(path: Path, neff: Path | None = None) -> list[Event]:
-    """The events of a whole-profile JSON, or of a trace with the names and lines of its NEFF. Raises `ParseError`."""
+    """The events of a whole-profile JSON, of a Parquet profile, or of a trace with the names and lines of its NEFF. Raises `ParseError`."""
     from neff_bench.parsers.event_tables import read_timeline
     from neff_bench.parsers.formats.opcodes import SETUP
 
@@ -66,6 +72,7 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
             start_us=row.timestamp / NS_PER_US,
             duration_us=row.duration / NS_PER_US,
             wait_us=row.evt_wait_time / NS_PER_US,
+            callers=row.nki_call_stack,
         )
         for row in timeline.instructions
         if row.subgroup.lower() in engines
@@ -101,18 +108,21 @@ def parse_search(text: str | None) -> Callable[[Event], bool]:
     else:
         # A line number ends where it ends: `kernel.py:3` is not `kernel.py:33`.
         pattern = re.compile(re.escape(text) + (r"(?!\d)" if text[-1].isdigit() else ""))
-    return lambda event: any(pattern.search(part) for part in (event.where, event.opcode, event.operands))
+    return lambda event: any(
+        pattern.search(part) for part in (event.where, *event.callers, event.opcode, event.operands)
+    )
 
 
 def hot_lines(events: Iterable[Event], chosen: Callable[[Event], bool], count: int) -> list[Line]:
     """The `count` slowest of each engine, slowest first, and after them its control instructions; percentages are of all
-    events, chosen or not."""
+    events, chosen or not. An event counts on its innermost line and on each line that led there."""
     totals: dict[str, float] = defaultdict(float)
     groups: dict[tuple[str, str], list[Event]] = defaultdict(list)
     for event in events:
         totals[event.engine] += event.duration_us
         if chosen(event):
-            groups[event.engine, event.where].append(event)
+            for where in dict.fromkeys((event.where, *event.callers)):
+                groups[event.engine, where].append(event)
     lines = [_line(engine, where, group, totals[engine]) for (engine, where), group in groups.items()]
     return _top(lines, lambda line: line.time_us, count, [line for line in lines if line.where == CONTROL])
 
@@ -124,9 +134,13 @@ def hot_instructions(events: Iterable[Event], chosen: Callable[[Event], bool], c
 
 def _line(engine: str, where: str, group: Sequence[Event], total_us: float) -> Line:
     time_us = sum(event.duration_us for event in group)
+    innermost: dict[str, float] = defaultdict(float)
+    for event in group:
+        innermost[event.where] += event.duration_us
     return Line(
         engine=engine,
         where=where,
+        innermost=max(innermost, key=innermost.__getitem__),
         opcodes="+".join(dict.fromkeys(event.opcode for event in group)),
         count=len(group),
         time_us=time_us,

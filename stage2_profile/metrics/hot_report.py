@@ -10,13 +10,12 @@ from neff_bench.stage2_profile.metrics.hot import CONTROL, Event, Line
 from neff_bench.stage2_profile.metrics.rows import Row, rounded
 from neff_bench.terminal.answer import Answer, Column, Grid
 
-FIELDS = (
-    "case kind engine where opcode count core start_us time_us percent_of_engine wait_us operands source model".split()
-)
+FIELDS = "case kind engine where innermost opcode count core start_us time_us percent_of_engine wait_us operands source model".split()
 OPERANDS_MAX = 60
 LINE_COLUMNS = (
     Column("engine"),
     Column("source line", wraps=True),
+    Column("innermost", wraps=True),
     Column("instructions", wraps=True),
     Column("count", right=True),
     Column("us", right=True),
@@ -61,6 +60,7 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
         [
             line.engine,
             short(line.where),
+            short(line.innermost) if line.innermost != line.where else "",
             line.opcodes if line.where != CONTROL else "",
             str(line.count),
             f"{line.time_us:.3f}",
@@ -77,12 +77,16 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
             f"{event.duration_us:.3f}",
             f"{event.wait_us:.3f}",
             event.opcode,
-            short(event.where),
-            event.operands[:OPERANDS_MAX],
+            " > ".join(short(where) for where in (*event.callers, event.where)),
+            cut(event.operands),
         ]
         for event in hot.events
     ]
-    notes = ["Times are summed over cores and, for DMA, over packets that run at the same time; waits are not in them."]
+    called = ["A line holds what the functions that it calls did; the innermost line of most of it stands beside it."]
+    notes = [
+        *called * any(line.innermost != line.where for line in hot.lines),
+        "Times are summed over cores and, for DMA, over packets that run at the same time; waits are not in them.",
+    ]
     if hot.row.source == "simulated":
         notes.append(f"SIMULATED by {hot.row.tool}, model {hot.row.model}.")
     return [
@@ -99,6 +103,7 @@ def _records(hot: Hot) -> list[dict[str, Any]]:
             "kind": "line",
             "engine": line.engine,
             "where": line.where,
+            "innermost": line.innermost,
             "opcode": line.opcodes,
             "count": line.count,
             "core": None,
@@ -115,7 +120,8 @@ def _records(hot: Hot) -> list[dict[str, Any]]:
             **shared,
             "kind": "instruction",
             "engine": event.engine,
-            "where": event.where,
+            "where": event.callers[0] if event.callers else event.where,
+            "innermost": event.where,
             "opcode": event.opcode,
             "count": 1,
             "core": event.core,
@@ -133,6 +139,14 @@ def _records(hot: Hot) -> list[dict[str, Any]]:
 def short(where: str) -> str:
     """The file and its folder, which is what tells sources apart."""
     return "/".join(where.split("/")[-2:])
+
+
+def cut(operands: str) -> str:
+    """As many whole words as fit."""
+    if len(operands) <= OPERANDS_MAX:
+        return operands
+    whole = operands[:OPERANDS_MAX].rpartition(" ")[0] or operands[:OPERANDS_MAX]
+    return f"{whole} ..."
 
 
 def _once(lines: list[list[str]]) -> list[list[str]]:

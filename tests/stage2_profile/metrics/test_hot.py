@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from neff_bench.stage2_profile.cli import profile
 from neff_bench.stage2_profile.metrics.hot import hot_instructions, hot_lines, parse_search, read_events
+from neff_bench.stage2_profile.metrics.hot_report import cut
 from neff_bench.terminal.errors import WrongCall
 
 MATMUL = {"subgroup": "Tensor", "subgraph": "sg00", "opcode": "MATMUL", "operands": " moving=bfloat16 "}
@@ -137,3 +138,27 @@ def test_a_bad_expression_runs_nothing(kernel):
     result = run(kernel.parent, "--search", "/(/")
     assert result.exit_code == 2
     assert result.stdout == ""
+
+
+def test_a_line_holds_what_its_helpers_did_with_the_innermost_beside_it(tmp_path):
+    helper = {**MATMUL, "nki_source_location": "/k/tiles.py:7", "timestamp": 0, "duration": 300}
+    rows = [
+        {**helper, "nki_call_stack": ["/k/kernel.py:33"]},
+        {**helper, "nki_call_stack": ["/k/kernel.py:40"], "timestamp": 500},
+        {**MATMUL, "nki_source_location": "/k/kernel.py:33", "duration": 20, "timestamp": 900},
+    ]
+    path = tmp_path / "ntff.json"
+    path.write_text(json.dumps({**KERNEL, "instruction": rows, "dma": []}))
+    events = read_events(path)
+    found = {line.where: (line.count, line.innermost) for line in hot_lines(events, parse_search(None), 10)}
+    assert found == {
+        "/k/tiles.py:7": (2, "/k/tiles.py:7"),
+        "/k/kernel.py:33": (2, "/k/tiles.py:7"),
+        "/k/kernel.py:40": (1, "/k/tiles.py:7"),
+    }
+    for text, count in (("kernel.py:40", 1), ("tiles.py:7", 2)):
+        assert len([event for event in events if parse_search(text)(event)]) == count
+
+
+def test_operands_are_cut_between_words():
+    assert cut("a " * 40) == "a " * 29 + "a ..." and cut("short") == "short"
