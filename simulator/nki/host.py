@@ -17,6 +17,7 @@ from neff_bench.simulator.nki import session
 from neff_bench.simulator.nki.jit import Kernel, body
 from neff_bench.simulator.nki.launch import Launch, launch
 from neff_bench.simulator.program import Program
+from neff_bench.simulator.recording.recorder import is_recording
 
 listener: Callable[[Launch], None] | None = None
 """Gets each launch after it ran."""
@@ -41,6 +42,8 @@ def _launch(function: Any, args: Any, kwargs: Any, lnc: int | None) -> Launch:
 
 def _run(kernel: Any, args: Any, kwargs: Any) -> Launch:
     """One launch of a kernel of either dialect, with or without a grid."""
+    while isinstance(kernel, Benchmarked):
+        kernel = kernel.kernel
     return _launch(body(kernel), args, kwargs, kernel.lnc if isinstance(kernel, Kernel) and kernel.gridded else None)
 
 
@@ -80,7 +83,9 @@ class Benchmarked:
         return Benchmarked(self.kernel[grid], self.neff, self.trace, self.timed)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the kernel once, and keep its time and files."""
+        """Run the kernel once, and keep its time and files. Inside another kernel, run its body."""
+        if is_recording():
+            return body(self.kernel)(*args, **kwargs)
         done = _run(self.kernel, args, kwargs)
         if self.timed:
             self.benchmark_result = BenchmarkResult(Latency(_total_us(done.program)))

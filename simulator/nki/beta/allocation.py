@@ -6,6 +6,7 @@ places block i where block i modulo a number is (AWS docs, nki.compiler.sbuf.mod
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -32,7 +33,7 @@ class Sbuf:
         """`func` returns (partition, byte)."""
 
         def place(index: tuple[int, ...], partitions: int, size: int) -> tuple[int, int]:
-            partition, byte = func(index, partitions, size)
+            partition, byte = _called(func, index, partitions, size)
             return int(partition), int(byte)
 
         return Placed(MemoryRegion.sbuf, place)
@@ -65,7 +66,7 @@ class Psum:
         """`func` returns (bank, partition, byte in the bank)."""
 
         def place(index: tuple[int, ...], partitions: int, size: int) -> tuple[int, int]:
-            bank, partition, byte = func(index, partitions, size)
+            bank, partition, byte = _called(func, index, partitions, size)
             return int(partition), int(bank) * PSUM_BANK_BYTES + int(byte)
 
         return Placed(MemoryRegion.psum, place)
@@ -93,6 +94,14 @@ class Psum:
     def auto_alloc() -> MemoryRegion:
         """PSUM, in a bank of the compiler's choice."""
         return MemoryRegion.psum
+
+
+def _called(func: Any, index: tuple[int, ...], partitions: int, size: int) -> Any:
+    """The kernel's function of a place, by the names of AWS's documentation where it has them."""
+    named = {"idx": index, "pdim_size": partitions, "fdim_size": size}
+    if named.keys() <= inspect.signature(func).parameters.keys():
+        return func(**named)
+    return func(index, partitions, size)
 
 
 def _modulo(index: tuple[int, ...], tiles: Any) -> int:

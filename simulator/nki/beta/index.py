@@ -13,15 +13,21 @@ from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
 class Index:
-    """`start + sum(steps[axis] * i[axis])` over the axes of `shape`. Comparisons give masks."""
+    """`start + sum(steps[axis] * i[axis])` over the axes of `shape`. Comparisons give masks.
 
-    __slots__ = ("shape", "start", "steps")
+    `moved`: a tile of one element that is added at run time.
+    """
+
+    __slots__ = ("moved", "shape", "start", "steps")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, shape: tuple[int, ...], steps: tuple[int, ...], start: int) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], steps: tuple[int, ...], start: int, moved: NkiTensor | None = None
+    ) -> None:
         self.shape = shape
         self.steps = steps
         self.start = start
+        self.moved = moved
 
     def __getitem__(self, key: Any) -> Index:
         """`[:, None]` and the like: new axes of size one; a slice takes a part of an axis."""
@@ -40,19 +46,28 @@ class Index:
                 axis += 1
             else:
                 raise not_modelled(f"indexing an index with {item!r}")
-        return Index((*shape, *self.shape[axis:]), (*steps, *self.steps[axis:]), start)
+        return Index((*shape, *self.shape[axis:]), (*steps, *self.steps[axis:]), start, self.moved)
 
     def __add__(self, other: Any) -> Index:
+        if hasattr(other, "read"):
+            return self._moved_by(other.read())
         if not isinstance(other, Index):
-            return Index(self.shape, self.steps, self.start + _number(other, "the sum of an index and"))
+            return Index(self.shape, self.steps, self.start + _number(other, "the sum of an index and"), self.moved)
+        if other.moved is not None:
+            return self._moved_by(other.moved) + Index(other.shape, other.steps, other.start)
         shape = broadcast_shapes(self.shape, other.shape)
         pairs = zip(padded(self.steps, len(shape)), padded(other.steps, len(shape)))
-        return Index(shape, tuple(first + second for first, second in pairs), self.start + other.start)
+        return Index(shape, tuple(first + second for first, second in pairs), self.start + other.start, self.moved)
 
     __radd__ = __add__
 
+    def _moved_by(self, tile: NkiTensor) -> Index:
+        if self.moved is not None or tile.size != 1:
+            raise not_modelled(f"an index that is moved at run time by {tile!r}, or more than once,")
+        return Index(self.shape, self.steps, self.start, tile)
+
     def __mul__(self, factor: Any) -> Index:
-        if isinstance(factor, Index):
+        if isinstance(factor, Index) or self.moved is not None:
             raise not_modelled("the product of two indices")
         by = _number(factor, "the product of an index and")
         return Index(self.shape, tuple(step * by for step in self.steps), self.start * by)
@@ -69,6 +84,8 @@ class Index:
         return self * -1 + other
 
     def __ge__(self, other: Any) -> Mask:
+        if self.moved is not None or getattr(other, "moved", None) is not None:
+            raise not_modelled("a mask that run-time values decide")
         return Mask((self - other,))
 
     def __gt__(self, other: Any) -> Mask:
@@ -102,7 +119,7 @@ class Index:
             if shape[-axis] > 1:
                 shape[-axis] = stop - first
                 start += first * self.steps[-axis]
-        return Index(tuple(shape), self.steps, start)
+        return Index(tuple(shape), self.steps, start, self.moved)
 
 
 def _number(value: Any, what: str) -> int:
@@ -188,7 +205,9 @@ def take(tensor: NkiTensor, key: tuple) -> NkiTensor:
         ends = [step * (size - 1) for step, size in zip(steps, sizes) if size > 1]
         least = index.start + sum(end for end in ends if end < 0)
         reach = index.start + sum(end for end in ends if end > 0)
-        if least < 0 or reach >= tensor.shape[dim]:
+        if index.moved is not None:
+            dynamic += (Dynamic(tensor.strides[dim], access(index.moved)),)
+        elif least < 0 or reach >= tensor.shape[dim]:
             raise invalid(f"index {least} to {reach} of dimension {dim} is outside {tensor!r}")
         offset += index.start * tensor.strides[dim]
         strides = [stride + step * tensor.strides[dim] for stride, step in zip(strides, steps)]

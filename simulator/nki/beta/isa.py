@@ -22,13 +22,29 @@ from neff_bench.simulator.nki.beta.index import Index, padded
 from neff_bench.simulator.nki.beta.mask import Box, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import highest
 from neff_bench.simulator.nki.beta.tile import Tile, of_one_rank, plain, result
-from neff_bench.simulator.nki.beta.transfers import core_barrier, dma_copy, dma_transpose, nc_stream_shuffle, sendrecv
+from neff_bench.simulator.nki.beta.transfers import (
+    core_barrier,
+    dma_copy,
+    dma_transpose,
+    nc_stream_shuffle,
+    sendrecv,
+    tensor_copy_dynamic_dst,
+    tensor_copy_dynamic_src,
+)
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import matmul_perf_mode, word
 from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
 
-__all__ = ["core_barrier", "dma_copy", "dma_transpose", "nc_stream_shuffle", "sendrecv"]
+__all__ = [
+    "core_barrier",
+    "dma_copy",
+    "dma_transpose",
+    "nc_stream_shuffle",
+    "sendrecv",
+    "tensor_copy_dynamic_dst",
+    "tensor_copy_dynamic_src",
+]
 
 
 def _elementwise(name: str) -> Any:
@@ -299,12 +315,12 @@ def local_gather(
     return result(compute)
 
 
-def sequence_bounds(*, segment_ids: Tile) -> Tile:
+def sequence_bounds(*, segment_ids: Tile, dtype: Any = None) -> Tile:
     """Start and end of the segment of each element, [1, 2, N]."""
 
     def compute() -> NkiTensor:
         view = segment_ids.read()
-        made = nl.ndarray((1, 2, check.free(view)), view.dtype)
+        made = nl.ndarray((1, 2, check.free(view)), view.dtype if dtype is None else dtype)
         isa.sequence_bounds(made, view)
         return made
 

@@ -16,15 +16,16 @@ from neff_bench.simulator.nki.beta.index import Grid, arange
 from neff_bench.simulator.nki.beta.isa import _once, affine_select, reduced_box
 from neff_bench.simulator.nki.beta.loops import affine_range, loop_reduce, sequential_range, static_range
 from neff_bench.simulator.nki.beta.mask import Box, Mask, whole
-from neff_bench.simulator.nki.beta.precision import highest
+from neff_bench.simulator.nki.beta.precision import finfo, host_dtype, of_result
 from neff_bench.simulator.nki.beta.psum import wrote, zeroed
 from neff_bench.simulator.nki.beta.tile import Tile, of_one_rank, plain, result, write
+from neff_bench.simulator.nki.beta.transfers import atomic_rmw
 from neff_bench.simulator.nki.language.operators import Operator
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
 
-__all__ = ["affine_range", "arange", "loop_reduce", "mgrid", "sequential_range", "static_range"]
+__all__ = ["affine_range", "arange", "atomic_rmw", "finfo", "loop_reduce", "mgrid", "sequential_range", "static_range"]
 
 mgrid = Grid()
 _programs: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
@@ -188,9 +189,7 @@ def shared_constant(constant: Any, dtype: Any = None) -> Tile:
     if dtype is not None:
         import numpy as np
 
-        from neff_bench.simulator.dtypes import numpy_dtype
-
-        constant = np.asarray(constant).astype(numpy_dtype(dtype_of(dtype)))
+        constant = np.asarray(constant).astype(host_dtype(dtype))
     return Tile(nl.shared_constant(constant))
 
 
@@ -281,7 +280,7 @@ class Function(Operator):
             raise invalid(
                 f"nl.{self.__name__} works on tiles, not on {type(operands[0]).__name__ if operands else '()'}"
             )
-        kind = highest(tile.dtype for tile in tiles) if dtype is None else dtype
+        kind = of_result(self.__name__, operands) if dtype is None else dtype
         shape = tuple(_most(sizes) for sizes in zip(*(tile.shape for tile in tiles if tile.ndim == tiles[0].ndim)))
         named = {str(at): value for at, value in enumerate(operands)}
         call = super().__call__
@@ -311,8 +310,10 @@ def copy(src: Tile, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tile:
 
 
 def static_cast(value: Any, dtype: Any, *, mask: Any = None) -> Any:
-    """A tile in another dtype: a copy. A number stays a number."""
-    return copy(value, dtype=dtype, mask=mask) if isinstance(value, Tile) else value
+    """A tile or an array of the host in another dtype: a copy. A number stays a number."""
+    if isinstance(value, Tile):
+        return copy(value, dtype=dtype, mask=mask)
+    return value.astype(host_dtype(dtype)) if hasattr(value, "astype") else value
 
 
 def matmul(x: Tile, y: Tile, *, transpose_x: bool = False, mask: Any = None, **_: Any) -> Tile:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Iterator
+from operator import index as as_int
+from types import FrameType
 from typing import Any
 
 from neff_bench.simulator.nki import isa
@@ -21,13 +25,17 @@ class LoopIndex(int):
     loop: object
 
 
-def affine_range(*bounds: Any, **_: Any) -> Iterator[LoopIndex]:
+def static_range(*bounds: Any, **_: Any) -> Iterator[LoopIndex]:
     """An unrolled loop. The loops that run now are known, for `loop_reduce`."""
     if any(isinstance(bound, VirtualRegister) for bound in bounds):
         raise invalid("a loop bound is a number, not a register")
+    try:
+        numbers = range(*map(as_int, bounds))
+    except TypeError:
+        raise invalid(f"a loop is bounded by one to three whole numbers, not by {list(bounds)}") from None
     running: list[LoopIndex] = recorder().dialect.setdefault("loops", []) if is_recording() else []
     depth, loop = len(running), object()
-    for at, number in enumerate(range(*map(int, bounds))):
+    for at, number in enumerate(numbers):
         index = LoopIndex(number)
         index.first, index.loop = at == 0, loop
         running[depth:] = [index]
@@ -35,8 +43,28 @@ def affine_range(*bounds: Any, **_: Any) -> Iterator[LoopIndex]:
     del running[depth:]
 
 
+def affine_range(*bounds: Any, **_: Any) -> Iterator[LoopIndex]:
+    """A loop whose body AWS's compiler sees once, for all iterations. What the body adds to a plain number of the kernel
+    is therefore added once: every iteration starts with the numbers that the first one found."""
+    frame = sys._getframe(1)
+    found = {name: value for name, value in frame.f_locals.items() if type(value) in (int, float)}
+    for index in static_range(*bounds):
+        if not index.first:
+            _restore(frame, found)
+        yield index
+
+
 sequential_range = affine_range
-static_range = affine_range
+
+
+def _restore(frame: FrameType, numbers: dict[str, float]) -> None:
+    """Give local variables of a running function their earlier values."""
+    now = frame.f_locals
+    changed = {name: value for name, value in numbers.items() if name in now and now[name] is not value}
+    if changed:
+        now.update(changed)
+        if sys.version_info < (3, 13):  # later, f_locals writes through (PEP 667)
+            ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
 
 def loop_reduce(

@@ -12,13 +12,14 @@ from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import psum
 from neff_bench.simulator.nki.beta.index import Index, selected_shape, take
 from neff_bench.simulator.nki.beta.mask import Box
+from neff_bench.simulator.nki.beta.precision import of_result
 from neff_bench.simulator.nki.beta.results import Made, accumulate, born, take_over
 from neff_bench.simulator.nki.language import tiles
 from neff_bench.simulator.recording.indexing import DynamicSlice
 from neff_bench.simulator.recording.recorder import here, invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
 
-_METHODS_OF_AWS = frozenset({"assert_shape", "T", "bitcast", "view_as"})
+_METHODS_OF_AWS = frozenset({"T", "bitcast", "view_as"})
 
 
 class Tile:
@@ -188,6 +189,12 @@ class Tile:
         """The tile with a new dimension of size 1 at `axis`."""
         return Tile(self.share().expand_dim(axis))
 
+    def assert_shape(self, shape: Any) -> Tile:
+        """The tile itself. Raises NkiValidationError when it has another shape."""
+        if tuple(map(int, shape)) != self.shape:
+            raise invalid(f"the shape is {list(self.shape)}, not {list(shape)}")
+        return self
+
     def view(self, dtype: Any) -> Tile:
         """The same bytes as another dtype."""
         return Tile(self.share().view(dtype))
@@ -209,9 +216,12 @@ def _cast(view: NkiTensor, dtype: Any) -> NkiTensor:
 
 
 def _operator(name: str, reverse: bool = False) -> Any:
-    def method(self: Tile, other: Any) -> Tile:
+    def method(self: Tile, other: Any) -> Any:
+        if isinstance(other, Index):
+            return NotImplemented  # the index adds the tile to itself
         first, second = (other, self) if reverse else (self, other)
-        return result(lambda: tiles.apply(name, of_one_rank(plain(first), plain(second)), None))
+        kind = of_result(name, (first, second))
+        return result(lambda: tiles.apply(name, of_one_rank(plain(first), plain(second)), kind))
 
     return method
 

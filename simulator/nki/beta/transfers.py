@@ -61,3 +61,28 @@ def sendrecv(*, src: Tile, dst: Tile, **options: Any) -> None:
 def core_barrier(data: Any, cores: Any, **options: Any) -> None:
     """Wait until every core of `cores` is here."""
     isa.core_barrier(data.share() if isinstance(data, Tile) else data, cores, **options)
+
+
+def atomic_rmw(dst: Tile, value: Any, op: Any, *, mask: Any = None) -> None:
+    """`dst` = `dst` op `value` in HBM, for rows that a tile of indices names."""
+    dma_copy(dst=dst, src=value, dst_rmw_op=op, mask=mask)
+
+
+def tensor_copy_dynamic_src(src: Tile, *, mask: Any = None, dtype: Any = None, engine: Any = None) -> Tile:
+    """A copy of what `src`, which a tile of one element indexes, holds at run time."""
+    if mask is not None:
+        raise not_modelled("tensor_copy_dynamic_src with a mask")
+    return result(lambda: _copied(src.read(), dtype, engine))
+
+
+def tensor_copy_dynamic_dst(*, dst: Tile, src: Tile, mask: Any = None, dtype: Any = None, engine: Any = None) -> None:
+    """`src` copied to where `dst`, which a tile of one element indexes, is at run time."""
+    if mask is not None:
+        raise not_modelled("tensor_copy_dynamic_dst with a mask")
+    isa.tensor_copy(dst.place(), src.read(), **({} if engine is None else {"engine": engine}))
+
+
+def _copied(view: NkiTensor, dtype: Any, engine: Any) -> NkiTensor:
+    made = destination({}, view.shape, view.dtype if dtype is None else dtype)
+    isa.tensor_copy(made, view, **({} if engine is None else {"engine": engine}))
+    return made

@@ -47,11 +47,31 @@ def _unary(name: str, x: Any, dtype: Any) -> NkiTensor:
         isa.tensor_copy(made, x)
     elif name in ("sin", "cos"):
         isa.activation(made, "sin", _within_pi(x, pi / 2 if name == "cos" else 0.0))
+    elif name in ("floor", "ceil", "trunc"):
+        _whole(made, name, x)
+    elif name == "tan":
+        isa.tensor_tensor(made, _unary("sin", x, "float32"), _unary("cos", x, "float32"), "divide")
     elif name in operators.ACTIVATIONS:
         isa.activation(made, name, x)
     else:
         raise not_modelled(f"nl.{name} as a function on tiles")
     return made
+
+
+def _whole(made: NkiTensor, name: str, x: NkiTensor) -> None:
+    """Rounding of |x| < 2^31 by way of int32, whose conversion rounds to nearest, and a correction where that went too far.
+    With which instructions AWS's compiler rounds is not documented."""
+    near, whole, over = ndarray(x.shape, "int32"), ndarray(x.shape, "float32"), ndarray(x.shape, "float32")
+    if name == "trunc":
+        size = _unary("abs", x, "float32")
+        down = ndarray(x.shape, "float32")
+        _whole(down, "floor", size)
+        isa.tensor_tensor(made, down, _unary("sign", x, "float32"), "multiply")
+        return
+    isa.tensor_copy(near, x)
+    isa.tensor_copy(whole, near)
+    isa.tensor_tensor(over, whole, x, "greater" if name == "floor" else "less")
+    isa.tensor_tensor(made, whole, over, "subtract" if name == "floor" else "add")
 
 
 def _within_pi(x: NkiTensor, shift: float) -> NkiTensor:

@@ -77,9 +77,10 @@ def test_an_operator_on_hbm_says_to_load():
         simulation.simulate(lambda a: nl.exp(a))(X)
 
 
-def test_a_function_that_is_not_modelled_says_so():
-    with pytest.raises(NotModelledError, match="nl.ceil"):
-        run(lambda x: nl.ceil(x), X)
+@pytest.mark.parametrize("name", ["floor", "ceil", "trunc"])
+def test_rounding_to_whole_numbers(name):
+    x = np.array([[-2.5, -1.5, -0.2, 0.0, 0.2, 0.5, 1.5, 2.9999, 7.0, -100000.3]], np.float32)
+    np.testing.assert_array_equal(run(getattr(nl, name), x), getattr(np, name)(x))
 
 
 def test_a_constant_travels_in_the_program():

@@ -2,6 +2,7 @@
 
 import sys
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -9,6 +10,7 @@ from neff_bench.simulator.errors import KernelError, NkiValidationError, NotMode
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl
 from neff_bench.simulator.nki.beta.jit import jit
+from neff_bench.simulator.nki.beta.precision import highest
 from neff_bench.simulator.nki.simulate import simulate
 
 RANDOM = np.random.default_rng(3)
@@ -147,3 +149,38 @@ def test_the_dialect_is_importable_under_its_name(monkeypatch):
     assert tensor[128, 512]
     for name in [name for name in sys.modules if name.partition(".")[0] in ("nki", "neuronxcc")]:
         monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "expected"),
+    [
+        (("int32", "float16"), "float16"),
+        (("float16", "bfloat16"), "float32"),
+        (("float8_e4m3", "float8_e5m2"), "bfloat16"),
+        (("int8", "uint16"), "int32"),
+        (("int32", "uint32"), "float32"),
+        (("uint16", "int32"), "int32"),
+    ],
+)
+def test_dtypes_are_promoted_as_documented(dtypes, expected):
+    assert highest(dtypes) == highest(dtypes[::-1]) == expected
+
+
+def test_operators_promote_their_operands():
+    def kernel(x, y):
+        tile, other = nl.load(x), nl.load(y)
+        assert (tile + other).dtype == (other + tile).dtype == "float32"
+        assert (nl.copy(tile, dtype=nl.int32) / 3).dtype == "float32"
+        assert (nl.copy(tile, dtype=nl.int32) * 3).dtype == "int32"
+        out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, tile + other)
+        return out
+
+    x = np.full((4, 8), 1.0, ml_dtypes.bfloat16)
+    y = np.full((4, 8), 2.0**-12, np.float32)
+    np.testing.assert_array_equal(simulate(jit(kernel))(x, y), np.float32(1 + 2.0**-12))
+
+
+def test_host_code_casts_arrays_and_asks_for_limits():
+    assert nl.static_cast(np.ones(3), nl.bfloat16).dtype == ml_dtypes.bfloat16
+    assert nl.finfo(nl.float16).max == 65504
