@@ -8,7 +8,7 @@ import click
 
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.errors import NeffBenchError
+from neff_bench.terminal.errors import NeffBenchError, WrongCall
 
 
 @command("install-benchmarks")
@@ -16,26 +16,38 @@ from neff_bench.terminal.errors import NeffBenchError
     "checkout", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="PATH_TO_NKI_LIBRARY"
 )
 @click.option("--remove", is_flag=True, help="Remove what an earlier call wrote, and nothing else.")
-@click.option("--link", is_flag=True, help="Link to this project's files instead of copying them.")
+@click.option(
+    "--wheel",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Let requirements.txt name this wheel instead of a release.",
+)
+@click.option("--vendor", is_flag=True, help="Copy the whole package too, for a network that reaches no index.")
+@click.option("--link", is_flag=True, help="Link to this installation instead of requiring a release.")
 @click.option("--allow-dirty", is_flag=True, help="Go on when the checkout has uncommitted changes.")
-def install_benchmarks(checkout: Path, remove: bool, link: bool, allow_dirty: bool) -> None:
-    """Write a benchmarks/ directory into a checkout of nki-library.
+def install_benchmarks(
+    checkout: Path, remove: bool, wheel: Path | None, vendor: bool, link: bool, allow_dirty: bool
+) -> None:
+    """Write a benchmarks/ directory of ten files into a checkout of nki-library: two steps, shapes, a gate.
 
     \b
     neff-bench install-benchmarks ~/nki-library
     cd ~/nki-library
-    python benchmarks/mlp/benchmark_mlp_step1_generate_neff.py
-    python benchmarks/mlp/benchmark_mlp_step2_profile.py
+    pip install -r benchmarks/requirements.txt
+    python benchmarks/benchmark_step1_generate_neff.py
+    python benchmarks/benchmark_step2_profile.py
     neff-bench install-benchmarks ~/nki-library --remove
     """
     from neff_bench.install_benchmarks.install import install
     from neff_bench.install_benchmarks.install import remove as remove_installed
 
+    if vendor and (link or wheel):
+        raise WrongCall("--vendor copies the package, so --link and --wheel do not go with it")
     try:
         if remove:
             streams.notice(f"removed {remove_installed(checkout)} files from {checkout / 'benchmarks'}")
         else:
-            target = install(checkout, link=link, allow_dirty=allow_dirty)
+            target = install(checkout, wheel=wheel, vendor=vendor, link=link, allow_dirty=allow_dirty)
             streams.notice(f"wrote {target}; its README.md says how to run it")
     except OSError as error:
         raise NeffBenchError(f"{error.filename or checkout}: {error.strerror}") from None

@@ -15,7 +15,8 @@ import tempfile
 from pathlib import Path
 
 from neff_bench.install_benchmarks.errors import InstallError
-from neff_bench.install_benchmarks.layout import links, sources
+from neff_bench.install_benchmarks.layout import beside_package, template, vendored
+from neff_bench.installation import PACKAGE
 
 DIRECTORY = "benchmarks"
 LIST = ".neff-bench.json"
@@ -23,10 +24,18 @@ CACHES = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 """Left in our folders by the tools that ran over our files."""
 
 
-def install(checkout: Path, *, link: bool = False, allow_dirty: bool = False) -> Path:
+def install(
+    checkout: Path,
+    *,
+    wheel: Path | None = None,
+    vendor: bool = False,
+    link: bool = False,
+    allow_dirty: bool = False,
+) -> Path:
     """Write `benchmarks/` into a checkout of nki-library and return its path.
 
-    It appears whole or not at all. An earlier one of ours, unchanged, is replaced. Raises InstallError.
+    It appears whole or not at all. An earlier one of ours, unchanged, is replaced. `wheel`: what requirements.txt names;
+    `vendor`: a copy of the package goes with it; `link`: a link to it. Raises InstallError.
     """
     require_checkout(checkout)
     target = checkout / DIRECTORY
@@ -34,11 +43,20 @@ def install(checkout: Path, *, link: bool = False, allow_dirty: bool = False) ->
         require_ours(target)
     if not allow_dirty:
         require_clean(checkout)
+    files = dict(template(checkout, wheel))
+    if vendor or link:
+        files |= dict(vendored() if vendor else beside_package())
     staging = Path(tempfile.mkdtemp(prefix=f".{DIRECTORY}-", dir=checkout))
     try:
         staging.chmod(0o755)
-        written = _link_all(staging) if link else _copy_all(staging)
-        (staging / LIST).write_text(json.dumps({"files": written}, indent=1, sort_keys=True) + "\n")
+        for name, content in files.items():
+            path = staging / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        if link:
+            (staging / PACKAGE.name).symlink_to(PACKAGE)
+        names = [*files, *([PACKAGE.name] if link else [])]
+        _write_list(staging, names)
         if target.exists():
             _remove_listed(target)
         if target.exists():
@@ -126,24 +144,9 @@ def _remove_listed(target: Path) -> int:
     return len(files)
 
 
-def _copy_all(staging: Path) -> dict[str, str]:
-    written = {}
-    for name, source in sources():
-        path = staging / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, path)
-        written[name] = _digest(path)
-    return written
-
-
-def _link_all(staging: Path) -> dict[str, str]:
-    written = {}
-    for name, source in links():
-        path = staging / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.symlink_to(source)
-        written[name] = _digest(path)
-    return written
+def _write_list(staging: Path, names: list[str]) -> None:
+    written = {name: _digest(staging / name) for name in names}
+    (staging / LIST).write_text(json.dumps({"files": written}, indent=1, sort_keys=True) + "\n")
 
 
 def _digest(path: Path) -> str:

@@ -1,11 +1,15 @@
-"""What `benchmarks/` consists of: relative names and where each file comes from."""
+"""What `benchmarks/` consists of: relative names and what each file holds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
-from neff_bench.installation import IMPORT_ROOT, PACKAGE
+from neff_bench.install_benchmarks.errors import InstallError
+from neff_bench.installation import PACKAGE
+from neff_bench.neffs import __version__
 
 ROOMS = tuple(
     sorted(
@@ -14,41 +18,73 @@ ROOMS = tuple(
         if (path / "__init__.py").is_file() and path.name != "install_benchmarks"
     )
 )
-"""The rooms that are copied: all but this one."""
+"""The rooms that --vendor copies: all but this one."""
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
-SUFFIXES = (".py", ".yaml", ".json", ".md", ".yml", ".txt")
+VENDOR = Path(__file__).resolve().parent / "vendor"
+"""Files beside a copied package."""
+SUFFIXES = (".py", ".yaml", ".json", ".md", ".yml", ".txt", ".html", ".css", ".js")
 ASLEEP = {"ruff.toml.txt": "ruff.toml", "gitignore.txt": ".gitignore"}
-"""Template files that would rule over this repository too under their own names."""
+"""Files that would rule over this repository too under their own names."""
+SHAPES = "shapes.yaml"
+REQUIREMENTS = "requirements.txt"
+_ENTRY = re.compile(r"kernel: (nkilib_src[\w.]*):")
 
 
-def sources() -> Iterator[tuple[str, Path]]:
-    """(name inside `benchmarks/`, file to copy) for every file, in a stable order."""
+def template(checkout: Path, wheel: Path | None) -> Iterator[tuple[str, bytes]]:
+    """(name inside `benchmarks/`, content) of each file, in a stable order. `wheel`: to install from; None for the release of
+    this version. Raises InstallError."""
+    header = licence_header(checkout)
+    for path in _files(TEMPLATE):
+        name, text = path.relative_to(TEMPLATE).as_posix(), path.read_text()
+        if name == SHAPES:
+            text = shapes_of(text, checkout)
+        elif name == REQUIREMENTS:
+            text = requirement(wheel) + "\n"
+        yield name, ((header if path.suffix == ".py" else "") + text).encode()
+
+
+def vendored() -> Iterator[tuple[str, bytes]]:
+    """The same for the copy of the package and what it needs beside it."""
     for path in sorted((*PACKAGE.glob("*.py"), PACKAGE / "py.typed")):
-        yield f"{PACKAGE.name}/{path.name}", path
+        yield f"{PACKAGE.name}/{path.name}", path.read_bytes()
     for room in ROOMS:
         for path in _files(PACKAGE / room):
-            yield f"{PACKAGE.name}/{room}/{path.relative_to(PACKAGE / room).as_posix()}", path
-    yield from _rest()
+            yield f"{PACKAGE.name}/{room}/{path.relative_to(PACKAGE / room).as_posix()}", path.read_bytes()
+    yield from beside_package()
 
 
-def links() -> Iterator[tuple[str, Path]]:
-    """(name inside `benchmarks/`, what to link to): the package, and single files."""
-    yield PACKAGE.name, PACKAGE
-    yield from _rest()
+def beside_package() -> Iterator[tuple[str, bytes]]:
+    """What stands in `benchmarks/` with a package that is not installed."""
+    for path in _files(VENDOR):
+        yield ASLEEP.get(path.name, path.name), path.read_bytes()
 
 
-def _rest() -> Iterator[tuple[str, Path]]:
-    """The single files: the shapes of known models, the template."""
-    for path in _files(IMPORT_ROOT / "shapes"):  # an installed package has none
-        yield f"shapes/{path.name}", path
-    yield from _template()
+def licence_header(checkout: Path) -> str:
+    """The comment that the checkout's own files begin with; nothing where they have none."""
+    lines = (checkout / "src" / "nkilib_src" / "nkilib" / "__init__.py").read_text().splitlines(keepends=True)
+    count = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return "".join(lines[:count])
 
 
-def _template() -> Iterator[tuple[str, Path]]:
-    for path in _files(TEMPLATE):
-        name = path.relative_to(TEMPLATE).as_posix()
-        yield ASLEEP.get(name, name), path
+def requirement(wheel: Path | None) -> str:
+    """The line of requirements.txt: a release, or a file with its sha256. Raises InstallError."""
+    if wheel is None:
+        return f"neff-bench=={__version__}"
+    if not re.fullmatch(r"neff_bench-[^-]+-.*\.whl", wheel.name) or not wheel.is_file():
+        raise InstallError(f"--wheel {wheel}: expected the wheel of this package, neff_bench-{__version__}-....whl")
+    return f"neff-bench @ {wheel.resolve().as_uri()}#sha256={sha256(wheel.read_bytes()).hexdigest()}"
+
+
+def shapes_of(text: str, checkout: Path) -> str:
+    """The cases of kernels that the checkout has; kernels of other releases are left out."""
+    head, *entries = re.split(r"(?m)^(?=  - )", text)
+    return head + "".join(entry for entry in entries if _has_kernel(entry, checkout))
+
+
+def _has_kernel(entry: str, checkout: Path) -> bool:
+    found = _ENTRY.search(entry)
+    return found is None or (checkout / "src" / f"{found[1].replace('.', '/')}.py").is_file()
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -64,6 +64,9 @@ COMMANDS = {
     "linear-projection": Lazy(
         "neff_bench.experiments.projection_cli", "linear_projection", "The seven projections of a transformer block."
     ),
+    "changed-kernels": Lazy(
+        "neff_bench.coverage.cli", "changed_kernels", "Choose the cases that judge a change of nki-library."
+    ),
     "install-benchmarks": Lazy(
         "neff_bench.install_benchmarks.cli",
         "install_benchmarks",

@@ -22,12 +22,13 @@ ALLOWED = {
     "stage1_generate": {"chips", "terminal", "processes", "neffs", "parsers"},
     "stage2_profile": {"chips", "terminal", "processes", "neffs", "parsers", "viewer"},
     "experiments": {"chips", "terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},
-    "install_benchmarks": {"terminal"},
+    "install_benchmarks": {"terminal", "neffs"},
+    "coverage": {"chips", "terminal", "neffs", "stage1_generate"},
     "viewer": {"chips", "terminal", "parsers"},
     "history": {"chips", "terminal", "neffs", "parsers", "stage2_profile"},
     "doors": {"chips", "terminal", "processes", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile"},
 }
-ALLOWED_IN_TEMPLATES = {"stage1_generate", "stage2_profile"}
+ALLOWED_IN_TEMPLATES = {"coverage", "stage1_generate", "stage2_profile"}
 HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"]
 
 

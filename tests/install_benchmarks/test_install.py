@@ -1,15 +1,21 @@
 """`benchmarks/` appears whole, is undone whole, and nothing that it did not write is touched."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from neff_bench.install_benchmarks.cli import install_benchmarks
 from neff_bench.install_benchmarks.errors import InstallError
 from neff_bench.install_benchmarks.install import install, remove
+from neff_bench.install_benchmarks.layout import TEMPLATE
+from neff_bench.installation import IMPORT_ROOT
+from neff_bench.neffs import __version__
+from neff_bench.stage1_generate.shapes.read import read_shapes
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -30,7 +36,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_remove_leaves_the_checkout_as_it_was(checkout):
-    target = install(checkout)
+    target = install(checkout, vendor=True)
     for cache in ("neff_bench/neffs/__pycache__", ".ruff_cache"):
         (target / cache).mkdir()
         (target / cache / "file").touch()
@@ -39,16 +45,59 @@ def test_remove_leaves_the_checkout_as_it_was(checkout):
     assert not target.exists()
 
 
-def test_installed_commands_run_without_installation(checkout):
+def test_ten_files_of_five_hundred_lines(checkout):
     target = install(checkout)
-    isolated = [sys.executable, str(target / "mlp/benchmark_mlp_step1_generate_neff.py"), "--help"]
-    done = subprocess.run(isolated, cwd=checkout, capture_output=True, text=True)
+    files = [path for path in target.rglob("*") if path.is_file()]
+    assert len(files) <= 10
+    assert sum(len(path.read_text().splitlines()) for path in files) <= 500
+
+
+def test_scripts_begin_with_the_licence_of_the_checkout(checkout):
+    (checkout / "src/nkilib_src/nkilib/__init__.py").write_text("# Copyright of the Owner\n#\n# Licence\n\nimport os\n")
+    target = install(checkout, allow_dirty=True)
+    for script in target.rglob("*.py"):
+        assert script.read_text().startswith('# Copyright of the Owner\n#\n# Licence\n"""')
+
+
+def test_shapes_are_those_of_kernels_that_the_checkout_has(checkout):
+    (checkout / "src/nkilib_src/nkilib/core/cumsum").mkdir(parents=True)
+    (checkout / "src/nkilib_src/nkilib/core/cumsum/cumsum.py").touch()
+    target = install(checkout, allow_dirty=True)
+    kernels = {case.kernel for case in read_shapes(target / "shapes.yaml")}
+    assert "cumsum" in kernels
+    assert "mlp" in kernels
+    assert "conv1d" not in kernels
+
+
+def test_the_package_is_pinned_or_a_file(checkout, tmp_path_factory):
+    target = install(checkout)
+    assert (target / "requirements.txt").read_text() == f"neff-bench=={__version__}\n"
+    wheel = tmp_path_factory.mktemp("dist") / "neff_bench-0.1.0-py3-none-any.whl"
+    wheel.write_bytes(b"x")
+    install(checkout, wheel=wheel)
+    line = (target / "requirements.txt").read_text()
+    assert line.startswith(f"neff-bench @ file://{wheel}#sha256=2d71164")
+    wrong = wheel.with_name("other.whl")
+    wrong.touch()
+    with pytest.raises(InstallError, match="expected the wheel of this package"):
+        install(checkout, wheel=wrong)
+
+
+def test_the_vendored_steps_run_without_installation(checkout):
+    target = install(checkout, vendor=True)
+    program = "import runpy, sys; sys.path[0] = sys.argv.pop(1); runpy.run_path(sys.argv[0], run_name='__main__')"
+    script = str(target / "benchmark_step1_generate_neff.py")
+    code = f"import sys; sys.argv = ['x', {str(target)!r}, '--help']; sys.argv[0] = {script!r}; {program}"
+    environment = {"PYTHONPATH": ":".join(path for path in sys.path if path.endswith("site-packages"))}
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], cwd=checkout, capture_output=True, text=True, env=environment
+    )
     assert done.returncode == 0, done.stderr
     assert "--nkilib" in done.stdout
 
 
-def test_the_umbrella_lists_what_was_installed(checkout):
-    install(checkout)
+def test_the_umbrella_lists_what_was_vendored(checkout):
+    install(checkout, vendor=True)
     program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from neff_bench.cli import main; main()"
     listed = [sys.executable, "-S", "-c", program, str(checkout / "benchmarks"), "--help"]
     environment = {"PYTHONPATH": ":".join(path for path in sys.path if path.endswith("site-packages"))}
@@ -58,14 +107,15 @@ def test_the_umbrella_lists_what_was_installed(checkout):
     assert "install-benchmarks" not in done.stdout
 
 
-def test_neffs_and_traces_stay_out_of_git(checkout):
-    target = install(checkout)
-    (target / "x.neff").touch()
-    (target / "x.ntff").touch()
-    assert git(checkout, "check-ignore", "benchmarks/x.neff", "benchmarks/x.ntff").split() == [
-        "benchmarks/x.neff",
-        "benchmarks/x.ntff",
-    ]
+def test_workflows_pin_actions_give_no_permission_by_default_and_end_in_time():
+    for path in (TEMPLATE / "ci").glob("*.yml"):
+        workflow = yaml.safe_load(path.read_text())
+        assert workflow["permissions"] == {}
+        for job in workflow["jobs"].values():
+            assert "timeout-minutes" in job
+            assert "permissions" in job
+            for step in job["steps"]:
+                assert re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", step.get("uses", "actions/x@" + "0" * 40))
 
 
 def test_a_second_install_replaces_the_first(checkout):
@@ -94,16 +144,16 @@ def test_a_foreign_benchmarks_directory_is_refused_and_kept(checkout):
 
 def test_a_changed_file_is_refused_and_kept(checkout):
     target = install(checkout)
-    (target / "mlp/shapes.yaml").write_text("mine\n")
+    (target / "shapes.yaml").write_text("mine\n")
     for action in (install, remove):
         with pytest.raises(InstallError, match="shapes.yaml: was changed"):
             action(checkout)
-    assert (target / "mlp/shapes.yaml").read_text() == "mine\n"
+    assert (target / "shapes.yaml").read_text() == "mine\n"
 
 
 def test_a_file_added_by_others_survives_removal(checkout):
     target = install(checkout)
-    (target / "mlp/mine.yaml").write_text("mine\n")
+    (target / "ci/mine.yaml").write_text("mine\n")
     remove(checkout)
     assert [path.name for path in target.rglob("*") if path.is_file()] == ["mine.yaml"]
 
@@ -132,10 +182,7 @@ def test_a_list_that_names_files_outside_is_refused(checkout):
     assert (checkout / "precious").exists()
 
 
-def test_the_requirements_are_those_of_the_project():
-    from neff_bench.install_benchmarks.layout import TEMPLATE
-    from neff_bench.installation import IMPORT_ROOT
-
+def test_a_vendored_copy_requires_what_the_project_does(checkout):
     project = (IMPORT_ROOT / "pyproject.toml").read_text().split("dependencies = [")[1].split("]")[0]
     wanted = [line.strip().strip('",') for line in project.strip().splitlines()]
-    assert (TEMPLATE / "requirements.txt").read_text().split() == wanted
+    assert (install(checkout, vendor=True) / "requirements.txt").read_text().split() == wanted

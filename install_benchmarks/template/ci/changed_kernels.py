@@ -1,34 +1,15 @@
-"""Standard input: paths changed by a pull request. Standard output: `only=` and the options that choose their cases.
+"""Standard input: paths that a pull request changes. Standard output: `only=` and the options that choose their cases.
 
-A change under `core/<kernel>/` chooses that kernel's cases; a change of what kernels share chooses all; a change that
-touches no kernel chooses none.
+A line `not covered: NAME` follows for each kernel that the change touches and that no case of shapes.yaml builds.
 """
 
-import re
 import sys
+from pathlib import Path
 
-KERNEL_CASES = {
-    "attention": ["attention_*"],
-    "mlp": ["mlp_*"],
-    "output_projection": ["output_projection_*"],
-    "qkv": ["qkv_*"],
-    "rmsnorm": ["rmsnorm_*"],
-}
+BENCHMARKS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(BENCHMARKS))  # where `install-benchmarks --vendor` puts the package
 
-
-def options(paths: list[str]) -> str:
-    """The value of `only`: options for `generate`, "" for all cases, "none" for no case."""
-    globs: set[str] = set()
-    for path in paths:
-        if path.startswith("benchmarks/"):
-            return ""
-        found = re.match(r"src/nkilib_src/nkilib/core/(\w+)/", path)
-        if found and found.group(1) in KERNEL_CASES:
-            globs.update(KERNEL_CASES[found.group(1)])
-        elif path.startswith("src/nkilib_src/"):
-            return ""
-    return " ".join(f"--only '{glob}'" for glob in sorted(globs)) or "none"
-
+from neff_bench.coverage.cli import changed_kernels
 
 if __name__ == "__main__":
-    print("only=" + options(sys.stdin.read().split()))
+    changed_kernels([str(BENCHMARKS.parent), "--shapes", str(BENCHMARKS / "shapes.yaml"), *sys.argv[1:]])

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-BENCHMARKS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(BENCHMARKS))
-
 from neff_bench.stage2_profile.cli import profile
 
+STORE = Path(__file__).resolve().parents[1] / "neuron_test_output" / "benchmarks"
+
 if __name__ == "__main__":
-    profile(sys.argv[1:])
+    named = [word for word in sys.argv[1:2] if not word.startswith("-")]
+    profile(sys.argv[1:] if named else [str(STORE), *sys.argv[1:]])
