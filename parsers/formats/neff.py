@@ -49,6 +49,8 @@ DEFINITION = "def.json"
 """Of one physical core, in its directory `sgNN`."""
 PROGRAM_MEMBER = "sim/program.msgpack"
 """Only simulated NEFFs have it."""
+CODE_MEMBER = "sim/code.msgpack"
+"""What the simulator assembled from the program."""
 
 INSTRUCTION_BYTES = 64
 LENGTH_BYTE, LENGTH = 1, 0x10

@@ -185,7 +185,7 @@ def _write_traces(
     times = {}
     try:
         for first in sorted({execution == 1 for execution in traced}):
-            timed = schedule(neff.program, first_execution=first)
+            timed = schedule(neff.program, codes=neff.codes, first_execution=first)
             times[first] = timed, timeline_of(timed)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         what = f"the program cannot be scheduled: {type(error).__name__}: {error}; compile it again"

@@ -46,7 +46,8 @@ def load_profile(neff_path: str, session: str | None, changes: Sequence[str] = (
     for change in changes:
         chip = what_if(chip, change)
     head = read_head(session) if session is not None else None
-    timed = schedule(neff.program, chip, first_execution=head is not None and head.first_execution)
+    codes = None if changes else neff.codes
+    timed = schedule(neff.program, chip, codes, first_execution=head is not None and head.first_execution)
     timeline = timeline_of(timed)
     core_ids = tuple(range(neff.program.lnc))
     if head is not None:

@@ -2,9 +2,8 @@
 
 An instruction waits where it reads what another wrote, or writes what another read or wrote. Every access is reduced to a
 rectangle: on chip, partitions x bytes of the partition; in HBM, rows x bytes of the last dimension. A strided view counts as
-the rectangle around it. Each buffer keeps its live accesses in a grid of cells, so that the cost of an access does not grow
-with the length of the program. A rectangle that overlaps no other rectangle has one writer and its readers, and needs no
-grid. Buffers with an address are views of one memory, so that reuse of an address is a dependency too.
+the rectangle around it. Rectangles that overlap are cut into parts (parts.py), and each part has its last writer and the
+readers since. Buffers with an address are views of one memory, so that reuse of an address is a dependency too.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.simulator.compiler.parts import cut
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 
@@ -72,94 +72,9 @@ def overlap(a: Box, b: Box) -> bool:
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
-def _outside(box: Box, cut: Box) -> Iterator[Box]:
-    """The parts of `box` that `cut` leaves, as disjoint rectangles."""
-    r0, r1, c0, c1 = box
-    top, bottom = max(r0, cut.r0), min(r1, cut.r1)
-    if r0 < top:
-        yield Box(r0, top, c0, c1)
-    if bottom < r1:
-        yield Box(bottom, r1, c0, c1)
-    if c0 < cut.c0:
-        yield Box(top, bottom, c0, cut.c0)
-    if cut.c1 < c1:
-        yield Box(top, bottom, cut.c1, c1)
-
-
-_Touch = tuple[Box, int]
-"""A rectangle and the instruction that wrote or read it."""
-
+_KINDS = ("raw", "waw", "war")
 _Use = tuple[bool, int, str]
 """Whether it writes, the number of its region, and the operand's name."""
-
-
-class _Cell:
-    """What is live in one cell: the last writer of each part, and who has read which part since."""
-
-    __slots__ = ("read", "written")
-
-    def __init__(self) -> None:
-        self.written: list[_Touch] = []
-        self.read: list[_Touch] = []
-
-
-class _Grid:
-    """The live rectangles of one storage on one core, in cells of about the size of its accesses."""
-
-    __slots__ = ("cells", "cols", "rows")
-
-    def __init__(self, sizes: set[tuple[int, int]]) -> None:
-        """`sizes`: (rows, bytes) of the accesses."""
-        heights, widths = [height for height, _ in sizes], [width for _, width in sizes]
-        self.rows = max(min(heights), -(-max(heights) // 8), 1)
-        self.cols = max(min(widths), -(-max(widths) // 8), 1)
-        self.cells: dict[tuple[int, int], _Cell] = {}
-
-    def _cells(self, box: Box) -> list[_Cell]:
-        r0, r1, c0, c1 = box
-        row, row_end, col, col_end = r0 // self.rows, (r1 - 1) // self.rows, c0 // self.cols, (c1 - 1) // self.cols
-        if row == row_end and col == col_end:
-            cell = self.cells.get((row, col))
-            if cell is None:
-                cell = self.cells[row, col] = _Cell()
-            return [cell]
-        keys = [(r, c) for r in range(row, row_end + 1) for c in range(col, col_end + 1)]
-        return [self.cells.setdefault(key, _Cell()) for key in keys]
-
-    def place(self, box: Box, number: int) -> set[int]:
-        """Puts it in its cells; those there that it overlaps."""
-        found: set[int] = set()
-        for cell in self._cells(box):
-            found.update(other for old, other in cell.read if overlap(old, box))
-            cell.read.append((box, number))
-        return found
-
-    def read(self, box: Box, reader: int, operand: str, edges: set[Edge]) -> None:
-        r0, r1, c0, c1 = box
-        for cell in self._cells(box):
-            for old, writer in cell.written:
-                if old[0] < r1 and r0 < old[1] and old[2] < c1 and c0 < old[3] and writer != reader:
-                    edges.add(_edge(Edge, (writer, "raw", operand)))
-            cell.read.append((box, reader))
-
-    def write(self, box: Box, writer: int, operand: str, edges: set[Edge]) -> None:
-        r0, r1, c0, c1 = box
-        for cell in self._cells(box):
-            for kind, touches in (("waw", cell.written), ("war", cell.read)):
-                if not touches:
-                    continue
-                kept: list[_Touch] = []
-                for touch in touches:
-                    old, who = touch
-                    if not (old[0] < r1 and r0 < old[1] and old[2] < c1 and c0 < old[3]):
-                        kept.append(touch)
-                        continue
-                    if who != writer:
-                        edges.add(_edge(Edge, (who, kind, operand)))
-                    if not (r0 <= old[0] and old[1] <= r1 and c0 <= old[2] and old[3] <= c1):
-                        kept += [(part, who) for part in _outside(old, box)]
-                touches[:] = kept
-            cell.written.append((box, writer))
 
 
 _box, _edge = tuple.__new__, tuple.__new__
@@ -232,33 +147,54 @@ def find_edges(
     `addresses`: byte in each partition, by buffer, of on-chip buffers that the kernel did not place and that reuse memory.
     """
     places = _Places(program.buffers, addresses)
-    accesses = [_accesses(instruction, places.number) for instruction in instructions]
-    written = {number for row in accesses for write, number, _ in row if write}
-    shared = _shared(places.regions, written)
-    writer = [-1] * len(places.regions)
-    readers: list[list[int]] = [[] for _ in places.regions]
-    found: list[set[Edge]] = []
-    for index, row in enumerate(accesses):
-        edges: set[Edge] = set()
-        for write, number, operand in row:
-            grid = shared[number]
-            if grid is not None:
-                (grid.write if write else grid.read)(places.regions[number][1], index, operand, edges)
-                continue
-            before = writer[number]
-            if before >= 0 and before != index:
-                edges.add(_edge(Edge, (before, "waw" if write else "raw", operand)))
-            if not write:
-                readers[number].append(index)
-                continue
-            writer[number] = index
-            if readers[number]:
-                for before in readers[number]:
-                    if before != index:
-                        edges.add(_edge(Edge, (before, "war", operand)))
-                readers[number] = []
-        found.append(edges)
+    names: dict[str, int] = {}
+    uses = [
+        (index, write, region, names.setdefault(name, len(names)))
+        for index, instruction in enumerate(instructions)
+        for write, region, name in _accesses(instruction, places.number)
+    ]
+    found: list[set[Edge]] = [set() for _ in instructions]
+    operands = tuple(names)
+    for index, before, kind, operand in _conflicts(uses, places.regions):
+        found[index].add(_edge(Edge, (before, _KINDS[kind], operands[operand])))
     return found
+
+
+def _conflicts(
+    uses: Sequence[tuple[int, bool, int, int]], regions: Sequence[tuple[int, Box]]
+) -> Iterator[tuple[int, int, int, int]]:
+    """(instruction, the one before, index of `_KINDS`, operand) of each pair that must keep its order.
+
+    `uses`: (instruction, whether it writes, region, operand), in program order.
+    """
+    import numpy as np
+
+    if not uses:
+        return iter(())
+    parts = cut([storage for storage, _ in regions], [box for _, box in regions])
+    instruction, write, region, operand = np.array(uses, dtype=np.int64).T
+    # One entry for each part of each use, part by part and in program order within one.
+    count = np.diff(parts.first)[region]
+    use = np.repeat(np.arange(len(uses)), count)
+    part = parts.part[np.arange(len(use)) + np.repeat(parts.first[region] - (np.cumsum(count) - count), count)]
+    order = np.argsort(part, kind="stable")
+    use, part = use[order], part[order]
+    here, number = np.arange(len(use)), len(use)
+    writes = write[use] > 0
+    written = np.maximum.accumulate(np.where(writes, here, -1))
+    earlier = np.append(-1, written[:-1])  # the last write before each entry
+    earlier[earlier < np.searchsorted(part, part)] = -1
+    later = np.minimum.accumulate(np.where(writes, here, number)[::-1])[::-1]  # the next write, for a read
+    later[later >= np.searchsorted(part, part, "right")] = number
+    raw, waw, war = (earlier >= 0) & ~writes, (earlier >= 0) & writes, (later < number) & ~writes
+    waiting = np.concatenate([use[raw], use[waw], use[later[war]]])
+    before = np.concatenate([use[earlier[raw]], use[earlier[waw]], use[war]])
+    kind = np.repeat(np.arange(len(_KINDS)), [raw.sum(), waw.sum(), war.sum()])
+    length, operands = int(instruction[-1]) + 1, int(operand.max()) + 1
+    key = ((instruction[waiting] * length + instruction[before]) * len(_KINDS) + kind) * operands + operand[waiting]
+    key, which = np.divmod(np.unique(key[instruction[waiting] != instruction[before]]), operands)
+    key, kind = np.divmod(key, len(_KINDS))
+    return zip(*(column.tolist() for column in (*np.divmod(key, length), kind, which)), strict=True)
 
 
 def _accesses(instruction: Instruction, number: Callable[[Access], int]) -> list[_Use]:
@@ -272,22 +208,3 @@ def _accesses(instruction: Instruction, number: Callable[[Access], int]) -> list
         # What the barrier guards is settled before it and used after it.
         row += [(True, region, name) for write, region, name in row if not write]
     return row
-
-
-def _shared(regions: Sequence[tuple[int, Box]], written: set[int]) -> list[_Grid | None]:
-    """For each region the grid of its storage; None for a region that overlaps no other one, and in a storage that no
-    instruction writes."""
-    storages: dict[int, list[int]] = {}
-    for number, (storage, _) in enumerate(regions):
-        storages.setdefault(storage, []).append(number)
-    shared: list[_Grid | None] = [None] * len(regions)
-    for numbers in storages.values():
-        if len(numbers) == 1 or not any(number in written for number in numbers):
-            continue
-        boxes = [regions[number][1] for number in numbers]
-        grid = _Grid({(r1 - r0, c1 - c0) for r0, r1, c0, c1 in boxes})
-        for number in numbers:
-            for other in grid.place(regions[number][1], number):
-                shared[number] = shared[other] = grid
-        grid.cells.clear()
-    return shared

@@ -17,12 +17,14 @@ from typing import Any
 import msgspec
 
 from neff_bench.neffs import __version__
-from neff_bench.parsers.errors import NoMember, ParseError
+from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats import neff as layout
-from neff_bench.parsers.formats.neff import ENGINE_FILES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER
-from neff_bench.parsers.neff import read_header, read_member
+from neff_bench.parsers.formats.neff import CODE_MEMBER, ENGINE_FILES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER
+from neff_bench.parsers.neff import read_header, read_members
 from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.compiler.assembler import Code, assemble
 from neff_bench.simulator.errors import CaptureError
+from neff_bench.simulator.files.code import decode_code, encode_code
 from neff_bench.simulator.files.consistency import inconsistency
 from neff_bench.simulator.program import Program, decode, encode
 from neff_bench.terminal.files import write_whole
@@ -33,13 +35,17 @@ _FEATURE_BITS = 0x209C00
 
 
 class NeffContent(msgspec.Struct, frozen=True):
-    """What `read_neff_content` finds: the program, the header's uuid and hash (16 bytes each) and its `name` field."""
+    """What `read_neff_content` finds: the program, the header's uuid and hash (16 bytes each) and its `name` field.
+
+    `codes`: machine code of each core, None when another timing model assembled it.
+    """
 
     program: Program
     uuid: bytes
     hash: bytes
     name: str
     data_size: int
+    codes: tuple[Code, ...] | None = None
 
 
 def write_neff(program: Program, path: str) -> None:
@@ -50,7 +56,8 @@ def write_neff(program: Program, path: str) -> None:
 def neff_bytes(program: Program, name: str = "file.neff") -> bytes:
     """The NEFF as bytes. `name` goes into the header and info.json, as the compiler's `--output` does."""
     encoded = encode(program)
-    members = _members(program, name, encoded)
+    uuid = _uuid(encoded)
+    members = _members(program, name, encoded, uuid)
     payload = _compress(_tar(members))
     payload += bytes(-len(payload) % _BLOCK)
     header = layout.Header(
@@ -62,7 +69,7 @@ def neff_bytes(program: Program, name: str = "file.neff") -> bytes:
         build_version=b"",
         num_tpb=1,
         hash=hashlib.md5(payload, usedforsecurity=False).digest(),
-        uuid=_uuid(encoded),
+        uuid=uuid,
         name=name.encode()[:255],
         requested_tpb_count=1,
         tpb_per_node=b"\x01",
@@ -81,12 +88,13 @@ def read_neff_content(path: str) -> NeffContent:
     """Raises CaptureError: no such file, not a NEFF, truncated, built by a real compiler, or with a program that is not consistent."""
     try:
         header = read_header(path)
-        encoded = read_member(path, PROGRAM_MEMBER)
-    except NoMember:
-        what = "no simulated program inside: a NEFF of the real compiler runs on a device, with neuron-explorer"
-        raise CaptureError(what, path) from None
+        members = read_members(path, {PROGRAM_MEMBER, CODE_MEMBER})
     except ParseError as error:
         raise CaptureError(error.what, path) from None
+    encoded, code = members.get(PROGRAM_MEMBER), members.get(CODE_MEMBER)
+    if encoded is None:
+        what = "no simulated program inside: a NEFF of the real compiler runs on a device, with neuron-explorer"
+        raise CaptureError(what, path)
     try:
         program = decode(encoded)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
@@ -94,10 +102,16 @@ def read_neff_content(path: str) -> NeffContent:
     wrong = inconsistency(program)
     if wrong is None and _uuid(encoded) != header.uuid:
         wrong = "its bytes are not those that were compiled"
+    codes = None
+    if wrong is None and code is not None:
+        try:
+            codes = decode_code(code, program.target, header.uuid)
+        except CaptureError as error:
+            wrong = error.what
     if wrong is not None:
         raise CaptureError(f"the program in the NEFF is not consistent: {wrong}; compile it again", path)
     name = header.name.rstrip(b"\0").decode("utf-8", "replace")
-    return NeffContent(program, header.uuid, header.hash[:16], name, header.data_bytes)
+    return NeffContent(program, header.uuid, header.hash[:16], name, header.data_bytes, codes)
 
 
 def _uuid(encoded: bytes) -> bytes:
@@ -105,9 +119,7 @@ def _uuid(encoded: bytes) -> bytes:
     return hashlib.sha256(b"neff-bench uuid" + encoded).digest()[:16]
 
 
-def _members(program: Program, name: str, encoded: bytes) -> list[tuple[str, bytes]]:
-    from neff_bench.simulator.compiler.assembler import assemble
-
+def _members(program: Program, name: str, encoded: bytes, uuid: bytes) -> list[tuple[str, bytes]]:
     cores = [f"sg{core:02d}" for core in range(len(program.cores))]
     members: list[tuple[str, bytes]] = []
     if program.model_flops is not None:
@@ -131,6 +143,7 @@ def _members(program: Program, name: str, encoded: bytes) -> list[tuple[str, byt
             members.append((f"{core}/{file}.json", _json({"dma": [], "instr": f"{file}.bin", "name": f"{file}.json"})))
         members.append((f"{core}/{layout.DEFINITION}", _json(_definition(program))))
     members.append((PROGRAM_MEMBER, encoded))
+    members.append((CODE_MEMBER, encode_code(codes, program.target, uuid)))
     members.append((layout.GRAPH, _json(_graph(program))))
     return members
 

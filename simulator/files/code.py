@@ -1,0 +1,71 @@
+"""The machine code of a program as a member of its NEFF, so that it is assembled once: `compile` writes it, and `capture`, `view`
+and `explain` read it.
+
+It is good for the timing model that made it. A NEFF without it, or with that of another model, is assembled again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from neff_bench.simulator.compiler.assembler import Code
+from neff_bench.simulator.costs.transfers import Transfer
+from neff_bench.simulator.errors import CaptureError
+from neff_bench.simulator.timing.model import model_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_DIGEST_BYTES = 32
+_COLUMNS = tuple(field.name for field in fields(Code) if field.name != "transfers")
+
+
+class _Core(msgspec.Struct, array_like=True):
+    """`columns`: dtype and raw bytes of each of `_COLUMNS`, in their order."""
+
+    columns: tuple[tuple[str, bytes], ...]
+    transfers: tuple[Transfer, ...]
+
+
+class _Member(msgspec.Struct, array_like=True):
+    model: str
+    cores: tuple[_Core, ...]
+
+
+def encode_code(codes: Sequence[Code], target: str, uuid: bytes) -> bytes:
+    """The member: a sha256 over the NEFF's uuid and the rest, then the columns of each core."""
+    cores = [
+        _Core(
+            tuple((array.dtype.str, array.tobytes()) for array in (getattr(code, name) for name in _COLUMNS)),
+            code.transfers,
+        )
+        for code in codes
+    ]
+    body = msgspec.msgpack.encode(_Member(model_name(target), tuple(cores)))
+    return hashlib.sha256(uuid + body).digest() + body
+
+
+def decode_code(data: bytes, target: str, uuid: bytes) -> tuple[Code, ...] | None:
+    """The code of each core; None when another timing model made it. Raises `CaptureError`."""
+    import numpy as np
+
+    digest, body = data[:_DIGEST_BYTES], memoryview(data)[_DIGEST_BYTES:]
+    if hashlib.sha256(uuid + body).digest() != digest:
+        raise CaptureError("its machine code is not that of its program")
+    try:
+        member = msgspec.msgpack.decode(body, type=_Member)
+        if member.model != model_name(target):
+            return None
+        return tuple(
+            Code(
+                **{name: np.frombuffer(raw, dtype) for name, (dtype, raw) in zip(_COLUMNS, core.columns, strict=True)},
+                transfers=core.transfers,
+            )
+            for core in member.cores
+        )
+    except (msgspec.MsgspecError, TypeError, ValueError, UnicodeDecodeError) as error:
+        raise CaptureError(f"its machine code cannot be read ({error})") from None
