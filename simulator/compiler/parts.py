@@ -138,4 +138,5 @@ def _mixed(value: np.ndarray) -> np.ndarray:
 
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
+    mixed: np.ndarray = value ^ (value >> np.uint64(31))
+    return mixed
