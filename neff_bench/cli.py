@@ -31,7 +31,11 @@ COMMANDS = {
     "inspect": Lazy(
         "neff_bench.parsers.cli", "inspect", "Show what is in a NEFF, an NTFF, an HLO module or a profile."
     ),
-    "view": Lazy("neff_bench.viewer.cli", "view", "Write the timeline of a trace as JSON, CSV or Parquet."),
+    "view": Lazy(
+        "neff_bench.doors.view_cli",
+        "view",
+        "Write the timeline of a trace as a page, a Perfetto trace, JSON, CSV or Parquet.",
+    ),
     "compare": Lazy(
         "neff_bench.stage2_profile.compare.cli", "compare", "Compare two profiled stores or implementations."
     ),

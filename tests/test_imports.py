@@ -26,7 +26,17 @@ ALLOWED = {
     "coverage": {"chips", "terminal", "neffs", "stage1_generate"},
     "viewer": {"chips", "terminal", "parsers"},
     "history": {"chips", "terminal", "neffs", "parsers", "stage2_profile"},
-    "doors": {"chips", "terminal", "processes", "neffs", "parsers", "simulator", "stage1_generate", "stage2_profile"},
+    "doors": {
+        "chips",
+        "terminal",
+        "processes",
+        "neffs",
+        "parsers",
+        "simulator",
+        "stage1_generate",
+        "stage2_profile",
+        "viewer",
+    },
 }
 ALLOWED_IN_TEMPLATES = {"coverage", "stage1_generate", "stage2_profile"}
 HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"]

@@ -2,15 +2,19 @@
 
 import csv
 import json
+import operator
+import shutil
 
 import pytest
 from click.testing import CliRunner
 
+import neff_bench
+from neff_bench.doors.view_cli import view
 from neff_bench.parsers.event_tables import read_timeline
 from neff_bench.parsers.profile_json import read_profile, read_summary
 from neff_bench.simulator.commands.capture import CaptureRequest, capture
 from neff_bench.simulator.files.neff import write_neff
-from neff_bench.viewer.cli import view
+from tests.doors.programs import SCALE
 from tests.simulator.programs import matmul
 
 
@@ -31,7 +35,9 @@ def test_json_has_the_shape_that_our_own_readers_know(captured):
     done = run("file.neff", "profile.ntff", "--output", "x.json")
     assert done.exit_code == 0 and "SIMULATED" in done.stderr
     trace, again = read_timeline("profile.ntff"), read_timeline("x.json")
-    assert (again.instructions, again.dma, again.semaphores) == (trace.instructions, trace.dma, trace.semaphores)
+    place = operator.attrgetter("subgraph", "subgroup", "pc", "timestamp", "opcode")
+    assert sorted(map(place, again.instructions)) == sorted(map(place, trace.instructions))
+    assert {row.nki_source_location for row in again.instructions} >= {"mm.py:1", "mm.py:2", "mm.py:3", "mm.py:4"}
     assert again.simulated
     assert len(read_profile("x.json").instructions.pc) == len(trace.instructions)
     assert read_summary("x.json").total_time_s == trace.summary["total_time"]
@@ -57,11 +63,34 @@ def test_several_files_say_where_each_event_is_from(captured):
     assert {row["file"] for row in tables["instruction"]} == {"profile.ntff", "again.ntff"}
 
 
+def test_a_trace_of_another_model_is_shown_without_its_lines(captured, monkeypatch):
+    monkeypatch.setattr("neff_bench.simulator.commands.view.model_name", lambda target: "trn2-0.other")
+    done = run("file.neff", "profile.ntff", "--output", "x.json")
+    assert done.exit_code == 0 and "without names and source lines" in done.stderr
+
+
+def test_a_bundle_is_its_newest_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(SCALE)
+    neff_bench.profile(f"{tmp_path}/own.py:scale", {"x": ((128, 4), "float32")}, store="st")
+    [bundle] = neff_bench.Store(tmp_path / "st").bundles()
+    assert run(bundle.path, "--output", "x.json").exit_code == 0
+    rows = read_timeline("x.json").instructions
+    assert any("own.py:" in (row.nki_source_location or "") for row in rows)
+    for trace in bundle.path.glob("profiles/1/*.ntff"):
+        trace.write_bytes(trace.read_bytes()[:-1])
+    done = run(bundle.path, "--output", "y.json")
+    assert done.exit_code == 1 and "bytes instead of" in done.stderr
+    shutil.rmtree(bundle.path / "profiles")
+    done = run(bundle.path, "--output", "y.json")
+    assert done.exit_code == 1 and "no run with a trace" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
         (("profile.ntff", "--output", "x.html5"), 2, "unknown suffix"),
-        (("file.neff", "--output", "x.json"), 2, "one trace or more"),
+        (("file.neff", "--output", "x.json"), 2, "one trace, profile or bundle"),
         (("file.neff", "file.neff", "profile.ntff", "--output", "x.json"), 2, "at most one NEFF"),
         (("none.ntff", "--output", "x.json"), 1, "none.ntff"),
     ],

@@ -13,13 +13,14 @@ from neff_bench.terminal.output import write_bytes
 
 HELP = """Write the timeline of an execution: its instructions, DMA packets and semaphores, with no AWS tool installed.
 
-FILE is an NTFF or a whole-profile JSON. With its NEFF named too, the instructions of an NTFF get the names and source lines that the NEFF's
-debug information holds. Times are nanoseconds since the start of the execution.
+FILE is an NTFF, a whole-profile JSON, neuron-explorer's Parquet directory, or a bundle. With its NEFF named too, the instructions of an NTFF get the
+names, source lines and call stacks that the NEFF's debug information holds. Times are nanoseconds since the start of the execution.
 
 \b
 neff-bench view file.neff profile_exec_2.ntff --output x.json      # in the shape of the profiler's JSON
 neff-bench view ntff.json --output x.csv                           # one table of all events
 neff-bench view profile_exec_2.ntff --output x.parquet
+neff-bench view my_neffs/CASE --output x.html                      # the newest run of a bundle
 neff-bench view ntff.json --output x.pftrace                       # open it in ui.perfetto.dev
 neff-bench view ntff.json --output x.html                          # a page: the timeline, source lines, roofline, advice
 
@@ -45,8 +46,7 @@ Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong c
 )
 def view(files: tuple[Path, ...], output: Path, sources: tuple[Path, ...]) -> int:
     """Read the files, write the timeline; returns the exit code."""
-    from neff_bench.parsers.event_tables import read_timeline
-    from neff_bench.parsers.kinds import kind_of
+    from neff_bench.doors.timelines import read_timelines
     from neff_bench.viewer.page.cases import page_of
     from neff_bench.viewer.suffix import PAGE, is_page
     from neff_bench.viewer.tables import LINKED, WRITERS, writer_for
@@ -54,14 +54,7 @@ def view(files: tuple[Path, ...], output: Path, sources: tuple[Path, ...]) -> in
     write = writer_for(output)
     if write is None and not is_page(output):
         raise WrongCall(f"--output {output}: unknown suffix, expected one of {', '.join((*WRITERS, PAGE))}")
-    neffs = [path for path in files if kind_of(path) == "neff"]
-    profiles = [path for path in files if path not in neffs]
-    if len(neffs) > 1 or not profiles:
-        raise WrongCall(
-            f"{len(neffs)} NEFFs and {len(profiles)} other files; expected one trace or more, and at most one NEFF"
-        )
-    linked = is_page(output) or output.suffix.lower() in LINKED
-    timelines = [read_timeline(path, neffs[0] if neffs else None, linked=linked) for path in profiles]
+    timelines = read_timelines(files, is_page(output) or output.suffix.lower() in LINKED)
     write_bytes(write(timelines) if write else page_of(timelines, sources or (Path(),)), output)
     for timeline in timelines:
         counts = f"{len(timeline.instructions)} instructions, {len(timeline.dma)} DMA packets, {len(timeline.semaphores)} semaphore updates"

@@ -1,0 +1,75 @@
+"""The timelines of the files that a user names: traces, profiles and Parquet directories, with their NEFF, and bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neff_bench.terminal.errors import WrongCall
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.event_rows import Timeline
+
+
+def read_timelines(files: Sequence[Path], linked: bool) -> list[Timeline]:
+    """One for each file that is no NEFF. `linked`: with what depends on what, where the file tells of it.
+
+    Raises `WrongCall` for more than one NEFF or nothing else, `ParseError` and `ProfileError` for files that cannot be read.
+    """
+    from neff_bench.neffs.bundle import MANIFEST
+    from neff_bench.parsers.kinds import kind_of
+
+    bundles = [path for path in files if (path / MANIFEST).is_file()]
+    neffs = [path for path in files if path not in bundles and kind_of(path) == "neff"]
+    profiles = [path for path in files if path not in neffs]
+    if len(neffs) > 1 or not profiles:
+        found = f"{len(neffs)} NEFFs and {len(profiles)} other files"
+        raise WrongCall(f"{found}; expected one trace, profile or bundle or more, and at most one NEFF")
+    neff = neffs[0] if neffs else None
+    return [of_bundle(path, linked) if path in bundles else of_file(path, neff, linked) for path in profiles]
+
+
+def of_file(path: Path, neff: Path | None, linked: bool) -> Timeline:
+    """The timeline of a trace or a profile. A simulated trace with its NEFF has all that the simulator knows. Raises `ParseError`."""
+    from neff_bench.parsers.event_tables import read_timeline
+    from neff_bench.parsers.kinds import kind_of
+
+    timeline = read_timeline(path, neff, linked=linked)
+    if neff is not None and timeline.simulated and kind_of(path) == "ntff":
+        return _simulated_again(timeline, path, neff, linked)
+    return timeline
+
+
+def _simulated_again(timeline: Timeline, trace: Path, neff: Path, linked: bool) -> Timeline:
+    """The simulator's own profile of a trace; the trace as it is, with a note, where its model is another one."""
+    import orjson
+
+    from neff_bench.parsers.event_tables import timeline_of_json
+    from neff_bench.simulator.commands.view import load_profile, tables_of
+    from neff_bench.simulator.errors import SimulatorError
+
+    try:
+        tables = tables_of(load_profile(str(neff), str(trace)), str(neff), str(trace))
+    except SimulatorError as error:
+        note = f"without names and source lines: {error}"
+        return replace(timeline, notes=(*timeline.notes, note))
+    return replace(timeline_of_json(orjson.dumps(tables), linked), path=str(trace))
+
+
+def of_bundle(path: Path, linked: bool) -> Timeline:
+    """The timeline of the newest good run of a bundle: its whole profile where there is one, else its last trace. Raises `ProfileError`, `BundleError`, `ParseError`."""
+    from neff_bench.neffs.bundle import read_bundle
+    from neff_bench.stage2_profile.capture.runs import best_run, check_file
+    from neff_bench.stage2_profile.errors import ProfileError
+
+    bundle = read_bundle(path)
+    best = best_run(path, bundle.manifest.neff_sha256)
+    if best.found is None or not best.found[1].executions:
+        raise ProfileError("; ".join((f"{path}: the bundle has no run with a trace; profile it first", *best.damaged)))
+    directory, run = best.found
+    last = run.executions[-1]
+    name = last.detail or last.ntff
+    check_file(directory, run, name)
+    return of_file(directory / name, bundle.neff_path, linked)
