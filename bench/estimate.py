@@ -47,8 +47,8 @@ def variants(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
         }
 
 
-def rows_of_commands(chosen: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """The rows of `generate-neffs` and `profile-neffs`, in the order of the variants."""
+def rows_of_commands(chosen: list[dict[str, Any]], folder: Path, *options: str) -> list[dict[str, Any]]:
+    """The rows of `generate-neffs` and `profile-neffs`, in the order of the variants. `options`: of both commands."""
     cases = [
         {
             "kernel": KERNEL,
@@ -64,9 +64,9 @@ def rows_of_commands(chosen: list[dict[str, Any]], folder: Path) -> list[dict[st
     ]
     (folder / "shapes.yaml").write_text(json.dumps({"cases": cases}))  # JSON is YAML
     run = [sys.executable, "-m", "neff_bench"]
-    generate = [*run, "generate", "--shapes", "shapes.yaml", "--out", "store", "--toolchain", "sim"]
+    generate = [*run, "generate", "--shapes", "shapes.yaml", "--out", "store", "--toolchain", "sim", *options]
     subprocess.run(generate, cwd=folder, check=True, stderr=subprocess.DEVNULL)
-    profile = [*run, "profile", "store", "--format", "json"]
+    profile = [*run, "profile", "store", "--format", "json", *options]
     printed = subprocess.run(profile, cwd=folder, check=True, capture_output=True).stdout
     return sorted(json.loads(printed), key=lambda row: row["kernel"])
 
@@ -99,20 +99,23 @@ def equal(count: int) -> int:
 def cost(count: int, sample: int) -> int:
     import neff_bench
 
-    with tempfile.TemporaryDirectory(prefix="estimate-") as scratch:
-        before = _cpu_s(resource.RUSAGE_CHILDREN)
-        rows_of_commands(list(variants(sample)), Path(scratch))
-        commands_s = (_cpu_s(resource.RUSAGE_CHILDREN) - before) / sample
-    print(f"the two commands: {commands_s:.3f} s CPU a variant ({sample} variants in one call)", flush=True)
+    commands_s = {}
+    for options in ((), ("--cold",)):
+        with tempfile.TemporaryDirectory(prefix="estimate-") as scratch:
+            before = _cpu_s(resource.RUSAGE_CHILDREN)
+            rows_of_commands(list(variants(sample)), Path(scratch), *options)
+        name = " ".join(["the two commands", *options])
+        commands_s[name] = (_cpu_s(resource.RUSAGE_CHILDREN) - before) / sample
+        print(f"{name}: {commands_s[name]:.3f} s CPU a variant ({sample} variants in one call)", flush=True)
     start = time.process_time()
     for number, one in enumerate(variants(count), 1):
         neff_bench.estimate(KERNEL, flops=FLOPS, **one)
         if number in (count // 10, count // 2, count):
             each_s = (time.process_time() - start) / number
+            ratios = ", ".join(f"1/{whole_s / each_s:.0f} of {name}" for name, whole_s in commands_s.items())
+            memory = f"{_resident_mib():.1f} MiB resident"
             print(
-                f"estimate, {number:>6} variants: {each_s * 1e3:.2f} ms CPU a variant, 1/{commands_s / each_s:.0f}, "
-                f"{_resident_mib():.0f} MiB resident",
-                flush=True,
+                f"estimate, {number:>6} variants: {each_s * 1e3:.2f} ms CPU a variant, {ratios}, {memory}", flush=True
             )
     return 0
 
