@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.event_rows import Timeline
@@ -39,9 +41,21 @@ def rooflines_of(rows: Sequence[Row]) -> list[tuple[Roofline, list[Point]]]:
 
 
 def roots_of(files: ProfileFiles) -> tuple[Path, ...]:
-    """Where source files are looked for: in the bundle, here, and among the kernels that we ship."""
-    own = (files.bundle / "sources",) if files.bundle else ()
-    return (*own, Path(), IMPORT_ROOT)
+    """Where source files are looked for: here, in the folders that the kernel was compiled from, and among the kernels that we ship."""
+    return (Path(), *(_compiled_from(files.bundle) if files.bundle else ()), IMPORT_ROOT)
+
+
+class _KernelJson(msgspec.Struct):
+    path: list[str] = []
+
+
+def _compiled_from(bundle: Path) -> list[Path]:
+    """The search path in the bundle's kernel.json; empty where there is none, or on another machine."""
+    try:
+        folders = msgspec.json.decode((bundle / "kernel.json").read_bytes(), type=_KernelJson).path
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return []
+    return [Path(folder) for folder in folders if "\0" not in folder]
 
 
 def timeline_or_problem(files: ProfileFiles) -> Timeline | str:

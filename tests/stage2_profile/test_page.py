@@ -1,6 +1,7 @@
 """`profile-neffs --output x.html` and `neff-bench compare --output x.html`: the rows with their timelines."""
 
 import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -9,7 +10,7 @@ from neff_bench.stage2_profile.cli import profile
 from neff_bench.stage2_profile.compare.cli import compare
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.report.files import ProfileFiles
-from neff_bench.stage2_profile.report.page import report_page
+from neff_bench.stage2_profile.report.page import report_page, roots_of
 from tests.viewer.page.profiles import rows_in, simulated_json
 
 
@@ -42,9 +43,11 @@ def test_a_page_is_no_list_of_hot_lines(store):
 
 
 def test_two_profiles_stand_over_each_other(store, tmp_path):
-    done = CliRunner().invoke(compare, [str(store), str(store), "--output", "diff.html"])
+    (tmp_path / "other").mkdir()
+    other = simulated_json(tmp_path / "other", tiles=2)
+    done = CliRunner().invoke(compare, [str(store), str(other), "--output", "diff.html"])
     assert done.exit_code == 0 and done.stdout == ""
-    assert events_of(tmp_path / "diff.html") == 2 * rows_in(store)
+    assert events_of(tmp_path / "diff.html") == rows_in(store) + rows_in(other) != 2 * rows_in(store)
     text = (tmp_path / "diff.html").read_text()
     assert all(f"Difference by {what}" in text for what in ("engine and queue", "source line", "counter"))
 
@@ -60,3 +63,10 @@ def test_a_row_without_files_says_why(tmp_path):
     rows = [Row(case="x", status="failed", reason="not built: <b>"), Row(case="y", status="unprofiled")]
     page = report_page(tmp_path, rows, [ProfileFiles(problem="no"), ProfileFiles()]).decode()
     assert "No timeline: not built: &lt;b&gt;" in page and "No timeline: nothing was profiled" in page
+
+
+def test_source_files_are_found_where_the_kernel_was_compiled(tmp_path):
+    (tmp_path / "kernel.json").write_text('{"path": ["/kernels"]}')
+    assert Path("/kernels") in roots_of(ProfileFiles(bundle=tmp_path))
+    (tmp_path / "kernel.json").write_text('{"path": 3}')
+    assert roots_of(ProfileFiles(bundle=tmp_path)) == roots_of(ProfileFiles())
