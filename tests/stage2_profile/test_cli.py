@@ -406,4 +406,5 @@ def test_a_second_ctrl_c_ends_at_once(make_bundle, store, fake_on_path, faults, 
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
-    assert process.returncode == 130
+    # On a busy machine the second one may arrive when Python has put its own handlers away; a shell reports 130 for both.
+    assert process.returncode in (130, -signal.SIGINT)

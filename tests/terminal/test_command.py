@@ -92,6 +92,6 @@ def test_a_wrong_option_value_is_one_line(files):
 
 def test_an_output_whose_suffix_names_no_format_is_a_wrong_call(files):
     for words in (["profile", "empty"], ["compare", "rows.json", "rows.json"], ["tiling", "stairs.csv"]):
-        done = call(files, [*words, "--output", "o.html"])
-        assert done.returncode == 2 and not (files / "o.html").exists()
+        done = call(files, [*words, "--output", "o.svg"])
+        assert done.returncode == 2 and not (files / "o.svg").exists()
         assert all(suffix in done.stderr for suffix in (".csv", ".json", ".md", ".txt"))
