@@ -48,6 +48,7 @@ class DmaRow(msgspec.Struct, gc=False, omit_defaults=True):
     queue_name: str = ""
     variable: str = ""
     nki_source_location: str | None = None
+    nki_call_stack: tuple[str, ...] = ()
 
 
 class SemaphoreRow(msgspec.Struct, gc=False, omit_defaults=True):

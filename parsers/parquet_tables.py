@@ -242,6 +242,7 @@ def _packet(row: Mapping[str, Any], linked: bool) -> DmaRow:
         "queue_name": str(row.get("queue_name") or ""),
         "variable": str(row.get("variable") or ""),
         "nki_source_location": row.get("nki_source_location"),
+        "nki_call_stack": tuple(row.get("nki_call_stack") or ()),
     }
     trigger = row.get("trigger")
     return LinkedDmaRow(**known, trigger=-1 if trigger is None else int(trigger)) if linked else DmaRow(**known)

@@ -122,7 +122,7 @@ class Program(msgspec.Struct, frozen=True):
     """`cores[c]` is the instruction list of physical core c; `len(cores) == lnc`.
 
     `inputs` and `outputs`: indices into `buffers`, in the order of the kernel's arguments and results.
-    `sources`: "file.py:33" strings, of an HLO graph "%dot.3 = dot(%p0, %p1)"; index 0 is "" (unknown).
+    `sources`: "file.py:33" strings, of an HLO graph "%dot.3 = dot(%p0, %p1)"; index 0 is "" (unknown). `callers`: for each of them the index of the line that called it, 0 for none.
     `model_flops`: 2 x MAC of the HLO graph; None for NKI kernels, whose NEFFs carry no HLO statistics.
     `before_middle_end`: AWS's compiler changes the program in ways that are not known: it adds loads and stores.
     `lowered_as_known`: of an HLO graph: public profiles show that AWS's compiler makes the same program of it.
@@ -140,6 +140,14 @@ class Program(msgspec.Struct, frozen=True):
     version: int = PROGRAM_VERSION
     before_middle_end: bool = False
     lowered_as_known: bool = False
+    callers: tuple[int, ...] = ()
+
+    def call_stack(self, source: int) -> tuple[str, ...]:
+        """The lines that called a line, outermost first."""
+        found: list[str] = []
+        while 0 < source < len(self.callers) and (source := self.callers[source]):
+            found.append(self.sources[source])
+        return tuple(reversed(found))
 
     @property
     def from_hlo(self) -> bool:

@@ -46,7 +46,8 @@ class Segment:
 class Explanation:
     """Times in microseconds. path_us: the critical path by what it is spent on, fixed_us aside.
 
-    waits_us: (core, engine, whom it waited for) -> time. lines: (source, on the critical path, on all engines), longest first.
+    waits_us: (core, engine, whom it waited for) -> time. lines: (source, on the critical path, on all engines), longest first; a line holds
+    what the functions that it calls did.
     """
 
     total_us: float
@@ -65,7 +66,8 @@ def explain(program: Program, schedule: Schedule) -> Explanation:
     by_line: defaultdict[str, float] = defaultdict(float)
     for segment in segments:
         path[segment.what] += segment.end_ns - segment.start_ns
-        by_line[_source(program, schedule, segment.core, segment.index)] += segment.end_ns - segment.start_ns
+        for line in _lines_of(program, int(schedule.cores[segment.core].code.origin[segment.index]), segment.core):
+            by_line[line] += segment.end_ns - segment.start_ns
     busy = _busy_by_line(program, schedule)
     lines = sorted(
         ((line, by_line[line] / 1e3, busy.get(line, 0.0) / 1e3) for line in {*by_line, *busy}),
@@ -190,9 +192,10 @@ def _who(schedule: Schedule, core: int, number: int) -> str:
     return name if other == core else f"{name} of core {other}"
 
 
-def _source(program: Program, schedule: Schedule, core: int, index: int) -> str:
-    instruction = program.cores[core][int(schedule.cores[core].code.origin[index])]
-    return program.sources[instruction.source]
+def _lines_of(program: Program, origin: int, core: int) -> Iterable[str]:
+    """The line of an instruction, and each line that led there, once."""
+    source = program.cores[core][origin].source
+    return dict.fromkeys((program.sources[source], *program.call_stack(source)))
 
 
 def _busy_by_line(program: Program, schedule: Schedule) -> dict[str, float]:
@@ -203,5 +206,6 @@ def _busy_by_line(program: Program, schedule: Schedule) -> dict[str, float]:
         duration = (timed.end_ns - timed.start_ns).tolist()
         for origin, opcode, ns in zip(code.origin.tolist(), code.opcode.tolist(), duration, strict=True):
             if opcode != OPCODES["EVENT_SEMAPHORE"]:
-                busy[program.sources[program.cores[core][origin].source]] += ns
+                for line in _lines_of(program, origin, core):
+                    busy[line] += ns
     return busy

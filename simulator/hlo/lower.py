@@ -117,4 +117,6 @@ def _named(program: Program, graph: Graph) -> Program:
     replace = msgspec.structs.replace
     known = set(graph.texts.values())
     names = tuple(text if text in known else "" for text in program.sources)
-    return replace(program, buffers=tuple(replace(buffer, source=0) for buffer in program.buffers), sources=names)
+    return replace(
+        program, buffers=tuple(replace(buffer, source=0) for buffer in program.buffers), sources=names, callers=()
+    )

@@ -148,6 +148,7 @@ def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Stor
         outputs=tuple(storage.index for storage in outputs),
         cores=tuple(tuple(core) for core in now.cores),
         sources=_portable(now.source_texts),
+        callers=tuple(now.source_callers),
     )
 
 

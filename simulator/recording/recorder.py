@@ -78,9 +78,11 @@ class Recorder:
         "instructions",
         "line_index",
         "lnc",
+        "root",
         "run",
         "shared",
         "shared_count",
+        "source_callers",
         "source_index",
         "source_texts",
         "storages",
@@ -97,10 +99,12 @@ class Recorder:
         self.instructions = self.cores[0]
         self.storages: list[Storage] = []
         self.source_texts: list[str] = [""]
-        self.source_index: dict[str, int] = {"": 0}
-        self.line_index: dict[tuple[int, int], int] = {}
+        self.source_callers: list[int] = [0]
+        self.source_index: dict[tuple[str, int], int] = {("", 0): 0}
+        self.line_index: dict[tuple[int, ...], int] = {}
         self.codes: list[CodeType] = []
         self.fixed_source = -1
+        self.root = 0
         self.shared: dict[tuple[object, ...], Storage] = {}
         self.shared_count: dict[tuple[object, ...], int] = {}
         self.sync_count: dict[str, int] = {}
@@ -109,7 +113,11 @@ class Recorder:
         self.run: Callable[[Any], int] | None = None
 
     def start_core(self, core: int) -> None:
-        """Send what follows to physical core `core`; occurrences of shared tensors and barriers count from zero."""
+        """Send what follows to physical core `core`; occurrences of shared tensors and barriers count from zero.
+
+        The caller calls the kernel: call stacks end at its frame.
+        """
+        self.root = id(sys._getframe(1))
         self.core = core
         self.instructions = self.cores[core]
         self.shared_count.clear()
@@ -118,37 +126,37 @@ class Recorder:
 
     def source(self) -> int:
         """Index of the kernel line that runs now."""
-        if self.fixed_source >= 0:
-            return self.fixed_source
-        frame = sys._getframe(2)
-        source = self.line_index.get((id(frame.f_code), frame.f_lasti), -2)
-        return source if source >= 0 else self.locate(frame, source)
+        return self.fixed_source if self.fixed_source >= 0 else self.place(sys._getframe(2))
 
-    def locate(self, frame: FrameType, known: int) -> int:
-        """`known`: -2 for a line not seen before, -1 for one of the dialect's own."""
-        while True:
-            key = (id(frame.f_code), frame.f_lasti)
-            if known == -2:
-                known = self.line_index.get(key, -2)
-            if known >= 0:
-                return known
-            if known == -2:
-                self.codes.append(frame.f_code)
-                if not frame.f_code.co_filename.startswith(OWN):
-                    index = self.intern(f"{frame.f_code.co_filename}:{frame.f_lineno}")
-                    self.line_index[key] = index
-                    return index
-                self.line_index[key] = -1
-            if frame.f_back is None:
-                return 0
-            frame, known = frame.f_back, -2
-
-    def intern(self, text: str) -> int:
-        """Index of a source text in the program's table."""
-        index = self.source_index.get(text)
+    def place(self, frame: FrameType | None) -> int:
+        """Index of the innermost line from `frame` on that is not the dialect's own, called as it is now."""
+        key: list[int] = []
+        above, root = frame, self.root
+        while above is not None and id(above) != root:
+            key += (id(above.f_code), above.f_lasti)
+            above = above.f_back
+        index = self.line_index.get(tuple(key))
         if index is None:
-            index = self.source_index[text] = len(self.source_texts)
+            index = self.line_index[tuple(key)] = self.locate(frame)
+        return index
+
+    def locate(self, frame: FrameType | None) -> int:
+        """The same for a call stack that was not seen before."""
+        if frame is None or id(frame) == self.root:
+            return 0
+        caller = self.locate(frame.f_back)
+        self.codes.append(frame.f_code)
+        if frame.f_code.co_filename.startswith(OWN):
+            return caller
+        return self.intern(f"{frame.f_code.co_filename}:{frame.f_lineno}", caller)
+
+    def intern(self, text: str, caller: int = 0) -> int:
+        """Index of a source text in the program's table. `caller`: index of the line that called it, 0 for none."""
+        index = self.source_index.get((text, caller))
+        if index is None:
+            index = self.source_index[text, caller] = len(self.source_texts)
             self.source_texts.append(text)
+            self.source_callers.append(caller)
         return index
 
     @contextmanager
@@ -184,10 +192,7 @@ def emit(
     now = _active[-1]
     source = now.fixed_source
     if source < 0:
-        frame = sys._getframe(2)
-        source = now.line_index.get((id(frame.f_code), frame.f_lasti), -2)
-        if source < 0:
-            source = now.locate(frame, source)
+        source = now.place(sys._getframe(2))
     now.instructions.append(Instruction(op, engine, writes, reads, attributes, source))
     return _ISSUED
 

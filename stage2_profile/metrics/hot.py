@@ -90,6 +90,7 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
             start_us=row.timestamp / NS_PER_US,
             duration_us=row.duration / NS_PER_US,
             wait_us=0.0,
+            callers=row.nki_call_stack,
         )
         for row in timeline.dma
     ]
