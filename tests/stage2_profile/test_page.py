@@ -1,6 +1,7 @@
 """`profile-neffs --output x.html` and `neff-bench compare --output x.html`: the rows with their timelines."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from neff_bench.stage2_profile.cli import profile
 from neff_bench.stage2_profile.compare.cli import compare
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.report.files import ProfileFiles
-from neff_bench.stage2_profile.report.page import report_page, roots_of
+from neff_bench.stage2_profile.report.page import report_page, rooflines_of, roots_of
 from tests.viewer.page.profiles import rows_in, simulated_json
 
 
@@ -63,6 +64,30 @@ def test_a_row_without_files_says_why(tmp_path):
     rows = [Row(case="x", status="failed", reason="not built: <b>"), Row(case="y", status="unprofiled")]
     page = report_page(tmp_path, rows, [ProfileFiles(problem="no"), ProfileFiles()]).decode()
     assert "No timeline: not built: &lt;b&gt;" in page and "No timeline: nothing was profiled" in page
+
+
+def test_rows_of_one_target_stand_under_one_roof(tmp_path):
+    row = Row(
+        case="x",
+        status="profiled",
+        target="trn2",
+        lnc=2,
+        model_flops=10**9,
+        total_time_us=10.0,
+        arithmetic_intensity=20.0,
+    )
+    rows = [
+        row,
+        replace(row, case="y", source="simulated"),
+        replace(row, case="z", target="trn1"),
+        replace(row, case="w", model_flops=None),
+    ]
+    assert [(roofs.target, [one.label for one in points]) for roofs, points in rooflines_of(rows)] == [
+        ("trn2", ["x", "y"]),
+        ("trn1", ["z"]),
+    ]
+    page = report_page(tmp_path, rows, [ProfileFiles()] * 4).decode()
+    assert page.count("Roofline of the rows") == 2 and "y: 20 FLOP/byte, 100 TFLOPS, simulated" in page
 
 
 def test_source_files_are_found_where_the_kernel_was_compiled(tmp_path):

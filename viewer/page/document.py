@@ -68,17 +68,12 @@ def document(
         bodies.append(_article(number, case, events, steps))
         blobs += [_blob(f"columns-{number}", packed.data), _blob(f"details-{number}", packed.details)]
     simulated = any(head["simulated"] for head in heads)
-    table = (
-        ""
-        if rows is None
-        else f'<section id="rows">{heading(2, "Rows", simulated)}{_filter()}{grid(rows, links)}</section>'
-    )
     filled = {
         "title": text(title),
         "events": str(sum(head["count"] for head in heads)),
         "badge": BADGE if simulated else "",
         "style": _own("page.css"),
-        "rows": table,
+        "rows": _rows(rows, links, rooflines, simulated) if rows is not None else "",
         "choice": _choice(names),
         "cases": "".join(bodies),
         "data": _script_safe(orjson.dumps({"cases": heads, "dependences": [one.name.lower() for one in DEPENDENCES]})),
@@ -88,6 +83,18 @@ def document(
     first, *pieces = _own("page.html").split("{{")
     whole = first + "".join(filled[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces))
     return whole.encode("utf-8", "backslashreplace")
+
+
+def _rows(
+    rows: Grid, links: Sequence[int | None], rooflines: Sequence[tuple[Roofline, Sequence[Point]]], simulated: bool
+) -> str:
+    plots = "".join(
+        panel(
+            f"Roofline of the rows: {roofs.target}, LNC {roofs.lnc}", roofline_svg(roofs, points), simulated, "roofline"
+        )
+        for roofs, points in rooflines
+    )
+    return f'<section id="rows">{heading(2, "Rows", simulated)}{_filter()}{grid(rows, links)}{plots}</section>'
 
 
 def _head(case: Case, events: Events, steps: Sequence[PathStep], columns: Sequence[Any]) -> dict[str, Any]:
@@ -147,6 +154,9 @@ def _panels(case: Case, events: Events, steps: Sequence[PathStep]) -> Iterator[s
     else:
         timeline = case.sides[0].timeline
         yield panel("Advice", panels.advice(advise(timeline)), simulated, "advice")
+        yield panel("Shares of engines and DMA", panels.shares(events), simulated, "shares")
+        yield from _roofline(case)
+        yield panel("Critical path", panels.path(steps), simulated, "path")
         constants = sensitivity(timeline)
         if constants:
             yield panel(
@@ -155,12 +165,13 @@ def _panels(case: Case, events: Events, steps: Sequence[PathStep]) -> Iterator[s
                 simulated,
                 "constants",
             )
-        yield panel("Shares of engines and DMA", panels.shares(events), simulated, "shares")
-        yield panel("Critical path", panels.path(steps), simulated, "path")
         yield panel("Source lines", panels.lines(events, steps, case.texts), simulated, "heat")
         yield panel("Summary", panels.figures(timeline.summary), simulated, "figures")
+
+
+def _roofline(case: Case) -> Iterator[str]:
     if case.roofs is not None and case.points:
-        yield panel("Roofline", roofline_svg(case.roofs, case.points), simulated, "roofline")
+        yield panel("Roofline", roofline_svg(case.roofs, case.points), case.simulated, "roofline")
 
 
 def _choice(names: Sequence[str]) -> str:

@@ -16,9 +16,13 @@ async function openCase(number) {
   if (choice) choice.value = number;
   const host = document.querySelector(`#case-${number} .timeline`);
   if (host && !timelines.has(number)) {
-    const t = makeTimeline(host, head, await loadEvents(number, head));
-    timelines.set(number, t);
-    connectMouse(t); connectControls(t); connectLines(t);
+    try {
+      const t = makeTimeline(host, head, await loadEvents(number, head));
+      timelines.set(number, t);
+      connectMouse(t); connectControls(t); connectLines(t);
+    } catch (error) {
+      host.textContent = `The timeline cannot be shown in this browser: ${error}`;
+    }
   }
   shown = timelines.get(number) || null;
   hook.ready = number;
@@ -37,7 +41,7 @@ function asked(name) {
   return value === null ? -1 : Number(value);
 }
 
-const askedCase = () => asked("case") >= 0 ? asked("case") : Math.max(0, data.cases.findIndex(one => one.count));
+const askedCase = () => data.cases[asked("case")] ? asked("case") : Math.max(0, data.cases.findIndex(one => one.count));
 
 function remember(t) {
   history.replaceState(null, "", `#case=${t.events.number}${t.selected < 0 ? "" : `&event=${t.selected}`}`);
