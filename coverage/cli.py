@@ -1,4 +1,4 @@
-"""`neff-bench changed-kernels`: which cases judge a change of nki-library."""
+"""`neff-bench changed-kernels` and `neff-bench discover`: which cases nki-library has, and which judge a change of it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,25 @@ import click
 
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
+from neff_bench.terminal.errors import DONE, FAILED, NeffBenchError, WrongCall
+
+CHECKOUT = click.argument("checkout", type=click.Path(exists=True, file_okay=False, path_type=Path))
+TIMEOUT = click.option(
+    "--timeout", type=click.FloatRange(min=1), default=120.0, show_default=True, metavar="S", help="For each test file."
+)
 
 
 @command("changed-kernels")
-@click.argument("checkout", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@CHECKOUT
 @click.option(
     "--shapes", required=True, type=click.Path(exists=True, path_type=Path), help="The shapes file of the gate."
 )
-def changed_kernels(checkout: Path, shapes: Path) -> None:
+@click.option(
+    "--discover", "out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    help="Make cases of changed kernels that have none from nki-library's tests, and write them there.",
+)  # fmt: skip
+@TIMEOUT
+def changed_kernels(checkout: Path, shapes: Path, out: Path | None, timeout: float) -> None:
     """Read changed paths from standard input, one a line, and say which cases judge them.
 
     The first line is `only=` and options of generate-neffs: `--only` globs, nothing for all cases, `none` for no case. A line
@@ -25,15 +36,70 @@ def changed_kernels(checkout: Path, shapes: Path) -> None:
     \b
     git diff --name-only main... | neff-bench changed-kernels . --shapes benchmarks/shapes.yaml
     """
-    from neff_bench.coverage.changed import covered, touched
+    from neff_bench.coverage.changed import covered, name_of, touched
+    from neff_bench.coverage.discover import SHAPES, discover
     from neff_bench.coverage.library import Library
     from neff_bench.stage1_generate.shapes.read import read_shapes
 
-    library, cases = Library(checkout.resolve()), read_shapes(shapes)
-    found = touched(library, covered(library, cases), sys.stdin.read().split("\n"))
-    streams.line(f"only={found.options}")
+    library, paths = Library(checkout.resolve()), sys.stdin.read().split("\n")
+    globs = covered(library, read_shapes(shapes))
+    found = touched(library, globs, paths)
+    options = found.options
+    if out is not None and found.not_covered:
+        kernels = [
+            kernel
+            for kernel in library.kernels
+            if kernel.file in paths and name_of(kernel, library) in found.not_covered
+        ]
+        try:
+            for name, reason in discover(library, kernels, shapes, out, timeout).reasons.items():
+                streams.notice(f"{name}: {reason}")
+            found = touched(library, covered(library, read_shapes(out / SHAPES)), paths)
+            options = f"--shapes {out / SHAPES} {found.options}" if found.options != "none" else "none"
+        except NeffBenchError as error:
+            streams.warning(str(error))
+    streams.line(f"only={options}")
     for name in found.not_covered:
         streams.line(f"not covered: {name}")
+
+
+@command("discover")
+@CHECKOUT
+@click.option(
+    "--shapes", type=click.Path(exists=True, path_type=Path), help="[default: CHECKOUT/benchmarks/shapes.yaml]"
+)
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder of the new cases.")
+@click.option("--kernel", "names", multiple=True, metavar="NAME", help="Only this kernel (repeatable).")
+@TIMEOUT
+def discover_cases(checkout: Path, shapes: Path | None, out: Path, names: tuple[str, ...], timeout: float) -> int:
+    """Write a case of each kernel that the shapes file has none of, with the inputs of nki-library's own tests.
+
+    The tests run up to the launch of the kernel. OUT/shapes.yaml holds the cases of the shapes file and the new ones, and
+    generate-neffs takes it. Exit code 0: every kernel has a case now; 1: some have none, and the answer says why.
+
+    \b
+    neff-bench discover ~/nki-library --out discovered --kernel cumsum
+    """
+    from neff_bench.coverage.changed import covered
+    from neff_bench.coverage.discover import discover
+    from neff_bench.coverage.library import Library
+    from neff_bench.stage1_generate.shapes.read import read_shapes
+
+    library, shapes = Library(checkout.resolve()), shapes or checkout / "benchmarks" / "shapes.yaml"
+    if not shapes.is_file():
+        raise WrongCall(f"{shapes}: no such file; name one with --shapes, or run neff-bench install-benchmarks first")
+    unknown = [name for name in names if name not in {kernel.name for kernel in library.kernels}]
+    if unknown:
+        known = ", ".join(sorted({kernel.name for kernel in library.kernels}))
+        raise WrongCall(f"--kernel {unknown[0]}: no kernel of {checkout} has that name (there are: {known})")
+    globs = covered(library, read_shapes(shapes))
+    wanted = [kernel for kernel in library.kernels if kernel.entry not in globs and (not names or kernel.name in names)]
+    found = discover(library, wanted, shapes, out, timeout)
+    for name in found.cases:
+        streams.line(f"covered: {name}")
+    for name, reason in found.reasons.items():
+        streams.line(f"not covered: {name}: {reason}")
+    return FAILED if found.reasons else DONE
 
 
 if __name__ == "__main__":

@@ -71,6 +71,9 @@ COMMANDS = {
     "changed-kernels": Lazy(
         "neff_bench.coverage.cli", "changed_kernels", "Choose the cases that judge a change of nki-library."
     ),
+    "discover": Lazy(
+        "neff_bench.coverage.cli", "discover_cases", "Write cases of nki-library's kernels from its own tests."
+    ),
     "install-benchmarks": Lazy(
         "neff_bench.install_benchmarks.cli",
         "install_benchmarks",

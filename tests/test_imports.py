@@ -23,7 +23,7 @@ ALLOWED = {
     "stage2_profile": {"chips", "terminal", "processes", "neffs", "parsers", "viewer"},
     "experiments": {"chips", "terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},
     "install_benchmarks": {"terminal", "neffs"},
-    "coverage": {"chips", "terminal", "neffs", "stage1_generate"},
+    "coverage": {"chips", "terminal", "neffs", "simulator", "stage1_generate"},
     "viewer": {"chips", "terminal", "parsers"},
     "history": {"chips", "terminal", "neffs", "parsers", "stage2_profile"},
     "doors": {

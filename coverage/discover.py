@@ -1,0 +1,130 @@
+"""Cases of kernels that a shapes file does not have, from nki-library's own tests: they know which inputs a kernel takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+from neff_bench.coverage.library import Kernel, Library
+from neff_bench.simulator.commands.nkilib_tests import environment, pytest_command
+from neff_bench.terminal.errors import NeffBenchError
+from neff_bench.terminal.files import write_whole
+
+LAUNCHES = "launches.jsonl"
+"""What the plugin writes (collect.py)."""
+ARRAYS = "arrays.py"
+SHAPES = "shapes.yaml"
+_HEAD = '''"""Tensors of nki-library's tests, for the `values` of shapes.yaml."""
+
+from pathlib import Path
+
+import numpy as np
+
+
+def load(file, name, digest):
+    """`digest`: sha256 of the file, which makes the text of this module change with it."""
+    return lambda shape: np.load(Path(__file__).with_name(file))[name]
+
+
+'''
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """`cases`: name of the kernel -> the launch that becomes its case; `reasons`: name -> why there is none."""
+
+    cases: Mapping[str, Mapping[str, Any]]
+    reasons: Mapping[str, str]
+
+
+def discover(library: Library, kernels: Sequence[Kernel], shapes: Path, out: Path, timeout_s: float) -> Discovered:
+    """Run the tests that import these kernels up to their launches, and write `out/shapes.yaml`: the cases of `shapes` and one
+    for each kernel of which a launch could be written down. `timeout_s`: for each test file. Raises `NeffBenchError`."""
+    if find_spec("pytest") is None:
+        raise NeffBenchError("discover runs nki-library's tests: pip install 'neff-bench[discover]'")
+    out.mkdir(parents=True, exist_ok=True)
+    cases: dict[str, Mapping[str, Any]] = {}
+    reasons = {kernel.entry: "no test imports it" for kernel in kernels}
+    with tempfile.TemporaryDirectory(prefix="discover-") as scratch:
+        for file, wanted in _by_test(library, kernels).items():
+            folder = Path(scratch) / file.stem
+            folder.mkdir()
+            ended = _run(library.path, file, [kernel.entry for kernel in wanted], folder, timeout_s)
+            for kernel in wanted:
+                launch, reason = _smallest(folder, kernel.entry)
+                if launch is not None:
+                    copyfile(folder / launch["file"], out / f"{kernel.name}.npz")
+                    cases[kernel.name] = launch
+                reasons[kernel.entry] = reason or f"{file.name} does not launch it by itself{ended}"
+    found = {kernel.name: reasons[kernel.entry] for kernel in kernels if kernel.name not in cases}
+    _write(out, shapes.read_text(), cases)
+    return Discovered(cases, found)
+
+
+def _by_test(library: Library, kernels: Iterable[Kernel]) -> dict[Path, list[Kernel]]:
+    """Test file -> the kernels that are looked for in it; each kernel in one file."""
+    found: dict[Path, list[Kernel]] = {}
+    for kernel in kernels:
+        for file in library.tests_of(kernel)[:1]:
+            found.setdefault(file, []).append(kernel)
+    return found
+
+
+def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeout_s: float) -> str:
+    """What kept the tests from ending, for a reason; empty when they ended."""
+    words = ("-p", "neff_bench.coverage.collect", "-q", str(file.relative_to(checkout)))
+    told = environment(checkout, run_all=True, seed=0) | {"RECORD_TO": str(folder), "RECORD_KERNELS": " ".join(entries)}
+    try:
+        done = subprocess.run(
+            pytest_command(words, str(folder / "output")),
+            cwd=checkout, env=told, capture_output=True, text=True, timeout=timeout_s, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f" within {timeout_s:g} s"
+    error = next((line for line in done.stdout.splitlines() if line.startswith("E  ")), "")
+    return f": {' '.join(error[1:].split())}" if error else ""
+
+
+def _smallest(folder: Path, entry: str) -> tuple[dict[str, Any] | None, str | None]:
+    """The launch with the least bytes; without any, the reason of one that could not be written down."""
+    try:
+        said = [json.loads(line) for line in (folder / LAUNCHES).read_text().splitlines()]
+    except OSError:
+        return None, None
+    mine = [launch for launch in said if launch["entry"] == entry]
+    whole = [launch for launch in mine if "file" in launch]
+    if whole:
+        return min(whole, key=lambda launch: launch["bytes"]), None
+    return None, next((launch["reason"] for launch in mine), None)
+
+
+def _write(out: Path, shapes: str, cases: Mapping[str, Mapping[str, Any]]) -> None:
+    arrays, entries = [], []
+    for name, launch in cases.items():
+        digest = sha256((out / f"{name}.npz").read_bytes()).hexdigest()
+        inputs = {}
+        for tensor, (shape, dtype) in launch["inputs"].items():
+            arrays.append(f"{name}_{tensor} = load({f'{name}.npz'!r}, {tensor!r}, {digest!r})\n")
+            inputs[tensor] = {"shape": shape, "dtype": dtype, "values": f"{ARRAYS}:{name}_{tensor}"}
+        entry = {
+            "kernel": launch["entry"],
+            "name": name,
+            "implementation": "nkilib",
+            "lnc": launch["lnc"],
+            "inputs": inputs,
+        }
+        entries.append(
+            f"  - {json.dumps(entry | {'arguments': launch['arguments']} if launch['arguments'] else entry)}\n"
+        )
+    write_whole(out / ARRAYS, (_HEAD + "".join(arrays)).encode())
+    text = shapes if shapes.endswith("\n") else shapes + os.linesep
+    write_whole(out / SHAPES, (text + "".join(entries)).encode())

@@ -1,0 +1,114 @@
+"""Cases from the tests of nki-library: a small library with a test of its own runs in a real pytest process."""
+
+import pytest
+from click.testing import CliRunner
+
+from neff_bench.coverage.cli import discover_cases
+from neff_bench.stage1_generate.build.tensors import draw
+from neff_bench.stage1_generate.own_kernel import kernel_of
+from neff_bench.stage1_generate.shapes.read import read_shapes
+
+FILES = {
+    "src/nkilib_src/__init__.py": "",
+    "src/nkilib_src/nkilib/__init__.py": "",
+    "src/nkilib_src/nkilib/core/__init__.py": "",
+    "src/nkilib_src/nkilib/core/sums.py": """
+import enum
+
+import nki
+
+
+class Mode(enum.Enum):
+    FAST = 1
+
+
+@nki.jit
+def sums(x, mode, out):
+    pass
+
+
+@nki.jit
+def ranks(x):
+    pass
+
+
+@nki.jit
+def untested(x):
+    pass
+""",
+    "test/__init__.py": "",
+    "test/conftest.py": """
+def pytest_addoption(parser):
+    parser.addoption("--test-mode")
+    parser.addoption("--output-directory")
+    parser.addoption("--force-local-cleanup", action="store_true")
+""",
+    "test/utils/__init__.py": "",
+    "test/utils/test_orchestrator.py": """
+class Orchestrator:
+    def execute(self, arguments):
+        raise AssertionError("a kernel was launched")
+""",
+    "test/integration/__init__.py": "",
+    "test/integration/test_sums.py": """
+from types import SimpleNamespace
+
+import boto3
+import ml_dtypes
+import numpy as np
+import pytest
+from nkilib_src.nkilib.core.sums import Mode, ranks, sums
+from test.utils.test_orchestrator import Orchestrator
+
+
+def launch(kernel, **inputs):
+    compiler = SimpleNamespace(logical_nc_config=2)
+    Orchestrator().execute(SimpleNamespace(kernel_func=kernel, kernel_input=inputs, compiler_input=compiler))
+
+
+@pytest.mark.parametrize("size", [64, 8])
+def test_sums(size):
+    x = np.arange(size, dtype=np.float32).astype(ml_dtypes.bfloat16)
+    launch(sums, x=x, mode=Mode.FAST, **{"out.must_alias_input": np.zeros(size, np.int32)})
+
+
+def test_ranks():
+    launch(ranks, x=[np.zeros(3, np.float32)])
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("library")
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    shapes = folder / "shapes.yaml"
+    shapes.write_text("cases:\n  - {kernel: mlp, implementation: nkilib, b: 1, s: 1, h: 128, i: 128}\n")
+    out = folder / "discovered"
+    return out, CliRunner().invoke(discover_cases, [str(folder), "--shapes", str(shapes), "--out", str(out)])
+
+
+def test_the_smallest_launch_of_a_test_becomes_a_case_with_its_tensors(found):
+    out, result = found
+    assert "covered: sums\n" in result.stdout
+    mlp, sums = read_shapes(out / "shapes.yaml")
+    assert (mlp.kernel, sums.kernel, sums.lnc) == ("mlp", "sums", 2)
+    assert sums.own.arguments == (("mode", {"ref": "nkilib_src.nkilib.core.sums:Mode.FAST"}),)
+    (x, out_tensor) = kernel_of(sums, str(out)).inputs(None, "bfloat16")
+    assert (out_tensor.name, out_tensor.dtype) == ("out", "int32")
+    assert draw([x], 0)["x"].astype(float).tolist() == list(range(8))
+
+
+def test_a_kernel_without_a_case_is_named_with_the_reason(found):
+    _, result = found
+    assert result.exit_code == 1
+    assert "not covered: ranks: argument x is a ndarray\n" in result.stdout
+    assert "not covered: untested: no test imports it\n" in result.stdout
+
+
+def test_nothing_is_left_in_the_library(found):
+    out, _ = found
+    assert not list(out.parent.rglob("__pycache__"))
