@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-PACKAGES = ("nki", "neuronxcc", "torch_xla")
+PACKAGES = ("nki", "neuronxcc", "torch_neuronx", "torch_xla")
 
 
 def begin(store: str, names: str, lnc: int) -> None:

@@ -1,6 +1,7 @@
-"""A stand-in for torch_xla: the device is the CPU, and there is nothing to wait for.
+"""A stand-in for torch_xla and torch_neuronx: the device is the CPU, and there is nothing to wait for.
 
-It serves scripts that move tensors to `xla_device()` and call kernels on them. What it lacks is refused by name.
+It serves scripts that move tensors to `xla_device()` and call kernels on them. Many import torch_neuronx for its effect alone:
+it brings the device. What the stand-in lacks is refused by name.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 
 def install() -> None:
-    """Make `import torch_xla` work where torch is installed and torch_xla is not."""
+    """Make `import torch_xla` and `import torch_neuronx` work where torch is installed and torch_xla is not."""
     if find_spec("torch") is None or "torch_xla" in sys.modules or find_spec("torch_xla") is not None:
         return
     package = _module("torch_xla", device=_device, sync=_nothing, __path__=[], __version__="0 (neff-bench stand-in)")
@@ -25,6 +26,7 @@ def install() -> None:
         xrt_world_size=_one,
     )
     package.core, core.xla_model = core, model  # type: ignore[attr-defined]
+    _module("torch_neuronx", __path__=[], __version__="0 (neff-bench stand-in)")
 
 
 def _module(name: str, **members: Any) -> ModuleType:
@@ -35,7 +37,7 @@ def _module(name: str, **members: Any) -> ModuleType:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
         raise AttributeError(
-            f"{name}.{attribute} is not in the stand-in for torch_xla that `neff-bench run` gives a script; "
+            f"{name}.{attribute} is not in the stand-in for torch_xla and torch_neuronx that `neff-bench run` gives a script; "
             "it has xla_device, mark_step and sync"
         )
 

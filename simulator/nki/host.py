@@ -1,7 +1,8 @@
 """What a script does with a kernel: call it, benchmark it, profile it.
 
 These calls start a device on a Trainium host. Here they run the kernel on the embedded toolchain, after `listen` was
-called, as `neff-bench run` does. All times are simulated and equal for every iteration.
+called, as `neff-bench run` does. All times are simulated and equal for every iteration. Options of the compiler change
+nothing: `additional_compile_opt`, and `disable_allocation_opt`, for tensors stay where the kernel has put them anyway.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Benchmarked:
 
 def benchmark(
     kernel: Any = None, *, warmup: int = 10, iters: int = 100, save_neff_name: str | None = None,
-    save_trace_name: str | None = None, additional_compile_opt: str = "",
+    save_trace_name: str | None = None, additional_compile_opt: str = "", disable_allocation_opt: bool = False,
 ) -> Any:  # fmt: skip
     """`nki.benchmark`, as a decorator. One run answers for all iterations."""
     return _decorator(kernel, save_neff_name, save_trace_name, timed=True)
@@ -104,7 +105,7 @@ def benchmark(
 
 def baremetal(
     kernel: Any = None, *, save_neff_name: str | None = None, save_trace_name: str | None = None,
-    additional_compile_opt: str = "", artifacts_dir: str | None = None,
+    additional_compile_opt: str = "", disable_allocation_opt: bool = False, artifacts_dir: str | None = None,
 ) -> Any:  # fmt: skip
     """`nki.baremetal`, as a decorator: the kernel takes and returns numpy arrays."""
     return _decorator(
@@ -114,7 +115,7 @@ def baremetal(
 
 def profile(
     kernel: Any = None, *, working_directory: str = ".", save_neff_name: str = "file.neff",
-    save_trace_name: str = "profile.ntff", profile_nth: int = 1, additional_compile_opt: str = "", overwrite: bool = False,
+    save_trace_name: str = "profile.ntff", profile_nth: int = 1, additional_compile_opt: str = "", disable_allocation_opt: bool = False, overwrite: bool = False,
 ) -> Any:  # fmt: skip
     """`nki.profile`, as a decorator: leaves the NEFF and the trace in `working_directory`."""
     return _decorator(

@@ -85,7 +85,7 @@ def test_jax_arrays_give_jax_arrays(run):
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
 def test_torch_tensors_give_torch_tensors_on_the_stand_in_of_torch_xla(run):
     done = run(
-        "import torch, torch_xla, torch_xla.core.xla_model as xm\nfrom torch_xla.core import xla_model\n"
+        "import torch, torch_neuronx, torch_xla, torch_xla.core.xla_model as xm\nfrom torch_xla.core import xla_model\n"
         "import nki, nki.isa as nisa, nki.language as nl\nfrom kernels import scale\n"
         "@nki.jit\ndef fill(mask, out):\n"
         "    tile = nl.ndarray(mask.shape, dtype=nl.float32, buffer=nl.sbuf)\n"
