@@ -82,6 +82,8 @@ class Blocks:
         return items
 
     def _number(self, item: Any, size: int) -> int:
+        if isinstance(item, int) and 0 <= item < size:
+            return item
         if isinstance(item, (slice, Index)) or not isinstance(_plain_item(item), int):
             raise not_modelled("a block dimension indexed by more than one number")
         number: int = _plain_item(item)

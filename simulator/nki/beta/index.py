@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from operator import index as as_int
 from typing import Any
@@ -161,6 +162,7 @@ def arange(start: int, stop: int | None = None) -> Index:
     return Index((as_int(last) - as_int(first),), (1,), as_int(first))
 
 
+@lru_cache(maxsize=4096)
 def broadcast_shapes(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that two shapes have together under numpy's rules. Raises where a size differs and is not 1."""
     rank = max(len(first), len(second))

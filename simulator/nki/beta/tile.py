@@ -281,6 +281,8 @@ def _is_everything(key: Any) -> bool:
 
 
 def _plain_item(item: Any) -> Any:
+    if isinstance(item, int):
+        return item
     if isinstance(item, Tile):
         return item.read()
     if item is Ellipsis or isinstance(item, (slice, NkiTensor)) or item is None:
