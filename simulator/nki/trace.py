@@ -166,11 +166,32 @@ def _below(text: str, folders: Iterable[str]) -> str:
 
 
 def _kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelError:
-    """A kernel's own exception (an assert, a TypeError) with the innermost line that is the kernel's."""
+    """A kernel's own exception (an assert, a TypeError) with the innermost line that is the kernel's.
+
+    An exception inside of the dialect comes from arguments that no rule foresaw; it names the function that got them.
+    """
     what = str(error) or "failed"
-    if not isinstance(error, AssertionError):
+    called = _called(error)
+    if called and isinstance(error, (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)):
+        what = f"{called} cannot take these arguments: {what}"
+    elif not isinstance(error, AssertionError):
         what = f"{type(error).__name__}: {what}"
     return KernelError(what, kernel_line(error) or _home(function))
+
+
+def _called(error: BaseException) -> str:
+    """The function of the dialect that the kernel's innermost line called; "" when the kernel itself raised."""
+    name = ""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith(OWN):
+            return name
+        name = _WORDS.get(frame.name, frame.name)
+    return name
+
+
+_WORDS = {"__getitem__": "indexing", "getitem": "indexing", "__setitem__": "assignment", "method": "an operator",
+          "returning": "an instruction", "__call__": "a call"}  # fmt: skip
+"""What to call functions whose names say nothing to the kernel's author."""
 
 
 def kernel_line(error: BaseException) -> str | None:

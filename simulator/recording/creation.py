@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from operator import index as as_int
 from typing import Any
 
 from neff_bench.chips.dtypes import SIZE_BYTES
@@ -22,12 +23,13 @@ def ndarray(
     if type(shape) is not tuple:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
     region = buffer if type(buffer) is MemoryRegion else _region(buffer)
-    try:
-        kind = dtype_of(dtype)
-        elements = prod(shape)
-    except TypeError:
-        raise invalid(f"shape {shape!r} is not made of whole numbers") from None
-    if elements < 1 or not shape or min(shape) < 1:
+    kind = dtype_of(dtype)
+    if any(type(size) is not int for size in shape):
+        try:
+            shape = tuple(int(as_int(size)) for size in shape)
+        except TypeError:
+            raise invalid(f"shape {list(shape)!r} is not made of whole numbers") from None
+    if not shape or min(shape) < 1:
         raise invalid(f"shape {list(shape)} has an empty dimension")
     if region is MemoryRegion.shared_hbm:
         storage = _shared(now, shape, kind, name or "")

@@ -127,7 +127,7 @@ def _number(value: Any, what: str) -> int:
     try:
         return as_int(value)
     except TypeError:
-        raise invalid(f"{what} {type(value).__name__} is no index") from None
+        raise invalid(f"{what} {value!r}: a whole number is expected") from None
 
 
 class Mesh(tuple):
@@ -150,16 +150,24 @@ class Grid:
         rank = len(slices)
         made = []
         for axis, item in enumerate(slices):
-            first, stop = as_int(item.start or 0), as_int(item.stop)
-            shape = tuple(stop - first if at == axis else 1 for at in range(rank))
-            made.append(Index(shape, tuple(int(at == axis) for at in range(rank)), first))
+            if not isinstance(item, slice):
+                raise invalid(f"nl.mgrid is indexed by slices, not by {item!r}")
+            first, stop = _number(item.start or 0, "nl.mgrid from"), _number(item.stop, "nl.mgrid up to")
+            step = _number(1 if item.step is None else item.step, "nl.mgrid in steps of")
+            if stop <= first or step < 1:
+                raise invalid(f"nl.mgrid[{first}:{stop}:{step}] is empty")
+            shape = tuple(-(-(stop - first) // step) if at == axis else 1 for at in range(rank))
+            made.append(Index(shape, tuple(step * (at == axis) for at in range(rank)), first))
         return Mesh(made)
 
 
 def arange(start: int, stop: int | None = None) -> Index:
     """The indices `start` to `stop` (or 0 to `start`) as one dimension."""
     first, last = (0, start) if stop is None else (start, stop)
-    return Index((as_int(last) - as_int(first),), (1,), as_int(first))
+    first, last = _number(first, "nl.arange from"), _number(last, "nl.arange up to")
+    if last <= first:
+        raise invalid(f"nl.arange({first}, {last}) is empty")
+    return Index((last - first,), (1,), first)
 
 
 @lru_cache(maxsize=4096)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from functools import lru_cache
 from math import prod
+from operator import index as as_int
 from typing import Any
 
 from neff_bench.simulator.nki import isa, names
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import masked
 from neff_bench.simulator.nki.beta.allocation import Placed
+from neff_bench.simulator.nki.beta.arguments import tile_operand
 from neff_bench.simulator.nki.beta.blocks import Blocks
 from neff_bench.simulator.nki.beta.index import Grid, arange
 from neff_bench.simulator.nki.beta.isa import _once, affine_select, reduced_box
@@ -50,7 +52,7 @@ def nc(count: int) -> int:
 
 def programs(grid: tuple[Any, ...]) -> Any:
     """Set each program of the grid that the core that is recorded runs, one after the other."""
-    sizes = tuple(item.size * item.cores if isinstance(item, spmd_dim) else int(item) for item in grid)
+    sizes = _numbers("a grid", tuple(item.size * item.cores if isinstance(item, spmd_dim) else item for item in grid))
     spread = {axis: item.cores for axis, item in enumerate(grid) if isinstance(item, spmd_dim)}
     now = recorder()
     for program in itertools.product(*map(range, sizes)):
@@ -122,10 +124,19 @@ def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "",
     return _new(a.shape, a.dtype if dtype is None else dtype, buffer, name, None)
 
 
+def _numbers(what: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes without what `par_dim` and loop indices say beyond their number. Raises where one is no whole number."""
+    try:
+        return tuple(int(as_int(size)) for size in sizes)
+    except TypeError:
+        raise invalid(f"{what} is made of whole numbers, not {list(sizes)!r}") from None
+
+
 def _new(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     count = next((at for at, size in enumerate(sizes) if isinstance(size, par_dim)), 0)
-    blocks, tile = tuple(map(int, sizes[:count])), tuple(map(int, sizes[count:]))
+    whole_sizes = _numbers("a shape", sizes)
+    blocks, tile = whole_sizes[:count], whole_sizes[count:]
     region = nl.sbuf if buffer is None else buffer.region if isinstance(buffer, Placed) else buffer
     kind = dtype_of(dtype)
     source = recorder().source()
@@ -320,6 +331,8 @@ def matmul(x: Tile, y: Tile, *, transpose_x: bool = False, mask: Any = None, **_
     """`x` @ `y`, or `x`.T @ `y` with `transpose_x`, in PSUM."""
     if mask is not None and not (isinstance(mask, bool) and mask):
         raise not_modelled("nl.matmul with a mask")
+    tile_operand({"x": x}, "x", "matmul")
+    tile_operand({"y": y}, "y", "matmul")
     return result(lambda: nl.matmul(_in_sbuf(x.read()), _in_sbuf(y.read()), transpose_x))
 
 

@@ -27,6 +27,7 @@ def dma_copy(*, dst: Tile, src: Any, mask: Any = None, dst_rmw_op: Any = None, *
             step.reads["dst"] = step.writes["dst"]
 
     operands = {"dst": dst, "src": src}
+    tile_operand(operands, "src", "dma_copy")
     masked.each(mask, tile_operand(operands, "dst", "dma_copy").shape, operands, transfer)
 
 
