@@ -42,7 +42,10 @@ _HOST_PACKAGES = (
     "torch",
     "torch_xla",
     "torch_neuronx",
+    "neuronx_distributed",
+    "optimum",
     "jax",
+    "tqdm",
     "matplotlib",
     "pandas",
     "triton_viz",
@@ -115,7 +118,7 @@ def _run(case: Case, checkout: Path) -> tuple[list[Any], list[Any]]:
     install()
     sys.meta_path.append(_HostPackages())
     module = _load(checkout / case.path, case.prelude)
-    kernel = getattr(module, case.kernel)
+    kernel = case.make(module) if case.make else getattr(module, case.kernel)
     if case.decorate:
         kernel = jit(kernel)
     random = np.random.default_rng(0)

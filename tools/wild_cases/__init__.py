@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from tools.wild_cases import accelopt, autocomp, autotune, cs149, fusion, helpers, nkipy, samples, triton_viz
+from tools.wild_cases import (
+    accelopt,
+    autocomp,
+    autotune,
+    cs149,
+    fusion,
+    helpers,
+    models,
+    nkipy,
+    samples,
+    sdk,
+    triton_viz,
+)
 from tools.wild_cases.case import Case
 
 CASES: tuple[Case, ...] = (
     *samples.CASES,
+    *sdk.CASES,
     *accelopt.CASES,
     *autocomp.CASES,
     *autotune.CASES,
@@ -14,5 +27,6 @@ CASES: tuple[Case, ...] = (
     *triton_viz.CASES,
     *helpers.CASES,
     *nkipy.CASES,
+    *models.CASES,
     *cs149.CASES,
 )

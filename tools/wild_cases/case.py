@@ -18,7 +18,7 @@ class Case:
     `arguments`: the keyword arguments of a launch, made from a generator. `reference`: the expected result for them, an
     array or several in the order of the kernel's results. `outputs`: arguments that a kernel without a result writes.
     `tolerance`: of the relative L2 error. `decorate`: a plain function of the old dialect, which its own script
-    decorates.
+    decorates. `make`: the kernel from its module, where a function of the file makes it.
     """
 
     repository: str
@@ -35,6 +35,7 @@ class Case:
     decorate: bool = False
     module_reference: bool = False
     label: str = ""
+    make: Callable[[Any], Any] | None = None
 
     @property
     def name(self) -> str:

@@ -15,6 +15,14 @@ _REPOSITORIES = {
     "akjadhav/asst4-trainium": "cf87b8a",
     "xaviergonzalez/asst4-trainium2": "d155261",
     "a-argy/asst4-trainium2": "f935d2d",
+    "EtashGuha/asst4-trainium2": "0451941",
+    "rishic3/asst4-trainium2": "e17b72e",
+    "chenhzhu/asst4-trainium2": "fecd8c8",
+    "nriedman/asst4-trainium2": "0d08c00",
+    "robertpare17/asst4-trainium": "8a1d41c",
+    "ewang675/asst4-trainium": "9adaa1d",
+    "sahiljain01/asst4-trainium": "bc16755",
+    "ichuniq/asst4-trainium": "ba2c5b1",
 }
 
 

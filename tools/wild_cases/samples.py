@@ -24,7 +24,7 @@ def _heads(length: int) -> Any:
     return lambda random: {name: floats(random, 128, length) for name in "qkv"}
 
 
-def _states(random: np.random.Generator) -> dict[str, Any]:
+def states(random: np.random.Generator) -> dict[str, Any]:
     return {
         "delta": np.abs(floats(random, 1, 128, 512)) * np.float32(0.1),
         "u": floats(random, 1, 128, 512),
@@ -93,7 +93,7 @@ CASES = (
         lambda in_tensor, pool_size: in_tensor.reshape(-1, 4, 2, 4, 2).mean((2, 4)),
     ),
     *(
-        _case(_MAMBA, f"mamba_v{version}", _states, lambda delta, u, A, B, C: mamba(delta, u, A, B, C))
+        _case(_MAMBA, f"mamba_v{version}", states, lambda delta, u, A, B, C: mamba(delta, u, A, B, C))
         for version in (1, 2, 3)
     ),
     *(
