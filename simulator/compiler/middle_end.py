@@ -7,8 +7,9 @@
 - Copies whose engine the kernel leaves open are shared between Vector and Scalar. Source: a rmsnorm of the same profiles,
   141 and 104 us where all copies on Vector give 203 and 50, the same sum.
 
-Tiles are kept as long as SBUF has room, those that are needed again soonest first; which ones AWS's compiler keeps, and
-what it spills, is not known. Then the program says so (`Program.before_middle_end`).
+Tiles are kept as long as SBUF has room, those that are needed again soonest first. Which ones AWS's compiler keeps, and
+what it spills, is not known: a program in which a load is repeated, or whose tiles do not all fit, says so
+(`Program.before_middle_end`).
 A kernel turns all of it off with `nki.compiler.skip_middle_end_transformations`, and so do direct allocations of a tile.
 """
 
@@ -42,24 +43,27 @@ def middle_end(program: Program) -> Program:
     cores = []
     known = True
     for core in range(len(program.cores)):
-        found, fits = _without_repeated_loads(program, core)
-        known = known and fits
+        found, certain = _without_repeated_loads(program, core)
+        known = known and certain
         cores.append(tuple(_shared_copies(program, found)))
     return msgspec.structs.replace(program, cores=tuple(cores), before_middle_end=not known)
 
 
 def _without_repeated_loads(program: Program, core: int) -> tuple[list[Instruction], bool]:
-    """The core's instructions without repeated loads, and whether everything that could be kept fits into SBUF."""
+    """The core's instructions without repeated loads, and whether the compiler had nothing to choose: no load is
+    repeated, and all tiles fit into SBUF."""
     instructions = program.cores[core]
     life = lives(instructions)
-    kept, fits = _kept(program, _repeats(program, core, life), life, len(instructions))
+    repeats = _repeats(program, core, life)
+    kept, fits = _kept(program, repeats, life, len(instructions))
+    known = fits and not repeats
     if not kept:
-        return list(instructions), fits
+        return list(instructions), known
     tile_of: dict[int, int] = {}
     for repeat in sorted(kept, key=lambda one: one.start):
         tile_of[repeat.later] = tile_of.get(repeat.earlier, repeat.earlier)
     gone = {repeat.start for repeat in kept}
-    return [_renamed(step, tile_of) for at, step in enumerate(instructions) if at not in gone], fits
+    return [_renamed(step, tile_of) for at, step in enumerate(instructions) if at not in gone], known
 
 
 def _repeats(program: Program, core: int, life: dict[int, tuple[int, int]]) -> list[Repeat]:

@@ -28,8 +28,20 @@ def loads(program):
 def test_a_load_of_what_is_on_chip_is_removed():
     program = recorded(scaled, X.shape, G.shape, middle_end=True)
     assert len(loads(program)) == 4 + 1
-    assert not program.before_middle_end
+    assert program.before_middle_end
     assert np.array_equal(simulate(jit(scaled))(X, G), X * np.tile(G, (4, 1)))
+
+
+def test_a_program_without_repeated_loads_is_what_the_compiler_makes_of_it():
+    def copied(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        for tile in nl.affine_range(4):
+            rows = nl.ds(128 * tile, 128)
+            nl.store(out[rows, :], nl.add(nl.load(x[rows, :]), 1.0))
+        return out
+
+    assert not recorded(copied, X.shape, middle_end=True).before_middle_end
+    assert not recorded(scaled, X.shape, G.shape).before_middle_end
 
 
 def test_a_kernel_keeps_its_loads_when_it_turns_the_middle_end_off():
