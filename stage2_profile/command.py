@@ -17,6 +17,7 @@ from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.formats.ntff import SUFFIX as NTFF
 from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S, CorePool, first_visible, lock_directory, parse_cores
 from neff_bench.stage2_profile.capture.device_step import Settings
@@ -34,6 +35,7 @@ from neff_bench.stage2_profile.pipeline import Entry, Pipeline, Steps, profile_a
 from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.layout import answer
 from neff_bench.stage2_profile.row_index import RowIndex
+from neff_bench.stage2_profile.view.simulated import simulated_events
 from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.output import write_answer, write_bytes, write_text
 from neff_bench.terminal.progress import progress
@@ -278,7 +280,9 @@ def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: in
         path = detail_path(entry, row.run)
         if path is None:
             return Hot(row, problem="no whole-profile JSON; run profile-neffs --hot where the profiler is")
-        events = read_events(path, getattr(entry, "neff", None))
+        neff = getattr(entry, "neff", None)
+        of_simulator = neff is not None and path.suffix == NTFF and row.source == "simulated"
+        events = simulated_events(path, neff) if of_simulator else read_events(path, neff)
     except (ParseError, ProfileError, OSError) as error:
         return Hot(row, problem=str(error))
     return Hot(row, hot_lines(events, chosen, count), hot_instructions(events, chosen, count))

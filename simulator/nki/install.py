@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import logging
 import math
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
-from types import ModuleType
+from types import FunctionType, ModuleType
+from typing import Any
 
 _MARK = "neff-bench"
 
@@ -94,10 +97,25 @@ def install_host() -> None:
     """Give `nki` and `neuronxcc.nki` the calls that start a device, for a process that runs a script."""
     from neff_bench.simulator.nki import host
 
-    calls = (host.baremetal, host.benchmark, host.profile, host.simulate_kernel)
-    for name in ("nki", "neuronxcc.nki"):
-        for call in calls:
-            setattr(sys.modules[name], call.__name__, call)
+    for call in (host.baremetal, host.benchmark, host.profile, host.simulate_kernel):
+        setattr(sys.modules["nki"], call.__name__, call)
+        setattr(sys.modules["neuronxcc.nki"], call.__name__, _of_beta(call))
+
+
+def _of_beta(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The call for kernels of `neuronxcc.nki`, which need no `jit` of their own: the tutorials decorate plain functions."""
+    from neff_bench.simulator.nki.beta.jit import jit
+
+    def of_beta(kernel: Any) -> Any:
+        return jit(kernel) if isinstance(kernel, FunctionType) else kernel
+
+    @functools.wraps(call)
+    def decorator(kernel: Any = None, *args: Any, **options: Any) -> Any:
+        if kernel is None:
+            return lambda function: call(of_beta(function), *args, **options)
+        return call(of_beta(kernel), *args, **options)
+
+    return decorator
 
 
 def _missing(module: str, name: str) -> object:

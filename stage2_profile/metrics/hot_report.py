@@ -88,7 +88,7 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
         "Times are summed over cores and, for DMA, over packets that run at the same time; waits are not in them.",
     ]
     if hot.row.source == "simulated":
-        notes.append(f"SIMULATED by {hot.row.tool}, model {hot.row.model}.")
+        notes.append(f"SIMULATED by {hot.row.tool}, model {hot.row.model}." if hot.row.model else "SIMULATED.")
     return [
         Grid(LINE_COLUMNS, _once(lines), title=f"{hot.row.case}: slowest source lines"),
         Grid(EVENT_COLUMNS, _once(events), notes, title=f"{hot.row.case}: slowest instructions"),

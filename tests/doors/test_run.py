@@ -121,6 +121,24 @@ def test_benchmark_answers_with_the_time_of_the_row(run, package):
     assert "simulated" in done.stderr
 
 
+def test_the_tutorial_benchmarks_a_plain_function_and_leaves_a_neff_and_a_trace(run, tmp_path):
+    done = run(
+        "import math\nimport numpy as np\nfrom neuronxcc import nki\nimport neuronxcc.nki.language as nl\n"
+        "@nki.benchmark(save_neff_name='file.neff', save_trace_name='profile.ntff')\n"
+        "def tensor_exp(x):\n"
+        "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+        "    for p in nl.affine_range(math.ceil(x.shape[0] / nl.tile_size.pmax)):\n"
+        "        i_p = p * nl.tile_size.pmax + nl.arange(nl.tile_size.pmax)[:, None]\n"
+        "        i_f = nl.arange(x.shape[1])[None, :]\n"
+        "        tile = nl.load(x[i_p, i_f], mask=(i_p < x.shape[0]))\n"
+        "        nl.store(out[i_p, i_f], value=nl.exp(tile), mask=(i_p < x.shape[0]))\n"
+        "    return out\n"
+        "assert np.allclose(tensor_exp(np.ones((250, 64), np.float32)), math.e, rtol=1e-5)\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.rglob("*.n?ff")} >= {"file.neff", "profile.ntff"}
+
+
 def test_profile_leaves_a_neff_and_a_trace(run, tmp_path):
     done = run(
         "import numpy as np, nki\nfrom kernels import scale\n"
