@@ -43,7 +43,7 @@ def simulated_events(trace: Path, neff: Path) -> list[Event]:
             )
             if done.returncode == 0:
                 return read_events(profile)
-            reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            reason = (done.stderr.strip().splitlines() or ["no message"])[-1].removeprefix("error: ")
         except (ToolMissing, OSError, subprocess.TimeoutExpired) as error:
             reason = str(error)
     notice(f"{trace}: without source lines: {reason}")
