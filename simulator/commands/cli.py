@@ -180,6 +180,8 @@ def capture_command(
 @click.option("--ingest-only", is_flag=True, hidden=True)
 @click.option("--display-name", default=None, hidden=True)
 @click.option("--disable-ui", is_flag=True, hidden=True)
+@click.option("--nki-source-root", default=None, hidden=True)
+@click.option("--db-bucket", default=None, hidden=True)
 @click.option("--json-pretty-print", is_flag=True, help="Indent summary-json.")
 @click.option("--ignore-nc-buf-usage", is_flag=True, hidden=True)
 def view_command(
@@ -197,7 +199,8 @@ def view_command(
     before_work(planned_fault("view", neff))
     if output_format is None:
         raise click.UsageError(
-            "the simulator has no web server: give --output-format summary-json, summary-text, json or parquet"
+            "the simulator has no web server: neff-bench view NEFF NTFF --output page.html --sources DIR writes a page; or give"
+            " --output-format summary-json, summary-text, json or parquet"
         )
     if output_format.startswith("summary") and output_file:
         raise click.UsageError(f"--output-file does not go with {output_format}: it is printed")
