@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from functools import reduce
 from pathlib import Path
 
 import click
 import pytest
+import tomllib
 
 import neff_bench.cli
 from neff_bench.simulator.commands.cli import main as neuron_sim
