@@ -1,10 +1,10 @@
 """Runs the commands of the `console` blocks in Markdown pages again and puts their real output there.
 
-    python tools/docs.py docs/*.md          # refresh what is stale
-    python tools/docs.py --check docs/*.md  # say what is stale, change nothing
+    python tools/docs.py README.md docs/*.md          # refresh what is stale
+    python tools/docs.py --check README.md docs/*.md  # say what is stale, change nothing
 
 In a block, `$ ` starts a command, `> ` continues it; what follows is its standard output. The commands of a page run one
-after the other in an empty directory of their own. A block is stale when its output differs in anything but what differs
+after the other in a directory of their own, which holds nothing but the repository's shapes.yaml. A block is stale when its output differs in anything but what differs
 from host to host: wall times, dates, versions of Python and fingerprints of the model, and, in a block that begins with
 "```console host", every number and the name of the library that was timed. A page with NEEDS in it is passed over while NKILIB_PATH is not set.
 Exit code 1: a command failed that does not say `|| true` (the page is left as it was), or --check found a stale page.
@@ -16,6 +16,7 @@ import argparse
 import difflib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from pathlib import Path
 
 BLOCK = re.compile(r"```console( host)?\n(.*?)```\n", re.DOTALL)
 NEEDS = "<!-- needs NKILIB_PATH -->"
+SHAPES = Path(__file__).parents[1] / "shapes.yaml"
 ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "120", "LC_ALL": "C.UTF-8"}
 
 
@@ -67,6 +69,7 @@ def refresh(page: Path) -> None:
 def refreshed(text: str) -> str:
     """The page with fresh output in the blocks that are stale; a block that holds stays to the byte."""
     with tempfile.TemporaryDirectory() as directory:
+        shutil.copy(SHAPES, directory)
         return BLOCK.sub(lambda block: _fresh_block(block, Path(directory)), text)
 
 
