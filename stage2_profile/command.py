@@ -281,8 +281,8 @@ def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: in
         if path is None:
             return Hot(row, problem="no whole-profile JSON; run profile-neffs --hot where the profiler is")
         neff = getattr(entry, "neff", None)
-        of_simulator = neff is not None and path.suffix == NTFF and row.source == "simulated"
-        events = simulated_events(path, neff) if of_simulator else read_events(path, neff)
+        simulated = path.suffix == NTFF and row.source == "simulated"
+        events = simulated_events(path, neff) if simulated and neff is not None else read_events(path, neff)
     except (ParseError, ProfileError, OSError) as error:
         return Hot(row, problem=str(error))
     return Hot(row, hot_lines(events, chosen, count), hot_instructions(events, chosen, count))
