@@ -10,6 +10,7 @@ from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.event_rows import DmaRow, InstructionRow, SemaphoreRow, Timeline
 from neff_bench.parsers.formats.ntff import DMA_ENGINES, SIMULATED, dma_kind
 from neff_bench.parsers.trace import Ntff
+from neff_bench.parsers.trace_summary import sizes_of, summary_of_trace
 
 
 def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeline:
@@ -54,7 +55,7 @@ def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeli
     return Timeline(
         path=os.fspath(path),
         simulated=trace.certainty == "simulated",
-        summary=_summary(trace),
+        summary=summary_of_trace(trace) | (sizes_of(neff) if neff is not None else {}),
         instructions=instructions,
         dma=_packets(trace, cores),
         semaphores=_updates(trace, cores, names),
@@ -99,28 +100,3 @@ def _updates(trace: Ntff, cores: dict[int, str], names: Mapping[tuple[int, int],
         for core, number, value, time in zip(*(column[chosen].tolist() for column in columns))
     ]
     return sorted(found, key=lambda row: row.timestamp)
-
-
-def _summary(trace: Ntff) -> dict[str, object]:
-    """The keys of the report that follow from the trace."""
-    keys: dict[str, object] = {
-        "total_time": trace.total_time_s,
-        "total_active_time": trace.total_active_time_s,
-        "neuroncore_cycle_count": trace.neuroncore_cycle_count,
-        "event_count": trace.event_count,
-        "trace_count": trace.trace_count,
-        "matmul_instruction_count": trace.matmul_instruction_count,
-        "activate_instruction_count": trace.activate_instruction_count,
-        "dma_queue_count": len(trace.queues) or None,
-        "instance_type": trace.instance_type,
-    }
-    for engine, time in trace.engines.items():
-        keys[f"{engine}_engine_instruction_count"] = time.instruction_count
-        keys[f"{engine}_engine_instruction_time"] = time.instruction_time_s
-        keys[f"{engine}_engine_active_time"] = time.active_time_s
-    if trace.dma is not None:
-        keys |= {"dma_active_time": trace.dma.active_time_s, "dma_packet_time": trace.dma.packet_time_s}
-    for kind, dma in trace.dma_kinds.items():
-        keys[f"{kind}_dma_packet_count"], keys[f"{kind}_dma_size"] = dma.packets, dma.bytes
-        keys[f"{kind}_dma_active_time"] = dma.active_time_s
-    return {key: value for key, value in keys.items() if value is not None}

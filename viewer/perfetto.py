@@ -24,7 +24,7 @@ from neff_bench.parsers.formats.perfetto import (
     TrackDescriptor,
     TrackEvent,
 )
-from neff_bench.parsers.wire import encode_field, encode_fixed64, encode_message
+from neff_bench.parsers.wire import encode_field, encode_fixed64, encode_message, encode_varint
 from neff_bench.viewer.critical_path import critical_path
 
 SEQUENCE = 1
@@ -58,6 +58,8 @@ class _Writer:
 
     def __init__(self) -> None:
         self.names, self.keys, self.texts = _Texts(), _Texts(), _Texts()
+        self.heads: dict[tuple[int, int], tuple[bytes, bytes]] = {}
+        self.annotations: dict[tuple[str, str | float], bytes] = {}
         self.tracks: list[bytes] = []
         self.packets: list[Packet] = []
 
@@ -76,13 +78,16 @@ class _Writer:
 
     def slice(self, track: int, name: str, begin_ns: int, end_ns: int, arguments: bytes, flows: bytes) -> None:
         """One slice from its begin to its end."""
-        begin = encode_message(
-            (TrackEvent.TYPE, TrackEvent.BEGIN),
-            (TrackEvent.TRACK_UUID, track),
-            (TrackEvent.NAME_IID, self.names.number(name)),
-        )
-        opens = _event(begin_ns, begin + arguments + flows)
-        closes = _event(end_ns, encode_message((TrackEvent.TYPE, TrackEvent.END), (TrackEvent.TRACK_UUID, track)))
+        number = self.names.number(name)
+        if (track, number) not in self.heads:
+            on_track = encode_field(TrackEvent.TRACK_UUID, track)
+            named = encode_field(TrackEvent.NAME_IID, number)
+            self.heads[track, number] = (
+                encode_field(TrackEvent.TYPE, TrackEvent.BEGIN) + on_track + named,
+                encode_field(TrackEvent.TYPE, TrackEvent.END) + on_track,
+            )
+        begin, end = self.heads[track, number]
+        opens, closes = _event(begin_ns, begin + arguments + flows), _event(end_ns, end)
         if end_ns > begin_ns:
             self.packets.append((begin_ns, BEGIN_NEXT, len(self.packets), opens))
             self.packets.append((end_ns, END_FIRST, len(self.packets), closes))
@@ -97,18 +102,19 @@ class _Writer:
 
     def arguments(self, values: Iterable[tuple[str, str | float | None]]) -> bytes:
         """Annotations of a slice: numbers as numbers, texts interned; what is not known is left out."""
-        found = []
-        for key, value in values:
-            if value is None or value == "":
-                continue
+        return b"".join([self._argument(key, value) for key, value in values if value is not None and value != ""])
+
+    def _argument(self, key: str, value: str | float) -> bytes:
+        found = self.annotations.get((key, value))
+        if found is None:
             known = (
                 (DebugAnnotation.STRING_VALUE_IID, self.texts.number(value))
                 if isinstance(value, str)
                 else (DebugAnnotation.UINT_VALUE, max(round(value), 0))
             )
             annotation = encode_message((DebugAnnotation.NAME_IID, self.keys.number(key)), known)
-            found.append(encode_field(TrackEvent.DEBUG_ANNOTATION, annotation))
-        return b"".join(found)
+            found = self.annotations[key, value] = encode_field(TrackEvent.DEBUG_ANNOTATION, annotation)
+        return found
 
     def bytes(self) -> bytes:
         """The file: texts, tracks, events by time."""
@@ -131,17 +137,17 @@ class _Writer:
         return b"".join((*head, *(packet[3] for packet in sorted(self.packets))))
 
 
+_PACKET, _TIMESTAMP, _EVENT = (
+    encode_varint(number << 3 | kind)
+    for number, kind in ((Trace.PACKET, 2), (TracePacket.TIMESTAMP, 0), (TracePacket.TRACK_EVENT, 2))
+)
+_SEQUENCE = encode_message((TracePacket.SEQUENCE_ID, SEQUENCE), (TracePacket.SEQUENCE_FLAGS, TracePacket.NEEDS_STATE))
+
+
 def _event(time_ns: int, event: bytes) -> bytes:
-    """A packet of the file."""
-    return encode_field(
-        Trace.PACKET,
-        encode_message(
-            (TracePacket.TIMESTAMP, time_ns),
-            (TracePacket.SEQUENCE_ID, SEQUENCE),
-            (TracePacket.SEQUENCE_FLAGS, TracePacket.NEEDS_STATE),
-            (TracePacket.TRACK_EVENT, event),
-        ),
-    )
+    """A packet of the file; there are two for each slice, so its parts that never change are encoded once."""
+    body = b"".join((_TIMESTAMP, encode_varint(time_ns), _SEQUENCE, _EVENT, encode_varint(len(event)), event))
+    return b"".join((_PACKET, encode_varint(len(body)), body))
 
 
 def to_perfetto(timelines: Sequence[Timeline]) -> bytes:

@@ -35,6 +35,12 @@ def instructions(name: str) -> Callable[[Ntff], int | None]:
     return lambda trace: trace.engines[name].instruction_count if name in trace.engines else None
 
 
+def all_instructions(trace: Ntff) -> int | None:
+    """The instructions of all engines in a trace; None where it does not tell of each."""
+    counts = [time.instruction_count for time in trace.engines.values()]
+    return sum(counts) if len(counts) == len(ENGINES) else None
+
+
 def packets(kind: DmaKind) -> Callable[[Ntff], int | None]:
     """The DMA packets of a kind in a trace; None where it has none, as the profiler leaves them out."""
     return lambda trace: trace.dma_kinds[kind].packets if kind in trace.dma_kinds else None
@@ -91,7 +97,7 @@ class Row:
     scalar_instruction_count: int | None = metric("count", "scalar_engine_instruction_count", trace=instructions("scalar"), better="lower")
     gpsimd_instruction_count: int | None = metric("count", "gpsimd_engine_instruction_count", trace=instructions("gpsimd"), better="lower")
     sync_instruction_count: int | None = metric("count", "sync_engine_instruction_count", trace=instructions("sync"), better="lower")
-    instruction_count: int | None = metric("count", INSTRUCTIONS, better="lower")
+    instruction_count: int | None = metric("count", INSTRUCTIONS, trace=all_instructions, better="lower")
     dma_packet_count: int | None = metric("count", PACKETS, trace=lambda trace: trace.dma.packets if trace.dma else None, better="lower")
     static_dma_packet_count: int | None = metric("count", "static_dma_packet_count", trace=packets("static"), better="lower")
     software_dynamic_dma_packet_count: int | None = metric("count", "software_dynamic_dma_packet_count", trace=packets("software_dynamic"), better="lower")

@@ -112,7 +112,7 @@ def test_the_timeline_of_a_trace_with_its_neff_equals_that_of_the_report(path):
         )
 
     def updates(timeline):
-        return sorted((row.subgraph, row.timestamp, row.value) for row in timeline.semaphores)
+        return sorted((row.subgraph, row.id, row.timestamp, row.value) for row in timeline.semaphores)
 
     assert instructions(ours) == instructions(theirs)
     assert packets(ours) == packets(theirs)
