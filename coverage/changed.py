@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from neff_bench.coverage.library import LIBRARY, PARTS, Kernel, Library
 from neff_bench.neffs.case import Case
@@ -23,13 +24,18 @@ class Touched:
     not_covered: tuple[str, ...] = ()
 
 
+def library_of(checkout: Path, cases: Iterable[Case]) -> Library:
+    """The checkout, with the kernels that the cases name."""
+    return Library(checkout.resolve(), frozenset(entry_of(case) for case in cases if case.implementation == "nkilib"))
+
+
 def covered(library: Library, cases: Iterable[Case]) -> dict[str, str]:
     """Entry of a kernel -> the glob of its cases. A wrapper of ours covers the kernels that it imports; a case of `qkv` also
     covers what its module imports under the name `qkv_...`: the paths that it chooses from."""
     found: dict[str, str] = {}
     for case in cases:
         if case.implementation == "nkilib":
-            module, _, name = _entry(case).partition(":")
+            module, _, name = entry_of(case).partition(":")
             own = [kernel for kernel in library.kernels if kernel.entry == f"{module}:{name}"]
             for kernel in own or library.imported_by(module):
                 found.setdefault(kernel.entry, f"{case.kernel}_*")
@@ -65,7 +71,7 @@ def name_of(kernel: Kernel, library: Library) -> str:
     return kernel.name if len(same) == 1 else f"{kernel.file.removeprefix(f'{LIBRARY}/')}:{kernel.name}"
 
 
-def _entry(case: Case) -> str:
+def entry_of(case: Case) -> str:
     """`package.module:function` of what a case builds."""
     if isinstance(case.own, OwnKernel):
         return case.own.entry

@@ -36,14 +36,13 @@ def changed_kernels(checkout: Path, shapes: Path, out: Path | None, timeout: flo
     \b
     git diff --name-only main... | neff-bench changed-kernels . --shapes benchmarks/shapes.yaml
     """
-    from neff_bench.coverage.changed import covered, name_of, touched
+    from neff_bench.coverage.changed import covered, library_of, name_of, touched
     from neff_bench.coverage.discover import SHAPES, discover
-    from neff_bench.coverage.library import Library
     from neff_bench.stage1_generate.shapes.read import read_shapes
 
-    library, paths = Library(checkout.resolve()), sys.stdin.read().split("\n")
-    globs = covered(library, read_shapes(shapes))
-    found = touched(library, globs, paths)
+    cases, paths = read_shapes(shapes), sys.stdin.read().split("\n")
+    library = library_of(checkout, cases)
+    found = touched(library, covered(library, cases), paths)
     options = found.options
     if out is not None and found.not_covered:
         kernels = [
@@ -80,19 +79,20 @@ def discover_cases(checkout: Path, shapes: Path | None, out: Path, names: tuple[
     \b
     neff-bench discover ~/nki-library --out discovered --kernel cumsum
     """
-    from neff_bench.coverage.changed import covered
+    from neff_bench.coverage.changed import covered, library_of
     from neff_bench.coverage.discover import discover
-    from neff_bench.coverage.library import Library
     from neff_bench.stage1_generate.shapes.read import read_shapes
 
-    library, shapes = Library(checkout.resolve()), shapes or checkout / "benchmarks" / "shapes.yaml"
+    shapes = shapes or checkout / "benchmarks" / "shapes.yaml"
     if not shapes.is_file():
         raise WrongCall(f"{shapes}: no such file; name one with --shapes, or run neff-bench install-benchmarks first")
+    cases = read_shapes(shapes)
+    library = library_of(checkout, cases)
     unknown = [name for name in names if name not in {kernel.name for kernel in library.kernels}]
     if unknown:
         known = ", ".join(sorted({kernel.name for kernel in library.kernels}))
         raise WrongCall(f"--kernel {unknown[0]}: no kernel of {checkout} has that name (there are: {known})")
-    globs = covered(library, read_shapes(shapes))
+    globs = covered(library, cases)
     wanted = [kernel for kernel in library.kernels if kernel.entry not in globs and (not names or kernel.name in names)]
     found = discover(library, wanted, shapes, out, timeout)
     for name in found.cases:

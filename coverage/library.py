@@ -1,7 +1,8 @@
 """The kernels of a checkout of nki-library, found in its source without importing any of it.
 
 A kernel is a public function at the top of a module below `core/` or `experimental/` that is decorated with `nki.jit`, or has
-the name of its module. One that only other modules of the library import is a part of theirs, unless a test names it.
+the name of its module. One that only other modules of the library import is a part of theirs, unless a test or a shapes file
+names it.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Library:
-    """A checkout at `path`."""
+    """A checkout at `path`. `declared`: entries that a shapes file has cases of, which are kernels whoever uses them."""
 
     path: Path
+    declared: frozenset[str] = frozenset()
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -47,7 +49,8 @@ class Library:
         candidates: list[Kernel] = []
         for file in sorted((self.path / LIBRARY).rglob("*.py")):
             tree, module = _tree(file), self._module(file)
-            inside |= {named for named in _imported(tree, module) if named[0] != module}
+            if file.name != "__init__.py":  # a package that passes on a name makes no use of it
+                inside |= {named for named in _imported(tree, module) if named[0] != module}
             part, *folders = file.relative_to(self.path / LIBRARY).parts
             candidates += [
                 Kernel(name, f"{module}:{name}", str(file.relative_to(self.path)))
@@ -55,7 +58,11 @@ class Library:
                 if part in PARTS and SHARED not in folders and (jit or name == file.stem)
             ]
         tested = set().union(*self.tests.values())
-        found = [each for each in candidates if _names(tested, each) or not _names(inside, each)]
+        found = [
+            each
+            for each in candidates
+            if each.entry in self.declared or _names(tested, each) or not _names(inside, each)
+        ]
         return tuple(sorted(found, key=lambda kernel: kernel.entry))
 
     @cached_property

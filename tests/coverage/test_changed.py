@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from neff_bench.coverage.changed import Touched, covered, touched
+from neff_bench.coverage.changed import Touched, covered, library_of, touched
 from neff_bench.coverage.cli import changed_kernels
 from neff_bench.coverage.library import Library
 from neff_bench.stage1_generate.shapes.read import read_shapes
@@ -15,6 +15,7 @@ SOURCES = {
     "core/mlp/mlp_torch.py": "import torch\n",
     "core/attention/attention_bwd.py": f"from ..utils.tiles import tile\n{JIT}def attention_bwd(q):\n    pass\n",
     "core/attention/attention_cte.py": f"{JIT}def attention_cte(q):\n    pass\n",
+    "core/cumsum/__init__.py": "from .cumsum import cumsum\n",
     "core/cumsum/cumsum.py": f"{JIT}def cumsum(x):\n    pass\n",
     "core/transformer/transformer_torch.py": "import torch\n",
     "core/utils/tiles.py": "def tile():\n    pass\n",
@@ -104,3 +105,12 @@ def test_the_command_keeps_its_lines(checkout):
     result = CliRunner().invoke(changed_kernels, words, input=paths)
     assert result.exit_code == 0
     assert result.stdout == "only=--only 'mlp_*'\nnot covered: attention_bwd\n"
+
+
+def test_what_a_shapes_file_names_is_a_kernel_though_others_use_it(checkout):
+    entry = "nkilib_src.nkilib.core.mlp.mlp_tkg:mlp_tkg"
+    (checkout / "shapes.yaml").write_text(
+        f"cases: [{{kernel: '{entry}', implementation: nkilib, M: 8, inputs: {{x: {{shape: [M]}}}}}}]\n"
+    )
+    cases = read_shapes(checkout / "shapes.yaml")
+    assert entry in covered(library_of(checkout, cases), cases)
