@@ -42,11 +42,13 @@ Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong c
     multiple=True,
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Where a page finds the source files that the profile names (repeatable).  [default: the current directory]",
+    help="Where a page finds the source files that the profile names (repeatable).  [default: the current directory, where the kernel of a bundle was compiled, our own kernels]",
 )
 def view(files: tuple[Path, ...], output: Path, sources: tuple[Path, ...]) -> int:
     """Read the files, write the timeline; returns the exit code."""
     from neff_bench.doors.timelines import read_timelines
+    from neff_bench.stage2_profile.report.files import ProfileFiles
+    from neff_bench.stage2_profile.report.page import roots_of
     from neff_bench.viewer.page.cases import page_of
     from neff_bench.viewer.suffix import PAGE, is_page
     from neff_bench.viewer.tables import LINKED, WRITERS, writer_for
@@ -55,7 +57,8 @@ def view(files: tuple[Path, ...], output: Path, sources: tuple[Path, ...]) -> in
     if write is None and not is_page(output):
         raise WrongCall(f"--output {output}: unknown suffix, expected one of {', '.join((*WRITERS, PAGE))}")
     timelines = read_timelines(files, is_page(output) or output.suffix.lower() in LINKED)
-    write_bytes(write(timelines) if write else page_of(timelines, sources or (Path(),)), output)
+    roots = sources or tuple(dict.fromkeys(root for file in files for root in roots_of(ProfileFiles(bundle=file))))
+    write_bytes(write(timelines) if write else page_of(timelines, roots), output)
     for timeline in timelines:
         counts = f"{len(timeline.instructions)} instructions, {len(timeline.dma)} DMA packets, {len(timeline.semaphores)} semaphore updates"
         streams.notice(f"{timeline.path}: {counts}{', SIMULATED' if timeline.simulated else ''}")

@@ -9,11 +9,12 @@ from pathlib import Path
 from neff_bench.stage2_profile.command import find_entries, profile_files
 from neff_bench.stage2_profile.compare.comparison import Pair, Pairing
 from neff_bench.stage2_profile.report.files import ProfileFiles
-from neff_bench.stage2_profile.report.page import roots_of, timeline_or_problem
+from neff_bench.stage2_profile.report.page import timeline_or_problem
 from neff_bench.terminal.answer import Answer, Grid
-from neff_bench.viewer.page.cases import notes_of, texts_of
+from neff_bench.viewer.page.cases import notes_of
 from neff_bench.viewer.page.document import Case, document
 from neff_bench.viewer.page.events import Side
+from neff_bench.viewer.roofline import point_of, roofline_of
 
 NO_TIMELINE = ProfileFiles(problem="rows and baselines hold no timeline; compare stores or profiles")
 
@@ -64,4 +65,12 @@ def _case(pair: Pair, a: ProfileFiles, b: ProfileFiles) -> Case:
         said = [f"{side}: {one}" for side, one in (("A", old), ("B", new)) if isinstance(one, str)]
         return Case(pair.label, problem="; ".join(said))
     notes = [f"{letter}: {note}" for letter, one in (("A", old), ("B", new)) for note in (one.path, *notes_of(one))]
-    return Case(pair.label, (Side("A", old), Side("B", new)), notes=tuple(notes), texts=texts_of([new], roots_of(b)))
+    points = [point for letter, one in (("A", old), ("B", new)) if (point := point_of(one, letter))]
+    roofs = roofline_of(old), roofline_of(new)
+    return Case(
+        pair.label,
+        (Side("A", old), Side("B", new)),
+        notes=tuple(notes),
+        roofs=roofs[0] if roofs[0] == roofs[1] else None,
+        points=tuple(points),
+    )

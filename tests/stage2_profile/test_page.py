@@ -51,6 +51,7 @@ def test_two_profiles_stand_over_each_other(store, tmp_path):
     assert events_of(tmp_path / "diff.html") == rows_in(store) + rows_in(other) != 2 * rows_in(store)
     text = (tmp_path / "diff.html").read_text()
     assert all(f"Difference by {what}" in text for what in ("engine and queue", "source line", "counter"))
+    assert "<title>A: " in text and "<title>B: " in text  # of the roofline
 
 
 def test_rows_without_a_timeline_are_compared_all_the_same(tmp_path, monkeypatch):

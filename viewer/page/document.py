@@ -151,6 +151,7 @@ def _panels(case: Case, events: Events, steps: Sequence[PathStep]) -> Iterator[s
         yield panel("Difference by engine and queue", differences.by_track(events), simulated, "tracks")
         yield panel("Difference by source line", differences.by_line(events), simulated, "lines")
         yield panel("Difference by counter", differences.by_counter(a, b), simulated, "counters")
+        yield from _roofline(case)
     else:
         timeline = case.sides[0].timeline
         yield panel("Advice", panels.advice(advise(timeline)), simulated, "advice")

@@ -86,8 +86,13 @@ function nextMatch(t, step) {
   select(t, i, true);
 }
 
+// The next event of the row; where nothing is selected, the first one that is shown.
 function neighbour(t, step) {
-  if (t.selected < 0) return;
+  if (t.selected < 0) {
+    const [first, last] = t.head.tracks.find(track => track.kind === "engine")?.rows[0] || [0, 0], shown = firstAbove(t.events.end, first, last, t.view.from);
+    if (shown < last) select(t, shown, true);
+    return;
+  }
   const row = t.head.tracks.flatMap(track => track.rows).find(([first, last]) => t.selected >= first && t.selected < last);
   const next = t.selected + step;
   if (next >= row[0] && next < row[1]) select(t, next, true);

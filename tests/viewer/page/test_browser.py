@@ -95,6 +95,11 @@ def test_keys_and_wheel_move_the_view_and_a_search_finds_what_python_finds(brows
     browser.wait(f"neffBench.timeline.view.to < {spans[-1][1]}")
     browser.press("f")
     assert view(browser) == whole
+    browser.press(".")
+    first = browser.value("neffBench.timeline.selected")
+    browser.press(".")
+    assert browser.value("neffBench.timeline.selected") == first + 1 > 0
+    browser.press("Escape")
     browser.value("(() => { const box = document.querySelector('.search'); box.value = 'mm.py:1'; box.oninput(); })()")
     browser.wait("neffBench.timeline.found")
     wanted = sum(

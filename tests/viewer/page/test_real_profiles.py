@@ -1,0 +1,20 @@
+"""Pages of profiles that others measured and published, where `../shared/data` is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from neff_bench.parsers.event_tables import read_timeline
+from neff_bench.viewer.page.cases import page_of
+from tests.viewer.page.profiles import rows_in
+
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "real"
+PROFILES = sorted(DATA.rglob("ntff.json"))
+
+
+@pytest.mark.skipif(not PROFILES, reason="the published profiles are not here")
+def test_a_page_has_as_many_events_as_the_json_of_awss_profiler():
+    page = page_of([read_timeline(path, linked=True) for path in PROFILES], ()).decode()
+    assert int(re.search(r'neff-bench-events" content="(\d+)"', page)[1]) == sum(map(rows_in, PROFILES))
+    assert page.count('<article class="case"') == len(PROFILES) and "Simulated</span>" not in page.split("<template")[0]
