@@ -166,7 +166,7 @@ def _panels(case: Case, events: Events, steps: Sequence[PathStep]) -> Iterator[s
                 simulated,
                 "constants",
             )
-        yield panel("Source lines", panels.lines(events, steps, case.texts), simulated, "heat")
+        yield panel("Source lines and operations", panels.lines(events, steps, case.texts), simulated, "heat")
         yield panel("Summary", panels.figures(timeline.summary), simulated, "figures")
 
 

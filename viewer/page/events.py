@@ -129,8 +129,8 @@ def events_of(sides: Sequence[Side]) -> Events:
 
 
 def _stack(row: Any) -> tuple[str, ...]:
-    """The lines of a row, the innermost first."""
-    innermost = getattr(row, "nki_source_location", None)
+    """The lines of a row, the innermost first; the operation of a graph that has no lines."""
+    innermost = getattr(row, "nki_source_location", None) or getattr(row, "hlo_name", "")
     return (innermost, *reversed(getattr(row, "nki_call_stack", ()))) if innermost else ()
 
 

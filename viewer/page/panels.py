@@ -80,7 +80,9 @@ def _line_table(events: Events, totals: Sequence[LineTotal]) -> str:
         + "</tr>"
         for one in totals[:LINES_MAX]
     )
-    heads = "".join(f"<th scope=col>{name}</th>" for name in ("line", "path us", "own us", "with calls us", "events"))
+    heads = "".join(
+        f"<th scope=col>{name}</th>" for name in ("line or operation", "path us", "own us", "with calls us", "events")
+    )
     more = f"<p class=dim>and {len(totals) - LINES_MAX} more lines</p>" if len(totals) > LINES_MAX else ""
     return f'<div class="scroll tall"><table class="lines"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>{more}'
 

@@ -50,6 +50,15 @@ def test_a_stack_holds_the_innermost_line_first():
     assert events.stacks[events.stack[-1]] == ()  # a semaphore has no line
 
 
+def test_what_has_no_line_has_its_operation_of_the_graph():
+    timeline = small()
+    timeline.instructions[2].nki_source_location, timeline.instructions[2].hlo_name = None, "%dot.3 = dot(%a, %b)"
+    events = events_of([Side("", timeline)])
+    assert [events.lines[line] for line in events.stacks[events.stack[find(events, "COPY")]]] == [
+        "%dot.3 = dot(%a, %b)"
+    ]
+
+
 def test_two_timelines_stand_over_each_other_track_by_track():
     events = events_of([Side("A", small()), Side("B", small())])
     assert [track.title for track in events.tracks][:4] == [
