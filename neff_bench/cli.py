@@ -42,6 +42,7 @@ COMMANDS = {
     "gate": Lazy("neff_bench.stage2_profile.gate.cli", "gate", "Judge a change of kernels: worse, better, same."),
     "fsck": Lazy("neff_bench.stage2_profile.upkeep.cli", "fsck", "Compare every file of a store with its checksum."),
     "gc": Lazy("neff_bench.stage2_profile.upkeep.cli", "gc", "Remove old runs from a store."),
+    "merge": Lazy("neff_bench.stage2_profile.upkeep.cli", "merge", "Put the cases of several stores into one."),
     "run": Lazy(
         "neff_bench.doors.run_cli", "run", "Run a script that launches kernels, and say where their time goes."
     ),

@@ -12,6 +12,7 @@ from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 from neff_bench.terminal.errors import WrongCall
+from neff_bench.terminal.shard import SHARD, Shard
 from neff_bench.terminal.signals import Ended, Stop, stoppable
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
 )
 @click.option("--only", multiple=True, metavar="GLOB", help="Only cases whose name matches; may be repeated.")
 @click.option("--skip", multiple=True, metavar="GLOB", help="Not the cases whose name matches; may be repeated.")
+@click.option("--shard", type=SHARD, help="Only part I of N of the cases; `neff-bench merge` puts stores together.")
 @click.option("--list", "only_list", is_flag=True, help="Print the names of the cases and build nothing.")
 @click.option("--dry-run", is_flag=True, help="Print what would be built, and why, and build nothing.")
 @click.option("--force", is_flag=True, help="Build also what is up to date.")
@@ -94,6 +96,7 @@ def generate(
     memory: float | None,
     only: tuple[str, ...],
     skip: tuple[str, ...],
+    shard: Shard | None,
     only_list: bool,
     dry_run: bool,
     force: bool,
@@ -114,6 +117,11 @@ def generate(
         if script_arguments:
             raise WrongCall(f"{script_arguments[0]}: unexpected argument (see --help)")
         cases = _select(_read(shapes, preset, {"target": target, "lnc": lnc}), only, skip)
+        if shard is not None:
+            cases = [case for case in cases if shard.holds(case.name)]
+            if not cases:
+                streams.notice(f"--shard {shard} has no case")
+                return 0
         if only_list:
             streams.line("\n".join(case.name for case in cases))
             return 0

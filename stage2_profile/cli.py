@@ -10,6 +10,7 @@ from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
 from neff_bench.terminal.output import output_options
+from neff_bench.terminal.shard import SHARD
 from neff_bench.terminal.signals import stoppable
 from neff_bench.viewer.suffix import is_page
 
@@ -74,6 +75,7 @@ from neff_bench.viewer.suffix import is_page
 @click.option("--force", is_flag=True, help="Profile again what has a good profile.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Only the cases whose name matches (repeatable).")
 @click.option("--skip", multiple=True, metavar="GLOB", help="Not the cases whose name matches (repeatable).")
+@click.option("--shard", type=SHARD, help="Only part I of N of the cases; `neff-bench merge` puts stores together.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Bundles at a time.  [default: number of CPUs]")
 @click.option(
     "--cold", is_flag=True, help="Start each call of neuron-sim as a program of its own; slower, and the same rows."

@@ -39,6 +39,7 @@ from neff_bench.stage2_profile.view.simulated import simulated_events
 from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.output import write_answer, write_bytes, write_text
 from neff_bench.terminal.progress import progress
+from neff_bench.terminal.shard import Shard
 from neff_bench.terminal.streams import error, notice
 from neff_bench.terminal.text import plain, shell_word
 
@@ -76,6 +77,7 @@ class Options:
     force: bool = False
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    shard: Shard | None = None
     jobs: int | None = None
     cold: bool = False
     show_commands: bool = False
@@ -138,6 +140,11 @@ def _profiled_rows(
 ) -> tuple[list[Entry], list[Row]]:
     steps = chosen_steps(options)
     found = selected(find_entries(directory), options.only, options.skip)
+    if options.shard is not None and found:
+        found = [entry for entry in found if options.shard.holds(entry.name)]
+        if not found:
+            notice(f"--shard {options.shard} has no case")
+            return [], []
     if not found:
         why = " that --only and --skip leave" if options.only or options.skip else "; generate-neffs makes them"
         raise WrongCall(f"{directory}: no bundle and no profile{why}")

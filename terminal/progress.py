@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from neff_bench.terminal import streams
 from neff_bench.terminal.text import plain
+
+_SOON_S = 10.0
+"""Time left that is not worth a word."""
 
 
 class Step(Protocol):
@@ -29,24 +33,42 @@ def progress(total: int, what: str) -> Iterator[Step]:
 
 
 def _lines(total: int) -> Step:
-    count = 0
+    count, start = 0, time.monotonic()
     width = len(str(total))
 
     def step(text: str, *, failed: bool = False) -> None:
         nonlocal count
         count += 1
-        streams.status(f"[{count:{width}}/{total}] {text}")
+        streams.status(f"[{count:{width}}/{total}] {text}{_left(start, count, total)}")
 
     return step
+
+
+def _left(start: float, count: int, total: int) -> str:
+    """The time that the rest will take at the pace so far; nothing where that is soon."""
+    left_s = (time.monotonic() - start) / count * (total - count)
+    if left_s < _SOON_S:
+        return ""
+    minutes, seconds = divmod(round(left_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f" ({hours}:{minutes:02}:{seconds:02} left)"
 
 
 @contextmanager
 def _bar(total: int, what: str) -> Iterator[Step]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.text import Text
 
-    shown = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    shown = (TextColumn(what), BarColumn(), MofNCompleteColumn(), *times, TextColumn("{task.description}"))
     with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
 

@@ -1,4 +1,4 @@
-"""`neff-bench fsck` and `neff-bench gc`: the command lines of upkeep."""
+"""`neff-bench fsck`, `neff-bench gc` and `neff-bench merge`: the command lines of upkeep."""
 
 from __future__ import annotations
 
@@ -52,3 +52,24 @@ def gc(directory: Path, keep: int, dry_run: bool, format_: str | None, output: P
     from neff_bench.stage2_profile.upkeep.command import remove_runs
 
     return remove_runs(directory, keep, dry_run, chosen(format_, output), output)
+
+
+@command("merge")
+@click.argument("into", metavar="INTO", type=click.Path(path_type=Path))
+@click.argument("sources", metavar="FROM...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@output_options
+def merge(into: Path, sources: tuple[Path, ...], format_: str | None, output: Path | None) -> int:
+    """Copy into the store INTO what it lacks of the stores FROM: cases, and runs of cases that it has.
+
+    Every file is compared with its checksum first. What INTO has stays as it is, but for a
+    case that failed there and was built elsewhere. Exit code 0: all is in INTO; 1: a case
+    is damaged or of another build; 2: wrong call.
+
+    \b
+    generate-neffs --shapes shapes.yaml --shard 1/2 --out a     # on one host
+    generate-neffs --shapes shapes.yaml --shard 2/2 --out b     # on another one
+    neff-bench merge neffs.out a b && profile-neffs neffs.out
+    """
+    from neff_bench.stage2_profile.upkeep.command import merge_stores
+
+    return merge_stores(into, sources, chosen(format_, output), output)

@@ -1,4 +1,4 @@
-"""What `neff-bench fsck` and `neff-bench gc` do once their options are known."""
+"""What `neff-bench fsck`, `neff-bench gc` and `neff-bench merge` do once their options are known."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from neff_bench.stage2_profile.capture.safety import check_store as check_owner
 from neff_bench.stage2_profile.errors import ProfileError
 from neff_bench.stage2_profile.upkeep.fsck import Examined, Finding, examine
 from neff_bench.stage2_profile.upkeep.gc import Removed, collect
+from neff_bench.stage2_profile.upkeep.merge import GOOD, Merged, merge
 from neff_bench.stage2_profile.upkeep.repair import repair
 from neff_bench.terminal.answer import NONE, Answer, Column, Grid
 from neff_bench.terminal.errors import WrongCall
@@ -50,6 +51,36 @@ def remove_runs(directory: Path, keep: int, dry_run: bool, format_: str, output:
     names = [field.name for field in fields(Removed)]
     write_answer(Answer([asdict(run) for run in removed], names, [grid]), format_, output)
     return 0
+
+
+def merge_stores(into: Path, sources: tuple[Path, ...], format_: str, output: Path | None) -> int:
+    """Copy what `into` lacks and print it; returns the exit code. Raises `WrongCall` and `ProfileError`."""
+    stores = [_whole_store(source) for source in sources]
+    if into.exists():
+        check_owner(into)
+    try:
+        merged = list(merge(Store(into), stores))
+    except NeffsError as error:
+        raise ProfileError(str(error)) from None
+    bad = [one for one in merged if one.done not in GOOD]
+    kinds = [one.done for one in merged]
+    counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "nothing to merge"
+    columns = (Column("case", wraps=True), Column("from", wraps=True), Column("problem"), Column("what", wraps=True))
+    lines = [[one.case, one.source, one.done, one.reason or NONE] for one in bad]
+    answer = Answer(
+        [asdict(one) for one in merged],
+        [field.name for field in fields(Merged)],
+        [Grid(columns, lines, [f"{into}: {counts}."])],
+    )
+    write_answer(answer, format_, output)
+    return 1 if bad else 0
+
+
+def _whole_store(directory: Path) -> Path:
+    store, only = _store_of(directory)
+    if only is not None:
+        raise WrongCall(f"{directory}: one bundle; expected a store")
+    return store
 
 
 def _store_of(directory: Path) -> tuple[Path, str | None]:

@@ -1,0 +1,114 @@
+"""One store out of several: shards that were built or profiled apart, put together."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from neff_bench.neffs.bundle import PROFILES, Bundle, files_of
+from neff_bench.neffs.checksums import wrong_content, wrong_size
+from neff_bench.neffs.errors import BundleError
+from neff_bench.neffs.store import Store
+from neff_bench.stage2_profile.capture import runs
+from neff_bench.stage2_profile.errors import RunDamaged
+
+Done = Literal["copied", "runs added", "kept", "another build", "damaged", "busy"]
+GOOD = ("copied", "runs added", "kept")
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What became of one case of one source. `reason`: for what is not in `GOOD`."""
+
+    case: str
+    source: str
+    done: Done
+    reason: str | None = None
+
+
+def merge(into: Store, sources: Iterable[Path]) -> Iterator[Merged]:
+    """Copy what `into` lacks: cases, and runs of cases that it has. Nothing that it has is replaced but a case that failed.
+
+    Every file is compared with its checksum before it is copied. Raises `StoreError` when a store cannot be read or written.
+    """
+    into.create()
+    for source in sources:
+        for found in Store(source).bundles():
+            if isinstance(found, BundleError):
+                yield Merged(found.name, str(source), "damaged", found.what)
+                continue
+            with into.lock(found.name):
+                yield _merge_one(into, source, found)
+
+
+def _merge_one(into: Store, source: Path, bundle: Bundle) -> Merged:
+    files = files_of(bundle.manifest)
+    wrong = wrong_size(bundle.path, files) or wrong_content(bundle.path, files)
+    if wrong is not None:
+        return Merged(bundle.name, str(source), "damaged", wrong)
+    try:
+        ours = into.find(bundle.name)
+    except BundleError:
+        ours = None
+    if ours is None or (ours.manifest.status == "failed" and bundle.manifest.status == "built"):
+        into.publish(bundle.name, lambda directory: _copy(bundle.path, directory))
+        return Merged(bundle.name, str(source), "copied")
+    if bundle.manifest.status == "failed":
+        return Merged(bundle.name, str(source), "kept")
+    if ours.manifest.neff_sha256 != bundle.manifest.neff_sha256:
+        reason = f"{into.path} has the case with another NEFF, which stays; build both with the same versions"
+        return Merged(bundle.name, str(source), "another build", reason)
+    return _add_runs(ours, source, bundle)
+
+
+def _copy(source: Path, directory: Path) -> None:
+    """All of a bundle but what is unfinished in it."""
+    profiles = str(source / PROFILES)
+    shutil.copytree(
+        source,
+        directory,
+        dirs_exist_ok=True,
+        symlinks=True,
+        ignore=lambda folder, names: [name for name in names if folder == profiles and name.startswith(".")],
+    )
+
+
+def _add_runs(ours: Bundle, source: Path, theirs: Bundle) -> Merged:
+    """Publish copies of the good runs that we lack, oldest first, after our own."""
+    with runs.locked(ours.path) as descriptor:
+        if descriptor is None:
+            return Merged(ours.name, str(source), "busy", "its profiles are in use; merge again")
+        known = {_identity(run) for _, run in _runs(ours.path)}
+        added = 0
+        for path, run in reversed(_runs(theirs.path)):
+            if run.status == "failed" or _identity(run) in known:
+                continue
+            try:
+                for name in run.files:
+                    runs.check_file(path, run, name)
+            except RunDamaged as error:
+                return Merged(ours.name, str(source), "damaged", str(error))
+            work = runs.new_work(ours.path)
+            shutil.copytree(path, work, dirs_exist_ok=True, symlinks=True, ignore=shutil.ignore_patterns(runs.RECORD))
+            runs.publish(work, run)
+            added += 1
+    return Merged(ours.name, str(source), "runs added" if added else "kept")
+
+
+def _runs(bundle: Path) -> list[tuple[Path, runs.Run]]:
+    """The runs of a bundle that can be read, newest first."""
+    found = []
+    for path in runs.run_directories(bundle):
+        try:
+            found.append((path, runs.read_run(path)))
+        except RunDamaged:
+            continue
+    return found
+
+
+def _identity(run: runs.Run) -> tuple[object, ...]:
+    """What tells one run from another, wherever it lies."""
+    return (run.created, *sorted((name, file.sha256) for name, file in run.files.items()))
