@@ -1,6 +1,7 @@
 # make run    the shipped shapes.yaml, from nothing to a table of engine times
 # make test   lint, types, tests
-# make bench  our speed beside its peers, as ratios
+# make bench gate  our speed beside its peers, as ratios
+# make gate   exit code 1 when this tree is slower than the build in bench/gate.base
 # make wild CHECKOUTS=dir  public kernels against their references: right, wrong, refused by name, crashed
 # make fidelity  the model beside measurements on hardware (DATA=measurements, NKILIB= GEMM= checkouts)
 
@@ -32,6 +33,9 @@ bench: .venv/bench
 	$(BIN)/python bench/executor.py
 	$(BIN)/python bench/latency.py
 	$(BIN)/python -m bench.page
+
+gate: .venv/test
+	$(BIN)/python bench/gate.py
 
 fidelity: .venv/test
 	$(BIN)/python tools/fidelity.py --data $(DATA) $(if $(NKILIB),--nkilib $(NKILIB)) $(if $(GEMM),--gemm $(GEMM))
