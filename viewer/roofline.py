@@ -6,6 +6,7 @@ share, and the DMA engines of the cores, which is the lower roof for one core.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -26,6 +27,11 @@ class Point:
     intensity: float
     flops: float
     simulated: bool = False
+
+    @property
+    def can_be_drawn(self) -> bool:
+        """Whether it has a place on logarithmic axes; a damaged file may say anything."""
+        return all(math.isfinite(value) and value > 0 for value in (self.intensity, self.flops))
 
 
 @dataclass(frozen=True)
@@ -62,4 +68,4 @@ def point_of(timeline: Timeline, label: str) -> Point | None:
     moved = number.get("hbm_read_bytes", 0.0) + number.get("hbm_write_bytes", 0.0)
     done = number.get("hardware_flops", 0.0) - number.get("transpose_flops", 0.0)
     flops, total_s = number.get("model_flops") or done, number.get("total_time", 0.0)
-    return Point(label, flops / moved, flops / total_s, timeline.simulated) if moved and flops > 0 and total_s else None
+    return Point(label, flops / moved, flops / total_s, timeline.simulated) if moved and total_s else None

@@ -23,5 +23,7 @@ def test_a_timeline_stands_where_its_summary_says():
 
 
 def test_the_plot_says_its_points_and_marks_simulated_ones():
-    drawn = roofline_svg(roofline("inf2", 1), [Point("<b>", 40.0, 1e12, simulated=True)])
+    nowhere = [Point("below", -1.0, 1e12), Point("beyond", 40.0, float("inf"))]
+    drawn = roofline_svg(roofline("inf2", 1), [Point("<b>", 40.0, 1e12, simulated=True), *nowhere])
+    assert drawn.count("<circle") == 1
     assert "&lt;b&gt;: 40 FLOP/byte, 1 TFLOPS, simulated" in drawn and 'class="point simulated"' in drawn

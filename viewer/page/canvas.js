@@ -169,8 +169,9 @@ function paintAxis(t, g) {
   g.fillStyle = t.page.paper;
   g.fillRect(0, 0, t.size.width, AXIS);
   g.fillStyle = t.page.dim;
-  for (let time = Math.ceil(t.view.from / step) * step; time <= t.view.to; time += step) {
-    const x = toX(t, time);
+  const first = Math.ceil(t.view.from / step);
+  for (let tick = 0; tick * step <= span; tick++) {
+    const time = (first + tick) * step, x = toX(t, time);
     g.fillRect(x, AXIS - 5, 1, 5);
     g.fillText(timeText(time, step), x + 3, AXIS / 2);
   }

@@ -29,6 +29,7 @@ class _Scale:
 
 def roofline_svg(roofs: Roofline, points: Sequence[Point]) -> str:
     """The roofs and the profiles under them; an empty mark is a simulated one."""
+    points = [point for point in points if point.can_be_drawn]
     peak, ridge = max(roofs.peaks.values()), max(roofs.peaks.values()) / min(roofs.bandwidths.values())
     xs = [ridge / 256, ridge * 8, *(point.intensity for point in points)]
     ys = [peak / 1000, peak * 2, *(point.flops for point in points)]
