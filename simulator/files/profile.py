@@ -311,11 +311,12 @@ def _transfer_row(program: Program, instruction: Instruction, index: int) -> dic
     return {**names, "variable": hbm[0] if hbm else "unknown", "trigger": index} | _origin(program, instruction)
 
 
-def _origin(program: Program, instruction: Instruction) -> dict[str, str]:
-    """The kernel's line, or the HLO instruction and its layer ("_dot.3")."""
+def _origin(program: Program, instruction: Instruction) -> dict[str, Any]:
+    """The kernel's innermost line and those that called it, outermost first, or the HLO instruction and its layer ("_dot.3")."""
     text = program.sources[instruction.source]
     if not program.from_hlo:
-        return {"nki_source_location": text}
+        callers = program.call_stack(instruction.source)
+        return {"nki_source_location": text} | ({"nki_call_stack": list(callers)} if callers else {})
     return {"hlo_name": text, "layer": text.split(" ")[0].replace("%", "_")}
 
 

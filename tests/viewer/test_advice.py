@@ -49,6 +49,13 @@ def test_a_planted_fault_is_first_on_the_list(fault, planted):
     assert all(first.gain_us >= other.gain_us for other in others)
 
 
+def test_rows_of_a_simulated_profile_tell_the_lines_that_called_theirs(planted):
+    rows = [row for row in planted("none").instructions if row.nki_call_stack]
+    own = {line for row in rows for line in row.nki_call_stack}
+    assert rows and all(line.startswith("planted_nki.py:") for line in own)
+    assert own.isdisjoint(row.nki_source_location for row in rows)
+
+
 def test_the_kernel_without_a_fault_gets_none_of_these(planted):
     assert advise(planted("none")) == ()
 
