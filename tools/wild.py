@@ -116,8 +116,8 @@ def _run(case: Case, checkout: Path) -> tuple[list[Any], list[Any]]:
     from neff_bench.simulator.nki.simulate import simulate
 
     install()
-    sys.meta_path.append(_HostPackages())
-    module = _load(checkout / case.path, case.prelude)
+    replace_host_packages()
+    module = load(checkout / case.path, case.prelude)
     kernel = case.make(module) if case.make else getattr(module, case.kernel)
     if case.decorate:
         kernel = jit(kernel)
@@ -157,7 +157,7 @@ def _relative(result: Any, expected: Any) -> float:
     return float(np.linalg.norm(got - want) / max(float(np.linalg.norm(want)), 1e-30))
 
 
-def _load(path: Path, prelude: str) -> ModuleType:
+def load(path: Path, prelude: str) -> ModuleType:
     """The file as a module, with the imports that its harness puts before it."""
     from neff_bench.simulator.errors import KernelError
 
@@ -174,6 +174,12 @@ def _load(path: Path, prelude: str) -> ModuleType:
     exec(prelude, vars(module))  # noqa: S102 - our own imports
     exec(compile(path.read_text(), str(path), "exec"), vars(module))  # noqa: S102 - the kernel that was asked for
     return module
+
+
+def replace_host_packages() -> None:
+    """Put empty packages in the places of those that are not installed. Idempotent."""
+    if not any(isinstance(finder, _HostPackages) for finder in sys.meta_path):
+        sys.meta_path.append(_HostPackages())
 
 
 class _HostPackages(MetaPathFinder, Loader):

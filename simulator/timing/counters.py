@@ -47,8 +47,7 @@ def summarise(
     chip = schedule.chip
     total = timeline.total_ps * 1e-12
     summary: dict[str, Any] = {"total_time": total, "neuroncore_cycle_count": int(total * chip.base_clock_ghz * 1e9)}
-    summary |= _flops(program, schedule)
-    summary |= _bytes(program, schedule)
+    summary |= flops_and_bytes(program, schedule)
     summary |= _engines(timeline)
     summary |= _dma(schedule, timeline)
     events = sum(len(core.semaphores.time_ps) for core in timeline.cores)
@@ -94,6 +93,11 @@ def merged(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> tuple[np
     first = np.flatnonzero(opens)
     last = np.concatenate([first[1:] - 1, [len(start) - 1]])
     return start[first], reach[last]
+
+
+def flops_and_bytes(program: Program, schedule: Schedule) -> dict[str, Any]:
+    """FLOPs, matmul instructions and bytes of the `summary` record: what does not depend on times."""
+    return _flops(program, schedule) | _bytes(program, schedule)
 
 
 def _flops(program: Program, schedule: Schedule) -> dict[str, Any]:

@@ -44,6 +44,21 @@ def test_a_program_without_repeated_loads_is_what_the_compiler_makes_of_it():
     assert not recorded(scaled, X.shape, G.shape).before_middle_end
 
 
+def test_a_transpose_on_the_pe_loads_an_identity_once_for_each_dtype():
+    def turned(x):
+        out = nl.ndarray((64, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+        for tile in nl.affine_range(4):
+            rows = nl.ds(128 * tile, 128)
+            nl.store(out[:, rows], nl.copy(nisa.nc_transpose(nl.load(x[rows, :]))))
+        return out
+
+    program = recorded(turned, X.shape, middle_end=True)
+    copies = [step.reads["src"] for step in program.cores[0] if step.op == "dma_copy"]
+    [identity] = [source for source in copies if program.buffers[source.buffer].kind == "constant"]
+    assert (identity.shape, identity.dtype) == ((128, 128), "float32")
+    assert np.array_equal(simulate(jit(turned))(X), X.T)
+
+
 def test_a_kernel_keeps_its_loads_when_it_turns_the_middle_end_off():
     assert len(loads(recorded(scaled, X.shape, G.shape))) == 4 + 4
 
