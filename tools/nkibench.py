@@ -66,10 +66,12 @@ def _counters(checkout: Path, path: str) -> tuple[dict[str, Any], str]:
     kernel = load(checkout / path, "").kernel
     benchmark = accelopt.reference_module(checkout, path)
     np.random.seed(0)
-    arrays = benchmark.transform_to_nki_inputs(benchmark.get_inputs())
-    names = inspect.signature(kernel.function).parameters
-    inputs = [InputSpec(name, array.shape, str(array.dtype)) for name, array in zip(names, arrays)]
-    program = record(kernel, "kernel", inputs, {}, (), "trn1", 1, fits=False)
+    values = benchmark.transform_to_nki_inputs(benchmark.get_inputs())
+    given = dict(zip(inspect.signature(kernel.function).parameters, values))
+    arrays = {name: value for name, value in given.items() if np.ndim(value)}
+    numbers = {name: value for name, value in given.items() if name not in arrays}
+    inputs = [InputSpec(name, array.shape, str(array.dtype)) for name, array in arrays.items()]
+    program = record(kernel, "kernel", inputs, numbers, (), "trn1", 1, fits=False)
     found = flops_and_bytes(program, schedule(program))
     found["matmul_flops"] = found["hardware_flops"] - found["transpose_flops"]
     return found, "before the compiler's middle end" if program.before_middle_end else "exact"

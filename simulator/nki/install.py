@@ -34,7 +34,7 @@ def install() -> None:
     """
     if sdk_present() or getattr(sys.modules.get("nki"), "__recorder__", None) == _MARK:
         return
-    from neff_bench.simulator.nki import annotations, collectives, constants, isa, jit, language, simulate
+    from neff_bench.simulator.nki import annotations, collectives, compiler, constants, isa, jit, language, simulate
     from neff_bench.simulator.nki.keywords import KEYWORDS
     from neff_bench.simulator.recording import enums
     from neff_bench.simulator.recording.dtype_names import NAMES
@@ -51,8 +51,10 @@ def install() -> None:
     _submodule("dtype", _module("nki.dtype", **{name: name for name in NAMES}))
     _submodule("typing", annotations)
     _submodule("tensor", _module("nki.tensor", identity=constants.identity))
-    _submodule("compiler", _module("nki.compiler"))
-    sys.modules["nki.compiler"].__getattr__ = lambda name: _missing("nki.compiler", name)  # type: ignore[method-assign]
+    _submodule("compiler", compiler)
+    compiler.__path__ = []
+    sys.modules["nki.compiler.frontend"] = compiler.frontend
+    sys.modules["nki.compiler.ncc_driver"] = compiler.ncc_driver
     _submodule("builtin", _module("nki.builtin"))
     _submodule("collectives", collectives)
     _install_beta()

@@ -10,20 +10,22 @@ from neff_bench.simulator.recording.recorder import here
 
 KNOWN = {
     "neuronxcc.nki.language": frozenset(
-        "atomic_rmw all_reduce any device_print expand_dims load_transpose2d random_seed rand tensor dropout"
-        " gather_flattened tan ceil floor trunc sign mish gelu_dx erf_dx silu_dx".split()
+        "all_reduce any device_print expand_dims load_transpose2d random_seed rand tensor dropout"
+        " gather_flattened sign mish gelu_dx erf_dx silu_dx gemm_grid gemm_stationary_grid bfp16".split()
     ),
     "neuronxcc.nki.isa": frozenset(
-        "tensor_copy_dynamic_src tensor_copy_dynamic_dst builtin_custom_op nc_n_gather nonzero_with_count"
+        "builtin_custom_op nc_n_gather nonzero_with_count"
         " nc_matmul_mx quantize_mx rng rand2 set_rng_seed rand_get_state rand_set_state register_alloc register_load"
         " register_move register_store topk exponential activate2 dma_compute tensor_scalar_cumulative".split()
     ),
     "neuronxcc.nki": frozenset({"tensor", "knob", "nki_standalone", "compile", "py"}),
-    "nki.language": frozenset("alloc_tiles all_reduce atomic_rmw".split()),
+    "nki.language": frozenset("alloc_tiles all_reduce atomic_rmw NkiScalar".split()),
     "nki.isa": frozenset("tensor_copy_dynamic_src tensor_copy_dynamic_dst builtin_custom_op".split()),
-    "nki": frozenset({"trace", "knob", "compile", "nki_standalone"}),
-    "nki.compiler": frozenset({"frontend", "kernel_builder", "_internal", "backends", "driver"}),
-    "neuronxcc.nki.compiler": frozenset({"kernel_builder", "backends", "ncc_driver", "driver", "multi_buffer"}),
+    "nki": frozenset({"trace", "knob", "compile", "nki_standalone", "meta", "experimental"}),
+    "nki.compiler": frozenset({"kernel_builder", "_internal", "backends", "driver"}),
+    "neuronxcc.nki.compiler": frozenset(
+        {"kernel_builder", "backends", "ncc_driver", "driver", "multi_buffer", "allocation_scope"}
+    ),
 }
 
 
