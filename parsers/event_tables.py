@@ -10,16 +10,16 @@ from pathlib import Path
 
 from neff_bench.parsers.document import Document
 from neff_bench.parsers.errors import ParseError, guarded
-from neff_bench.parsers.event_rows import Dependence as Dependence
-from neff_bench.parsers.event_rows import DmaRow as DmaRow
-from neff_bench.parsers.event_rows import InstructionRow as InstructionRow
-from neff_bench.parsers.event_rows import LinkedDmaRow as LinkedDmaRow
-from neff_bench.parsers.event_rows import LinkedInstructionRow as LinkedInstructionRow
-from neff_bench.parsers.event_rows import Predecessor as Predecessor
-from neff_bench.parsers.event_rows import SemaphoreRow as SemaphoreRow
-from neff_bench.parsers.event_rows import SensitivityRow as SensitivityRow
-from neff_bench.parsers.event_rows import Timeline as Timeline
-from neff_bench.parsers.event_rows import UsageRow as UsageRow
+from neff_bench.parsers.event_rows import (
+    DmaRow,
+    InstructionRow,
+    LinkedDmaRow,
+    LinkedInstructionRow,
+    SemaphoreRow,
+    SensitivityRow,
+    Timeline,
+    UsageRow,
+)
 from neff_bench.parsers.kinds import kind_of
 from neff_bench.parsers.parquet_tables import timeline_of_parquet
 from neff_bench.parsers.profile_json import summary_of

@@ -207,17 +207,9 @@ def _float32(facts: _Facts) -> Iterator[Advice]:
         yield Advice(
             "Give the Tensor Engine bfloat16: float32 takes several passes through it, and twice the bytes",
             f"{len(wide)} of {len(products)} instructions of the Tensor Engine read float32, {on_pe:.1f} us of the critical path",
-            on_pe / 2 + _half_of_loads_us(facts, wide),
+            on_pe / 2,
             "tensor_active_us",
         )
-
-
-def _half_of_loads_us(facts: _Facts, products: Sequence[int]) -> float:
-    """Half of what the products wait for DMAs on the path: the bytes would be half, too."""
-    waited = [step for step in facts.path if step.spent_on == DMA]
-    return (
-        sum(step.end_ns - step.begin_ns for step in waited) / 2 / NS_PER_US if products and len(waited) > FEW else 0.0
-    )
 
 
 def _transposes(facts: _Facts) -> Iterator[Advice]:
@@ -236,9 +228,7 @@ def _transposes(facts: _Facts) -> Iterator[Advice]:
         and row.opcode not in SETUP
         and any(before.id in ids for before in row.predecessors)
     )
-    loads = facts.indices(lambda row: isinstance(row, LinkedInstructionRow) and row.opcode == "LDWEIGHTS")
-    beside = {index + 1 for index in loads} & set(turned)
-    spent = facts.time_us([*turned, *emptied, *(index - 1 for index in beside)])
+    spent = facts.time_us([*turned, *emptied])
     yield Advice(
         "Lay the tensor out so that no tile is transposed on the Tensor Engine, swap the operands, or let the DMA transpose",
         f"{len(turned)} of {len(products)} products are transposes; with the copies that empty PSUM after them they take {spent:.1f} us of the critical path",

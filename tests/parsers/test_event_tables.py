@@ -2,7 +2,8 @@
 
 import json
 
-from neff_bench.parsers.event_tables import Dependence, LinkedInstructionRow, read_timeline
+from neff_bench.parsers.event_rows import Dependence, LinkedInstructionRow
+from neff_bench.parsers.event_tables import read_timeline
 
 
 def write(path):
