@@ -16,6 +16,11 @@ from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 if TYPE_CHECKING:
     import numpy as np
 
+_CLEARED = ((3, 53), (54, 104), (105, 155), (156, 206), (207, 255))
+"""By engine: first and last of the semaphores that its EVENT_SEMAPHORE_RANGE_CLEAR sets to zero (inf2 and trn2 traces)."""
+_MEETING, _MEETING_VALUES = 2, 9
+"""The semaphore at which the engines meet around a kernel, and its values: 1 to 8, then 0 (inf2 and trn2 traces)."""
+
 FETCH_QUEUE = 14
 """Queue number of instruction fetch in real profiles (Q14)."""
 
@@ -90,7 +95,7 @@ def _core(schedule: Schedule, number: int, core: CoreSchedule) -> CoreTimeline:
     return CoreTimeline(
         _instructions(schedule, number, core),
         _dma(schedule, number, core),
-        _semaphores(core),
+        _semaphores(schedule, number, core),
         tuple((round(a * 1000), min(round(b * 1000), end_ps)) for a, b in core.warm),
         end_ps,
     )
@@ -100,15 +105,11 @@ def _instructions(schedule: Schedule, number: int, core: CoreSchedule) -> Instru
     import numpy as np
 
     parts: list[tuple[np.ndarray, ...]] = []
-    end = core.kernel_end_ns
     for engine in range(5):
         before = schedule.overheads.preamble[number][engine]
-        # An engine with nothing to do enters the postamble when the kernel has ended on the core.
-        after = schedule.overheads.postamble[number][engine]
         own = np.flatnonzero(core.code.engine == engine)
         own = own[np.argsort(core.start_ns[own], kind="stable")]
-        leaving = _leaving(schedule, number, engine, float(core.end_ns[own].max()) if len(own) else None, end)
-        behind = (*leaving, *(replace(control, start_ns=end + control.start_ns) for control in after))
+        behind = _behind(schedule, number, engine, core)
         rows = len(before) + len(own) + len(behind)
         parts.append((
             np.full(rows, engine, dtype=np.uint8),
@@ -124,6 +125,16 @@ def _instructions(schedule: Schedule, number: int, core: CoreSchedule) -> Instru
     return Instructions(
         engine_, opcode, index, pc, start_ps, start_ps + np.rint(duration * 1000).astype(np.int64), wait
     )
+
+
+def _behind(schedule: Schedule, number: int, engine: int, core: CoreSchedule) -> tuple[Control, ...]:
+    """The runtime's instructions after the engine's own work. An engine enters the postamble when the kernel has ended on the
+    core."""
+    own = core.end_ns[core.code.engine == engine]
+    end = core.kernel_end_ns
+    leaving = _leaving(schedule, number, engine, float(own.max()) if len(own) else None, end)
+    after = schedule.overheads.postamble[number][engine]
+    return (*leaving, *(replace(control, start_ns=end + control.start_ns) for control in after))
 
 
 def _leaving(
@@ -188,8 +199,9 @@ def _dma(schedule: Schedule, number: int, core: CoreSchedule) -> DmaRows:
     return DmaRows(transfer[place], engine[place], queue[place], size[place], start_ps, end_ps)
 
 
-def _semaphores(core: CoreSchedule) -> Semaphores:
-    """One update for each instruction that something waits for; 16 for each DMA that something waits for."""
+def _semaphores(schedule: Schedule, number: int, core: CoreSchedule) -> Semaphores:
+    """The kernel's: one update for each instruction that something waits for, 16 for each DMA that something waits for. And the
+    runtime's."""
     import numpy as np
 
     code = core.code
@@ -209,4 +221,28 @@ def _semaphores(core: CoreSchedule) -> Semaphores:
     starts = np.searchsorted(semaphore[order], semaphore[order], side="left")
     value = np.empty(len(order), dtype=np.int64)
     value[order] = np.arange(len(order)) - starts + 1
-    return Semaphores(semaphore, value, engine, time)
+    ours = np.array(list(_runtime_updates(schedule, number, core)), dtype=float).reshape(-1, 4)
+    all_times = np.concatenate([time, np.rint(ours[:, 3] * 1000).astype(np.int64)])
+    place = np.argsort(all_times, kind="stable")
+    return Semaphores(
+        np.concatenate([semaphore, ours[:, 0].astype(np.int32)])[place],
+        np.concatenate([value, ours[:, 1].astype(np.int64)])[place],
+        np.concatenate([engine, ours[:, 2].astype(np.uint8)])[place],
+        all_times[place],
+    )
+
+
+def _runtime_updates(schedule: Schedule, number: int, core: CoreSchedule) -> Iterator[tuple[int, int, int, float]]:
+    """(semaphore, value, engine, time in ns). Each EVENT_SEMAPHORE around the kernel raises semaphore 2, at whose eighth value all
+    engines have met; it begins anew then. Each engine clears its share of the others at the end."""
+    met = []
+    for engine, (first, last) in enumerate(_CLEARED):
+        for control in (*schedule.overheads.preamble[number][engine], *_behind(schedule, number, engine, core)):
+            if control.opcode == "EVENT_SEMAPHORE":
+                met.append((control.start_ns + control.duration_ns, engine))
+            elif control.opcode == "EVENT_SEMAPHORE_RANGE_CLEAR":
+                step = control.duration_ns / (last + 1 - first)
+                for semaphore in range(first, last + 1):
+                    yield semaphore, 0, engine, control.start_ns + step * (semaphore + 1 - first)
+    for count, (time, engine) in enumerate(sorted(met), start=1):
+        yield _MEETING, count % _MEETING_VALUES, engine, time
