@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from neff_bench.parsers.document import SMALL_BYTES, decode, prepare
+from neff_bench.parsers.errors import ParseError
 
 INDEX = "kernel_debug_info.json"
 DEPTH_MAX = 64
@@ -65,9 +66,11 @@ def read_call_stacks(name: str, index: bytes | None, members: Mapping[str, bytes
         if not data or len(data) > SMALL_BYTES:
             continue
         kernels: list[_Kernel] = decode(name, memoryview(data), list[_Kernel])
-        for kernel in kernels:
-            for node in kernel.info:
+        try:
+            for node in (node for kernel in kernels for node in kernel.info):
                 _walk(node, (), "", file.kernel_name, stacks)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise ParseError(name, None, f"member {file.file_name}: no tree of functions: {error}") from None
     return stacks
 
 
