@@ -173,7 +173,7 @@ def main() -> None:
     browser = Chromium(find_chromium() or PROGRAMS[0])
     try:
         browser.open(
-            Path(page), "window.neffBench && neffBench.firstPaintMs", width=1280, height=900, media="light", at=at
+            Path(page), "window.neffBench && neffBench.firstPaintMs", width=1280, height=1000, media="light", at=at
         )
         browser.value("document.querySelector('.case.shown .timeline').scrollIntoView()")
         if "event=" in at:

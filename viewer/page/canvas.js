@@ -1,5 +1,5 @@
 // The timeline: what it shows, and its painting.
-const HEIGHT_MAX = 0.78; // of the window
+const HEIGHT_MAX = 0.72; // of the window
 
 function makeTimeline(host, head, events) {
   host.replaceChildren(document.getElementById("timeline").content.cloneNode(true));
