@@ -3,6 +3,7 @@
 # make bench gate  our speed beside its peers, as ratios
 # make gate   exit code 1 when this tree is slower than the build in bench/gate.base
 # make wild CHECKOUTS=dir  public kernels against their references: right, wrong, refused by name, crashed
+# make correlation CHECKOUTS=dir  the model beside every public measured row (ROWS=development|test|all)
 # make fidelity  the model beside measurements on hardware (DATA=measurements, NKILIB= GEMM= checkouts)
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ BIN := .venv/bin
 # The commands and tests start many Python processes; each would compile the package anew without cached bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test bench fidelity wild clean
+.PHONY: run test bench fidelity correlation wild clean
 
 run: .venv/run
 	$(BIN)/generate-neffs --shapes shapes.yaml --out $(OUT)
@@ -39,6 +40,9 @@ gate: .venv/test
 
 fidelity: .venv/test
 	$(BIN)/python tools/fidelity.py --data $(DATA) $(if $(NKILIB),--nkilib $(NKILIB)) $(if $(GEMM),--gemm $(GEMM))
+
+correlation: .venv/test
+	$(BIN)/python -m tools.correlation $(CHECKOUTS) --rows $(or $(ROWS),all)
 
 wild: .venv/test
 	$(BIN)/python -m tools.wild $(CHECKOUTS)

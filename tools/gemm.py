@@ -38,7 +38,7 @@ _COLUMNS = (
 def gemm_rows(directory: Path, limit: int | None, which: str) -> Iterator[Row]:
     """`directory`: a checkout, or a folder with nkilib.py and the measurements; `limit` shapes, spread over the sizes; `which`:
     a pattern for the names of the measurements."""
-    kernel = _kernel(directory)
+    kernel = kernel_of(directory)
     shapes = sorted(measured(directory, which).items(), key=lambda item: item[0][0] * item[0][1] * item[0][2])
     for (m, k, n), found in spread(shapes, limit):
         inputs = (InputSpec("lhsT", (k, m), "bfloat16"), InputSpec("rhs", (k, n), "bfloat16"))
@@ -50,7 +50,7 @@ def gemm_rows(directory: Path, limit: int | None, which: str) -> Iterator[Row]:
                 yield Row(f"{m}x{k}x{n}", column, summary[key] * scale, found[key] * scale)
 
 
-def _kernel(directory: Path) -> Callable[..., Any]:
+def kernel_of(directory: Path) -> Callable[..., Any]:
     """The kernel and its constants, without the rest of its module, which needs torch and the AWS runtime."""
     path = next(path for path in sorted(directory.rglob("nkilib.py")) if _KERNEL in path.read_text())
     install()

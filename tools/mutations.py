@@ -6,7 +6,8 @@ from tools.mutate import Mutation
 
 GOLDEN = "tests/golden/test_times.py::test_times_are_those_pinned"
 CHIPS = "tests/chips/test_chips.py"
-STATED = "tests/simulator/timing/test_stated_error.py"
+LIKENESS = "tests/simulator/timing/test_likeness.py"
+INTERVAL = "tests/simulator/timing/test_interval.py"
 SCHEDULE = "tests/simulator/timing/test_schedule.py"
 COUNTERS = "tests/simulator/timing/test_counters.py"
 TRACE = "tests/parsers/test_ntff.py tests/parsers/test_versions.py"
@@ -36,12 +37,12 @@ MUTATIONS = (
     Mutation("FP8 at the rate of BF16", "chips/dtypes.py", "\"float8_e4m3\": 2.0", "\"float8_e4m3\": 1.0", "tests/stage2_profile/metrics"),
     Mutation("a bfloat16 of four bytes", "chips/dtypes.py", "\"bfloat16\": 2,", "\"bfloat16\": 4,", "tests/neffs/test_dtypes.py"),
     Mutation("GpSimd and Vector change places", "chips/engines.py", "ENGINES: tuple[Engine, ...] = (\"tensor\", \"scalar\", \"gpsimd\", \"vector\"", "ENGINES: tuple[Engine, ...] = (\"tensor\", \"scalar\", \"vector\", \"gpsimd\"", GOLDEN),
-    Mutation("an unmeasured chip states trn2's error", "chips/stated_errors.py", "if measured is not None:", "measured = measured or _TRN2\n    if measured is not None:", STATED),
     # timing
     Mutation("Scalar's cost with Vector's overhead", "simulator/costs/engines.py", "busy + chip.scalar_overhead_ns", "busy + chip.vector_overhead_ns", GOLDEN),
-    Mutation("long kernels from 50 us", "simulator/timing/stated_error.py", "_LONG_NS = 500e3", "_LONG_NS = 50e3", STATED),
-    Mutation("GEMMs from 7.5 us", "simulator/timing/stated_error.py", "_SHORTEST_GEMM_NS = 75e3", "_SHORTEST_GEMM_NS = 7.5e3", STATED),
-    Mutation("a GEMM with the PE busy half of the time", "simulator/timing/stated_error.py", "_PE_BOUND = 0.75", "_PE_BOUND = 0.5", STATED),
+    Mutation("long kernels from 50 us", "simulator/timing/likeness.py", "_LONG_NS = 200e3", "_LONG_NS = 50e3", LIKENESS),
+    Mutation("families weigh by their rows", "simulator/timing/interval.py", "1 / sizes[group.family]) for group in alike", "1.0) for group in alike", INTERVAL),
+    Mutation("the PE binds from half of the time", "simulator/timing/likeness.py", "_PE_BOUND = 0.75", "_PE_BOUND = 0.5", LIKENESS),
+    Mutation("64 partitions at full rate", "simulator/costs/transfers.py", "_ports(instruction, program) if static", "_ports(instruction, program) if False", "tests/simulator/compiler/test_descriptors.py"),
     Mutation("the fingerprint forgets the chips", "simulator/timing/model.py", "waiting += [f\"{module}.{inside.stem}\"", "waiting += [f\"{inside.stem}\"", "tests/simulator/timing/test_model.py"),
     Mutation("the fingerprint forgets what is imported by name", "simulator/timing/model.py", "[package, *(", "[package] + 0 * [*(", "tests/simulator/timing/test_model.py"),
     Mutation("a matmul does not fill the array", "simulator/timing/scheduler.py", "duration[i] = busy + pe_latency + pe_fill * factor", "duration[i] = busy + pe_latency", GOLDEN),

@@ -73,10 +73,9 @@ def baseline_rows(nkilib: Path, limit: int | None) -> Iterator[Row]:
     a measurement in picoseconds does not occur twice, so the others are copies."""
     from neff_bench.simulator.errors import SimulatorError
 
-    tests = nkilib / "test" / "integration" / "nkilib" / "core" / "mlp"
-    cases = [*_cases(tests / "test_mlp_cte.py", tkg=False), *_cases(tests / "test_mlp_tkg.py", tkg=True)]
+    found = cases(nkilib)
     for mode in ("cte", "tkg"):
-        ordered = sorted((c for c in cases if c["mode"] == mode), key=lambda c: c["work"])
+        ordered = sorted((c for c in found if c["mode"] == mode), key=lambda c: c["work"])
         for case in spread(ordered, limit):
             try:
                 summary = _summary(nkilib, case["lnc"], case["inputs"], case["arguments"])
@@ -86,6 +85,12 @@ def baseline_rows(nkilib: Path, limit: int | None) -> Iterator[Row]:
             measured = case["picoseconds"] * 1e-6
             length = "long" if measured >= LONG_US else "short"
             yield Row(case["name"], f"{mode} LNC {case['lnc']} {length} us", summary["total_time"] * 1e6, measured)
+
+
+def cases(nkilib: Path) -> list[dict[str, Any]]:
+    """The mlp tests that have a figure of their own: name, mode (cte, tkg), lnc, picoseconds, inputs and arguments."""
+    tests = nkilib / "test" / "integration" / "nkilib" / "core" / "mlp"
+    return [*_cases(tests / "test_mlp_cte.py", tkg=False), *_cases(tests / "test_mlp_tkg.py", tkg=True)]
 
 
 _LABELS = ("add", "store", "skip_gate", "gb", "ub", "db", "nb", "row_gu", "row_down", "layout")

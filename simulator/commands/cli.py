@@ -103,10 +103,17 @@ def main() -> None:
 @click.option("-O", "--optlevel", default=None, hidden=True)
 @click.option("--logfile", default=None, hidden=True)
 @click.option("--pipeline", nargs=2, default=None, hidden=True)
-@click.option("--disable-dge", is_flag=True, hidden=True)
+@click.option("--disable-dge", is_flag=True, help="Descriptors are made at compile time, not on the device.")
 @click.option("--internal-tensorizer-opt-level", default=None, hidden=True)
 def compile_command(
-    model: str, framework: str, target: str, lnc: int | None, output: str, verbose: str | None, **_ignored: Any
+    model: str,
+    framework: str,
+    target: str,
+    lnc: int | None,
+    output: str,
+    verbose: str | None,
+    disable_dge: bool,
+    **_ignored: Any,
 ) -> None:
     """Compile an HLO module or an NKI kernel to a simulated NEFF.
 
@@ -119,7 +126,7 @@ def compile_command(
     """
     from neff_bench.simulator.commands.compile import compile_model, told
 
-    program = compile_model(model, framework, target, lnc, output)
+    program = compile_model(model, framework, target, lnc, output, disable_dge)
     if verbose in ("info", "debug"):
         for line in told(program, output):
             streams.line(line)

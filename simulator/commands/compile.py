@@ -9,13 +9,17 @@ from pathlib import Path
 
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.commands.faults import before_work, planned_fault
+from neff_bench.simulator.compiler.descriptors import made_at_compile_time
 from neff_bench.simulator.errors import CompileError, SimulatorError
 from neff_bench.simulator.files.neff import write_neff
 from neff_bench.simulator.program import ENGINES, Program
 
 
-def compile_model(model: str, framework: str, target: str, lnc: int | None, output: str) -> Program:
-    """`framework`: NKI for a kernel.json, XLA for a serialized HloModuleProto (or a directory with graph.hlo).
+def compile_model(
+    model: str, framework: str, target: str, lnc: int | None, output: str, disable_dge: bool = False
+) -> Program:
+    """`framework`: NKI for a kernel.json, XLA for a serialized HloModuleProto (or a directory with graph.hlo). `disable_dge`:
+    descriptors are made at compile time.
 
     Raises CompileError with the place in the user's source.
     """
@@ -25,6 +29,8 @@ def compile_model(model: str, framework: str, target: str, lnc: int | None, outp
     if lnc > chip.max_lnc:
         raise CompileError(f"--lnc {lnc}: a logical core of {target} has {chip.max_lnc} physical core")
     program = _trace_kernel(model, target, lnc) if framework == "NKI" else _lower(model, target, lnc)
+    if disable_dge:
+        program = made_at_compile_time(program)
     try:
         write_neff(program, output)
     except OSError as error:

@@ -63,10 +63,12 @@ _COPY = engine_work(_copy_cycles, copies=True)
 
 
 def _tensor_tensor_cycles(tiles: Tiles) -> float:
-    """Cycles of Vector for each column (AWS docs 2.26, nki.isa cost tables)."""
+    """Cycles of Vector for each column: AWS docs 2.26, nki.isa cost tables, which are those of NeuronCore-v2. From v3 on, float32
+    in SBUF takes one: Vector is active for 1691, 869, 997, 909 and 849 us in five rope kernels with it, with two twice as long;
+    on trn2 it was 1738, 858, 973, 904 and 844 us (Jerry2423/kda-for-trainium @90770f2; on trn1 two cycles give 3276, it was 3104)."""
     if tiles.narrow and not tiles.in_psum and tiles.instruction.attributes.get("op") in _SIMPLE_ARITHMETIC:
         return 0.5 if tiles.fast else 1.0
-    return 1.0 if tiles.in_psum else 2.0
+    return 1.0 if tiles.in_psum or tiles.fast else 2.0
 
 
 def _memset(o: Operands) -> None:
@@ -229,7 +231,14 @@ def _reciprocal(o: Operands) -> None:
     o.write("dst", np.float32(1) / o.float32("data"))
 
 
-@operation(execute=_reciprocal, cost=engine_work(8.0), opcode="RECIPROCAL")
+def _reciprocal_cycles(tiles: Tiles) -> float:
+    """Cycles of Vector for each column. AWS docs 2.26 say 8, which four columns on trn2 do not refute (178 ns measured, 190 with it).
+    On trn1 a silu of zhang677/AccelOpt @47e29a7 would have Vector active for 2353 us with it: it was 985, and 1405 together
+    with Scalar, which takes a part of the work. 2 cycles give 1338 for both."""
+    return 8.0 if tiles.fast else 2.0
+
+
+@operation(execute=_reciprocal, cost=engine_work(_reciprocal_cycles), opcode="RECIPROCAL")
 def reciprocal(dst: NkiTensor, data: NkiTensor, name: str | None = None, engine: Any = None) -> NkiInstruction:
     """`dst` = 1 / `data`."""
     check.on_chip("reciprocal", dst=dst, data=data)

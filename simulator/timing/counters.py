@@ -16,7 +16,7 @@ from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.model import MODEL_VERSION, fingerprint, model_name
 from neff_bench.simulator.timing.schedule import Schedule
-from neff_bench.simulator.timing.stated_error import time_error
+from neff_bench.simulator.timing.stated_error import time_error, total_interval
 from neff_bench.simulator.timing.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _WAITS = (OPCODES["EVENT_SEMAPHORE"],)
 
 def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
     """What marks a profile as simulated; the same in `summary` and `metadata`. Times in seconds."""
-    return {
+    keys: dict[str, Any] = {
         "is_simulation": True,
         "simulator_name": SIMULATOR_NAME,
         "simulator_version": __version__,
@@ -36,6 +36,11 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
         "simulator_time_error": time_error(program, schedule),
         "simulator_fixed_overhead_time": schedule.fixed_ns * 1e-9,
     }
+    known = total_interval(program, schedule)
+    if known is not None:
+        keys["simulator_total_time_low"] = schedule.total_ns * 1e-9 * known.low
+        keys["simulator_total_time_high"] = schedule.total_ns * 1e-9 * known.high
+    return keys
 
 
 def summarise(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neff_bench.chips import Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_NS, Transfer, packet_ns, start_ns
+from neff_bench.simulator.costs.transfers import PORTS, SEMAPHORE_PACKET_NS, Transfer, packet_ns, start_ns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,7 @@ class Moves(NamedTuple):
     """The transfers; arrays of one element for each. Times in ns.
 
     spacing: of its packets on one DMA engine. hbm: what it takes of the core's share of HBM. first: from the trigger to the first
-    packet. held_up: 1 where reads of HBM are held up on some DMA engines.
+    packet. held_up: 1 where reads of HBM are held up on some DMA engines. first_engine, engines: the DMA engines that it uses.
     """
 
     packets: np.ndarray
@@ -63,6 +63,8 @@ class Moves(NamedTuple):
     hbm: np.ndarray
     first: np.ndarray
     held_up: np.ndarray
+    first_engine: np.ndarray
+    engines: np.ndarray
 
 
 class Rates(NamedTuple):
@@ -123,6 +125,8 @@ def run_loop(chip: Chip, work: Work, transfers: list[Transfer], sharers: int, wi
         hbm=np.array([(x.hbm_read + x.hbm_write) * sharers / chip.hbm_bandwidth for x in transfers]),
         first=np.array([start_ns(x, chip) for x in transfers]),
         held_up=np.array([1 if x.hbm_read and not x.static else 0 for x in transfers], dtype=np.int8),
+        first_engine=np.array([x.first_port * chip.dma_engines // PORTS for x in transfers], dtype=np.int64),
+        engines=np.array([max(x.ports * chip.dma_engines // PORTS, 1) for x in transfers], dtype=np.int64),
     )
     rates = _rates(chip, window_start)
     times = _unknown(len(work.engine), len(transfers), chip.dma_engines)
@@ -327,18 +331,19 @@ def _spread_packets(
     stagger = rates.read_stagger if held_up else rates.stagger
     read_spread, read_stall = rates.read_spread, rates.read_stall
     even = moves.spacing[t]
-    per = moves.packets[t] // width
-    extra = moves.packets[t] % width
+    used = moves.engines[t]
+    per = moves.packets[t] // used
+    extra = moves.packets[t] % used
     first = rotation[core]
     mine = core * width
     runs = t * width
     earliest = -1.0
     finish = begin
-    for k in range(width):
+    for k in range(used):
         count = per
         if k < extra:
             count += 1
-        d = (first + k) % width
+        d = moves.first_engine[t] + (first + k) % used
         r = runs + d
         at = begin + k * stagger
         if dma_free[mine + d] > at:

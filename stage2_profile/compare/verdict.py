@@ -11,8 +11,8 @@ program. A verdict says more. It speaks about the device, so it needs the interv
   variants of one kernel that differ by more than 5 % were in the right order in 41 of 51 pairs; nobody has looked at pairs
   that differ by less. So 5 % is the interval.
 - Simulated times of different programs (other implementation, other case) or of different models: each side has its own
-  stated error, and the two may point in opposite directions. Nothing smaller than both together is a difference.
-- A simulated time whose error is not stated (trn1) has no verdict.
+  80 % interval, and the two may point in opposite directions. Nothing smaller than both together is a difference.
+- A simulated time without an interval has no verdict.
 
 A ratio whose interval holds 1 is "within noise" or "within error", not better and not worse. `--fail-if` does not ask for
 a verdict: it compares the exact numbers with the percentage that its user allows.
@@ -21,7 +21,6 @@ a verdict: it compares the exact numbers with the percentage that its user allow
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -38,9 +37,6 @@ SAME_PROGRAM_FRACTION = 0.05
 """Difference of two simulated times of one case below which the order on hardware is not known: the public pairs (variants of
 the NKIBench tasks on trn2, github.com/Jerry2423/kda-for-trainium) were compared beyond it only."""
 
-WITHIN = re.compile(r"within ([\d.]+) %")
-BETWEEN = re.compile(r"([-+][\d.]+) to ([-+][\d.]+) %")
-
 
 @dataclass(frozen=True)
 class Uncertainty:
@@ -51,18 +47,13 @@ class Uncertainty:
     cause: Literal["", "noise", "error"] = ""
 
 
-def stated_interval(text: str | None) -> tuple[float, float] | None:
-    """Lowest and highest simulated / measured - 1 of a stated error; None where it states no figure.
-
-    `within 15 % (...)` is (-0.15, 0.15); `-36 to +17 %, median -3 %` is (-0.36, 0.17).
-    """
-    if text is None:
-        return None
-    if found := WITHIN.match(text):
-        return -float(found[1]) / 100, float(found[1]) / 100
-    if found := BETWEEN.match(text):
-        return float(found[1]) / 100, float(found[2]) / 100
-    return None
+def device_interval(row: Record) -> tuple[float, float] | None:
+    """Lowest and highest time on the device over the row's own: of a simulated row its 80 % interval, None where it has none; of
+    a measured row 1 and 1."""
+    if row.get("source") != "simulated":
+        return 1.0, 1.0
+    total, low, high = (row.get(name) for name in ("total_time_us", "total_time_low_us", "total_time_high_us"))
+    return (low / total, high / total) if total and low is not None and high is not None else None
 
 
 def noise_us(a: Record, b: Record) -> float | None:
@@ -72,19 +63,15 @@ def noise_us(a: Record, b: Record) -> float | None:
 
 
 def uncertainty(a: Record, b: Record) -> Uncertainty | None:
-    """Of the times and rates of two rows; None when a simulated side states no error."""
-    intervals = [
-        (0.0, 0.0) if row.get("source") != "simulated" else stated_interval(row.get("time_error")) for row in (a, b)
-    ]
-    first, second = intervals
-    if first is None or second is None:
-        return None
-    if (first, second) == ((0.0, 0.0), (0.0, 0.0)):
+    """Of the times and rates of two rows; None when a simulated side has no interval."""
+    if "simulated" not in (a.get("source"), b.get("source")):
         return _noise(a, b)
     if _same_program(a, b):
         return Uncertainty(1 - SAME_PROGRAM_FRACTION, 1 + SAME_PROGRAM_FRACTION, "error")
-    # measured = simulated / (1 + error), so the device's B/A is the ratio times (1 + error of A) / (1 + error of B).
-    return Uncertainty((1 + first[0]) / (1 + second[1]), (1 + first[1]) / (1 + second[0]), "error")
+    first, second = device_interval(a), device_interval(b)
+    if first is None or second is None:
+        return None
+    return Uncertainty(second[0] / first[1], second[1] / first[0], "error")
 
 
 def device_ratio(ratio: float, better: Better | None, uncertain: Uncertainty) -> tuple[float, float]:

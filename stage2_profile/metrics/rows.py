@@ -55,7 +55,8 @@ class Row:
     `check`: outputs against the reference; `zero` is an output of zeros where the reference has others.
     Times: medians over the profiled executions; `total_time_us` from start to end with idle gaps, `*_active_us` the union
     of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
-    over `executions`; `total_time_ci_*_us` the 95 % confidence interval of the median over `capture_count` captures. `shapes`: of the inputs of a case from elsewhere, whose dimensions have no names.
+    over `executions`; `total_time_low_us`, `total_time_high_us` where hardware's total lies for 80 % of rows like a simulated
+    one; `total_time_ci_*_us` the 95 % confidence interval of the median over `capture_count` captures. `shapes`: of the inputs of a case from elsewhere, whose dimensions have no names.
     `kernel_path`: which of its code paths the kernel takes for these dimensions (`CTE`, `TKG`), where it has several.
     `fixed_overhead_us`: the part of a simulated time that any kernel has.
     `mfu_percent`: model_flops / (mfu_peak_tflops x total time); `mfu_estimated_percent` is the profiler's own figure.
@@ -76,6 +77,8 @@ class Row:
     max_abs_error: float | None = None
     # fmt: off
     total_time_us: float | None = metric("us", "total_time_s", trace=lambda trace: trace.total_time_s, better="lower", head="total us")
+    total_time_low_us: float | None = metric("us", "simulator_total_time_low_s", head="low us")
+    total_time_high_us: float | None = metric("us", "simulator_total_time_high_s", head="high us")
     total_active_time_us: float | None = metric("us", "total_active_time_s", trace=lambda trace: trace.total_active_time_s, better="lower", head="active us")
     tensor_active_us: float | None = metric("us", "tensor_engine_active_time_s", trace=engine("tensor"), better="lower", head="Tensor", share=True)
     vector_active_us: float | None = metric("us", "vector_engine_active_time_s", trace=engine("vector"), better="lower", head="Vector", share=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import statistics
 from pathlib import Path
 
 import pytest
@@ -45,52 +44,6 @@ def test_most_kinds_of_work_occur_in_the_traces():
         opcode for _, opcode, _ in seen
     }
     assert {engine for _, _, engine in seen} == {"tensor", "scalar", "vector"}
-
-
-def errors(table: str, column: str) -> list[float]:
-    return [model / real - 1 for _, of, model, real in PREDICTIONS[table]["rows"] if of == column and real]
-
-
-def of_class(table: str, column: str) -> list[float]:
-    return [100 * error for error in errors(table, column)]
-
-
-SHORT = of_class("baselines", "cte LNC 2 short us") + of_class("baselines", "tkg LNC 2 short us")
-LONG = of_class("baselines", "cte LNC 2 long us") + of_class("baselines", "tkg LNC 2 long us")
-ONE_CORE = [error for name in ("cte LNC 1 short", "cte LNC 1 long", "tkg LNC 1 short", "tkg LNC 1 long")
-            for error in of_class("baselines", f"{name} us")]  # fmt: skip
-GEMMS = of_class("gemm", "gemm total us")
-
-
-def published(lnc: int) -> list[float]:
-    return [100 * (model / real - 1) for name, column, model, real in PREDICTIONS["mlp"]["rows"]
-            if column == "total us" and f"LNC {lnc}" in name and name.startswith("nkilib")]  # fmt: skip
-
-
-def test_the_stated_error_of_gemms_is_that_of_the_rows():
-    assert len(GEMMS) == 38
-    assert (round(min(GEMMS), 1), round(max(GEMMS), 1)) == (-3.3, 4.1)
-
-
-def test_later_measurements_of_gemms_lie_within_the_stated_error():
-    later = of_class("gemm, longitudinal", "gemm total us")
-    assert len(later) == 38 and max(abs(error) for error in later) < 8
-
-
-def test_the_stated_error_of_one_core_is_that_of_the_rows():
-    rows = ONE_CORE + published(1)
-    assert len(rows) == 24 and max(abs(error) for error in rows) < 15
-
-
-def test_the_stated_error_of_long_kernels_on_two_cores_is_that_of_the_rows():
-    assert len(LONG) == 17
-    assert min(LONG) > -22 and max(LONG) < 3 and round(statistics.median(LONG)) == -10
-
-
-def test_the_stated_error_of_short_kernels_on_two_cores_is_that_of_the_rows():
-    rows = SHORT + published(2)
-    assert len(rows) == 53
-    assert -37 < min(rows) < -35 and 16 < max(rows) < 18 and round(statistics.median(rows)) == -3
 
 
 def test_every_table_names_its_origin_in_the_manifest():

@@ -97,3 +97,10 @@ def test_software_descriptors_are_written_before_the_trigger():
     chip = CHIPS["trn2"]
     transfer = transfer_of(*dma("hbm", "sbuf"), GPSIMD)
     assert start_ns(transfer, chip) == chip.software_dma_prepare_ns + chip.software_dma_start_ns
+
+
+@pytest.mark.parametrize(("partitions", "ports"), [(128, 16), (64, 8), (9, 2), (1, 1)])
+def test_descriptors_made_at_compile_time_go_through_the_ports_of_their_partitions(partitions, ports):
+    static = transfer_of(*dma("hbm", "sbuf", shape=(partitions, 1024), dge_mode="none"), SYNC)
+    assert (static.first_port, static.ports) == (0, ports)
+    assert transfer_of(*dma("hbm", "sbuf", shape=(partitions, 1024)), SYNC).ports == 16

@@ -1,0 +1,45 @@
+import msgspec
+
+from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.program import Access, Dynamic
+from neff_bench.simulator.timing.counters import summarise
+from neff_bench.simulator.timing.schedule import schedule
+from neff_bench.simulator.timing.timeline import timeline_of
+from tests.simulator.programs import ProgramBuilder, matmul
+
+
+def summary(program):
+    timed = schedule(program)
+    return summarise(program, timed, timeline_of(timed))
+
+
+def test_every_packet_is_static_and_the_bytes_are_the_same():
+    before, after = summary(matmul(tiles=4)), summary(made_at_compile_time(matmul(tiles=4)))
+    assert before["software_dynamic_dma_packet_count"] > 0
+    assert (
+        after["static_dma_packet_count"] > before["static_dma_packet_count"]
+        and "software_dynamic_dma_packet_count" not in after
+    )
+    assert after["hbm_read_bytes"] == before["hbm_read_bytes"]
+    assert after["total_time"] < before["total_time"]
+
+
+def test_an_address_of_the_run_time_keeps_its_descriptors():
+    program = matmul()
+    load = program.cores[0][0]
+    source = load.reads["src"]
+    index = Access(0, 0, ((1, 1),), "int32")
+    gather = msgspec.structs.replace(load, reads={"src": msgspec.structs.replace(source, dynamic=(Dynamic(1, index),))})
+    program = msgspec.structs.replace(program, cores=((gather, *program.cores[0][1:]),))
+    assert made_at_compile_time(program).cores[0][0] is gather
+
+
+def test_64_partitions_take_twice_the_time_of_128():
+    def transfer_ns(partitions, columns):
+        p = ProgramBuilder()
+        p.load_of("x", (partitions, columns), "float32")
+        timed = schedule(made_at_compile_time(p.program()))
+        packets = timed.cores[0].packets
+        return packets.end_ns.max() - packets.start_ns.min()
+
+    assert transfer_ns(64, 8192) > 1.8 * transfer_ns(128, 4096)

@@ -1,0 +1,86 @@
+"""The model beside every public measured row.
+
+    python -m tools.correlation CHECKOUTS [--rows development|test|all] [--only TEXT] [--evidence]
+
+CHECKOUTS holds clones as OWNER/NAME, at the commits that the report names. `tools/correlation/measured.py` says which rows are
+test rows: no constant and no structure of the model is chosen on them. --evidence writes the development rows to
+simulator/timing/evidence.json, which the intervals of simulated times are made from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from neff_bench.simulator.errors import SimulatorError
+from neff_bench.simulator.timing import interval
+from tools.correlation import gemm, nkibench, nkilib
+from tools.correlation.measured import Measured
+from tools.correlation.modelled import Modelled, modelled
+from tools.correlation.report import Compared, report
+
+SOURCES = (
+    nkibench.variants,
+    nkibench.tasks,
+    nkilib.mlp,
+    nkilib.attention,
+    nkilib.rmsnorm_quant,
+    gemm.gemms,
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkouts", type=Path)
+    parser.add_argument("--rows", choices=("development", "test", "all"), default="all")
+    parser.add_argument("--only", default="", help="rows whose repository, family or name contains this")
+    parser.add_argument("--evidence", action="store_true", help="write the development rows for the intervals")
+    given = parser.parse_args(arguments)
+    compared = list(_compared(_chosen(given.checkouts, given.rows, given.only)))
+    if not compared:
+        print(f"no row: {given.checkouts} holds none of the repositories, or --only names none", file=sys.stderr)
+        return 1
+    if given.evidence:
+        _write_evidence([one for one in compared if not one.row.is_test])
+    print("\n".join(report(compared)))
+    return 0
+
+
+def _chosen(checkouts: Path, which: str, only: str) -> Iterator[Measured]:
+    for source in SOURCES:
+        try:
+            for row in source(checkouts):
+                wanted = which == "all" or row.is_test == (which == "test")
+                if wanted and only in f"{row.repository} {row.family} {row.name}":
+                    yield row
+        except FileNotFoundError as error:
+            print(f"{source.__name__}: {error}", file=sys.stderr)
+
+
+def _compared(rows: Iterator[Measured]) -> Iterator[Compared]:
+    for row in rows:
+        print(f"{row.repository} {row.family} {row.name}"[:100], end="\r", file=sys.stderr)
+        try:
+            yield Compared(row, _modelled(row))
+        except SimulatorError as error:
+            print(f"refused: {row.repository} {row.name}: {error}", file=sys.stderr)
+
+
+def _modelled(row: Measured) -> Modelled:
+    return modelled(row.program())
+
+
+def _write_evidence(compared: Sequence[Compared]) -> None:
+    groups: dict[tuple[object, ...], list[float]] = {}
+    for one in compared:
+        key = (one.row.repository, one.row.commit, one.row.family, one.row.target, *one.model.like)
+        groups.setdefault(key, []).append(round(one.measured_us / one.model.total_us, 3))
+    lines = [json.dumps([*key, sorted(ratios)]) for key, ratios in sorted(groups.items(), key=str)]
+    interval.EVIDENCE_FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

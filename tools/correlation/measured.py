@@ -1,0 +1,54 @@
+"""A public measured row, and the published rule that says whether the model's authors may look at it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from neff_bench.simulator.program import Program
+
+NKIBENCH_DEVELOPMENT = frozenset({"rope_single_freq_apply", "silu"})
+SEEN = frozenset({"gemm", "mlp_cte", "mlp_tkg", "attention_cte", "rmsnorm_quant"})
+"""Kernels whose figures were studied while the model was made: no rule can make them test rows any more."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One kernel with its arguments, and what hardware took for it.
+
+    family: what it computes; variants of one family and `task` may be ordered against each other. active_us: by engine and "dma".
+    program: records it. dialect: nki or beta.
+    """
+
+    repository: str
+    commit: str
+    family: str
+    task: str
+    name: str
+    target: str
+    lnc: int
+    dialect: str
+    total_us: float
+    program: Callable[[], Program] = field(repr=False)
+    active_us: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_test(self) -> bool:
+        """Whether the row was kept from the model's authors."""
+        return is_test(self.family)
+
+
+NKIBENCH = frozenset(
+    "adamw add_rmsnorm_matmul bmm bmm_softmax gqa_full lora mamba matmul matmul_add_rmsnorm rmsnorm_matmul"
+    " rope_single_freq_apply silu swiglu transpose_matmul".split()
+)
+
+
+def is_test(family: str) -> bool:
+    """NKIBench: all but rope and silu, in every repository that measured them. Others: the first hexadecimal digit of the
+    sha256 of the family's name is odd, unless its figures were studied before the rule was made."""
+    if family in NKIBENCH:
+        return family not in NKIBENCH_DEVELOPMENT
+    return family not in SEEN and int(hashlib.sha256(family.encode()).hexdigest()[0], 16) % 2 == 1

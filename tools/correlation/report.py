@@ -1,0 +1,148 @@
+"""What the comparison says: errors of the total by class, coverage of the intervals, active times, and the order of variants."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from neff_bench.simulator.timing import interval
+from tools.correlation.measured import Measured
+from tools.correlation.modelled import Modelled
+from tools.correlation.nkibench import VARIANTS, halved
+
+_DIFFERENT = 0.05
+"""Variants that hardware tells apart by less are not ordered."""
+
+_ACTIVE_SHARE = 0.05
+"""An engine that is active for less of the total has no figure worth comparing: published shares are whole percents."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A measured row and what the model says of it."""
+
+    row: Measured
+    model: Modelled
+
+    @property
+    def factor(self) -> float:
+        """What the row's own figures say must be applied to its printed latency."""
+        return halved(self.row, dict(self.model.summary)) if self.row.repository == VARIANTS[0] else 1.0
+
+    @property
+    def measured_us(self) -> float:
+        """Total time on hardware."""
+        return self.row.total_us * self.factor
+
+
+MODELS: tuple[tuple[str, Callable[[Modelled], float]], ...] = (
+    ("model", lambda model: model.total_us),
+    ("roofline + 15 us", lambda model: model.roofline_us),
+    ("busiest engine", lambda model: model.busiest_us),
+)
+
+
+def report(compared: Sequence[Compared]) -> Iterator[str]:
+    """Lines of Markdown."""
+    for name, test in (("Development rows", False), ("Test rows", True)):
+        rows = [one for one in compared if one.row.is_test == test]
+        if rows:
+            yield from (f"## {name}", "")
+            yield from _totals(rows)
+            yield from _coverage(rows)
+            yield from _active(rows)
+            yield from _order(rows)
+            yield from _each(rows)
+
+
+def _totals(rows: Sequence[Compared]) -> Iterator[str]:
+    yield "| class | rows | says | median | p10 / p90 | worst | within 5 / 10 / 20 % |"
+    yield "|---|--:|---|--:|---|--:|---|"
+    for name, chosen in [*_classes(rows), ("all", rows)]:
+        for says, told in MODELS:
+            errors = sorted(told(one.model) / one.measured_us - 1 for one in chosen)
+            yield f"| {name} | {len(chosen)} | {says} | {_figures(errors)} |"
+    yield ""
+
+
+def _classes(rows: Sequence[Compared]) -> list[tuple[str, list[Compared]]]:
+    found: dict[str, list[Compared]] = {}
+    for one in rows:
+        found.setdefault(f"{one.row.repository} {one.row.family}, {one.row.target} LNC {one.row.lnc}", []).append(one)
+    return list(found.items())
+
+
+def _figures(errors: Sequence[float]) -> str:
+    low, high = _at(errors, 0.1), _at(errors, 0.9)
+    within = " / ".join(f"{sum(abs(e) <= limit for e in errors) / len(errors):.2f}" for limit in (0.05, 0.1, 0.2))
+    worst = max(errors, key=abs)
+    return (
+        f"{100 * statistics.median(errors):+.1f} | {100 * low:+.1f} / {100 * high:+.1f} | {100 * worst:+.1f} | {within}"
+    )
+
+
+def _at(ordered: Sequence[float], share: float) -> float:
+    return ordered[round(share * (len(ordered) - 1))]
+
+
+def _coverage(rows: Sequence[Compared]) -> Iterator[str]:
+    """Development rows are judged by the intervals that the other repositories give."""
+    held: dict[str, list[bool]] = {}
+    for one in rows:
+        like = one.model.like
+        made = interval.interval(like) if one.row.is_test else interval.without(one.row.repository, like)
+        if made:
+            ratio = one.measured_us / one.model.total_us
+            held.setdefault(f"{one.row.family} LNC {one.row.lnc}", []).append(made.low <= ratio <= made.high)
+    every = [hit for hits in held.values() for hit in hits]
+    if every:
+        by_family = statistics.mean(statistics.mean(hits) for hits in held.values())
+        yield f"80 % intervals hold {sum(every)} of {len(every)} rows ({sum(every) / len(every):.2f}; families weighing the same {by_family:.2f}):"
+        yield "; ".join(f"{name} {sum(hits)}/{len(hits)}" for name, hits in held.items()) + "."
+        yield ""
+
+
+def _active(rows: Sequence[Compared]) -> Iterator[str]:
+    yield "| active time | rows | median | p10 / p90 | worst | within 5 / 10 / 20 % |"
+    yield "|---|--:|--:|---|--:|---|"
+    for engine in ("tensor", "vector", "scalar", "dma"):
+        errors = sorted(
+            one.model.active_us[engine] / (one.row.active_us[engine] * one.factor) - 1
+            for one in rows
+            if one.row.active_us.get(engine, 0.0) > _ACTIVE_SHARE * one.row.total_us
+        )
+        if errors:
+            yield f"| {engine} | {len(errors)} | {_figures(errors)} |"
+    yield ""
+
+
+def _order(rows: Sequence[Compared]) -> Iterator[str]:
+    """Pairs of variants of one task that hardware tells apart, and what the pick of each model costs."""
+    tasks: dict[tuple[str, str], list[Compared]] = {}
+    for one in rows:
+        tasks.setdefault((one.row.repository, one.row.task), []).append(one)
+    ordered = {task: ones for task, ones in tasks.items() if task[0] == VARIANTS[0] and len(ones) > 1}
+    for says, told in MODELS if ordered else ():
+        right = pairs = 0
+        regrets = []
+        for ones in ordered.values():
+            for a, b in itertools.combinations(ones, 2):
+                if max(a.measured_us, b.measured_us) > (1 + _DIFFERENT) * min(a.measured_us, b.measured_us):
+                    pairs += 1
+                    right += (told(a.model) < told(b.model)) == (a.measured_us < b.measured_us)
+            best = min(one.measured_us for one in ones)
+            regrets.append(min(ones, key=lambda one: told(one.model)).measured_us / best - 1)
+        if pairs:
+            yield f"Order of variants, {says}: {right} of {pairs} pairs right ({right / pairs:.2f}); regret of its pick {100 * statistics.mean(regrets):.1f} % in the mean, {100 * max(regrets):.1f} % at worst."
+    yield ""
+
+
+def _each(rows: Sequence[Compared]) -> Iterator[str]:
+    yield "| row | model us | measured us | error % | roofline % | busiest % |"
+    yield "|---|--:|--:|--:|--:|--:|"
+    for one in rows:
+        errors = " | ".join(f"{100 * (told(one.model) / one.measured_us - 1):+.1f}" for _, told in MODELS)
+        yield f"| {one.row.repository}@{one.row.commit[:7]} {one.row.family} {one.row.name} | {one.model.total_us:.1f} | {one.measured_us:.1f} | {errors} |"
+    yield ""
