@@ -77,14 +77,10 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
     type=click.Path(path_type=Path),
     help="Run your own Python script instead (its arguments after --) and make bundles of the NEFFs that it compiles.",
 )
-<<<<<<< HEAD
 @click.option(
     "--cold", is_flag=True, help="Start each worker and compiler as a program of its own; slower, and the same files."
 )
-@click.option("--disable-dge", is_flag=True, help="Compile without descriptor generation on the device (neuron only).")
-=======
 @click.option("--disable-dge", is_flag=True, help="Compile without descriptor generation on the device.")
->>>>>>> f69da1b (Times have 80 % intervals from measured rows like them; float32 tensor_tensor on NeuronCore-v3; --disable-dge; ports of SBUF; the correlation suite)
 @click.option("-v", "--verbose", is_flag=True, help="Raise the compiler's own log level; it goes to compile.log.")
 @click.argument("script_arguments", nargs=-1, metavar="[-- SCRIPT_ARGUMENT]...")
 def generate(
