@@ -31,7 +31,7 @@ def test_missing_measurements_are_named(tmp_path):
 
 @pytest.mark.skipif(not DATA.exists(), reason="no measurements beside the project")
 @pytest.mark.parametrize("name", ["baseline_attention", "baseline_bf16_s512", "fused_attention", "fused_bf16_s512"])
-def test_replay_stays_within_the_stated_error(name):
+def test_replay_stays_within_what_fidelity_says(name):
     from tools.replay import replay
 
     profile = json.loads((DATA / "real" / "trn2_attention" / name / "ntff.json").read_bytes())

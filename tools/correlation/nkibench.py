@@ -91,8 +91,10 @@ def recorded(path: Path, checkout: Path, stem: str, target: str) -> Program:
     if parameters is None:
         raise ValueError(f"{path}: no kernel")
     names = [part.split(":")[0].split("=")[0].strip() for part in parameters[1].split(",") if part.strip()]
-    shapes = {name: (tuple(array.shape), str(array.dtype)) for name, array in zip(names, given, strict=True)}
-    return made_at_compile_time(record_kernel(f"{path}:kernel", shapes, target, 1, {}))
+    pairs = list(zip(names, given, strict=False))
+    shapes = {name: (value.shape, str(value.dtype)) for name, value in pairs if isinstance(value, np.ndarray)}
+    numbers = {name: value for name, value in pairs if name not in shapes}
+    return made_at_compile_time(record_kernel(f"{path}:kernel", shapes, target, 1, numbers))
 
 
 def inputs(checkout: Path, stem: str) -> list[Any]:
