@@ -8,6 +8,7 @@ from typing import Any
 
 from neff_bench.simulator.commands.advice import Findings
 from neff_bench.simulator.commands.explain import BOUNDS, Explanation
+from neff_bench.simulator.timing.sensitivity import INSTRUCTIONS_MAX
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.viewer.advice import Advice
 
@@ -20,6 +21,10 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
         f"simulated: {explanation.total_us:.1f} us in all, {explanation.fixed_us:.1f} us of it before and after the kernel",
         f"bound by {explanation.bound_by}",
     ]
+    if not findings.sensitivity:
+        head.append(
+            f"what each constant would gain is worked out for programs of up to {INSTRUCTIONS_MAX} instructions"
+        )
     grids = [
         Grid((), (), head),
         _grid("critical path", ("", "us", "%"), _path(explanation)),
