@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from neff_bench.neffs.kernel_file import KernelFileLoader, execute, kernel_module, no_bytecode
 from neff_bench.stage1_generate.build.closure import imports_relatively
 
 
@@ -47,34 +44,11 @@ def load(entry: str) -> Any:
     if file.endswith(".py"):
         found: Any = load_file(Path(file))
     else:
-        with _no_bytecode():
+        with no_bytecode():
             found = import_module(file)
     for name in names.split("."):
         found = getattr(found, name)
     return found
-
-
-class _FromSource(SourceFileLoader):
-    """Compiles the file each time. Python takes cached bytecode where the size and the second of the last change agree, and
-    a program that writes variants of a kernel changes a file faster than that."""
-
-    source: bytes
-
-    def get_code(self, fullname: str) -> Any:
-        path = self.get_filename(fullname)
-        self.source = self.get_data(path)
-        return self.source_to_code(self.source, path)
-
-
-@contextmanager
-def _no_bytecode() -> Iterator[None]:
-    """The modules that a kernel imports may change as fast as the kernel; none is left behind as bytecode."""
-    before = sys.dont_write_bytecode
-    sys.dont_write_bytecode = True
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode = before
 
 
 def load_file(path: Path) -> Any:
@@ -83,21 +57,16 @@ def load_file(path: Path) -> Any:
     known = sys.modules.get(path.stem)
     if known is not None and getattr(known, "__file__", None) == str(path):
         before = known.__loader__
-        if not isinstance(before, _FromSource) or before.source == path.read_bytes():
+        if not isinstance(before, KernelFileLoader) or before.source == path.read_bytes():
             return known
         known = None
-    loader = _FromSource(path.stem, str(path))
-    spec = spec_from_file_location(path.stem, path, loader=loader)
-    if spec is None:
-        raise ImportError(f"{path} is no Python file")
-    module = module_from_spec(spec)
+    module = kernel_module(path)
     if known is None:
         sys.modules[path.stem] = module
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     try:
-        with _no_bytecode():
-            loader.exec_module(module)
+        execute(module)
     except BaseException:
         if known is None:
             del sys.modules[path.stem]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
 
+from neff_bench.neffs.kernel_file import execute, kernel_module
 from neff_bench.simulator.errors import SpecError
 from neff_bench.simulator.nki.install import install, sdk_present
 from neff_bench.simulator.nki.jit import body
@@ -38,15 +38,14 @@ def _load(entry: str) -> Any:
     if not module_name.endswith(".py"):
         return lookup(entry)
     path = Path(module_name)
-    made = importlib.util.spec_from_file_location(path.stem, path)
-    if not path.is_file() or made is None or made.loader is None:
+    if not path.is_file():
         raise SpecError(f"no such file: {path}")
-    module = importlib.util.module_from_spec(made)
+    module = kernel_module(path)
     sys.modules[path.stem] = module
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     try:
-        made.loader.exec_module(module)
+        execute(module)
     except SyntaxError as error:
         raise SpecError(f"SyntaxError: {error.msg}", f"{error.filename}:{error.lineno}") from error
     except (Exception, SystemExit) as error:

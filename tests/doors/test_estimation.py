@@ -1,5 +1,6 @@
 """`neff_bench.estimate` answers as the commands do, to the bit, and runs nothing."""
 
+import os
 import subprocess
 import sys
 from dataclasses import fields
@@ -42,6 +43,17 @@ def test_numbers_equal_those_of_both_stages_to_the_bit(kernel):
 
 def _inputs():
     return {"x": ((128, 384), "bfloat16")}
+
+
+def test_a_file_that_changes_within_a_second_is_another_kernel(kernel, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path, once = Path(kernel.rpartition(":")[0]), "    nisa.dma_copy(dst=out, src=tile)\n"
+    times = []
+    for line in ("#" + once[1:], once):
+        path.write_text(SCALE.replace(once, line + once))
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        times.append(neff_bench.estimate(kernel, _inputs()).total_time_us)
+    assert times[0] < times[1]
 
 
 def test_an_array_counts_as_its_shape_and_dtype(kernel):

@@ -1,0 +1,62 @@
+"""Python files that hold kernels, imported as they are at this moment.
+
+Python takes cached bytecode where the size and the second of the last change agree. A program that writes variants of a kernel
+changes a file faster than that.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+_compiled: dict[str, tuple[bytes, CodeType]] = {}
+"""Source and code of the files of this process."""
+
+
+class KernelFileLoader(SourceFileLoader):
+    """Neither reads nor writes cached bytecode. `source`: the file when it was imported."""
+
+    source: bytes
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The code of the file as it is now; compiled once for each content in a process."""
+        path = self.get_filename(fullname)
+        self.source = self.get_data(path)
+        known = _compiled.get(path)
+        if known is not None and known[0] == self.source:
+            return known[1]
+        code: CodeType = self.source_to_code(self.source, path)
+        _compiled[path] = (self.source, code)
+        return code
+
+
+def kernel_module(path: Path) -> ModuleType:
+    """The module of a file under the file's own name, not executed yet. Raises `ImportError` for a file that is no Python file."""
+    spec = spec_from_file_location(path.stem, path, loader=KernelFileLoader(path.stem, str(path)))
+    if spec is None:
+        raise ImportError(f"{path} is no Python file")
+    return module_from_spec(spec)
+
+
+def execute(module: ModuleType) -> None:
+    """Execute the file of a module that `kernel_module` made. What its code raises comes through."""
+    loader: Any = module.__loader__
+    with no_bytecode():
+        loader.exec_module(module)
+
+
+@contextmanager
+def no_bytecode() -> Iterator[None]:
+    """Nothing that is imported leaves bytecode behind: the modules that a kernel imports may change as fast as the kernel."""
+    before = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
