@@ -145,7 +145,7 @@ def _article(number: int, case: Case, events: Events, steps: Sequence[PathStep])
 
 def _panels(case: Case, events: Events, steps: Sequence[PathStep]) -> Iterator[str]:
     simulated = case.simulated
-    yield f'<div class="timeline" data-title="{text(case.name)}"></div>'
+    yield '<div class="timeline"></div>'
     if len(case.sides) == 2:
         a, b = (side.timeline.summary for side in case.sides)
         yield panel("Difference by engine and queue", differences.by_track(events), simulated, "tracks")

@@ -17,7 +17,6 @@ class TrackTotal(NamedTuple):
 
     title: str
     letter: str
-    kind: str
     events: int
     busy_ns: float
     bytes: int | None
@@ -45,7 +44,7 @@ def track_totals(events: Events) -> list[TrackTotal]:
         start, end = events.start[track.span][works], events.end[track.span][works]
         moved = int(events.amount[track.span].sum()) if track.kind == "dma" else None
         count = track.span.stop - track.span.start
-        found.append(TrackTotal(track.title, track.letter, track.kind, count, union_ns(start, end), moved))
+        found.append(TrackTotal(track.title, track.letter, count, union_ns(start, end), moved))
     return found
 
 
