@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from neff_bench.neffs.store import Store
     from neff_bench.stage1_generate.build.build import Outcome, State
     from neff_bench.stage1_generate.build.job import Job
+    from neff_bench.stage1_generate.build.known_imports import KnownImports
     from neff_bench.stage1_generate.toolchains.find import Toolchain
 
 EPILOG = """\b
@@ -126,6 +127,8 @@ def generate(
             streams.line("\n".join(case.name for case in cases))
             return 0
         from neff_bench.neffs.store import Store
+        from neff_bench.stage1_generate.build import closure
+        from neff_bench.stage1_generate.build.known_imports import KnownImports
         from neff_bench.stage1_generate.toolchains.find import choose
 
         chosen = choose(toolchain, nkilib)
@@ -133,8 +136,10 @@ def generate(
             from dataclasses import replace
 
             cases = [replace(case, flags=(*case.flags, "--disable-dge")) for case in cases]
-        work = _jobs(cases, shapes.parent if shapes else None, chosen, memory, verbose)
         store = Store(out)
+        known = KnownImports(out, Path(closure.__file__))
+        work = _jobs(cases, shapes.parent if shapes else None, chosen, memory, verbose, known)
+        known.save()
         states = _states(work, store, force)
         if dry_run:
             _print_plan(work, states, chosen)
@@ -202,7 +207,12 @@ def _select(cases: list[Case], only: tuple[str, ...], skip: tuple[str, ...]) -> 
 
 
 def _jobs(
-    cases: list[Case], folder: Path | None, toolchain: Toolchain, memory_gib: float | None, verbose: bool
+    cases: list[Case],
+    folder: Path | None,
+    toolchain: Toolchain,
+    memory_gib: float | None,
+    verbose: bool,
+    known: KnownImports,
 ) -> list[Job]:
     import os
 
@@ -214,7 +224,7 @@ def _jobs(
         limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
     options = Options(limit, verbose)
     here = str(folder.resolve()) if folder else None
-    keys = Keys(toolchain, here)
+    keys = Keys(toolchain, here, known)
     nkilib = str(toolchain.nkilib) if toolchain.nkilib else None
     return [Job(case, keys.key(case), toolchain.name, nkilib, options, here if case.own else None) for case in cases]
 

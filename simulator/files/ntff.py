@@ -18,14 +18,15 @@ from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.parsers.wire import encode_field, encode_message
 from neff_bench.simulator.costs.transfers import QUEUE_NAMES
 from neff_bench.simulator.errors import ViewError
-from neff_bench.simulator.files.neff import NeffContent
 from neff_bench.simulator.timing.model import model_name
-from neff_bench.simulator.timing.schedule import Schedule
-from neff_bench.simulator.timing.timeline import CoreTimeline, Timeline
 from neff_bench.terminal.files import write_whole
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from neff_bench.simulator.files.neff import NeffContent
+    from neff_bench.simulator.timing.schedule import Schedule
+    from neff_bench.simulator.timing.timeline import CoreTimeline, Timeline
 
 _EPOCH_PS = 1_000_000_000_000
 """Trace clock at the start of the execution."""

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from neff_bench.stage1_generate.build.known_imports import KnownImports
 from neff_bench.stage1_generate.toolchains.find import version_of
 
 _INSTALLED = ("site-packages", "dist-packages")
@@ -44,6 +45,8 @@ class Closures:
     """
 
     folders: tuple[Path, ...]
+    known: KnownImports | None = None
+    """What earlier calls found in the same contents."""
     _files: dict[tuple[str, Path], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     _found: dict[tuple[Path, ...], dict[str, Module | None]] = field(default_factory=dict)
     _versions: dict[str, str | None] = field(default_factory=dict)
@@ -119,14 +122,24 @@ class Closures:
         if known is None:
             try:
                 data = file.read_bytes()
-                found = imports(data, package)
+                sha256 = hashlib.sha256(data).hexdigest()
+                found = self._imports(data, sha256, package)
                 if file.name == "__init__.py" and b"iter_modules(__path__)" in data:
                     found += [f"{package}.{inside.stem}" for inside in file.parent.glob("*.py") if inside != file]
-                known = hashlib.sha256(data).hexdigest(), tuple(found)
+                known = sha256, tuple(found)
             except OSError as error:  # the compiler meets it too, and then it is the reason of a failed case
                 known = f"unreadable: {error.strerror}", ()
             self._files[name, file] = known
         return known
+
+    def _imports(self, data: bytes, sha256: str, package: str) -> list[str]:
+        known = self.known.find(sha256, package) if self.known is not None else None
+        if known is not None:
+            return [*known]
+        found = imports(data, package)
+        if self.known is not None:
+            self.known.keep(sha256, package, found)
+        return [*found]
 
     def _version(self, distribution: str) -> str | None:
         if distribution not in self._versions:

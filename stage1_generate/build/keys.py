@@ -15,6 +15,7 @@ from neff_bench.neffs.case import Case, content_key
 from neff_bench.neffs.own import OwnKernel
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.build.closure import Closures, search_path
+from neff_bench.stage1_generate.build.known_imports import KnownImports
 from neff_bench.stage1_generate.entries import place
 from neff_bench.stage1_generate.kernel import Dims, Implementation
 from neff_bench.stage1_generate.own_kernel import implementation_of, search_folders
@@ -65,6 +66,8 @@ class Keys:
     toolchain: Toolchain
     folder: str | None = None
     """What the files of cases of the user's own are relative to."""
+    known: KnownImports | None = None
+    """What earlier calls found that files import."""
     _depends: dict[tuple[Any, ...], dict[str, str]] = field(default_factory=dict)
     _readers: dict[tuple[str, ...], Closures] = field(default_factory=dict)
 
@@ -123,7 +126,8 @@ class Keys:
     def _closures(self, own: tuple[str, ...]) -> Closures:
         if own not in self._readers:
             nkilib = [self.toolchain.nkilib] if self.toolchain.nkilib else []
-            self._readers[own] = Closures((*map(Path, own), *nkilib, IMPORT_ROOT, *search_path()))
+            folders = (*map(Path, own), *nkilib, IMPORT_ROOT, *search_path())
+            self._readers[own] = Closures(folders, self.known)
         return self._readers[own]
 
 

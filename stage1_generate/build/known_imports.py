@@ -1,0 +1,60 @@
+"""What the files of a closure import, by their content, so that an unchanged file is not parsed at each call.
+
+The names lie in STORE/.store/imports.json. They are an aid: without the file, or with a damaged one, every file is parsed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+import orjson
+
+from neff_bench.neffs.checksums import Unsealed, check_seal, seal
+from neff_bench.terminal.files import write_whole
+
+FILE = "imports.json"
+
+
+class KnownImports:
+    """The imports of files by (sha256 of the content, package). `parser`: the file whose code finds them; other code or another
+    Python finds them anew."""
+
+    def __init__(self, store: Path, parser: Path) -> None:
+        self._file = store / ".store" / FILE
+        self._maker = f"{hashlib.sha256(parser.read_bytes()).hexdigest()} {sys.version_info[:2]}"
+        self._known = self._read()
+        self._new: dict[str, list[str]] = {}
+
+    def find(self, sha256: str, package: str) -> list[str] | None:
+        """The names that the file imports, None when they have to be found."""
+        key = f"{sha256} {package}"
+        return self._new.get(key, self._known.get(key))
+
+    def keep(self, sha256: str, package: str, names: list[str]) -> None:
+        """Remember what was found."""
+        self._new[f"{sha256} {package}"] = names
+
+    def save(self) -> None:
+        """Write what was learned. A directory that is no store, or is not ours, is left as it is."""
+        try:
+            if not self._new or self._file.parent.stat().st_uid != os.geteuid():
+                return
+            document = {"maker": self._maker, "imports": {**self._read(), **self._new}}
+            write_whole(
+                self._file, seal(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+            )
+        except OSError:
+            pass
+
+    def _read(self) -> dict[str, list[str]]:
+        try:
+            data = self._file.read_bytes()
+            check_seal(data)
+            document = orjson.loads(data)
+            known = document["imports"] if document["maker"] == self._maker else {}
+            return {key: names for key, names in known.items() if isinstance(names, list)}
+        except (OSError, Unsealed, ValueError, KeyError, TypeError, AttributeError):
+            return {}
