@@ -7,6 +7,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,10 +153,16 @@ def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Stor
     )
 
 
+@lru_cache(maxsize=8)
+def _folders(path: tuple[str, ...], here: Path) -> tuple[str, ...]:
+    """The folders of a `sys.path`, relative ones below `here`, the longest first."""
+    return tuple(sorted({f"{(here / entry).resolve()}/" for entry in path}, key=len, reverse=True))
+
+
 def _portable(sources: Iterable[str]) -> tuple[str, ...]:
     """Lines as "package/file.py:33", below the entry of `sys.path` that holds the file: a program names no folder of the
     machine that compiled it."""
-    folders = sorted({f"{Path(entry).resolve()}/" for entry in sys.path}, key=len, reverse=True)
+    folders = _folders(tuple(sys.path), Path.cwd())
     return tuple(_below(text, folders) for text in sources)
 
 
