@@ -130,6 +130,14 @@ def _number(value: Any, what: str) -> int:
         raise invalid(f"{what} {value!r}: a whole number is expected") from None
 
 
+def whole_numbers(what: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes without what `par_dim` and loop indices say beyond their number. Raises where one is no whole number."""
+    try:
+        return tuple(int(as_int(size)) for size in sizes)
+    except TypeError:
+        raise invalid(f"{what} is made of whole numbers, not {list(sizes)!r}") from None
+
+
 class Mesh(tuple):
     """What `nl.mgrid[...]` gives: one index for each dimension, the first of them also as `p`, the others as `x` to `w`."""
 

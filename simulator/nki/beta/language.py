@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from functools import lru_cache
 from math import prod
-from operator import index as as_int
 from typing import Any
 
 from neff_bench.simulator.nki import isa, names
@@ -14,7 +13,7 @@ from neff_bench.simulator.nki.beta import masked
 from neff_bench.simulator.nki.beta.allocation import Placed
 from neff_bench.simulator.nki.beta.arguments import tile_operand
 from neff_bench.simulator.nki.beta.blocks import Blocks
-from neff_bench.simulator.nki.beta.index import Grid, arange
+from neff_bench.simulator.nki.beta.index import Grid, arange, whole_numbers
 from neff_bench.simulator.nki.beta.isa import _once, affine_select, reduced_box
 from neff_bench.simulator.nki.beta.loops import affine_range, loop_reduce, sequential_range, static_range
 from neff_bench.simulator.nki.beta.mask import Box, Mask, whole
@@ -22,7 +21,7 @@ from neff_bench.simulator.nki.beta.precision import finfo, host_dtype, of_result
 from neff_bench.simulator.nki.beta.psum import wrote, zeroed
 from neff_bench.simulator.nki.beta.tile import Tile, of_one_rank, plain, result, write
 from neff_bench.simulator.nki.beta.transfers import atomic_rmw
-from neff_bench.simulator.nki.language.operators import Operator
+from neff_bench.simulator.nki.language.operators import Operator, in_order
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
@@ -52,7 +51,9 @@ def nc(count: int) -> int:
 
 def programs(grid: tuple[Any, ...]) -> Any:
     """Set each program of the grid that the core that is recorded runs, one after the other."""
-    sizes = _numbers("a grid", tuple(item.size * item.cores if isinstance(item, spmd_dim) else item for item in grid))
+    sizes = whole_numbers(
+        "a grid", tuple(item.size * item.cores if isinstance(item, spmd_dim) else item for item in grid)
+    )
     spread = {axis: item.cores for axis, item in enumerate(grid) if isinstance(item, spmd_dim)}
     now = recorder()
     for program in itertools.product(*map(range, sizes)):
@@ -124,18 +125,10 @@ def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "",
     return _new(a.shape, a.dtype if dtype is None else dtype, buffer, name, None)
 
 
-def _numbers(what: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Sizes without what `par_dim` and loop indices say beyond their number. Raises where one is no whole number."""
-    try:
-        return tuple(int(as_int(size)) for size in sizes)
-    except TypeError:
-        raise invalid(f"{what} is made of whole numbers, not {list(sizes)!r}") from None
-
-
 def _new(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     count = next((at for at, size in enumerate(sizes) if isinstance(size, par_dim)), 0)
-    whole_sizes = _numbers("a shape", sizes)
+    whole_sizes = whole_numbers("a shape", sizes)
     blocks, tile = whole_sizes[:count], whole_sizes[count:]
     region = nl.sbuf if buffer is None else buffer.region if isinstance(buffer, Placed) else buffer
     kind = dtype_of(dtype)
@@ -285,7 +278,8 @@ class Function(Operator):
 
     __slots__ = ()
 
-    def __call__(self, *operands: Any, dtype: Any = None, mask: Any = None, **_: Any) -> Any:
+    def __call__(self, *given: Any, dtype: Any = None, mask: Any = None, **named: Any) -> Any:
+        operands = in_order(self.__name__, given, {key: value for key, value in named.items() if key in ("x", "y")})
         tiles = [value for value in operands if isinstance(value, Tile)]
         if not tiles:
             raise invalid(

@@ -224,3 +224,9 @@ def test_an_object_class_that_only_says_its_fields_takes_them():
     assert Sizes(columns=2).rows is None
     with pytest.raises(NkiValidationError, match="Sizes has the fields rows, columns, name, not depth"):
         Sizes(depth=1)
+
+
+def test_operators_take_their_operands_by_name():
+    np.testing.assert_array_equal(run(lambda x, y: nl.subtract(y=y, x=x), X, Y), X - Y)
+    with pytest.raises(NkiValidationError, match=r"test_language\.py:\d+: nl\.add has no argument 'z'"):
+        run(lambda x: nl.add(x, z=1.0), X)
