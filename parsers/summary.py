@@ -141,8 +141,8 @@ class Summary:
     simulator_model: str | None = None
     simulator_time_error: str | None = None
     simulator_fixed_overhead_time_s: float | None = None
-    simulator_total_time_low_s: float | None = None
-    simulator_total_time_high_s: float | None = None
+    simulator_low_total_time_s: float | None = None
+    simulator_high_total_time_s: float | None = None
     simulator_sbuf_peak_bytes: int | None = None
     simulator_psum_peak_bytes: int | None = None
     throttle: Mapping[str, float] = field(default_factory=dict)

@@ -38,8 +38,8 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
     }
     known = total_interval(program, schedule)
     if known is not None:
-        keys["simulator_total_time_low"] = schedule.total_ns * 1e-9 * known.low
-        keys["simulator_total_time_high"] = schedule.total_ns * 1e-9 * known.high
+        keys["simulator_low_total_time"] = schedule.total_ns * 1e-9 * known.low
+        keys["simulator_high_total_time"] = schedule.total_ns * 1e-9 * known.high
     return keys
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from neff_bench.simulator.program import Program
+from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.interval import Interval, interval
 from neff_bench.simulator.timing.likeness import Likeness, likeness
 from neff_bench.simulator.timing.schedule import Schedule
@@ -32,6 +33,9 @@ def time_error(program: Program, schedule: Schedule) -> str:
     if found is None:
         return f"no interval: too few measured rows on {program.target} and chips like it"
     said = f"{_percent(found.low)} to {_percent(found.high)} % on hardware ({_known(found, likeness(schedule), program.target)})"
+    unknown = uncompared(schedule)
+    if unknown:
+        said += f"; never compared with hardware: {', '.join(unknown)}"
     return f"{said}; {BEFORE_MIDDLE_END}" if program.before_middle_end else said
 
 

@@ -77,8 +77,8 @@ class Row:
     max_abs_error: float | None = None
     # fmt: off
     total_time_us: float | None = metric("us", "total_time_s", trace=lambda trace: trace.total_time_s, better="lower", head="total us")
-    total_time_low_us: float | None = metric("us", "simulator_total_time_low_s", head="low us")
-    total_time_high_us: float | None = metric("us", "simulator_total_time_high_s", head="high us")
+    total_time_low_us: float | None = metric("us", "simulator_low_total_time_s", head="low us")
+    total_time_high_us: float | None = metric("us", "simulator_high_total_time_s", head="high us")
     total_active_time_us: float | None = metric("us", "total_active_time_s", trace=lambda trace: trace.total_active_time_s, better="lower", head="active us")
     tensor_active_us: float | None = metric("us", "tensor_engine_active_time_s", trace=engine("tensor"), better="lower", head="Tensor", share=True)
     vector_active_us: float | None = metric("us", "vector_engine_active_time_s", trace=engine("vector"), better="lower", head="Vector", share=True)

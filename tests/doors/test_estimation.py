@@ -134,3 +134,12 @@ def kernel(x, count):
         inputs = {"x": ((128, 8), "float32"), "count": ((1, 1), "int32")}
         neff_bench.estimate(f"{tmp_path}/bounded.py:kernel", inputs)
     assert "bounded.py:17" in str(refused.value)
+
+
+def test_a_row_has_the_interval_in_which_hardware_lies(kernel):
+    row = neff_bench.estimate(kernel, _inputs())
+    assert 0 < row.total_time_low_us < row.total_time_high_us
+    assert "80 % interval" in row.time_error
+    unknown = neff_bench.estimate(kernel, _inputs(), target="inf2")
+    assert (unknown.total_time_low_us, unknown.total_time_high_us) == (None, None)
+    assert "too few measured rows on inf2" in unknown.time_error
