@@ -26,14 +26,8 @@ test: .venv/test
 	$(BIN)/pytest -n auto
 
 bench: .venv/bench
-	$(BIN)/python bench/commands.py
-	$(BIN)/python bench/store.py
-	$(BIN)/python bench/parsers.py
-	$(BIN)/python bench/recorder.py
-	$(BIN)/python bench/scheduler.py
-	$(BIN)/python bench/executor.py
-	$(BIN)/python bench/latency.py
-	$(BIN)/python -m bench.page
+	@missed=0; for part in commands store parsers recorder scheduler executor latency; do \
+	    $(BIN)/python bench/$$part.py || missed=1; done; exit $$missed
 
 gate: .venv/test
 	$(BIN)/python bench/gate.py

@@ -34,6 +34,17 @@ def as_float(path):
     return (np.fromfile(path, np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
+def test_show_session_reads_a_header_without_numpy(folder):
+    run("capture", "-n", "file.neff", "-s", "light.ntff", *INPUTS, cwd=folder)
+    light = "import sys; sys.modules['numpy'] = None; from neff_bench.simulator.__main__ import main; main()"
+    words = ["show-session", "-s", "light.ntff", "-j"]
+    done = subprocess.run(
+        [sys.executable, "-c", light, *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"IsSimulation":true' in done.stdout
+
+
 def test_capture_view_and_show_session(folder):
     done = run(
         "capture",
