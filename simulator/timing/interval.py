@@ -55,9 +55,9 @@ class Interval(NamedTuple):
     shared: int
 
 
-def interval(like: Likeness, most_shared: int = len(Likeness._fields)) -> Interval | None:
-    """Of a row; None where too few rows of its chip's generation were measured. `most_shared`: how many features may count."""
-    spread = _spread(like, evidence(), most_shared)
+def interval(like: Likeness) -> Interval | None:
+    """Of a row; None where too few rows of its chip's generation were measured."""
+    spread = _spread(like, evidence())
     return _widened(spread, widening()) if spread else None
 
 
@@ -89,10 +89,10 @@ def widening() -> float:
     return max(1.0, _quantile(needed, HIGH - LOW)) if needed else 1.0
 
 
-def _spread(like: Likeness, groups: Iterable[Group], most_shared: int = len(Likeness._fields)) -> Interval | None:
+def _spread(like: Likeness, groups: Iterable[Group]) -> Interval | None:
     """The percentiles of the rows that share most."""
     known = list(groups)
-    for shared in range(most_shared, 0, -1):
+    for shared in range(len(like), 0, -1):
         alike = [group for group in known if group.like[:shared] == like[:shared]]
         sizes = _sizes(alike)
         if len(sizes) >= _FEWEST_FAMILIES and sum(sizes.values()) >= _FEWEST_ROWS:

@@ -16,27 +16,30 @@ OUR_LOWERING = "as we lower the HLO, whose counts and bytes are not exact"
 
 
 def total_interval(program: Program, schedule: Schedule) -> Interval | None:
-    """The 80 % interval of the total time. Of all rows of the chip's generation, whatever binds them, where AWS's compiler changes
-    the program in ways that are not known. None for a generation of which too few rows were measured, and for an HLO graph whose lowering
-    is ours."""
-    if program.from_hlo and not program.lowered_as_known:
-        return None
-    like = likeness(schedule)
-    return interval(like, 1) if program.before_middle_end else interval(like)
+    """The 80 % interval of the total time. None where too few rows of the chip's generation were measured, and where AWS's compiler
+    makes another program than ours: none of the rows behind the intervals is of that kind."""
+    return None if _other_program(program) else interval(likeness(schedule))
 
 
 def time_error(program: Program, schedule: Schedule) -> str:
     """One line for every simulated profile: total time against hardware."""
-    if program.from_hlo and not program.lowered_as_known:
-        return f"not comparable with measured rows: {OUR_LOWERING}"
-    found = total_interval(program, schedule)
+    other = _other_program(program)
+    if other:
+        return f"not comparable with measured rows: {other}"
+    found = interval(likeness(schedule))
     if found is None:
         return f"no interval: too few measured rows on {program.target} and chips like it"
-    said = f"{_percent(found.low)} to {_percent(found.high)} % on hardware ({_known(found, likeness(schedule), program.target)})"
+    known = _known(found, likeness(schedule), program.target)
+    said = f"{_percent(found.low)} to {_percent(found.high)} % on hardware ({known})"
     unknown = uncompared(schedule)
-    if unknown:
-        said += f"; never compared with hardware: {', '.join(unknown)}"
-    return f"{said}; {BEFORE_MIDDLE_END}" if program.before_middle_end else said
+    return f"{said}; never compared with hardware: {', '.join(unknown)}" if unknown else said
+
+
+def _other_program(program: Program) -> str:
+    """Why AWS's compiler makes another program; empty where it makes this one."""
+    if program.from_hlo and not program.lowered_as_known:
+        return OUR_LOWERING
+    return BEFORE_MIDDLE_END if program.before_middle_end else ""
 
 
 def _percent(ratio: float) -> str:

@@ -14,8 +14,8 @@ def stated(program):
 
 @pytest.fixture
 def interval(monkeypatch):
-    def found(like, most_shared=4):
-        return Interval(0.87, 1.2, 30, ("mlp", "rope"), ("trn2",), most_shared)
+    def found(like):
+        return Interval(0.87, 1.2, 30, ("mlp", "rope"), ("trn2",), 4)
 
     monkeypatch.setattr(stated_error, "interval", found)
 
@@ -30,10 +30,10 @@ def test_a_chip_without_rows_of_its_own_says_so(interval):
     assert "2 kernels, none of them on trn3: NC-v3" in stated(msgspec.structs.replace(matmul(), target="trn3"))
 
 
-def test_a_program_before_the_middle_end_has_the_interval_of_all_rows_and_says_that_its_bytes_are_not_exact(interval):
+def test_a_program_before_the_middle_end_has_no_interval_and_says_that_its_bytes_are_not_exact(interval):
     program = msgspec.structs.replace(matmul(), before_middle_end=True)
-    assert total_interval(program, schedule(program)).shared == 1
-    assert stated(program).endswith("2 kernels: NC-v3); before the compiler's middle end, HBM bytes are not exact")
+    assert total_interval(program, schedule(program)) is None
+    assert stated(program).endswith("HBM bytes are not exact")
     assert "not exact" not in stated(matmul())
 
 
@@ -44,5 +44,5 @@ def test_our_own_lowering_is_not_comparable_with_measured_rows():
 
 
 def test_a_generation_that_nobody_measured_has_no_interval(monkeypatch):
-    monkeypatch.setattr(stated_error, "interval", lambda like, most_shared=4: None)
+    monkeypatch.setattr(stated_error, "interval", lambda like: None)
     assert stated(matmul()).startswith("no interval: too few measured rows on trn2")
