@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
 def _load(entry: str) -> Any:
     module_name, _, function = entry.rpartition(":")
     if not module_name.endswith(".py"):
-        return lookup(entry)
+        with _import_errors(module_name):
+            return lookup(entry)
     path = Path(module_name)
     if not path.is_file():
         raise SpecError(f"no such file: {path}")
@@ -44,12 +46,21 @@ def _load(entry: str) -> Any:
     sys.modules[path.stem] = module
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
-    try:
+    with _import_errors(path):
         execute(module)
-    except SyntaxError as error:
-        raise SpecError(f"SyntaxError: {error.msg}", f"{error.filename}:{error.lineno}") from error
-    except (Exception, SystemExit) as error:
-        raise SpecError(f"cannot import: {type(error).__name__}: {error}", kernel_line(error) or str(path)) from error
     if not hasattr(module, function):
         raise SpecError(f"{path} has no function {function!r}")
     return getattr(module, function)
+
+
+@contextlib.contextmanager
+def _import_errors(what: str | Path) -> Iterator[None]:
+    """What importing a kernel raises, as SpecError with the line that raised it."""
+    try:
+        yield
+    except SpecError:
+        raise
+    except SyntaxError as error:
+        raise SpecError(f"SyntaxError: {error.msg}", f"{error.filename}:{error.lineno}") from error
+    except (Exception, SystemExit) as error:
+        raise SpecError(f"cannot import: {type(error).__name__}: {error}", kernel_line(error) or str(what)) from error

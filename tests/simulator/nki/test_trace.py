@@ -235,6 +235,13 @@ def test_a_kernel_that_fails_says_where(tmp_path, text, error):
         trace_source(tmp_path, text, "bad", [("x", (4, 4), "float32")])
 
 
+def test_a_module_that_cannot_be_imported_says_where(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "breaks_off.py").write_text("def bad(x:")
+    with pytest.raises(SpecError, match=r"breaks_off\.py:1: SyntaxError"):
+        trace_kernel(KernelSpec(entry="breaks_off:bad", inputs=(InputSpec("x", (4, 4), "float32"),)), "trn2", 1)
+
+
 def test_a_program_names_no_folder_of_the_machine(tmp_path):
     kernel = tmp_path / "away" / "kernel.py"
     kernel.parent.mkdir()
