@@ -54,6 +54,6 @@ def _known(found: Interval, like: Likeness, target: str) -> str:
         "Tensor busy" if like.tensor_busy else "Tensor not busy",
         "200 us and more" if like.long else "under 200 us",
     )
-    chips = "" if target in found.targets else f", none of them on {target}"
+    chips = "" if target in found.targets else f", not measured on {target}"
     kernels = f"{len(found.families)} kernels" if len(found.families) > 1 else found.families[0]
     return f"80 % interval of {found.rows} rows of {kernels}{chips}: {', '.join(features[: found.shared])}"
