@@ -96,7 +96,12 @@ def run(
         selector.register(process.stdout, selectors.EVENT_READ, out)
         if process.stderr is not None:
             selector.register(process.stderr, selectors.EVENT_READ, err)
-        while process.poll() is None or (selector.get_map() and time.monotonic() < drained):
+        while True:
+            if process.poll() is not None:
+                # What it printed last may still lie in the pipes.
+                drained = drained or time.monotonic() + DRAIN_S
+                if not selector.get_map() or time.monotonic() >= drained:
+                    break
             for key, _ in selector.select(0.1 if selector.get_map() else 0):
                 data = os.read(key.fd, 1 << 16)
                 if data:
@@ -111,7 +116,6 @@ def run(
                 overflowed = stdout_limit is not None and out.total > stdout_limit
                 if timed_out or stopped or overflowed:
                     process.end()
-            drained = drained or (time.monotonic() + DRAIN_S if process.poll() is not None else 0.0)
         code = process.poll() or 0
     code = code if code >= 0 else 128 - code
     return Finished(code, time.monotonic() - started, out.bytes(), err.bytes(), timed_out, stopped, overflowed)

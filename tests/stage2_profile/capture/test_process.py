@@ -151,3 +151,36 @@ def test_bounded_keeps_what_fits(size):
     assert (text == data[:size]) == (size <= 1000)
     if size:
         assert text[-1] == data[size - 1]
+
+
+class EndsBetweenTwoLooks:
+    """A program that prints its only line and ends right before it is asked for the `look`-th time whether it has ended."""
+
+    stderr = None
+
+    def __init__(self, look: int) -> None:
+        read, self._write = os.pipe()
+        self.stdout, self._look, self._looks = open(read, "rb"), look, 0
+
+    def start(self, argv, **options):
+        return self
+
+    def poll(self):
+        self._looks += 1
+        if self._looks == self._look:
+            os.write(self._write, b"the end\n")
+            os.close(self._write)
+        return 0 if self._looks >= self._look else None
+
+    def wait(self, seconds: float) -> None: ...
+
+    def end(self) -> None: ...
+
+    def close(self) -> None:
+        self.stdout.close()
+
+
+@pytest.mark.parametrize("look", range(1, 7))
+def test_the_last_line_is_kept_whenever_the_program_ends(tmp_path, look):
+    done = start(["program"], tmp_path, warm=EndsBetweenTwoLooks(look))
+    assert (done.exit_code, done.stdout) == (0, b"the end\n")
