@@ -25,7 +25,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 sys.dont_write_bytecode = True  # a write of Python's own is no write of a reader
@@ -98,7 +97,7 @@ def mutated(data: bytes, others: list[bytes], chance: random.Random) -> bytes:
     return bytes(out)
 
 
-def kinds(writers: ModuleType, store: Path, seeded: Path) -> dict[str, Kind]:
+def kinds(store: Path, seeded: Path) -> dict[str, Kind]:
     """Examples of every kind with their readers. `store`: a finished store; `seeded`: a shapes file."""
     from neff_bench.neffs.bundle import read_bundle, verify_bundle
     from neff_bench.parsers.describe import describe
@@ -111,18 +110,21 @@ def kinds(writers: ModuleType, store: Path, seeded: Path) -> dict[str, Kind]:
     from neff_bench.stage1_generate.shapes.read import read_shapes
     from neff_bench.stage2_profile.capture.runs import read_run
     from neff_bench.stage2_profile.metrics.hot import read_events
+    from tests.parsers import small_files
 
     bundle = next(path.parent for path in sorted(store.glob("*/case.json")))
     run = next(path.parent for path in sorted(bundle.glob("profiles/*/run.json")))
-    profile = json.dumps(writers_profile()).encode()
+    profile = json.dumps(whole_profile()).encode()
     neffs = [
-        writers.neff_of(writers.neff_members()),
-        writers.neff_of(writers.neff_members(), packed=False),
+        small_files.neff_of(small_files.neff_members()),
+        small_files.neff_of(small_files.neff_members(), packed=False),
         (bundle / "file.neff").read_bytes(),
     ]
-    pairs = [writers.instruction(pc % 5, pc, 10 * pc, 10 * pc + 25) for pc in range(6)]
+    pairs = [small_files.instruction(pc % 5, pc, 10 * pc, 10 * pc + 25) for pc in range(6)]
     traces = [
-        writers.ntff_of([record for pair in pairs for record in pair], writers.packet(3, 1, 512, 5, 9), version=version)
+        small_files.ntff_of(
+            [record for pair in pairs for record in pair], small_files.packet(3, 1, 512, 5, 9), version=version
+        )
         for version in (4, 5, 6)
     ]
     traces += [path.read_bytes() for path in run.glob("*.ntff")][:1]
@@ -161,7 +163,7 @@ cases:
 """
 
 
-def writers_profile() -> dict[str, Any]:
+def whole_profile() -> dict[str, Any]:
     """A whole profile with every table that is read."""
     return {
         "summary": [{"total_time": 3e-05, "hardware_flops": 10, "instance_type": "trn2.3xlarge"}],
@@ -290,7 +292,7 @@ def fuzz(seed: int, count: int, store: Path, shapes: Path, results: Any) -> None
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         os.chdir(work)
-        known = kinds(writers(), store, shapes)
+        known = kinds(store, shapes)
         guard_writes(work, tally)
         others = [data for kind in known.values() for data in kind.sound]
         done = 0
@@ -331,19 +333,6 @@ def _directory(
     attempt(profile, path, f"{label} (directory)", tally)
     tally.files["in directories"] += count
     return count
-
-
-def writers() -> ModuleType:
-    """The functions with which the tests write NEFF and NTFF files."""
-    import importlib.util
-
-    path = Path(__file__).resolve().parent.parent / "tests" / "parsers" / "conftest.py"
-    spec = importlib.util.spec_from_file_location("writers", path)
-    if spec is None or spec.loader is None:
-        raise FileNotFoundError(path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def finished_store(directory: Path) -> tuple[Path, Path]:

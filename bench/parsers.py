@@ -8,16 +8,16 @@ json.load and faster than orjson and msgspec, in at most 1.5 times its size; 10 
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+
+from tests.parsers import small_files
 
 RUNS = 3
 PROFILE_BYTES = 200_000_000
@@ -91,17 +91,6 @@ def compare(results: dict[str, Run], ours: str) -> None:
         )
 
 
-def writers() -> ModuleType:
-    """The functions with which the tests write NEFF and NTFF files."""
-    path = Path(__file__).resolve().parent.parent / "tests" / "parsers" / "conftest.py"
-    spec = importlib.util.spec_from_file_location("writers", path)
-    if spec is None or spec.loader is None:
-        raise FileNotFoundError(path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def profile_json(path: Path) -> None:
     """Rows with the fields and lengths of a real profile (trn2, neuron-profile 2.28), repeated; 1 instruction to 6 DMA rows, as there."""
     instruction = {
@@ -155,7 +144,7 @@ def profile_json(path: Path) -> None:
         file.write('], "metadata": [{"pe_clock_freq": 2.4}], "summary": [{"total_time": 5e-05, "event_count": 3}]}')
 
 
-def trace(path: Path, write: ModuleType) -> int:
+def trace(path: Path) -> int:
     """A v6 trace of a loop over six slots of five engines; returns its records. Instructions overlap, so that begins and ends interleave."""
     generator = np.random.default_rng(7)
     kind = np.dtype([("word", "<u4"), ("detail", "<u4"), ("ticks", "<u8")])
@@ -172,9 +161,9 @@ def trace(path: Path, write: ModuleType) -> int:
 
     steps = np.arange(INSTRUCTIONS)
     engine, pc = steps % 5, steps // 5 % 6
-    words = 0x80000000 | (engine + 1) << 26 | ((write.BASE + engine * 0x10000 >> 6) + pc) & 0x1FFFFF
+    words = 0x80000000 | (engine + 1) << 26 | ((small_files.BASE + engine * 0x10000 >> 6) + pc) & 0x1FFFFF
     instructions = timed(
-        INSTRUCTIONS, words[:, None], np.zeros((INSTRUCTIONS, 2)), write.START + steps * 1000, 5000, 1 << 24
+        INSTRUCTIONS, words[:, None], np.zeros((INSTRUCTIONS, 2)), small_files.START + steps * 1000, 5000, 1 << 24
     )
     steps = np.arange(PACKETS)
     queue = (steps // 16 % 4) << 4
@@ -182,7 +171,7 @@ def trace(path: Path, write: ModuleType) -> int:
         PACKETS,
         ((0x80 | steps % 16) << 24)[:, None],
         np.stack((queue | 1, queue | 5), 1),
-        write.START + steps * 1000,
+        small_files.START + steps * 1000,
         4000,
         512,
     )
@@ -190,33 +179,35 @@ def trace(path: Path, write: ModuleType) -> int:
     done["word"], done["detail"], done["ticks"] = (
         (0x80 | steps % 16) << 24,
         queue | 6,
-        write.START + steps * 1000 + 5000,
+        small_files.START + steps * 1000 + 5000,
     )
     updates = np.zeros(UPDATES, kind)
-    updates["word"], updates["ticks"] = 0x87F30102, write.START + np.arange(UPDATES) * 2000
+    updates["word"], updates["ticks"] = 0x87F30102, small_files.START + np.arange(UPDATES) * 2000
     total = max(INSTRUCTIONS, PACKETS, 2 * UPDATES) * 1000 + 10_000
     path.write_bytes(
-        write.ntff_of([instructions.tobytes()], [packets.tobytes(), done.tobytes()], [updates.tobytes()], total=total)
+        small_files.ntff_of(
+            [instructions.tobytes()], [packets.tobytes(), done.tobytes()], [updates.tobytes()], total=total
+        )
     )
     return 2 * INSTRUCTIONS + 3 * PACKETS + UPDATES
 
 
-def neff(path: Path, write: ModuleType) -> None:
+def neff(path: Path) -> None:
     """1.5 MB packed, 9 MB unpacked, as neuronx-cc's for a matmul of 128 x 32768 x 65536."""
     generator = np.random.default_rng(7)
     stream = np.zeros((72_000, 64), np.uint8)
     stream[:, :18] = generator.integers(0, 256, (72_000, 18))
     members = {
-        **write.neff_members(),
+        **small_files.neff_members(),
         "sg00/PE.bin": stream[:36_000].tobytes(),
         "sg01/PE.bin": stream[36_000:].tobytes(),
     }
-    data = gzip.compress(write.tar_of(members), mtime=0)
-    path.write_bytes(write.neff_header(len(data)) + data)
+    data = gzip.compress(small_files.tar_of(members), mtime=0)
+    path.write_bytes(small_files.neff_header(len(data)) + data)
 
 
 def main() -> int:
-    write, goals = writers(), []
+    goals = []
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "profile.json")
         profile_json(path)
@@ -236,7 +227,7 @@ def main() -> int:
         path.unlink()
 
         path = Path(directory, "trace.ntff")
-        records = trace(path, write)
+        records = trace(path)
         run = measure("trace", "read_ntff", path)
         rate, on_cpu = records / run.seconds / 1e6, records / run.cpu_seconds / 1e6
         print(
@@ -247,7 +238,7 @@ def main() -> int:
         path.unlink()
 
         path = Path(directory, "file.neff")
-        neff(path, write)
+        neff(path)
         print(f"NEFF of {path.stat().st_size / 1e6:.1f} MB")
         results = {reader: measure("neff", reader, path) for reader in READERS["neff"]}
         compare(results, "read_neff")

@@ -2,7 +2,8 @@
 
     python -m neff_bench.processes.zygote CONTROL MODULE...
 
-MODULE is a module, PACKAGE.* all that a package holds, MODULE:FUNCTION a function whose answer is kept by its module. CONTROL is a socket whose other end only the command holds. A request is one byte on it with file descriptors: a channel of
+MODULE is a module, PACKAGE.* all that a package holds, MODULE:FUNCTION a function whose answer is kept by its module.
+CONTROL is a socket whose other end only the command holds. A request is one byte on it with file descriptors: a channel of
 its own, the child's three streams, and locks that stay held until the child is gone. The channel then brings one line of
 JSON (see `warm.py`), and takes back one byte when the child runs and its exit code when it has ended. When the command
 closes its end of a channel, or dies, the child's process group gets SIGTERM and, after its grace, SIGKILL.
@@ -26,6 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from neff_bench.processes.child import become
+from neff_bench.processes.leash import signal_group
 
 STARTED = b"+"
 _DESCRIPTORS_MAX = 64
@@ -114,7 +116,7 @@ class Zygote:
     def kill_all(self) -> None:
         """End what still runs, should this process not come to its ordinary end."""
         for pid in self._children:
-            _signal_group(pid, signal.SIGKILL)
+            signal_group(pid, signal.SIGKILL)
 
     def _accept(self) -> bool:
         """Take one request; False when there will be no more."""
@@ -154,20 +156,20 @@ class Zygote:
         self._selector.unregister(child.channel)
         child.ending, child.kill_at = True, time.monotonic() + child.grace_s
         if child.grace_s > 0:
-            _signal_group(child.pid, signal.SIGTERM)
+            signal_group(child.pid, signal.SIGTERM)
 
     def _kill_overdue(self) -> None:
         for child in self._children.values():
             if child.kill_at is not None and time.monotonic() >= child.kill_at:
                 child.kill_at = None
-                _signal_group(child.pid, signal.SIGKILL)
+                signal_group(child.pid, signal.SIGKILL)
 
     def _reap(self) -> None:
         for child in list(self._children.values()):
             if os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 continue
             # What it left behind in its group goes too; it is still unreaped, so the number is still its own.
-            _signal_group(child.pid, signal.SIGKILL)
+            signal_group(child.pid, signal.SIGKILL)
             _, status = os.waitpid(child.pid, 0)
             _tell(child.channel, f"{os.waitstatus_to_exitcode(status)}\n".encode())
             if not child.ending:
@@ -206,13 +208,6 @@ def _drain(descriptor: int) -> None:
 def _close_all(descriptors: list[int]) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
-
-
-def _signal_group(group: int, number: int) -> None:
-    try:
-        os.killpg(group, number)
-    except ProcessLookupError:
-        pass
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.disk import Disk
+from tests.parsers import small_files
 
 # Nothing is timed in a test: a busy machine must not fail one.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -19,3 +20,9 @@ os.unsetenv("COLUMNS")
 def disk(monkeypatch) -> Disk:
     """What is synced and renamed from now on."""
     return Disk(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def files():
+    """The functions that write small NEFF, NTFF and JSON files."""
+    return small_files

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from neff_bench.processes import leash
 from neff_bench.processes.warm import WarmParent
 
-LEASH = Path(__file__).with_name("leash.py")
 LOG_LIMIT_BYTES = 512 * 1024
 GRACE_S = 5.0
 _POLL_S = 0.02
@@ -130,7 +130,7 @@ class Leashed:
         life_read, self._life = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(LEASH), str(life_read), str(grace_s), *argv],
+                [sys.executable, "-I", "-S", leash.__file__, str(life_read), str(grace_s), *argv],
                 cwd=cwd,
                 env=dict(env),
                 stdin=subprocess.DEVNULL,

@@ -1,12 +1,10 @@
 """Programs that are forked from a warm parent behave like those that are started."""
 
-import fcntl
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from neff_bench.processes import child
 from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture.process import run
+from tests.watch import free, running, soon
 
 PROGRAM = '''
 """Does what its arguments say."""
@@ -98,21 +97,6 @@ def start(tmp_path, environment):
     return go
 
 
-def left(words: str) -> list[str]:
-    """Processes with these words in their command line, zombies aside."""
-    listed = subprocess.run(["ps", "-eo", "stat,pid,args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if words in line and not line.startswith("Z")]
-
-
-def soon(condition) -> bool:
-    deadline = time.monotonic() + 60
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -156,7 +140,7 @@ def test_a_timeout_ends_a_program_that_ignores_being_asked(start, warm):
 
 def test_what_a_program_leaves_behind_is_ended(start, warm):
     assert start("leave", warm=warm).exit_code == 0
-    assert soon(lambda: not left("sleep 61.0741"))
+    assert soon(lambda: not running("sleep", "61.0741"))
 
 
 CALLER = """
@@ -174,15 +158,6 @@ process = warm.start(words, cwd=Path("/tmp"), environment=os.environ, hold=[fd],
 print(process.stdout.readline().decode(), end="", flush=True)
 process.wait()
 """
-
-
-def free(lock: Path) -> bool:
-    with lock.open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
 
 
 def of(mark: str) -> list[int]:

@@ -1,52 +1,20 @@
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
-from pathlib import Path
 
 import pytest
 
 from neff_bench.stage2_profile.capture.process import LOG_LIMIT_BYTES, describe_exit, run
+from tests.watch import free, running, soon
 
 
 def start(argv, tmp_path, **changes):
     options = {"timeout_s": 20.0, "stop": threading.Event(), **changes}
     return run(argv, cwd=tmp_path, env=os.environ, **options)
-
-
-def running(*words: str) -> bool:
-    """Whether a process with exactly this command line is alive."""
-    wanted = b"\0".join(word.encode() for word in words) + b"\0"
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if entry.read_bytes() == wanted:
-                return True
-        except OSError:
-            continue
-    return False
-
-
-def free(lock: Path) -> bool:
-    with lock.open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
-
-
-def soon(condition) -> bool:
-    """Whether it holds within a few seconds."""
-    for _ in range(200):
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_streams_and_exit_code_are_kept_apart(tmp_path):

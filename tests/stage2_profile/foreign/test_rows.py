@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -10,16 +9,6 @@ from click.testing import CliRunner
 from neff_bench.stage2_profile.cli import profile
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "real"
-
-
-@pytest.fixture(scope="module")
-def files():
-    """The writers of small files that the tests of the readers use."""
-    path = Path(__file__).resolve().parents[2] / "parsers" / "conftest.py"
-    spec = importlib.util.spec_from_file_location("files_for_rows", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def rows(directory, *words):

@@ -1,6 +1,5 @@
 """Directories that other tools left become rows."""
 
-import importlib.util
 import json
 import os
 from pathlib import Path
@@ -8,16 +7,6 @@ from pathlib import Path
 import pytest
 
 from neff_bench.stage2_profile.foreign.search import find_foreign
-
-
-@pytest.fixture(scope="module")
-def files():
-    """The writers of small files that the tests of the readers use."""
-    path = Path(__file__).resolve().parents[2] / "parsers" / "conftest.py"
-    spec = importlib.util.spec_from_file_location("files_for_parsers", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture

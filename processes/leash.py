@@ -30,14 +30,14 @@ def main() -> int:
         pass  # the child was first, or is gone
     ready, _, _ = select.select([life, awake], [], [])
     if life in ready:
-        _signal_group(child, signal.SIGTERM)
+        signal_group(child, signal.SIGTERM)
         deadline = time.monotonic() + grace_s
         while time.monotonic() < deadline and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             select.select([awake], [], [], 0.05)
     # What the program left behind in its group goes too; its leader is still unreaped, so the number is still its own.
     if life not in ready:
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    _signal_group(child, signal.SIGKILL)
+    signal_group(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
@@ -56,7 +56,8 @@ def _become(command: list[str]) -> None:
         os._exit(127)
 
 
-def _signal_group(group: int, number: int) -> None:
+def signal_group(group: int, number: int) -> None:
+    """Signal every process of a group; a group without a process is left alone."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:
