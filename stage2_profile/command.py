@@ -121,7 +121,7 @@ def profiled_rows(
     directory: Path, options: Options, *, detail: bool = False, stop: threading.Event | None = None
 ) -> tuple[list[Entry], list[Row]]:
     """What is in a store, and a row for each of it, after the steps that `options` ask for. `detail`: make the
-    whole-profile JSON too. Raises `WrongCall` and `ProfileError`."""
+    whole profile too. Raises `WrongCall` and `ProfileError`."""
     cores = parse_cores(options.cores) if options.cores is not None else None
     cpus = os.cpu_count() or 1
     workers = options.jobs or max(cpus, len(cores or ()))
@@ -280,13 +280,13 @@ def make_pools(cores: tuple[int, ...] | None, kinds: Iterable[str], settings: Se
 
 
 def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: int) -> Hot:
-    """The slowest lines and instructions of a row, from its whole-profile JSON; or why there are none."""
+    """The slowest lines and instructions of a row, from its whole profile; or why there are none."""
     if row.status != "profiled":
         return Hot(row, problem=row.reason or row.status)
     try:
         path = detail_path(entry, row.run)
         if path is None:
-            return Hot(row, problem="no whole-profile JSON; run profile-neffs --hot where the profiler is")
+            return Hot(row, problem="no whole profile; run profile-neffs --hot where the profiler is")
         neff = getattr(entry, "neff", None)
         simulated = path.suffix == NTFF and row.source == "simulated"
         events = simulated_events(path, neff) if simulated and neff is not None else read_events(path, neff)
@@ -296,7 +296,7 @@ def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: in
 
 
 def detail_path(entry: Entry, run: str | None) -> Path | None:
-    """The whole-profile JSON of a run; of a case from elsewhere also its Parquet tables or its trace. None when there is none. Raises `RunDamaged`."""
+    """The whole profile of a run, a JSON file or a directory of Parquet tables; of a case from elsewhere also its Parquet tables or its trace. None when there is none. Raises `RunDamaged`."""
     if not isinstance(entry, Bundle):
         summary: Path | None = getattr(entry, "summary_json", None)
         tables = summary if summary is not None and summary.is_dir() else None

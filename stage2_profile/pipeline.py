@@ -51,7 +51,7 @@ class Pipeline:
 
     `tools`: the profiler for each kind of NEFF, or the reason why there is none. `pools`: the cores for each. `steps`: `parse` starts no tool, `capture`
     stops after the device step, `view` does the rest of it. `force`: capture again although there is a good profile.
-    `detail`: make the whole-profile JSON too. `verified`: which bundles were compared with their checksums before.
+    `detail`: make the whole profile too. `verified`: which bundles were compared with their checksums before.
     `cached`: gets the name of each bundle whose run is taken as it is.
     `rows`: those of an earlier call.
     """

@@ -74,6 +74,15 @@ def view_json(tool: Sequence[str], neff: str, ntff: str, output: str) -> list[st
     return [*tool, "view", "-n", neff, "-s", ntff, "--output-format=json", f"--output-file={output}"]
 
 
+def view_parquet(tool: Sequence[str], neff: str, ntff: str, directory: str) -> list[str]:
+    """`view`: the whole profile as Parquet tables into a directory, with no server after it. neuron-profile has no such format;
+    from SDK 2.34 on it is the only one."""
+    return [
+        *(*tool, "view", "-n", neff, "-s", ntff),
+        *("--output-format=parquet", f"--output-file={directory}", "--ingest-only"),
+    ]
+
+
 @dataclass(frozen=True, order=True)
 class Trace:
     """An NTFF file that a capture left: its worker rank and number of execution, both as the name says."""

@@ -5,7 +5,8 @@ profile*.ntff        the traces, under the names that the tool chose
 <output>             captured output tensors, under the names that the tool chose
 summary-<n>.json     `view --output-format=summary-json` of each trace
 session-<n>.json     `show-session -j` of each trace
-profile-<n>.json     `view --output-format=json` of the last trace, when its hot spots were asked for
+profile-<n>.parquet/ `view --output-format=parquet` of the last trace, when its hot spots or its page were asked for
+profile-<n>.json     `view --output-format=json` in its place, from a tool that writes no Parquet
 capture.log view-<n>.log ...   what the tools printed
 
 A run appears whole (written beside, fsynced, renamed) after the device step; the tool-only steps add their files and
@@ -61,7 +62,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 class Execution(msgspec.Struct, frozen=True, kw_only=True):
     """One profiled execution: its trace, and what `view` and `show-session` made of it (None: not yet). `detail`:
-    the whole-profile JSON, which is made only when it is asked for."""
+    the whole profile, a JSON file or a directory of Parquet tables, which is made only when it is asked for."""
 
     rank: int
     execution: int
@@ -162,10 +163,18 @@ def with_files(directory: Path, run: Run, names: Iterable[str]) -> Run:
     return msgspec.structs.replace(run, files={**run.files, **found})
 
 
+def files_below(directory: Path, name: str) -> list[str]:
+    """The file, or the files of the directory, that `name` is in a run; sorted."""
+    path = directory / name
+    found = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return sorted(str(file.relative_to(directory)) for file in found)
+
+
 def check_file(directory: Path, run: Run, name: str) -> None:
-    """Compare a file of a run with its sha256. Raises `RunDamaged`; a run of an older version passes."""
+    """Compare a file of a run, or each file of a directory, with its sha256. Raises `RunDamaged`; a run of an older version passes."""
     if run.verified:
-        expected = {name: run.files.get(name, FileSum(None, ""))}
+        recorded = {file: sums for file, sums in run.files.items() if file == name or file.startswith(f"{name}/")}
+        expected = recorded or {name: FileSum(None, "")}
         wrong = wrong_size(directory, expected) or wrong_content(directory, expected)
         if wrong is not None:
             raise RunDamaged(directory, wrong)

@@ -94,7 +94,7 @@ def without_files(run: runs.Run, lost: Sequence[str]) -> runs.Run:
     """The record without what a view made and what is lost; a run that lost a summary or a session counts as captured."""
 
     def kept(name: str | None) -> str | None:
-        return None if name in lost else name
+        return None if any(file == name or file.startswith(f"{name}/") for file in lost) else name
 
     executions = tuple(
         msgspec.structs.replace(

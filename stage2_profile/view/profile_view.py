@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +13,7 @@ import msgspec
 
 from neff_bench.neffs.bundle import Bundle
 from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.kinds import kind_of
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.device_step import Settings
@@ -23,7 +26,6 @@ from neff_bench.terminal.files import write_whole
 
 STDOUT_LIMIT_BYTES = 64 * 1024 * 1024
 TRIES = 2
-PROFILE = "profile-{0}.json"
 
 
 @dataclass(frozen=True)
@@ -85,24 +87,65 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Set
 def view_detail(
     bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Settings, hold: Sequence[int]
 ) -> runs.Run:
-    """Make the whole-profile JSON of the last trace, unless it is there; returns the new record. Raises `ViewFailed`."""
+    """Make the whole profile of the last trace, unless it is there; returns the new record. Raises `ViewFailed`."""
     last = record.executions[-1]
     if last.detail is not None and _is_good(path, record, last.detail):
         return record
     if record.kind != tool.kind:
         raise ToolMissing(f"captured by {record.tool}, which {tool.name} cannot view")
     number, done_commands = len(record.executions), list(record.commands)
-    file = PROFILE.format(number)
-    argv = commands.view_json((tool.name,), f"../../{bundle.manifest.neff}", last.ntff, file)
-    call(Step("view", argv, f"profile-{number}.log", None), path, tool, settings, hold, done_commands)
-    if not (path / file).is_file():
-        raise ViewFailed(f"{tool.name} view: it wrote no {file}")
+    reasons = []
+    for whole in _wholes(tool):
+        file = f"profile-{number}.{whole.suffix}"
+        shutil.rmtree(path / file, ignore_errors=True)  # what a killed view left of its tables
+        argv = whole.argv((tool.name,), f"../../{bundle.manifest.neff}", last.ntff, file)
+        try:
+            step = Step("view", argv, f"profile-{number}-{whole.suffix}.log", None)
+            call(step, path, tool, settings, hold, done_commands)
+        except ViewFailed as error:
+            if error.trace_may_be_good:
+                raise
+            reasons.append(f"{whole.suffix}: {error}")
+            continue
+        if _kind(path / file) == whole.suffix:
+            break
+        reasons.append(f"{whole.suffix}: {tool.name} view wrote no {file}")
+    else:
+        raise ViewFailed("; ".join(reasons))
     executions = (*record.executions[:-1], msgspec.structs.replace(last, detail=file))
     new = done_commands[len(record.commands) :]
-    record = msgspec.structs.replace(record, executions=executions, commands=tuple(done_commands))
-    record = runs.with_files(path, record, [file, *(command.log for command in new)])
+    others = {name: sums for name, sums in record.files.items() if not name.startswith(f"{file}/")}
+    record = msgspec.structs.replace(record, executions=executions, commands=tuple(done_commands), files=others)
+    record = runs.with_files(path, record, [*runs.files_below(path, file), *(command.log for command in new)])
     runs.write_run(path, record)
     return record
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """A form in which a tool writes the whole profile."""
+
+    suffix: Literal["parquet", "json"]
+    argv: Callable[[Sequence[str], str, str, str], list[str]]
+
+
+_PARQUET, _JSON = _Whole("parquet", commands.view_parquet), _Whole("json", commands.view_json)
+
+
+def _wholes(tool: Tool) -> tuple[_Whole, ...]:
+    """The forms to ask for, the best first. JSON ends with SDK 2.33, and Parquet is read with pyarrow only; our own simulator
+    writes both."""
+    if tool.kind == "sim":
+        return (_JSON,)
+    return (_PARQUET, _JSON) if find_spec("pyarrow") is not None else (_JSON, _PARQUET)
+
+
+def _kind(path: Path) -> str | None:
+    """What a tool wrote at a path; None for nothing, and for what is no profile."""
+    try:
+        return kind_of(path)
+    except ParseError:
+        return None
 
 
 def _written(before: runs.Run, after: runs.Run) -> list[str]:
@@ -118,7 +161,7 @@ def _is_good(path: Path, record: runs.Run, file: str) -> bool:
         runs.check_file(path, record, file)
     except RunDamaged:
         return False
-    return (path / file).is_file()
+    return (path / file).exists()
 
 
 def call(

@@ -10,6 +10,7 @@ from neff_bench.stage2_profile.capture.arguments import (
     show_session,
     traces,
     view_json,
+    view_parquet,
     view_summary,
 )
 
@@ -66,6 +67,10 @@ def test_tool_only_steps_are_the_calls_of_the_nki_library_harness():
     assert (
         view_json(["neuron-profile"], "file.neff", ntff, "ntff_detailed.json")
         == f"neuron-profile view -n file.neff -s {ntff} --output-format=json --output-file=ntff_detailed.json".split()
+    )
+    assert (
+        view_parquet(["neuron-explorer"], "file.neff", ntff, "tables")
+        == f"neuron-explorer view -n file.neff -s {ntff} --output-format=parquet --output-file=tables --ingest-only".split()
     )
 
 
