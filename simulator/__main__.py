@@ -1,11 +1,33 @@
 """`python -m neff_bench.simulator`: the command `neuron-sim`."""
 
-from neff_bench.simulator.commands.cli import main as neuron_sim
+import sys
 
 
 def main() -> None:
     """Entry point, also of a warm process."""
+    if sys.argv[1:] == ["--version"] and _said_version():
+        return
+    from neff_bench.simulator.commands.cli import main as neuron_sim
+
     neuron_sim(prog_name="neuron-sim")
+
+
+def _said_version() -> bool:
+    """Print the version without the commands, whose import takes longer than the answer: every call of profile-neffs asks for it.
+
+    False where standard output takes nothing; the command itself says so.
+    """
+    from neff_bench.simulator.commands.version import version
+    from neff_bench.terminal.errors import OutputError
+    from neff_bench.terminal.streams import line
+
+    if sys.stdout is None:
+        return False
+    try:
+        line(version())
+    except (OutputError, BrokenPipeError):
+        return False
+    return True
 
 
 if __name__ == "__main__":

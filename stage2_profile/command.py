@@ -206,12 +206,12 @@ def until_percent(options: Options) -> float | None:
 
 def bare_bundles(directory: Path, found: list[Entry], options: Options, settings: Settings) -> list[Entry]:
     """The entries with a bundle for each NEFF without a profile, where a tool could profile it. Raises `WrongCall`."""
-    from neff_bench.stage2_profile.foreign.bare import with_bundles
-
     if options.inputs is not None and not options.inputs.is_dir():
         raise WrongCall(f"--inputs {options.inputs}: no such directory")
     if all(isinstance(entry, Bundle) for entry in found):
         return found
+    from neff_bench.stage2_profile.foreign.bare import with_bundles
+
     make: list[Kind] = []
     if not (options.parse_only or options.view_only):
         make += ["sim"] if options.toolchain != "neuron" else []

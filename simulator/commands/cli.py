@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from neff_bench.chips import LISTED, PAIRED
-from neff_bench.neffs import __version__
+from neff_bench.simulator.commands.version import VERSION_NAMES, version
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import Command, Group, command, group
 from neff_bench.terminal.formats import chosen
@@ -52,25 +52,18 @@ class _Commands(Group):
         return super().resolve_command(ctx, args)
 
 
-def _version() -> str:
-    """Names the timing model too: with another model the same profile has other times."""
-    from neff_bench.simulator.timing.model import MODEL_VERSION, fingerprint
-
-    return f"neuron-sim {__version__}+sim.{MODEL_VERSION}.{fingerprint()} (simulated; no AWS tool)"
-
-
 def _command(name: str) -> Callable[[Callable[..., None]], Command]:
     """A command of `neuron-sim`."""
 
     def add(function: Callable[..., None]) -> Command:
-        made = command(name, version=_version)(function)
+        made = command(name, version=version)(function)
         main.add_command(made)
         return made
 
     return add
 
 
-@group("neuron-sim", cls=_Commands, version=_version, version_names=("-v", "--version"))
+@group("neuron-sim", cls=_Commands, version=version, version_names=VERSION_NAMES)
 def main() -> None:
     """Compile, capture and view kernels without the AWS SDK. Everything it writes says that it is simulated.
 

@@ -45,6 +45,20 @@ def test_show_session_reads_a_header_without_numpy(folder):
     assert '"IsSimulation":true' in done.stdout
 
 
+def test_the_version_is_said_without_the_commands(tmp_path):
+    light = "import sys; sys.modules['click'] = None; from neff_bench.simulator.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", light, "--version"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == run("-v", cwd=tmp_path).stdout
+
+
+def test_the_version_needs_a_standard_output(tmp_path):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "neff_bench.simulator", "--version"], stdout=full, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "error: standard output: No space left on device\n"
+
+
 def test_capture_view_and_show_session(folder):
     done = run(
         "capture",
