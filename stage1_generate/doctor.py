@@ -119,6 +119,13 @@ def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: 
     )
 
 
+def _cores(devices: Devices) -> str:
+    if devices.cores is None:
+        return "unknown"
+    said = f"{devices.cores} physical, {devices.logical_cores} logical (LNC {devices.lnc})"
+    return f"{said}; busy: device {', '.join(map(str, devices.busy))}" if devices.busy else said
+
+
 def _profile(tools: tuple[Tool, ...], devices: Devices) -> str | None:
     present = {tool.name for tool in tools if tool.path is not None}
     if devices.devices and devices.driver and present & {"neuron-explorer", "neuron-profile"}:
@@ -176,7 +183,7 @@ def answer(report: Report) -> Answer:
                 "devices",
                 f"{len(report.devices.devices)}, {len(used)} of them in use" if report.devices.devices else "none",
             ),
-            ("cores", "unknown" if report.devices.cores is None else str(report.devices.cores)),
+            ("cores", _cores(report.devices)),
             ("driver", report.devices.driver or "not loaded (aws-neuronx-dkms)"),
             ("runtime", report.devices.runtime or "absent: no libnrt (aws-neuronx-runtime-lib)"),
             ("free disk", f"{free} for {report.out}"),

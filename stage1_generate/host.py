@@ -9,8 +9,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from neff_bench.parsers.neuron_host import driver_version, first_line, runtime_file
 from neff_bench.stage1_generate.toolchains.find import module_folder, version_of
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.neuron_ls import Topology
 
 PACKAGES = {
     "neuronx-cc": ("neuronxcc", "starfish"),
@@ -28,8 +33,6 @@ names of the AWS packages; the real ones come from pip.repos.neuron.amazonaws.co
 AWS_INDEX = "https://pip.repos.neuron.amazonaws.com"
 TOOLS = ("neuronx-cc", "neuron-explorer", "neuron-profile", "neuron-ls", "neuron-sim")
 TOOL_FOLDER = Path("/opt/aws/neuron/bin")
-RUNTIME = Path("opt/aws/neuron/lib/libnrt.so.1")
-"""Below the root: package aws-neuronx-runtime-lib (AWS Neuron documentation, setup)."""
 _TOOL_TIMEOUT_S = 20
 
 
@@ -62,12 +65,15 @@ class Holder:
 
 @dataclass(frozen=True)
 class Devices:
-    """Neuron devices of this host. `cores`: physical cores by `neuron-ls`, None where it does not
-    say. `driver`: version of the kernel module, None when it is not loaded. `runtime`: file of libnrt, None when it is not
-    installed. `holders`: processes that use them, as far as this user may see."""
+    """Neuron devices of this host. `cores`: physical cores by `neuron-ls`, `logical_cores` of `lnc` each, None where it does not
+    say; `busy`: numbers of devices that a process uses. `driver`: version of the kernel module, None when it is not loaded.
+    `runtime`: file of libnrt, None when it is not installed. `holders`: processes that use them, as far as this user may see."""
 
     devices: tuple[str, ...]
     cores: int | None
+    logical_cores: int | None
+    lnc: int | None
+    busy: tuple[int, ...]
     driver: str | None
     runtime: str | None
     instance: str | None
@@ -118,33 +124,39 @@ def devices(root: Path = Path("/")) -> Devices:
         (path for path in (root / "dev").glob("neuron*") if path.name[6:].isdigit()),
         key=lambda path: int(path.name[6:]),
     )
+    topology = _topology()
     return Devices(
         tuple(f"/dev/{path.name}" for path in found),
-        _cores() if found else None,
-        _line(root / "sys/module/neuron/version"),
-        _runtime(root),
-        _line(root / "sys/devices/virtual/dmi/id/product_name"),
+        len(topology.physical_cores) if topology else None,
+        len(topology.logical_cores) if topology else None,
+        topology.lnc if topology else None,
+        tuple(device.number for device in topology.devices if device.processes) if topology else (),
+        driver_version(root),
+        runtime_file(root),
+        first_line(root / "sys/devices/virtual/dmi/id/product_name"),
         tuple(_holders(root / "proc")),
     )
 
 
-def _runtime(root: Path) -> str | None:
-    """libnrt as the runtime package installs it; links are followed, since the file's name ends in the version."""
-    library = root / RUNTIME
-    return f"/{library.resolve().relative_to(root.resolve())}" if library.is_file() else None
-
-
-def _cores() -> int | None:
-    """Sum of `nc_count` in `neuron-ls --json-output` (AWS Neuron documentation, tools/neuron-sys-tools/neuron-ls)."""
-    import orjson
+def _topology() -> Topology | None:
+    """What `neuron-ls` says, None where it is absent or gives no answer."""
+    from neff_bench.parsers.errors import ParseError
+    from neff_bench.parsers.neuron_ls import ask
 
     path = find_tool("neuron-ls")
     if path is None:
         return None
+
+    def answer(arguments: Sequence[str]) -> bytes | None:
+        try:
+            asked = subprocess.run([path, *arguments], capture_output=True, timeout=_TOOL_TIMEOUT_S)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return asked.stdout if asked.returncode == 0 else None
+
     try:
-        asked = subprocess.run([path, "--json-output"], capture_output=True, timeout=_TOOL_TIMEOUT_S)
-        return sum(int(device["nc_count"]) for device in orjson.loads(asked.stdout))
-    except (OSError, subprocess.TimeoutExpired, ValueError, KeyError, TypeError):
+        return ask(answer)
+    except ParseError:
         return None
 
 
@@ -157,15 +169,8 @@ def _holders(proc: Path) -> list[Holder]:
             continue  # gone, or somebody else's
         used = tuple(sorted(path for path in opened if path.startswith("/dev/neuron")))
         if used:
-            holders.append(Holder(int(process.name), _line(process / "comm") or "?", used))
+            holders.append(Holder(int(process.name), first_line(process / "comm") or "?", used))
     return holders
-
-
-def _line(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace").strip() or None
-    except OSError:
-        return None
 
 
 def free_bytes(directory: Path) -> int | None:

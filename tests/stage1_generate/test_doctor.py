@@ -1,8 +1,11 @@
 import json
+import os
 
+import pytest
 from click.testing import CliRunner
 
 from neff_bench.stage1_generate.doctor import doctor
+from tests.neuron_ls import announced, devices, install
 
 
 def run(*arguments):
@@ -41,3 +44,11 @@ def test_a_wrong_path_is_a_wrong_call(tmp_path):
     done = run("--nkilib", str(tmp_path))
     assert done.exit_code == 2
     assert "no checkout of nki-library" in done.output
+
+
+@pytest.mark.parametrize("form", [list, announced])
+def test_the_cores_of_a_host_are_those_that_neuron_ls_documents(tmp_path, monkeypatch, form):
+    install(tmp_path, form(devices(16, busy={3: 4711})))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    done = run("--toolchain", "sim", "--out", str(tmp_path))
+    assert "128 physical, 64 logical (LNC 2); busy: device 3" in " ".join(done.output.split())

@@ -1,11 +1,12 @@
 import os
 
 from neff_bench.stage1_generate.host import devices, free_bytes, packages, tools
+from tests.neuron_ls import devices as devices_of_trn2
+from tests.neuron_ls import install
 
 
 def test_devices_driver_and_users_are_read_from_the_system(tmp_path, monkeypatch):
-    (tmp_path / "neuron-ls").write_text("#!/bin/sh\necho '[{\"nc_count\": 8}, {\"nc_count\": 8}]'\n")
-    (tmp_path / "neuron-ls").chmod(0o755)
+    install(tmp_path, devices_of_trn2(2, busy={1: 7}))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     (tmp_path / "dev").mkdir()
     for name in ("neuron0", "neuron10", "neuron2", "null"):
@@ -18,7 +19,7 @@ def test_devices_driver_and_users_are_read_from_the_system(tmp_path, monkeypatch
         os.symlink(target, tmp_path / "proc" / pid / "fd" / "3")
     found = devices(tmp_path)
     assert found.devices == ("/dev/neuron0", "/dev/neuron2", "/dev/neuron10")
-    assert found.cores == 16
+    assert (found.cores, found.logical_cores, found.lnc, found.busy) == (16, 8, 2, (1,))
     assert found.driver == "2.26.5.0" and found.instance is None
     assert [(holder.pid, holder.command, holder.devices) for holder in found.holders] == [
         (7, "python3", ("/dev/neuron0",))

@@ -1,0 +1,66 @@
+"""neuron-ls: the array to SDK 2.33 and the object that is announced for 2.34."""
+
+import json
+
+import pytest
+
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.neuron_ls import ask, hbm_of, read_neuron_ls
+from tests.neuron_ls import announced, devices
+
+TRN2 = devices(2, busy={1: 77})
+
+
+@pytest.mark.parametrize("said", [TRN2, announced(TRN2)], ids=["array", "object"])
+def test_both_forms_say_the_same(said):
+    topology = read_neuron_ls(b"WARN a line of the log\n" + json.dumps(said).encode())
+    assert topology.instance_type == "trn2.48xlarge"
+    assert (
+        topology.lnc == 2 and topology.logical_cores == tuple(range(8)) and topology.physical_cores == tuple(range(16))
+    )
+    assert [[(each.pid, each.command) for each in device.processes] for device in topology.devices] == [
+        [],
+        [(77, "python3 train.py")],
+    ]
+    assert topology.device_of(9).number == 1 and topology.device_of(16) is None
+
+
+def test_a_chip_without_lnc_has_logical_cores_of_one(tmp_path):
+    topology = read_neuron_ls(json.dumps(devices(16, logical=2, lnc=None)).encode())
+    assert (topology.lnc, len(topology.physical_cores), topology.instance_type) == (1, 32, None)
+
+
+def test_two_physical_cores_share_a_bank():
+    assert [hbm_of(core) for core in (0, 1, 2, 7, 8)] == [0, 0, 1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["[]", "{}", "[1]", '{"a": [{"neuron_device": 0}], "b": [{"neuron_device": 0}]}', '[{"neuron_device": "x"}]', "no"],
+)
+def test_what_names_no_device_is_refused(said):
+    with pytest.raises(ParseError):
+        read_neuron_ls(said.encode())
+
+
+def test_a_core_of_two_devices_is_refused():
+    twice = devices(2)
+    twice[1]["neuroncore_ids"] = [3, 4, 5, 6]
+    with pytest.raises(ParseError, match="a core of two devices"):
+        read_neuron_ls(json.dumps(twice).encode())
+
+
+def test_the_second_form_is_asked_for_when_the_first_has_no_answer():
+    asked = []
+
+    def answer(arguments):
+        asked.append(tuple(arguments))
+        return None if "--json-output" in arguments else json.dumps(announced(TRN2)).encode()
+
+    assert len(ask(answer).devices) == 2
+    assert asked == [("--json-output",), ("--output-format", "json")]
+
+
+def test_a_tool_without_an_answer_is_an_error():
+    with pytest.raises(ParseError, match="no answer"):
+        ask(lambda arguments: None)
