@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from neff_bench.chips.engines import TITLES
@@ -17,6 +18,8 @@ def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeli
     """The timeline of an NTFF, with names and lines from its `neff`. Raises ParseError."""
     from neff_bench.parsers.container import read_container
     from neff_bench.parsers.debug_info import Labels, read_labels
+    from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES
+    from neff_bench.parsers.operands import operands_of
     from neff_bench.parsers.semaphores import semaphore_names
     from neff_bench.parsers.timeline import assemble
 
@@ -27,6 +30,18 @@ def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeli
     # The simulator numbers its semaphores another way.
     names = semaphore_names(neff, physical) if neff is not None and container.version != SIMULATED else {}
     cores = {core: f"sg{number:02d}" for number, core in enumerate(physical)}
+    # The trace holds the streams as they were loaded, and the simulator's slots have no operands.
+    streams = (
+        {}
+        if container.version == SIMULATED
+        else {(one.core, one.engine): bytes(one.read()) for one in container.streams}
+    )
+
+    @cache
+    def operands(core: int, engine: int, pc: int) -> str:
+        slot = streams.get((core, engine), b"")[pc * INSTRUCTION_BYTES : (pc + 1) * INSTRUCTION_BYTES]
+        return operands_of(slot, lambda number: names.get((core, number), f"$S[{number}]")) if slot else ""
+
     rows = trace.instructions
     instructions, unnamed = [], 0
     waits = rows.wait_ns.tolist() if rows.wait_ns is not None else [0] * len(rows.pc)
@@ -44,6 +59,7 @@ def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeli
                 subgraph=cores.get(core, ""),
                 opcode=rows.opcode_names[opcode],
                 pc=pc,
+                operands=operands(core, engine, pc),
                 bir_instruction_name=label.name if label else "",
                 raw_bir_id=label.bir_id if label else 0,
                 nki_source_location=label.source if label else None,
