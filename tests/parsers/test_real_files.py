@@ -1,7 +1,6 @@
 """Real files that others published, where `../shared/data` is there: traces against the JSON that AWS's profiler made of them."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from neff_bench.parsers.ntff import read_ntff
 from neff_bench.parsers.profile_json import read_metadata, read_profile, read_summary
 from neff_bench.parsers.selfcheck import check
 from neff_bench.parsers.summary import attribute
+from tools.pairs import words
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "real"
 NEFFS, TRACES, PROFILES = (sorted(DATA.rglob(f"*.{suffix}")) for suffix in ("neff", "ntff", "json"))
@@ -121,26 +121,13 @@ def test_the_timeline_of_a_trace_with_its_neff_equals_that_of_the_report(path):
     assert all(theirs.summary[key] == value for key, value in ours.summary.items())
 
 
-UNSEEN = re.compile(
-    r"setter=0|(imm|cmp[01])=(0\.0+|0|0x0|\[0x0\])|cmp0=\$R\[0\]|accumulator_cmd=IDLE|compute_op=NONE|(src|dst)_shape_reg=0|"
-    r"trace=START|notification=EXPLICIT|transpose_mode=DISABLED|table_sel=0"
-)
-"""Words of the report that are the same in every profile, so that their place in a slot is not known."""
-
-
 @pytest.mark.parametrize("path", TRACES, ids=name)
 def test_operands_equal_the_report(path):
     neff = next(path.parent.glob("*.neff"), None)
     ours, report = read_timeline(path, neff), report_of(path)["instruction"]
-
-    def words(text):
-        text = (
-            text if neff else re.sub(r"\bS(\[\d+\]) \(\w+\)", r"$S\1", text)
-        )  # who uses a semaphore stands in the NEFF
-        return [word for word in text.split() if not UNSEEN.fullmatch(word)]
-
-    mine = sorted((row.subgroup, row.pc, words(row.operands)) for row in ours.instructions)
-    assert mine == sorted((row["subgroup"], row["pc"], words(row["operands"])) for row in report)
+    named = neff is not None
+    mine = sorted((row.subgroup, row.pc, words(row.operands, named)) for row in ours.instructions)
+    assert mine == sorted((row["subgroup"], row["pc"], words(row["operands"], named)) for row in report)
 
 
 @pytest.mark.parametrize("path", TRACES, ids=name)
