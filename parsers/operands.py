@@ -17,6 +17,7 @@ from struct import unpack_from
 
 from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES
 from neff_bench.parsers.formats.opcodes import PUBLIC
+from neff_bench.terminal.errors import NeffBenchError
 
 DTYPES = {6: "bfloat16", 7: "fp16", 8: "int32", 9: "uint32", 10: "fp32"}
 FUNCTIONS = {0x07: "EXP", 0x80: "COPY"}
@@ -33,7 +34,7 @@ Names = Callable[[int], str]
 """Of a semaphore by its number: `S[5] (Tensor)`."""
 
 
-class _Strange(Exception):
+class _Strange(NeffBenchError):
     """A slot that the rules below do not explain."""
 
 
