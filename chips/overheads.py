@@ -30,13 +30,15 @@ class Fetch:
     duration_ns: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Overheads:
     """By core (the second entry is that of the second core of a logical core), then by engine index.
 
     postamble_ns: last kernel instruction to the end of the execution. leaving: what an engine does after its own last kernel
     instruction, from whose end its times count, while the others are at work; the last of them lasts until the postamble.
     first_execution_ns: how much later GpSimd can begin with the kernel in the first execution after loading.
+
+    Equal to itself alone, so that what follows from it is made once and found fast.
     """
 
     preamble: tuple[tuple[tuple[Control, ...], ...], ...]

@@ -19,12 +19,16 @@ def lives(instructions: Iterable[Instruction], moving: Collection[str] = ()) -> 
     last: dict[int, int] = {}
     moved: dict[int, int] = {}
     for at, instruction in enumerate(instructions):
-        used = moved if instruction.op in moving else last
+        moves = instruction.op in moving
         for operands in (instruction.reads, instruction.writes):
             for access in operands.values():
-                used[access.buffer] = at
-                if used is last:
-                    first.setdefault(access.buffer, at)
+                buffer = access.buffer
+                if moves:
+                    moved[buffer] = at
+                else:
+                    last[buffer] = at
+                    if buffer not in first:
+                        first[buffer] = at
                 for part in access.dynamic:
                     last[part.index.buffer] = at
                     first.setdefault(part.index.buffer, at)

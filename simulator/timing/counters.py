@@ -17,13 +17,13 @@ from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.model import MODEL_VERSION, fingerprint, model_name
 from neff_bench.simulator.timing.schedule import Schedule
 from neff_bench.simulator.timing.stated_error import time_error, total_interval
-from neff_bench.simulator.timing.timeline import Timeline
+from neff_bench.simulator.timing.timeline import DmaRows, Timeline
 
 if TYPE_CHECKING:
     import numpy as np
 
 SIMULATOR_NAME = "neff-bench neuron-sim"
-_WAITS = (OPCODES["EVENT_SEMAPHORE"],)
+_WAIT = OPCODES["EVENT_SEMAPHORE"]
 
 
 def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
@@ -53,8 +53,9 @@ def summarise(
     total = timeline.total_ps * 1e-12
     summary: dict[str, Any] = {"total_time": total, "neuroncore_cycle_count": int(total * chip.base_clock_ghz * 1e9)}
     summary |= flops_and_bytes(program, schedule)
-    summary |= _engines(timeline)
-    summary |= _dma(schedule, timeline)
+    moving = merged([core.dma.start_ps for core in timeline.cores], [core.dma.end_ps for core in timeline.cores])
+    summary |= _engines(timeline, moving)
+    summary |= _dma(schedule, timeline, moving)
     events = sum(len(core.semaphores.time_ps) for core in timeline.cores)
     rows = sum(len(core.instructions.pc) + len(core.dma.bytes) for core in timeline.cores)
     summary["event_count"] = events
@@ -80,24 +81,37 @@ def summarise(
 
 def union_ps(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> int:
     """Length of the union of intervals, in the intervals' unit."""
-    starts_, ends_ = merged(starts, ends)
-    return int((ends_ - starts_).sum())
+    import numpy as np
+
+    start, end = _by_start(starts, ends)
+    if not len(start):
+        return 0
+    reach = np.maximum.accumulate(end)
+    idle = start[1:] - reach[:-1]
+    return int(reach[-1] - start[0] - np.maximum(idle, 0).sum())
 
 
 def merged(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The union of intervals as disjoint intervals, by start."""
     import numpy as np
 
-    start, end = np.concatenate([*starts]), np.concatenate([*ends])
-    place = np.argsort(start, kind="stable")
-    start, end = start[place], end[place]
+    start, end = _by_start(starts, ends)
     if not len(start):
         return start, end
     reach = np.maximum.accumulate(end)
-    opens = np.concatenate([[True], start[1:] > reach[:-1]])
-    first = np.flatnonzero(opens)
+    first = np.concatenate([[0], np.flatnonzero(start[1:] > reach[:-1]) + 1])
     last = np.concatenate([first[1:] - 1, [len(start) - 1]])
     return start[first], reach[last]
+
+
+def _by_start(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    import numpy as np
+
+    start, end = (part[0] if len(part) == 1 else np.concatenate([*part]) for part in (starts, ends))
+    if (start[1:] >= start[:-1]).all():
+        return start, end
+    place = np.argsort(start, kind="stable")
+    return start[place], end[place]
 
 
 def flops_and_bytes(program: Program, schedule: Schedule) -> dict[str, Any]:
@@ -140,78 +154,74 @@ def _bytes(program: Program, schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _engines(timeline: Timeline) -> dict[str, Any]:
-    """Waits (EVENT_SEMAPHORE) count as instructions but not as time; active time is the union over the cores."""
+def _engines(timeline: Timeline, moving: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
+    """Waits (EVENT_SEMAPHORE) count as instructions but not as time; active time is the union over the cores. `moving`: when DMA
+    engines are active, merged."""
     import numpy as np
 
+    rows = [core.instructions for core in timeline.cores]
+    engine, opcode, start, end = (
+        np.concatenate([getattr(each, name) for each in rows]) for name in ("engine", "opcode", "start_ps", "end_ps")
+    )
+    counts = np.bincount(engine, minlength=len(ENGINES)).tolist()
+    works = opcode != _WAIT
     summary: dict[str, Any] = {}
-    starts, ends = [], []
-    for number, engine in enumerate(ENGINES):
-        count = 0
-        start, end = [], []
-        for core in timeline.cores:
-            rows = core.instructions
-            mine = rows.engine == number
-            count += int(mine.sum())
-            mine &= ~np.isin(rows.opcode, _WAITS)
-            start.append(rows.start_ps[mine])
-            end.append(rows.end_ps[mine])
-        summary[f"{engine}_engine_instruction_count"] = count
-        summary[f"{engine}_engine_instruction_time"] = sum(
-            int((e - s).sum()) for s, e in zip(start, end, strict=True)
-        ) * 1e-12  # fmt: skip
-        summary[f"{engine}_engine_active_time"] = union_ps(start, end) * 1e-12
-        starts += start
-        ends += end
-    activate = (OPCODES["ACTIVATE"], OPCODES["ACTIVATE_REDUCE"])
-    rows_ = [core.instructions for core in timeline.cores]
-    functions = [np.isin(rows.opcode, activate) for rows in rows_]
-    summary["activate_instruction_count"] = sum(int(f.sum()) for f in functions)
-    summary["activate_instruction_time"] = sum(
-        int((rows.end_ps - rows.start_ps)[f].sum()) for rows, f in zip(rows_, functions, strict=True)
-    ) * 1e-12  # fmt: skip
-    starts += [core.dma.start_ps for core in timeline.cores]
-    ends += [core.dma.end_ps for core in timeline.cores]
-    summary["total_active_time"] = union_ps(starts, ends) * 1e-12
+    for number, name in enumerate(ENGINES):
+        mine = np.flatnonzero(works & (engine == number))
+        summary[f"{name}_engine_instruction_count"] = counts[number]
+        summary[f"{name}_engine_instruction_time"] = int((end[mine] - start[mine]).sum()) * 1e-12
+        summary[f"{name}_engine_active_time"] = union_ps([start[mine]], [end[mine]]) * 1e-12
+    functions = (opcode == OPCODES["ACTIVATE"]) | (opcode == OPCODES["ACTIVATE_REDUCE"])
+    summary["activate_instruction_count"] = int(functions.sum())
+    summary["activate_instruction_time"] = int((end - start)[functions].sum()) * 1e-12
+    summary["total_active_time"] = union_ps([start[works], moving[0]], [end[works], moving[1]]) * 1e-12
     return summary
 
 
-def _dma(schedule: Schedule, timeline: Timeline) -> dict[str, Any]:
+def _dma(schedule: Schedule, timeline: Timeline, moving: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
     """DMAs by kind: instruction fetch and descriptors made at compile time are static, other DMAs of GpSimd software dynamic, all
     others hardware dynamic."""
-    summary: dict[str, Any] = {}
+    import numpy as np
+
     rows = [core.dma for core in timeline.cores]
-    active = union_ps([r.start_ps for r in rows], [r.end_ps for r in rows]) * 1e-12
-    summary["dma_active_time"] = active
-    summary["dma_active_cycles"] = int(active * schedule.chip.base_clock_ghz * 1e9)
-    summary["dma_packet_time"] = sum(int((r.end_ps - r.start_ps).sum()) for r in rows) * 1e-12
-    summary["dma_queue_count"] = sum(len({*zip(r.queue.tolist(), r.engine.tolist(), strict=True)}) for r in rows)
-    packets = sum(len(r.bytes) for r in rows)
-    size = sum(int(r.bytes.sum()) for r in rows)
-    for kind in ("static", "software_dynamic", "hardware_dynamic"):
-        chosen = [_of_kind(r, core.code.transfers, kind) for r, core in zip(rows, schedule.cores, strict=True)]
-        count = sum(int(c.sum()) for c in chosen)
-        moved = sum(int(r.bytes[c].sum()) for r, c in zip(rows, chosen, strict=True))
-        if not count:
+    start, end = np.concatenate([r.start_ps for r in rows]), np.concatenate([r.end_ps for r in rows])
+    bytes_ = np.concatenate([r.bytes for r in rows])
+    kinds = np.concatenate([_kinds(r, core.code.transfers) for r, core in zip(rows, schedule.cores, strict=True)])
+    active = int((moving[1] - moving[0]).sum()) * 1e-12
+    summary: dict[str, Any] = {
+        "dma_active_time": active,
+        "dma_active_cycles": int(active * schedule.chip.base_clock_ghz * 1e9),
+        "dma_packet_time": int((end - start).sum()) * 1e-12,
+        "dma_queue_count": sum(_queues(r) for r in rows),
+    }
+    packets, size = len(bytes_), int(bytes_.sum())
+    for number, kind in enumerate(("static", "software_dynamic", "hardware_dynamic")):
+        chosen = np.flatnonzero(kinds == number)
+        if not len(chosen):
             continue
-        summary[f"{kind}_dma_packet_count"] = count
+        moved = int(bytes_[chosen].sum())
+        summary[f"{kind}_dma_packet_count"] = len(chosen)
         summary[f"{kind}_dma_size"] = moved
-        summary[f"{kind}_dma_packet_percent"] = count / packets
+        summary[f"{kind}_dma_packet_percent"] = len(chosen) / packets
         summary[f"{kind}_dma_size_percent"] = moved / size
-        summary[f"{kind}_dma_active_time"] = union_ps(
-            [r.start_ps[c] for r, c in zip(rows, chosen, strict=True)],
-            [r.end_ps[c] for r, c in zip(rows, chosen, strict=True)],
-        ) * 1e-12  # fmt: skip
+        summary[f"{kind}_dma_active_time"] = union_ps([start[chosen]], [end[chosen]]) * 1e-12
     return summary
 
 
-def _of_kind(rows: Any, transfers: Sequence[Transfer], kind: str) -> Any:
+def _kinds(rows: DmaRows, transfers: Sequence[Transfer]) -> np.ndarray:
+    """Of each packet: 0 static, 1 software dynamic, 2 hardware dynamic."""
     import numpy as np
 
     # A fetch has the number -1, which finds the last element.
     static = np.array([*(transfer.static for transfer in transfers), True])[rows.transfer]
-    software = rows.queue == 2
-    return {"static": static, "software_dynamic": ~static & software, "hardware_dynamic": ~static & ~software}[kind]
+    return np.where(static, 0, np.where(rows.queue == 2, 1, 2))
+
+
+def _queues(rows: DmaRows) -> int:
+    """How many queues of DMA engines have packets."""
+    import numpy as np
+
+    return int(np.count_nonzero(np.bincount(rows.queue * (int(rows.engine.max(initial=0)) + 1) + rows.engine)))
 
 
 def _ratios(program: Program, schedule: Schedule, summary: dict[str, Any]) -> dict[str, Any]:

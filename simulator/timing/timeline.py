@@ -4,22 +4,15 @@ semaphore update, in whole picoseconds. NTFF files and the profile JSON are made
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from neff_bench.chips.overheads import Control
-from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_BYTES, SEMAPHORE_PACKET_NS
+from neff_bench.simulator.timing.runtime import Around, around, fetched
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 
 if TYPE_CHECKING:
     import numpy as np
-
-_CLEARED = ((3, 53), (54, 104), (105, 155), (156, 206), (207, 255))
-"""By engine: first and last of the semaphores that its EVENT_SEMAPHORE_RANGE_CLEAR sets to zero (inf2 and trn2 traces)."""
-_MEETING, _MEETING_VALUES = 2, 9
-"""The semaphore at which the engines meet around a kernel, and its values: 1 to 8, then 0 (inf2 and trn2 traces)."""
 
 FETCH_QUEUE = 14
 """Queue number of instruction fetch in real profiles (Q14)."""
@@ -92,101 +85,68 @@ def timeline_of(schedule: Schedule) -> Timeline:
 
 def _core(schedule: Schedule, number: int, core: CoreSchedule) -> CoreTimeline:
     end_ps = round((core.kernel_end_ns + schedule.overheads.postamble_ns) * 1000)
+    runtime = around(schedule, number)
     return CoreTimeline(
-        _instructions(schedule, number, core),
+        _instructions(core, runtime),
         _dma(schedule, number, core),
-        _semaphores(schedule, number, core),
+        _semaphores(core, runtime),
         tuple((round(a * 1000), min(round(b * 1000), end_ps)) for a, b in core.warm),
         end_ps,
     )
 
 
-def _instructions(schedule: Schedule, number: int, core: CoreSchedule) -> Instructions:
+def _instructions(core: CoreSchedule, runtime: Around) -> Instructions:
+    """On each engine: the runtime's before the kernel, the kernel's, the runtime's behind it."""
     import numpy as np
 
-    parts: list[tuple[np.ndarray, ...]] = []
-    for engine in range(5):
-        before = schedule.overheads.preamble[number][engine]
-        own = np.flatnonzero(core.code.engine == engine)
-        own = own[np.argsort(core.start_ns[own], kind="stable")]
-        behind = _behind(schedule, number, engine, core)
-        rows = len(before) + len(own) + len(behind)
-        parts.append((
-            np.full(rows, engine, dtype=np.uint8),
-            np.concatenate([_opcodes(before), core.code.opcode[own], _opcodes(behind)]).astype(np.uint8),
-            np.concatenate([np.full(len(before), -1), own, np.full(len(behind), -1)]).astype(np.int32),
-            np.arange(rows, dtype=np.int32),
-            np.concatenate([_field(before, "start_ns"), core.start_ns[own], _field(behind, "start_ns")]),
-            np.concatenate([_field(before, "duration_ns"), (core.end_ns - core.start_ns)[own], _field(behind, "duration_ns")]),
-            np.concatenate([np.zeros(len(before)), core.wait_ns[own], np.zeros(len(behind))]),
-        ))  # fmt: skip
-    engine_, opcode, index, pc, start, duration, wait = (np.concatenate(column) for column in zip(*parts, strict=True))
+    before = slice(0, runtime.before)
+    behind = slice(runtime.before, None)
+    own = np.lexsort((core.start_ns, core.code.engine))
+    engine = np.concatenate([runtime.engine[before], core.code.engine[own], runtime.engine[behind]])
+    place = np.argsort(engine, kind="stable")
+    first = np.searchsorted(engine[place], np.arange(5))
+
+    def column(of_runtime: np.ndarray, of_kernel: np.ndarray) -> np.ndarray:
+        joined: np.ndarray = np.concatenate([of_runtime[before], of_kernel[own], of_runtime[behind]])
+        return joined[place]
+
+    nowhere = np.full(len(runtime.engine), -1)
+    start = column(runtime.start_ns, core.start_ns)
+    duration = column(runtime.duration_ns, core.end_ns - core.start_ns)
     start_ps = np.rint(start * 1000).astype(np.int64)
     return Instructions(
-        engine_, opcode, index, pc, start_ps, start_ps + np.rint(duration * 1000).astype(np.int64), wait
+        engine[place].astype(np.uint8),
+        column(runtime.opcode, core.code.opcode).astype(np.uint8),
+        column(nowhere, np.arange(len(core.code))).astype(np.int32),
+        (np.arange(len(place)) - first[engine[place]]).astype(np.int32),
+        start_ps,
+        start_ps + np.rint(duration * 1000).astype(np.int64),
+        column(np.zeros(len(nowhere)), core.wait_ns),
     )
-
-
-def _behind(schedule: Schedule, number: int, engine: int, core: CoreSchedule) -> tuple[Control, ...]:
-    """The runtime's instructions after the engine's own work. An engine enters the postamble when the kernel has ended on the
-    core."""
-    own = core.end_ns[core.code.engine == engine]
-    end = core.kernel_end_ns
-    leaving = _leaving(schedule, number, engine, float(own.max()) if len(own) else None, end)
-    after = schedule.overheads.postamble[number][engine]
-    return (*leaving, *(replace(control, start_ns=end + control.start_ns) for control in after))
-
-
-def _leaving(
-    schedule: Schedule, core: int, engine: int, own_end_ns: float | None, kernel_end_ns: float
-) -> Iterator[Control]:
-    """What the engine does from the end of its own work (None: it has none) until the postamble."""
-    overheads = schedule.overheads
-    if not overheads.leaving:
-        return
-    since = overheads.kernel_start_ns(core, engine) if own_end_ns is None else own_end_ns
-    until = kernel_end_ns + overheads.postamble[core][engine][0].start_ns
-    controls = overheads.leaving[core][engine]
-    for control in controls:
-        start = since + control.start_ns
-        lasts = max(until - start, 0.0) if control is controls[-1] else control.duration_ns
-        yield Control(control.opcode, start, lasts)
-
-
-def _field(controls: tuple[Control, ...], name: str) -> np.ndarray:
-    import numpy as np
-
-    return np.array([getattr(control, name) for control in controls], dtype=float)
-
-
-def _opcodes(controls: tuple[Control, ...]) -> np.ndarray:
-    import numpy as np
-
-    return np.array([OPCODES[control.opcode] for control in controls], dtype=float)
 
 
 def _dma(schedule: Schedule, number: int, core: CoreSchedule) -> DmaRows:
     import numpy as np
 
     packets, transfers = core.packets, core.code.transfers
-    fetches = schedule.overheads.fetches[number]
+    fetches = fetched(schedule.overheads, number)
     width = schedule.chip.dma_engines
     queue_of = np.array([t.queue for t in transfers], dtype=np.int32)
     # The semaphore packet of each DMA engine follows its last data packet of the transfer.
     count = len(transfers)
     last = packets.semaphore_ns
     transfer = np.concatenate([
-        np.full(len(fetches), -1), packets.transfer, np.repeat(np.arange(count), width)
+        np.full(len(fetches.engine), -1), packets.transfer, np.repeat(np.arange(count), width)
     ]).astype(np.int32)  # fmt: skip
     engine = np.concatenate([
-        np.array([f.engine for f in fetches], dtype=np.int32), packets.engine, np.tile(np.arange(width), count)
+        fetches.engine, packets.engine, np.tile(np.arange(width), count)
     ]).astype(np.int32)  # fmt: skip
     size = np.concatenate([
-        np.array([f.bytes for f in fetches], dtype=np.int64), packets.bytes, np.full(len(last), SEMAPHORE_PACKET_BYTES)
+        fetches.bytes, packets.bytes, np.full(len(last), SEMAPHORE_PACKET_BYTES)
     ]).astype(np.int64)  # fmt: skip
-    start = np.concatenate([np.array([f.start_ns for f in fetches], dtype=float), packets.start_ns, last])
+    start = np.concatenate([fetches.start_ns, packets.start_ns, last])
     duration = np.concatenate([
-        np.array([f.duration_ns for f in fetches], dtype=float),
+        fetches.duration_ns,
         packets.end_ns - packets.start_ns,
         np.full(len(last), SEMAPHORE_PACKET_NS),
     ])  # fmt: skip
@@ -199,7 +159,7 @@ def _dma(schedule: Schedule, number: int, core: CoreSchedule) -> DmaRows:
     return DmaRows(transfer[place], engine[place], queue[place], size[place], start_ps, end_ps)
 
 
-def _semaphores(schedule: Schedule, number: int, core: CoreSchedule) -> Semaphores:
+def _semaphores(core: CoreSchedule, runtime: Around) -> Semaphores:
     """The kernel's: one update for each instruction that something waits for, 16 for each DMA that something waits for. And the
     runtime's."""
     import numpy as np
@@ -221,28 +181,12 @@ def _semaphores(schedule: Schedule, number: int, core: CoreSchedule) -> Semaphor
     starts = np.searchsorted(semaphore[order], semaphore[order], side="left")
     value = np.empty(len(order), dtype=np.int64)
     value[order] = np.arange(len(order)) - starts + 1
-    ours = np.array(list(_runtime_updates(schedule, number, core)), dtype=float).reshape(-1, 4)
-    all_times = np.concatenate([time, np.rint(ours[:, 3] * 1000).astype(np.int64)])
+    theirs = runtime.updates()
+    all_times = np.concatenate([time, np.rint(theirs.time_ns * 1000).astype(np.int64)])
     place = np.argsort(all_times, kind="stable")
     return Semaphores(
-        np.concatenate([semaphore, ours[:, 0].astype(np.int32)])[place],
-        np.concatenate([value, ours[:, 1].astype(np.int64)])[place],
-        np.concatenate([engine, ours[:, 2].astype(np.uint8)])[place],
+        np.concatenate([semaphore, theirs.semaphore])[place],
+        np.concatenate([value, theirs.value])[place],
+        np.concatenate([engine, theirs.engine])[place],
         all_times[place],
     )
-
-
-def _runtime_updates(schedule: Schedule, number: int, core: CoreSchedule) -> Iterator[tuple[int, int, int, float]]:
-    """(semaphore, value, engine, time in ns). Each EVENT_SEMAPHORE around the kernel raises semaphore 2, at whose eighth value all
-    engines have met; it begins anew then. Each engine clears its share of the others at the end."""
-    met = []
-    for engine, (first, last) in enumerate(_CLEARED):
-        for control in (*schedule.overheads.preamble[number][engine], *_behind(schedule, number, engine, core)):
-            if control.opcode == "EVENT_SEMAPHORE":
-                met.append((control.start_ns + control.duration_ns, engine))
-            elif control.opcode == "EVENT_SEMAPHORE_RANGE_CLEAR":
-                step = control.duration_ns / (last + 1 - first)
-                for semaphore in range(first, last + 1):
-                    yield semaphore, 0, engine, control.start_ns + step * (semaphore + 1 - first)
-    for count, (time, engine) in enumerate(sorted(met), start=1):
-        yield _MEETING, count % _MEETING_VALUES, engine, time
