@@ -43,7 +43,7 @@ HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"
 
 
 SIMULATOR = (
-    {"recording", "machine", "costs"},
+    {"recording", "machine", "costs", "native"},
     {"operations"},
     {"compiler", "execution"},
     {"timing"},
