@@ -90,6 +90,7 @@ class CorePool:
         self._lock_timeout_s = lock_timeout_s
         self._busy: set[int] = set()
         self._used: dict[tuple[int, ...], tuple[float, str]] = {}
+        self._closed: str | None = None
         self._guard = threading.Lock()
 
     @contextmanager
@@ -113,6 +114,32 @@ class CorePool:
                 self._errors[core] = self._errors.get(core, 0) + 1
         if slot.cores:
             self._say(f"core {', '.join(map(str, slot.cores))} is taken out: {why}")
+
+    def take_device_out(self, slot: Slot, why: str) -> None:
+        """Never give a core of the devices of these cores again; of these cores alone where the host is not known."""
+        cores = set(slot.cores)
+        for core in slot.cores if self.host is not None else ():
+            device = self.host.topology.device_of(core) if self.host is not None else None
+            cores.update(device.physical_cores if device is not None else ())
+        with self._guard:
+            for core in cores:
+                self.out[core], self._errors[core] = why, NO_CHANCE
+        if cores:
+            self._say(f"core {', '.join(map(str, sorted(cores)))} is taken out for good: {why}")
+
+    def put_back(self, slot: Slot) -> None:
+        """Give these cores again: what happened on them was not their fault."""
+        with self._guard:
+            for core in slot.cores:
+                self.out.pop(core, None)
+                self._errors.pop(core, None)
+        if slot.cores:
+            self._say(f"core {', '.join(map(str, slot.cores))} is put back: the case failed on another core too")
+
+    def close(self, why: str) -> None:
+        """Give no core of this host any more."""
+        self._closed = why
+        self._say(f"nothing more is captured on this host: {why}")
 
     def users(self, cores: tuple[int, ...]) -> tuple[User, ...] | None:
         """Who uses the devices of these cores now; None where nobody can say."""
@@ -148,6 +175,8 @@ class CorePool:
         since = time.monotonic()
         told = False
         while not self._stop.is_set():
+            if self._closed is not None:
+                raise CaptureFailed(f"nothing more is captured on this host: {self._closed}")
             groups = self._groups(lnc)
             groups = {logical: group for logical, group in groups.items() if not set(group) & set(self.out)}
             if not groups and self._second_chance():
