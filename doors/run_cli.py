@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from neff_bench.chips import CHIPS
+from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
@@ -26,6 +27,7 @@ from neff_bench.terminal.errors import NeffBenchError
     "--store", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_STORE, show_default=True,
     help="Directory of the bundles.",
 )  # fmt: skip
+@calibration_option
 @click.option("-m", "module", is_flag=True, help="Run a module, as python -m does.")
 @click.argument("script", metavar="SCRIPT")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

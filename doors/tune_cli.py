@@ -7,6 +7,7 @@ from typing import IO
 
 import click
 
+from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 
@@ -16,6 +17,7 @@ from neff_bench.terminal.command import command
 @click.option(
     "--top", type=click.IntRange(1), help="Print the N fastest at the end, instead of every answer as it comes."
 )
+@calibration_option
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Variants at once.  [default: the CPUs]")
 @click.option(
     "--timeout", type=click.FloatRange(0.01), default=60.0, show_default=True, help="Seconds for one variant."

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 from neff_bench import chips
 from neff_bench.chips import Chip
+from neff_bench.chips.calibration import CalibrationError, calibrated, calibration_of
 from neff_bench.chips.chip import facts_of
 from neff_bench.simulator.errors import SimulatorError
 
 
 def chip_for(target: str) -> Chip:
-    """Raises SimulatorError for a target that no chip has."""
+    """The chip, with the constants of the calibration in force. Raises SimulatorError for a target that no chip has, and for a
+    calibration that cannot be read."""
     try:
-        return chips.chip_for(target)
-    except chips.UnknownChip as error:
+        found = calibration_of(target)
+        chip = chips.chip_for(target)
+        return chip if found is None else _calibrated(chip, found)
+    except (chips.UnknownChip, CalibrationError) as error:
         raise SimulatorError(str(error)) from None
+
+
+_calibrated = cache(calibrated)
 
 
 _NO_EFFECT = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from neff_bench.chips import LISTED
+from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
@@ -64,6 +65,7 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
     type=click.FloatRange(min=0, min_open=True),
     help="GiB of address space for a case.  [default: 90% of the memory with sim, no limit with neuron]",
 )
+@calibration_option
 @click.option("--only", multiple=True, metavar="GLOB", help="Only cases whose name matches; may be repeated.")
 @click.option("--skip", multiple=True, metavar="GLOB", help="Not the cases whose name matches; may be repeated.")
 @click.option("--shard", type=SHARD, help="Only part I of N of the cases; `neff-bench merge` puts stores together.")

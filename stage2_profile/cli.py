@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
@@ -48,6 +49,7 @@ from neff_bench.viewer.suffix import is_page
     metavar="S",
     help="Seconds that one call of the profiler may take.",
 )
+@calibration_option
 @click.option("--capture-only", is_flag=True, help="The device step alone; --view-only does the rest on any host.")
 @click.option("--view-only", is_flag=True, help="View what was captured; needs the tool but no device.")
 @click.option("--parse-only", is_flag=True, help="Read the profiles that are there; needs no tool and no device.")
@@ -60,17 +62,8 @@ from neff_bench.viewer.suffix import is_page
 @click.option(
     "--cores",
     metavar="LIST",
-    help="Physical cores to capture on in parallel, such as 0-7; each is locked for all users of the host, and none is used while "
-    "another process uses its device.  [default: those of NEURON_RT_VISIBLE_CORES, else one at a time that is free; none for "
-    "neuron-sim]",
-)
-@click.option(
-    "--force-cores", is_flag=True, help="Take the cores of --cores though NEURON_RT_VISIBLE_CORES does not grant them."
-)
-@click.option(
-    "--share-hbm",
-    is_flag=True,
-    help="Capture on both cores of a bank of HBM at once; they slow each other down.  [default: one capture a bank]",
+    help="Physical cores to capture on in parallel, such as 0-7; each is locked for all users of the host.  "
+    "[default: one logical core, the first of NEURON_RT_VISIBLE_CORES; none for neuron-sim]",
 )
 @click.option(
     "--lock-timeout",

@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from neff_bench.chips import CHIPS, Chip
+from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.simulator.calibration.operations import OPS, Operation, instruction_of, operation_of
+from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.assembler import Code
 from neff_bench.simulator.compiler.lowering import lower
 from neff_bench.simulator.costs.transfers import MAX_PACKET_BYTES, Transfer
 from neff_bench.simulator.program import ENGINES
 from neff_bench.simulator.timing.counters import union_ps
 from neff_bench.simulator.timing.schedule import CoreSchedule, schedule_code
-from tools.operations import OPS, SUBGROUPS, instruction_of, operation_of
+
+SUBGROUPS = {title: index for index, title in enumerate(TITLES)}
+"""A profile's names of the engines, with their index."""
 
 _HBM = range(0x800000000000, 0x802000000000)
 
@@ -22,7 +27,8 @@ _HBM = range(0x800000000000, 0x802000000000)
 def replay(profile: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
     """(column, model us, measured us): kernel span and each engine's active time within the kernel."""
     target, rows = target_of(profile), kernel_rows(profile)
-    chip, overheads = CHIPS[target], CHIPS[target].overheads
+    chip = chip_for(target)
+    overheads = chip.overheads
     code = _code(rows, chip)
     begin = min(r["timestamp"] for r in rows)
     start = overheads.kernel_start_ns(0, SUBGROUPS[rows[0]["subgroup"]])
@@ -118,12 +124,12 @@ def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
             latency[i] = chip.load_weights_ns
         elif opcode == "MATMUL":
             passes = 2 if "fp32" in row["operands"] else 1
-            columns = operation_of(row).operands[0].columns
+            columns = _operation_of(row).operands[0].columns
             pe[i] = passes * (max(chip.minimum_cycles, columns) + chip.pe_overhead_cycles) / chip.pe_clock_ghz
         elif opcode == "ACT_TABLE_LOAD":
             interval[i] = latency[i] = chip.activation_table_load_ns
         elif opcode in OPS:
-            step = lower(*instruction_of(operation_of(row)), chip).steps[0]
+            step = lower(*instruction_of(_operation_of(row)), chip).steps[0]
             interval[i], latency[i] = step.interval_ns, step.latency_ns
         else:
             interval[i] = latency[i] = float(row["duration"])
@@ -135,6 +141,10 @@ def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
         psum_read=zeros, psum_write=zeros, psum_read_sbuf_write=zeros, wait_start=np.array(starts, dtype=np.int64),
         waits=np.array(waits, dtype=np.int32), transfers=tuple(transfers),
     )  # fmt: skip
+
+
+def _operation_of(row: dict[str, Any]) -> Operation:
+    return operation_of(row["opcode"], row["subgroup"], row["operands"], row["activation_fn"])
 
 
 def _transfer(operands: str, engine: int) -> Transfer:

@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from neff_bench.chips import LISTED, PAIRED
+from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.simulator.commands.version import VERSION_NAMES, version
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import Command, Group, command, group
-from neff_bench.terminal.formats import chosen
+from neff_bench.terminal.formats import FORMATS, chosen
 from neff_bench.terminal.output import output_options, write_answer
 from neff_bench.terminal.text import plain_json, plain_lines
 
@@ -78,6 +79,7 @@ def main() -> None:
 
 
 @_command("compile")
+@calibration_option
 @click.argument("model", type=click.Path())
 @click.option(
     "--framework", type=click.Choice(["XLA", "NKI"]), default="XLA", show_default=True, help="NKI takes a kernel.json."
@@ -127,6 +129,7 @@ def compile_command(
 
 
 @_command("capture")
+@calibration_option
 @click.option("-n", "--neff", default="file.neff", show_default=True, type=click.Path(), help="Compiled NEFF.")
 @click.option(
     "-s", "--session-file", default="profile.ntff", show_default=True, type=click.Path(), help="Trace to write."
@@ -145,15 +148,6 @@ def compile_command(
 @click.option("--single-io-threshold", type=click.IntRange(0), default=0, hidden=True)
 @click.option("--check-output-determinism", is_flag=True, help="Compare the outputs of all executions.")
 @click.option("--write-tensors-per-exec", default=None, hidden=True)
-@click.option(
-    "-r", "--collectives-workers-per-node", "ranks", type=click.IntRange(1), help="Ranks to run [those of the NEFF]."
-)
-@click.option("--collectives-worker-count", type=click.IntRange(1), help="Ranks on all nodes; there is one node here.")
-@click.option("--collectives-worker-start-id", type=click.IntRange(0), default=0, hidden=True)
-@click.option("-i", "--collectives-profile-id", default="all", metavar="RANK|all", help="Ranks to trace [all].")
-@click.option(
-    "-m", "--multi-input", type=click.Path(), help="File with a line of inputs, NAME FILE ..., for each rank."
-)
 @click.option("-t", "--capture-type", type=click.Choice(["profile"]), default="profile", hidden=True)
 @click.option("--exec-mode", type=click.Choice(["sync", "async", "async-wait"]), default="sync", hidden=True)
 @click.option("--io-from", type=click.Choice(["neff", "runtime"]), default="neff", hidden=True)
@@ -171,22 +165,15 @@ def capture_command(
 
     if len(inputs) % 2:
         raise click.UsageError(f"inputs come as pairs of NAME FILE; {inputs[-1]!r} has no file")
-    if o["multi_input"] and inputs:
-        raise click.UsageError("--multi-input and inputs on the command line exclude each other")
-    asked, everywhere, traced = o["ranks"], o["collectives_worker_count"], o["collectives_profile_id"]
-    if (asked and everywhere and asked != everywhere) or o["collectives_worker_start_id"]:
-        raise click.UsageError("more than one node is not modelled: all ranks run here, from rank 0 on")
-    if traced != "all" and not traced.isdecimal():
-        raise click.UsageError(f"--collectives-profile-id takes a rank or all, not {traced!r}")
     pairs = tuple(zip(inputs[::2], inputs[1::2], strict=True))
     capture(CaptureRequest(
         neff, session_file, num_exec, 0 if o["disable_profile"] else profile_nth_exec, o["save_output"], o["save_output_npy"],
         o["save_nth_output"], o["ignore_exec_errors"], o["enable_dge_notifs"], o["single_io"], o["check_output_determinism"], pairs,
-        asked or everywhere, None if traced == "all" else int(traced), o["multi_input"],
     ))  # fmt: skip
 
 
 @_command("view")
+@calibration_option
 @click.option("-n", "--neff-path", "neff", required=True, type=click.Path(), help="NEFF.")
 @click.option("-s", "--session-file", required=True, type=click.Path(), help="Trace of an execution of that NEFF.")
 @click.option(
@@ -271,6 +258,7 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
 
 
 @_command("explain")
+@calibration_option
 @click.argument("neff", type=click.Path())
 @click.option("--what-if", multiple=True, metavar="NAME=VALUE", help="Time with a constant changed; may be repeated.")
 @output_options
@@ -301,3 +289,34 @@ def explain_command(
     explanation = explain(profile.neff.program, profile.schedule)
     changed = {change: load_profile(neff, None, (change,)).schedule.total_ns / 1e3 for change in what_if}
     write_answer(answer(explanation, changed, advice_on(profile, neff), lines), format, output)
+
+
+@_command("calibrate")
+@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--neff", "neffs", multiple=True, metavar="NEFF", type=click.Path(path_type=Path),
+    help="Gives the instructions of an NTFF their operands; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Calibration file to write."
+)
+@click.option(
+    "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Of the answer."
+)
+def calibrate_command(traces: tuple[Path, ...], neffs: tuple[Path, ...], output: Path, format_: str) -> None:
+    """Fit the constants of the timing model to traces of your own: NTFF, whole-profile JSON or Parquet of one chip.
+
+    Only what the traces show and what differs from the model's own constants is written, each with its 95 % interval. Use the
+    file with `--calibration` of the commands that simulate; rows name it, and captures of another model are taken again.
+
+    \b
+    Examples:
+      neuron-sim calibrate profile_exec_2.ntff --neff file.neff --output my.calibration.json
+      neuron-sim calibrate */ntff.json --output my.calibration.json
+      profile-neffs neffs.out --calibration my.calibration.json
+    """
+    from neff_bench.simulator.commands.calibrate import answer, calibrate, write
+
+    found = calibrate(traces, neffs)
+    write_answer(answer(found, output), format_, None)
+    write(found.calibration, output)

@@ -14,7 +14,7 @@ from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.compiler.capacity import memory_peak
 from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import ENGINES, Program
-from neff_bench.simulator.timing.model import MODEL_VERSION, fingerprint, model_name
+from neff_bench.simulator.timing.model import model_name, model_version
 from neff_bench.simulator.timing.schedule import Schedule
 from neff_bench.simulator.timing.stated_error import time_error, total_interval
 from neff_bench.simulator.timing.timeline import DmaRows, Timeline
@@ -69,7 +69,7 @@ def summarise(
     summary |= {
         "instance_type": chip.instance_type,
         "compiler_version": f"neuron-sim {__version__}+sim",
-        "profiler_version": f"neuron-sim {__version__}+sim.{MODEL_VERSION}.{fingerprint()}",
+        "profiler_version": f"neuron-sim {__version__}+sim.{model_version()}",
         "nd_idx": 0,
         "nc_idx": sum(core_ids if core_ids is not None else range(program.lnc)),
     }

@@ -7,6 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+from neff_bench.chips.calibration import Calibration, active, calibration_of
 from neff_bench.installation import PACKAGE
 
 MODEL_VERSION = "2"
@@ -20,8 +21,7 @@ _IMPORT = re.compile(rf"^[ \t]*from {PACKAGE.name}\.([\w.]+) import ([^#\n(]*|\(
 
 @cache
 def sources() -> tuple[Path, ...]:
-    """The files that decide a simulated time: what `_ROOTS` import, directly or not, in this package, and the
-    compiled core."""
+    """The files that decide a simulated time: what `_ROOTS` import, directly or not, in this package."""
     found: set[Path] = set()
     waiting = list(_ROOTS)
     while waiting:
@@ -36,7 +36,6 @@ def sources() -> tuple[Path, ...]:
         for package, names in _IMPORT.findall(path.read_text()):
             # `from room import module` names a module too; a name that is none has no file.
             waiting += [package, *(f"{package}.{name}" for name in re.findall(r"\w+", names))]
-    found.update((PACKAGE / "simulator" / "native").glob("*.[ch]"))
     return tuple(sorted(found))
 
 
@@ -49,6 +48,18 @@ def fingerprint() -> str:
     return digest.hexdigest()[:8]
 
 
+def model_version() -> str:
+    """2.ab12cd34, and 2.ab12cd34.cal0f9e8d7c while a calibration is in force. Raises CalibrationError."""
+    return _with(active())
+
+
 def model_name(target: str) -> str:
-    """trn2-1.ab12cd34: a trace of another model is not viewed with this one."""
-    return f"{target}-{MODEL_VERSION}.{fingerprint()}"
+    """trn2-2.ab12cd34: a trace of another model is not viewed with this one. A calibration counts for its own chip only.
+
+    Raises CalibrationError.
+    """
+    return f"{target}-{_with(calibration_of(target))}"
+
+
+def _with(calibration: Calibration | None) -> str:
+    return f"{MODEL_VERSION}.{fingerprint()}" + (f".cal{calibration.digest}" if calibration else "")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from neff_bench.chips import CHIPS
+from neff_bench.chips.calibration import ENVIRONMENT as CALIBRATION
 from neff_bench.installation import IMPORT_ROOT
 
 RECORDED = (
@@ -21,6 +22,7 @@ RECORDED = (
     "NEURON_PLATFORM_TARGET_OVERRIDE",
     "NEURON_RT_PROFILE_BUF_DMA_MB",
     "NEURON_RT_PROFILE_BUF_EVENT_MB",
+    CALIBRATION,
 )
 """The variables that change a measurement. No other is ever written to `run.json`: they may hold secrets."""
 

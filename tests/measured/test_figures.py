@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from neff_bench.chips import CHIPS
-from tools.operations import Operand, Operation, model_ns
+from neff_bench.simulator.calibration.operations import Operand, Operation, model_ns
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[2] / "shared" / "data"

@@ -1,26 +1,27 @@
-"""The operations of a real profile by kind, each with how long it lasts on hardware and in the model."""
+"""The operations of a profile's instructions, read from their operands, and how long the model has each last."""
 
 from __future__ import annotations
 
 import re
 import statistics
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from neff_bench.chips import Chip
+from neff_bench.chips.engines import ENGINES, TITLES, Engine
 from neff_bench.simulator.compiler.lowering import lower
-from neff_bench.simulator.program import ENGINES, Access, Buffer, Instruction, Program
-
-SUBGROUPS = {"Tensor": 0, "Scalar": 1, "GpSimd": 2, "Vector": 3, "Sync": 4}
-"""A profile's names of the engines, with their index."""
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 OPS = {"COPY": "tensor_copy", "CAST": "tensor_copy", "ACTIVATE": "activation", "TENSOR_REDUCE": "tensor_reduce",
        "TENSOR_SCALAR": "tensor_scalar", "RECIPROCAL": "reciprocal"}  # fmt: skip
 """What an opcode of Vector, Scalar or GpSimd is to the model."""
 
-_DTYPES = {"fp32": "float32", "bfloat16": "bfloat16", "fp16": "float16"}
-_VIEW = re.compile(r"\b(src|dst)=(\w+)@(0x[0-9a-f]+)\[([-\d,]+)\]\[([\d,]+)\]")
+_DTYPES = {"fp32": "float32", "bfloat16": "bfloat16", "fp16": "float16", "float32": "float32", "float16": "float16"}
+_VIEW = re.compile(r"\b(src|data|moving|dst)=(\w+)@(0x[0-9a-f]+|\w+:[^[\s]+)\[([-\d,]+)\]\[([\d,]+)\]")
+"""AWS's report writes `src=fp32@0x6830[1,1][4,1]`, addresses and the innermost dimension first; the simulator's writes
+`data=float32@sbuf:tile+0[512,1][128,512]`, memories and the partitions first."""
 _PSUM = 0x2000000
+_SOURCES = ("src", "data", "moving")
 
 
 class Operand(NamedTuple):
@@ -28,7 +29,7 @@ class Operand(NamedTuple):
 
     side: str
     dtype: str
-    memory: str
+    memory: Literal["sbuf", "psum"]
     columns: int
 
 
@@ -36,7 +37,7 @@ class Operation(NamedTuple):
     """What the cost of an operation follows from. `pointer`: an operand is one value for each partition."""
 
     opcode: str
-    engine: str
+    engine: Engine
     operands: tuple[Operand, ...]
     pointer: bool
     function: str
@@ -46,27 +47,38 @@ class Measured(NamedTuple):
     """How often an operation occurs in a profile, and how long it lasts there, in nanoseconds."""
 
     operation: Operation
-    count: int
+    occurrences: int
     fastest_ns: float
     median_ns: float
 
 
-def operation_of(row: dict[str, Any]) -> Operation:
-    """The operation of one instruction of a profile, which writes the innermost dimension first."""
-    operands = []
-    for side, dtype, address, _, sizes in _VIEW.findall(row["operands"]):
-        columns = 1
-        for size in sizes.split(","):
-            columns *= int(size)
-        operands.append(Operand(side, _DTYPES[dtype], "psum" if int(address, 16) >= _PSUM else "sbuf", columns))
-    engine = ENGINES[SUBGROUPS[row["subgroup"]]]
-    pointer = row["opcode"] == "TENSOR_SCALAR" and "imm_src=PTR" in row["operands"]
-    return Operation(row["opcode"], engine, tuple(operands), pointer, row["activation_fn"].lower())
+def operation_of(opcode: str, engine: str, operands: str, function: str = "") -> Operation:
+    """The operation of one instruction. `engine`: as profiles write it. Operands of dtypes that the model has no cost of are left out."""
+    found = [_operand(*view) for view in _VIEW.findall(operands)]
+    known = tuple(operand for operand in found if operand is not None)
+    pointer = opcode == "TENSOR_SCALAR" and "imm_src=PTR" in operands
+    return Operation(opcode, ENGINES[TITLES.index(engine)], known, pointer, function.lower())
+
+
+def _operand(side: str, dtype: str, place: str, _strides: str, sizes: str) -> Operand | None:
+    extents = [int(size) for size in sizes.split(",")]
+    memory: Literal["sbuf", "psum"]
+    if place.startswith("0x"):
+        memory = "psum" if int(place, 16) >= _PSUM else "sbuf"
+    else:
+        memory, extents = "psum" if place.startswith("psum:") else "sbuf", extents[1:]
+    if dtype not in _DTYPES or place.startswith("hbm:"):
+        return None
+    columns = 1
+    for extent in extents:
+        columns *= extent
+    return Operand("src" if side in _SOURCES else side, _DTYPES[dtype], memory, columns)
 
 
 def instruction_of(operation: Operation) -> tuple[Instruction, Program]:
     """The operation as the model's cost functions take it: an instruction, and a program that holds its buffers."""
-    buffers, accesses = [], {}
+    buffers: list[Buffer] = []
+    accesses: dict[str, Access] = {}
     for side, dtype, memory, columns in operation.operands:
         buffers.append(Buffer(side, memory, (128, columns), dtype, "internal"))
         accesses[side] = Access(len(buffers) - 1, 0, ((columns, 128), (1, columns)), dtype)
@@ -90,11 +102,15 @@ def model_ns(operation: Operation, chip: Chip) -> tuple[float, float] | None:
         return chip.activation_table_load_ns, chip.activation_table_load_ns
     if operation.opcode != "MATMUL":
         return None
-    passes = 2 if operation.operands[0].dtype == "float32" else 1
-    columns = operation.operands[0].columns
-    stream = passes * (max(chip.minimum_cycles, columns) + chip.pe_overhead_cycles) / chip.pe_clock_ghz
-    fill = chip.pe_fill_cycles / chip.pe_clock_ghz
+    stream, fill = stream_ns(operation, chip), chip.pe_fill_cycles / chip.pe_clock_ghz
     return stream + fill + chip.pe_latency_ns, chip.throttle_factor * (stream + fill) + chip.pe_latency_ns
+
+
+def stream_ns(product: Operation, chip: Chip) -> float:
+    """How long a product's columns move through the PE at full speed."""
+    moving = product.operands[0]
+    passes = 2 if moving.dtype == "float32" else 1
+    return passes * (max(chip.minimum_cycles, moving.columns) + chip.pe_overhead_cycles) / chip.pe_clock_ghz
 
 
 def operations(rows: Iterable[dict[str, Any]]) -> list[Measured]:
@@ -102,7 +118,8 @@ def operations(rows: Iterable[dict[str, Any]]) -> list[Measured]:
     durations: dict[Operation, list[float]] = {}
     for row in rows:
         if row["opcode"] in (*OPS, "MATMUL", "ACT_TABLE_LOAD"):
-            durations.setdefault(operation_of(row), []).append(row["duration"])
+            operation = operation_of(row["opcode"], row["subgroup"], row["operands"], row["activation_fn"])
+            durations.setdefault(operation, []).append(row["duration"])
     return [
         Measured(operation, len(values), min(values), statistics.median(values))
         for operation, values in sorted(durations.items())

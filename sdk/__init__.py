@@ -1,1 +1,0 @@
-"""What the AWS Neuron SDK is, release by release: one data file each, and its reader."""
