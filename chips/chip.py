@@ -8,6 +8,9 @@ from typing import Any
 from neff_bench.chips.dtypes import RATE
 from neff_bench.chips.overheads import Overheads
 
+_DOUBLE = 2.0
+"""The rate of double_row; what is faster is MX."""
+
 
 @dataclass(frozen=True)
 class Chip:
@@ -15,7 +18,7 @@ class Chip:
 
     The unit of each field is in its name; bandwidths are in bytes per ns, reported ones in bytes per second.
     sources, units: by field. constants_of: the chip whose constants stand in for unmeasured ones, "" where they were looked up.
-    year: of the first instances. double_row: FP8 matmuls run at twice the rate. float8: NKI has the dtypes. one_clock: all engines
+    year: of the first instances. double_row: FP8 matmuls run at twice the rate, mx: those of scaled groups (MXFP8, MXFP4) at four times. float8: NKI has the dtypes. one_clock: all engines
     count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition.
     """
 
@@ -30,6 +33,7 @@ class Chip:
     instance_type: str
     max_lnc: int
     double_row: bool
+    mx: bool
     float8: bool
     one_clock: bool
     pe_rows: int
@@ -100,7 +104,7 @@ class Chip:
     def peak_tflops(self, dtype: str, lnc: int) -> float | None:
         """Matmul rate of a logical core at most, as profiles divide by; None for a dtype that the matrix unit does not take."""
         rate = RATE.get(dtype)
-        if rate is None:
+        if rate is None or (rate > _DOUBLE and not self.mx):
             return None
         return lnc * (self.peak_flops / 1e12) * (rate if self.double_row else min(rate, 1.0))
 

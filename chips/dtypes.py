@@ -29,5 +29,11 @@ RATE = MappingProxyType({
     "float8_e4m3": 2.0,  # two rows of a cell at once (perf_mode double_row)
     "float8_e4m3fn": 2.0,
     "float8_e5m2": 2.0,
+    "float8_e4m3fn_x4": 4.0,  # four values of a scaled group at once (nc_matmul_mx)
+    "float8_e5m2_x4": 4.0,
+    "float4_e2m1fn_x4": 4.0,
 })  # fmt: skip
-"""Matmul rate of a dtype over that of bfloat16, on a chip with double_row."""
+"""Matmul rate of a dtype over that of bfloat16, on a chip that has the mode for it.
+
+Sources: AWS docs nki/guides/architecture/{trainium2,trainium3}_arch.rst; nki.isa.nc_matmul: double_row on NeuronCore-v3 and v4.
+"""

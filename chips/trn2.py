@@ -107,6 +107,7 @@ CHIP = chip(
     instance_type=('trn2.3xlarge', "", "AWS instance families"),
     max_lnc=(2, "cores", "AWS docs logical-neuroncore-config.rst"),
     double_row=(True, "", f"{DOCS}: FP8 at twice the rate of BF16 (perf_mode double_row)"),
+    mx=(False, "", f"{DOCS}: from NeuronCore-v4"),
     float8=(True, "", "AWS docs nki/api/nki.language, supported data types"),
     one_clock=(True, "", f"{TRACES}: all engines count the same picoseconds"),
     pe_rows=(128, "rows", DOCS),

@@ -12,6 +12,7 @@ CHIP = like(
     generation=(4, "", f"{DOCS}: NeuronCore-v4"),
     arch=("mariana", "", "compiler name of NeuronCore-v4"),
     instance_type=("trn3.3xlarge", "", "AWS instance families"),
+    mx=(True, "", f"{DOCS}: 315 MXFP8/MXFP4 TFLOPS beside 79 BF16"),
     vector_clock_ghz=(1.2, "GHz", DOCS),
     sbuf_partition_bytes=(256 * 1024, "bytes", DOCS),
     hbm_bandwidth=(1178.0, "bytes/ns", f"{DOCS}: one stack, which two cores share (4.7 TB/s / 4)"),

@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from neff_bench.chips import CHIPS
-from neff_bench.chips.dtypes import RATE
 from neff_bench.parsers.event_rows import Timeline
 from neff_bench.parsers.formats.ntff import family_of
 
-SHOWN_DTYPES = ("float8_e4m3", "bfloat16", "float32")
+SHOWN_DTYPES = ("float8_e4m3fn_x4", "float8_e4m3", "bfloat16", "float32")
 """One for each rate of the matrix unit."""
 
 
@@ -49,8 +48,9 @@ def roofline(target: str | None, lnc: int | None, dtype: str | None = None) -> R
     chip = CHIPS.get(target or "")
     if chip is None or not lnc:
         return None
-    dtypes = (dtype,) if dtype in RATE else SHOWN_DTYPES if chip.double_row else SHOWN_DTYPES[1:]
-    peaks = {name: 1e12 * peak for name in dtypes if name and (peak := chip.peak_tflops(name, lnc))}
+    rates = {1e12 * peak: name for name in SHOWN_DTYPES if (peak := chip.peak_tflops(name, lnc))}
+    own = chip.peak_tflops(dtype, lnc) if dtype else None
+    peaks = {dtype: 1e12 * own} if dtype and own else {name: peak for peak, name in rates.items()}
     dma = 1e9 * lnc * chip.dma_engines * chip.dma_engine_bandwidth
     return Roofline(chip.name, lnc, peaks, {"HBM": chip.hbm_bandwidth_reported, "DMA engines": dma})
 

@@ -39,6 +39,19 @@ def test_figures_that_profiles_divide_by(name, peak_tflops, hbm, base_clock):
     assert chip.dma_bandwidth_reported == 435e9
 
 
+@pytest.mark.parametrize(
+    ("name", "peaks"),
+    [
+        ("inf2", {"bfloat16": 92, "float8_e4m3": 92, "float8_e4m3fn_x4": None, "float32": 23}),
+        ("trn2", {"bfloat16": 79, "float8_e4m3": 158, "float8_e4m3fn_x4": None, "float32": 20}),
+        ("trn3", {"bfloat16": 79, "float8_e4m3": 158, "float8_e4m3fn_x4": 315, "float32": 20}),
+    ],
+)
+def test_peaks_of_the_dtypes_are_those_of_the_architecture_guides(name, peaks):
+    for dtype, tflops in peaks.items():
+        assert CHIPS[name].peak_tflops(dtype, 1) == (tflops and pytest.approx(tflops, abs=0.5)), dtype
+
+
 FIXED = {
     "inf2": {
         "preamble": [[(11, 20667, 1632), (9, 16242, 2990), (10, 21453, 2494), (9, 17237, 2803), (5, 11736, 1336)]],

@@ -14,6 +14,18 @@ def test_the_roof_is_that_of_the_dtype_and_the_cores():
     assert roofline("trn2", None) is None and roofline("none", 1) is None
 
 
+@pytest.mark.parametrize(
+    ("target", "dtypes"),
+    [
+        ("inf2", ["bfloat16", "float32"]),
+        ("trn2", ["float8_e4m3", "bfloat16", "float32"]),
+        ("trn3", ["float8_e4m3fn_x4", "float8_e4m3", "bfloat16", "float32"]),
+    ],
+)
+def test_without_a_dtype_each_rate_of_the_chip_has_a_roof(target, dtypes):
+    assert list(roofline(target, 1).peaks) == dtypes
+
+
 def test_a_timeline_stands_where_its_summary_says():
     assert roofline_of(small()).target == "trn2" and roofline_of(small()).lnc == 1
     assert point_of(small(), "x") == Point("x", 40.0, pytest.approx(4e9))
