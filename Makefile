@@ -25,7 +25,7 @@ test: .venv/test
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto
 
-bench: .venv/bench
+bench: .venv/test
 	@missed=0; for part in commands store parsers recorder scheduler executor latency; do \
 	    $(BIN)/python bench/$$part.py || missed=1; done; exit $$missed
 
@@ -44,17 +44,13 @@ wild: .venv/test
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-.venv/run: .venv/bin/python pyproject.toml
+.venv/run: .venv/bin/python pyproject.toml setup.py $(wildcard simulator/native/*.[ch])
 	$(BIN)/pip install --quiet --editable '.[xla]'
 	touch $@
 
-.venv/test: .venv/bin/python pyproject.toml
+.venv/test: .venv/bin/python pyproject.toml setup.py $(wildcard simulator/native/*.[ch])
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@ .venv/run
-
-.venv/bench: .venv/test
-	$(BIN)/pip install --quiet --editable '.[fast]'
-	touch $@
 
 clean:
 	rm -rf .venv build

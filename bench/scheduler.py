@@ -16,11 +16,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from neff_bench.simulator import native
 from neff_bench.simulator.compiler.assembler import assemble
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule
-from neff_bench.simulator.timing.scheduler import COMPILED_FROM, compiled
 from neff_bench.simulator.timing.timeline import timeline_of
 
 TILES_K = 8
@@ -72,9 +72,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=1_000_000, help="machine instructions of the last row")
     options = parser.parse_args()
-    used = f"numba from {COMPILED_FROM:,} on" if compiled() is not None else "plain Python (numba is not installed)"
-    print("inner loop:", used)
-    schedule(tiled(COMPILED_FROM // (TILES_K * 5) if compiled() is not None else 2))
+    print("core:", "compiled" if native.library() is not None else "plain Python (nothing was compiled)")
+    schedule(tiled(2))
     print(f"{'machine instructions':>22}{'assemble/s':>14}{'schedule/s':>14}{'summary/s':>14}{'process MiB':>13}")
     size = 1000
     while size <= options.largest:

@@ -20,6 +20,8 @@ class Chip:
     sources, units: by field. constants_of: the chip whose constants stand in for unmeasured ones, "" where they were looked up.
     year: of the first instances. double_row: FP8 matmuls run at twice the rate, mx: those of scaled groups (MXFP8, MXFP4) at four times. float8: NKI has the dtypes. one_clock: all engines
     count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition.
+    cores_per_device: physical cores. link_bandwidth: of one device's links to all others, in one direction. collective_step_ns: what
+    each step of a collective takes beside its bytes.
     """
 
     name: str
@@ -90,6 +92,10 @@ class Chip:
     gpsimd_latency_ns: float
     vector_fast_modes: bool
     barrier_ns: float
+    cores_per_device: int
+    devices_per_server: int
+    link_bandwidth: float
+    collective_step_ns: float
 
     @property
     def lncs(self) -> tuple[int, ...]:

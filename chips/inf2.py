@@ -90,4 +90,7 @@ CHIP = like(
     scalar_function_latency_ns=(157.0, "ns", f"{TRACES}: columns/clock + 157 ns"),
     activation_table_load_ns=(368.0, "ns", f"{TRACES}: ACT_TABLE_LOAD 368 ns"),
     vector_fast_modes=(False, "", f"{DOCS}: from NeuronCore-v3"),
+    cores_per_device=(2, "cores", f"{DOCS}: two NeuronCores-v2"),
+    devices_per_server=(12, "devices", "AWS docs about-neuron/arch/neuron-hardware/inf2-arch.rst: inf2.48xlarge"),
+    link_bandwidth=(103.0, "bytes/ns", "AWS docs about-neuron/arch/neuron-hardware/inf2-arch.rst: 192 GiB/s for each chip, read as the sum of both directions; never compared with hardware"),
 )  # fmt: skip

@@ -164,4 +164,8 @@ CHIP = chip(
     gpsimd_latency_ns=(83.0, "ns", f"{COSTS}: engine static overhead about 100 cycles"),
     vector_fast_modes=(True, "", f"{DOCS}: DVE 2x/4x modes from NeuronCore-v3"),
     barrier_ns=(400.0, "ns", f"{TRACES}: EVENT_SEMAPHORE hand-over between the cores in the preamble, 0.3-0.5 us"),
+    cores_per_device=(8, "cores", "AWS docs neuron-runtime/about/collectives.rst: eight physical NeuronCores on a Trainium2 chip"),
+    devices_per_server=(16, "devices", "AWS docs about-neuron/arch/neuron-hardware/trn2-arch.rst: trn2.48xlarge"),
+    link_bandwidth=(512.0, "bytes/ns", "AWS docs about-neuron/arch/neuron-hardware/trn2-arch.rst: 1,024 GB/s for each chip, read as the sum of both directions; never compared with hardware"),
+    collective_step_ns=(1500.0, "ns", "AWS docs neuron-runtime/explore/intranode-collective-comm.rst: about 1-2 us for each hop; never compared with hardware"),
 )  # fmt: skip

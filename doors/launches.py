@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,7 +15,9 @@ from neff_bench.neffs.bundle import LOG, Bundle, Manifest, TensorFile, write_man
 from neff_bench.neffs.case import Case, content_key
 from neff_bench.neffs.checksums import sha256_file
 from neff_bench.neffs.errors import BundleError
+from neff_bench.neffs.sources import keep_sources
 from neff_bench.neffs.store import Store
+from neff_bench.parsers.source_files import source_files
 from neff_bench.simulator.dtypes import dtype_name
 from neff_bench.simulator.files.neff import write_neff
 from neff_bench.stage1_generate.build.tensors import write_array
@@ -77,6 +80,7 @@ def _case(launch: Launch, suffix: str = "") -> Case:
 def _fill(directory: Path, case: Case, key: str, launch: Launch) -> None:
     program = launch.program
     write_neff(program, str(directory / "file.neff"))
+    keep_sources(directory, source_files(directory / "file.neff"), sys.path)
     (directory / LOG).write_text("Recorded while the script ran.\n")
     inputs = tuple(
         write_array(directory, "inp", name, dtype_name(array.dtype), array)

@@ -42,7 +42,7 @@ Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong c
     multiple=True,
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Where a page finds the source files that the profile names (repeatable).  [default: the current directory, where the kernel of a bundle was compiled, our own kernels]",
+    help="Where a page finds the source files that the profile names (repeatable).  [default: the bundle, the current directory, where the kernel of a bundle was compiled, our own kernels]",
 )
 def view(files: tuple[Path, ...], output: Path, sources: tuple[Path, ...]) -> int:
     """Read the files, write the timeline; returns the exit code."""

@@ -5,6 +5,7 @@ file.neff            `graph.neff` beside `command.txt` and `model/` on the XLA p
 inp-<name>-000.bin   inputs, raw little-endian C-order bytes (the file names that nki-library uses)
 ref-<name>-000.bin   expected outputs, in the dtype of the output
 compile.log          what the compiler printed
+sources/             the kernel's files that a profile can point at
 profiles/<run>/      what stage 2 adds
 
 `case.json` carries a checksum of itself and the size and sha256 of every other file, except what stage 2 adds.

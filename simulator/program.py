@@ -150,6 +150,12 @@ class Program(msgspec.Struct, frozen=True):
         return tuple(reversed(found))
 
     @property
+    def ranks(self) -> int:
+        """How many ranks its collectives name; 1 for a program without them."""
+        groups = (step.attributes.get("groups", ()) for core in self.cores for step in core)
+        return max((rank + 1 for lists in groups for ranks in lists for rank in ranks), default=1)
+
+    @property
     def from_hlo(self) -> bool:
         """Whether it was lowered from an HLO graph, as AWS's XLA compiler does; else it is an NKI kernel."""
         return self.model_flops is not None

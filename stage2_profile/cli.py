@@ -62,8 +62,17 @@ from neff_bench.viewer.suffix import is_page
 @click.option(
     "--cores",
     metavar="LIST",
-    help="Physical cores to capture on in parallel, such as 0-7; each is locked for all users of the host.  "
-    "[default: one logical core, the first of NEURON_RT_VISIBLE_CORES; none for neuron-sim]",
+    help="Physical cores to capture on in parallel, such as 0-7; each is locked for all users of the host, and none is used while "
+    "another process uses its device.  [default: those of NEURON_RT_VISIBLE_CORES, else one at a time that is free; none for "
+    "neuron-sim]",
+)
+@click.option(
+    "--force-cores", is_flag=True, help="Take the cores of --cores though NEURON_RT_VISIBLE_CORES does not grant them."
+)
+@click.option(
+    "--share-hbm",
+    is_flag=True,
+    help="Capture on both cores of a bank of HBM at once; they slow each other down.  [default: one capture a bank]",
 )
 @click.option(
     "--lock-timeout",

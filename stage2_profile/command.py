@@ -19,9 +19,11 @@ from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import SUFFIX as NTFF
 from neff_bench.processes.warm import WarmParent
-from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S, CorePool, first_visible, lock_directory, parse_cores
+from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.environment import tool_environment
+from neff_bench.stage2_profile.capture.grant import parse_cores
+from neff_bench.stage2_profile.capture.pools import make_pools
 from neff_bench.stage2_profile.capture.runs import check_file, read_run
 from neff_bench.stage2_profile.capture.safety import check_store
 from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
@@ -72,6 +74,8 @@ class Options:
     parse_only: bool = False
     inputs: Path | None = None
     cores: str | None = None
+    force_cores: bool = False
+    share_hbm: bool = False
     lock_timeout: float = LOCK_TIMEOUT_S
     enable_dge_notifs: bool = False
     force: bool = False
@@ -158,7 +162,9 @@ def _profiled_rows(
     verified, rows_before = Verified(store), known_rows(store, steps, tools, settings)
     pipeline = Pipeline(
         tools=tools,
-        pools=make_pools(cores, kinds, settings) if steps in ("all", "capture") else {},
+        pools=make_pools(cores, kinds, settings, force_cores=options.force_cores, share_hbm=options.share_hbm)
+        if steps in ("all", "capture")
+        else {},
         settings=settings,
         steps=steps,
         force=options.force,
@@ -253,30 +259,6 @@ def known_rows(store: Path, steps: Steps, tools: Mapping[Kind, Tool | str], sett
         "profiled",
         (steps, settings.num_exec, settings.profile_nth_exec, settings.captures, settings.until_percent, versions),
     )
-
-
-def make_pools(cores: tuple[int, ...] | None, kinds: Iterable[str], settings: Settings) -> dict[Kind, CorePool]:
-    """The cores for each toolchain. The simulator needs none, and takes simulated ones when they are asked for."""
-    directory = lock_directory(settings.environ) if cores is not None or "neuron" in set(kinds) else None
-    return {
-        "neuron": CorePool(
-            cores,
-            kind="neuron",
-            directory=directory,
-            first=first_visible(settings.environ),
-            stop=settings.stop,
-            say=notice,
-            lock_timeout_s=settings.lock_timeout_s,
-        ),
-        "sim": CorePool(
-            cores or (),
-            kind="sim",
-            directory=directory,
-            stop=settings.stop,
-            say=notice,
-            lock_timeout_s=settings.lock_timeout_s,
-        ),
-    }
 
 
 def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: int) -> Hot:

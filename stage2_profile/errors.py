@@ -30,10 +30,12 @@ class CaptureFailed(ProfileError):
 
 
 class ViewFailed(ProfileError):
-    """`trace_may_be_good`: the tool did not finish, so the capture need not be repeated."""
+    """`trace_may_be_good`: the tool did not finish, so the capture need not be repeated. `format_gone`: it does not write what
+    was asked for."""
 
-    def __init__(self, what: str, *, trace_may_be_good: bool = False) -> None:
+    def __init__(self, what: str, *, trace_may_be_good: bool = False, format_gone: bool = False) -> None:
         super().__init__(what)
+        self.format_gone = format_gone
         self.trace_may_be_good = trace_may_be_good
 
 

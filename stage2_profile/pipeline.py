@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from neff_bench.neffs.bundle import PROFILES, Bundle, used_files
-from neff_bench.neffs.errors import BundleError, NeffsError
+from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.verified import Verified
-from neff_bench.parsers.errors import ParseError
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.cores import CorePool
 from neff_bench.stage2_profile.capture.device_step import Settings, capture
@@ -33,6 +32,7 @@ from neff_bench.stage2_profile.metrics.summarise import (
 )
 from neff_bench.stage2_profile.row_index import RowIndex
 from neff_bench.stage2_profile.view.profile_view import view, view_detail
+from neff_bench.terminal.errors import NeffBenchError
 from neff_bench.terminal.lock import holder
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Pipeline:
             return self._profiled(found)
         except BundleError as error:
             return failed_row(found, error.what)
-        except (ProfileError, NeffsError, ParseError) as error:
+        except NeffBenchError as error:
             return failed_row(found, str(error))
         except OSError as error:
             if error.errno == errno.ENOSPC:

@@ -16,11 +16,12 @@ ALLOWED = {
     "chips": {"terminal"},
     "terminal": set(),
     "processes": set(),
+    "sdk": {"terminal"},
     "neffs": {"chips", "terminal", "parsers"},
     "parsers": {"chips", "terminal", "neffs"},
     "simulator": {"chips", "terminal", "neffs", "parsers", "viewer"},
-    "stage1_generate": {"chips", "terminal", "processes", "neffs", "parsers"},
-    "stage2_profile": {"chips", "terminal", "processes", "neffs", "parsers", "viewer"},
+    "stage1_generate": {"chips", "terminal", "processes", "neffs", "parsers", "sdk"},
+    "stage2_profile": {"chips", "terminal", "processes", "neffs", "parsers", "sdk", "viewer"},
     "experiments": {"chips", "terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},
     "install_benchmarks": {"terminal", "neffs"},
     "coverage": {"chips", "terminal", "neffs", "simulator", "stage1_generate"},
@@ -43,7 +44,7 @@ HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"
 
 
 SIMULATOR = (
-    {"recording", "machine", "costs"},
+    {"recording", "machine", "costs", "native"},
     {"operations"},
     {"compiler", "execution"},
     {"timing", "calibration"},

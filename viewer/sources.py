@@ -41,10 +41,12 @@ def _read(name: str, roots: Sequence[Path]) -> str | None:
         return None
     for root in roots:
         inside = os.path.realpath(root)
-        path = os.path.realpath(os.path.join(inside, name))
-        if path.startswith(inside + os.sep) and os.path.isfile(path) and os.path.getsize(path) <= BYTES_MAX:
-            try:
-                return Path(path).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError):
-                continue
+        # A bundle keeps a file of an absolute name below its own folder.
+        for place in (name, name.lstrip("/")):
+            path = os.path.realpath(os.path.join(inside, place))
+            if path.startswith(inside + os.sep) and os.path.isfile(path) and os.path.getsize(path) <= BYTES_MAX:
+                try:
+                    return Path(path).read_text(encoding="utf-8")
+                except (OSError, UnicodeDecodeError):
+                    continue
     return None

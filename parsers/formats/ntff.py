@@ -182,7 +182,10 @@ def trace_name(stem: str) -> TraceName:
     return TraceName(match["stem"], None if rank is None else int(rank), None if execution is None else int(execution))
 
 
-def trace_path(session: str, execution: int) -> str:
-    """`profile.ntff` for the first execution, `profile_exec_2.ntff` for the second."""
+def trace_path(session: str, execution: int, rank: int | None = None) -> str:
+    """`profile.ntff` for the first execution, `profile_exec_2.ntff` for the second; `profile_rank_0.ntff` for a rank of several."""
+    if execution == 1 and rank is None:
+        return session
     stem, extension = os.path.splitext(session)
-    return session if execution == 1 else f"{stem}_exec_{execution}{extension or SUFFIX}"
+    worker = "" if rank is None else f"_rank_{rank}"
+    return f"{stem}{worker}{'' if execution == 1 else f'_exec_{execution}'}{extension or SUFFIX}"

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CaptureRequest:
-    """The arguments of one `capture`. `nth` 0: no trace. `inputs`: (name, file) pairs."""
+    """The arguments of one `capture`. `nth` 0: no trace. `inputs`: (name, file) pairs, for all ranks. `ranks`: how many run, None
+    for those that the NEFF names. `traced_rank`: the only one to trace, None for all. `multi_input`: file with the inputs of each rank.
+    """
 
     neff: str
     session: str
@@ -41,6 +43,9 @@ class CaptureRequest:
     single_io: bool = False
     check_determinism: bool = False
     inputs: tuple[tuple[str, str], ...] = ()
+    ranks: int | None = None
+    traced_rank: int | None = None
+    multi_input: str | None = None
 
 
 def executions(num: int, nth: int) -> tuple[int, tuple[int, ...]]:
@@ -58,8 +63,8 @@ def capture(request: CaptureRequest) -> None:
     neff = read_neff_content(request.neff)
     program = neff.program
     _check_logical_cores(program)
-    core = first_core(program)
-    files = _input_files(program, request.inputs)
+    cores = first_cores(program, _ranks(program, request))
+    files = [_input_files(program, pairs) for pairs in _pairs(request, len(cores))]
     count, traced = executions(request.num_exec, request.nth)
     try:
         outputs = _run(program, request, files)
@@ -70,12 +75,39 @@ def capture(request: CaptureRequest) -> None:
         if not request.ignore_exec_errors:
             raise
         streams.warning(f"execution failed, ignored: {error}")
-        outputs = {}
+        outputs = [{} for _ in cores]
     if traced:
-        _write_traces(neff, request, traced, core, fault)
+        _write_traces(neff, request, traced, cores, fault)
     if request.save_output or request.save_output_npy:
-        _save_outputs(outputs, request, count)
+        for rank, saved in enumerate(outputs):
+            _save_outputs(saved, request, count, f"output_worker_{rank}/" if len(cores) > 1 else "")
     after_work(fault)
+
+
+def _ranks(program: Program, request: CaptureRequest) -> int:
+    """How many ranks run. Raises CaptureError for fewer than the program's collectives name."""
+    count = request.ranks or program.ranks
+    if count < program.ranks:
+        raise CaptureError(f"the NEFF communicates between {program.ranks} ranks, -r {count} runs fewer", request.neff)
+    if request.traced_rank is not None and request.traced_rank >= count:
+        raise CaptureError(f"-i {request.traced_rank}: ranks are 0 to {count - 1}", request.neff)
+    return count
+
+
+def _pairs(request: CaptureRequest, ranks: int) -> list[Sequence[tuple[str, str]]]:
+    """The inputs of each rank, as (name, file) pairs. Raises CaptureError for a --multi-input file with other than a line for each."""
+    if request.multi_input is None:
+        return [request.inputs] * ranks
+    try:
+        with open(request.multi_input) as file:
+            lines = [line.split() for line in file if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise CaptureError(f"--multi-input: {error}", request.multi_input) from None
+    if len(lines) != ranks or any(len(words) % 2 for words in lines):
+        raise CaptureError(
+            f"--multi-input: {len(lines)} lines, expected NAME FILE ... for each of {ranks} ranks", request.multi_input
+        )
+    return [tuple(zip(words[::2], words[1::2], strict=True)) for words in lines]
 
 
 def _fault(request: CaptureRequest) -> Fault | None:
@@ -100,15 +132,21 @@ def _check_logical_cores(program: Program) -> None:
         )
 
 
-def first_core(program: Program) -> int:
-    """Physical number of the first core: NEURON_RT_VISIBLE_CORES holds logical numbers. Raises CaptureError."""
+def first_cores(program: Program, ranks: int) -> list[int]:
+    """Physical number of the first core of each rank. NEURON_RT_VISIBLE_CORES holds logical numbers, `0-3` or `4,6`; ranks beyond them
+    follow the last one. Raises CaptureError for what is no number."""
     text = os.environ.get("NEURON_RT_VISIBLE_CORES", "").strip()
-    first = re.match(r"\d+", text)
-    if text and first is None:
-        raise CaptureError(
-            f"TDRV:db_vtpb_get_mla_and_tpb                 Could not find VNC id {text}: NEURON_RT_VISIBLE_CORES takes numbers"
-        )
-    return int(first.group()) * program.lnc if first else 0
+    logical: list[int] = []
+    for part in filter(None, text.split(",")):
+        match = re.match(r"\s*(\d+)(?:-(\d+))?", part)
+        if match is None:
+            raise CaptureError(
+                f"TDRV:db_vtpb_get_mla_and_tpb                 Could not find VNC id {text}: NEURON_RT_VISIBLE_CORES takes numbers"
+            )
+        logical += range(int(match[1]), int(match[2] or match[1]) + 1)
+    last = logical[-1] if logical else -1
+    logical += range(last + 1, last + 1 + ranks)
+    return [core * program.lnc for core in logical[:ranks]]
 
 
 def _input_files(program: Program, pairs: Sequence[tuple[str, str]]) -> dict[str, bytes]:
@@ -142,28 +180,34 @@ def _read_tensor(path: str, buffer: Buffer) -> bytes:
     return data
 
 
-def _run(program: Program, request: CaptureRequest, files: Mapping[str, bytes]) -> dict[str, np.ndarray]:
-    """Outputs, computed when they are asked for: times do not depend on data."""
+def _run(
+    program: Program, request: CaptureRequest, files: Sequence[Mapping[str, bytes]]
+) -> list[dict[str, np.ndarray]]:
+    """The outputs of each rank, computed when they are asked for: times do not depend on data."""
     if not (request.save_output or request.save_output_npy or request.check_determinism):
-        return {}
+        return [{} for _ in files]
     import numpy as np
 
     from neff_bench.simulator.dtypes import numpy_dtype
-    from neff_bench.simulator.execution.execute import execute
+    from neff_bench.simulator.execution.execute import execute_ranks
 
-    inputs = {}
-    for index in program.inputs:
-        buffer = program.buffers[index]
-        if buffer.name in files:
-            inputs[buffer.name] = np.frombuffer(files[buffer.name], dtype=numpy_dtype(buffer.dtype)).reshape(
-                buffer.shape
-            )
+    buffers = {program.buffers[index].name: program.buffers[index] for index in program.inputs}
+    inputs = [
+        {
+            name: np.frombuffer(data, dtype=numpy_dtype(buffers[name].dtype)).reshape(buffers[name].shape)
+            for name, data in given.items()
+        }
+        for given in files
+    ]
     warnings: list[str] = []
-    outputs = execute(program, inputs, warnings)
+    outputs = execute_ranks(program, inputs, warnings)
     for line in warnings:
         streams.warning(line)
     if request.single_io:
-        return {name: _aliased(value, files) for name, value in outputs.items()}
+        return [
+            {name: _aliased(value, given) for name, value in made.items()}
+            for made, given in zip(outputs, files, strict=True)
+        ]
     return outputs
 
 
@@ -176,7 +220,7 @@ def _aliased(value: np.ndarray, files: Mapping[str, bytes]) -> np.ndarray:
 
 
 def _write_traces(
-    neff: NeffContent, request: CaptureRequest, traced: Sequence[int], core: int, fault: Fault | None
+    neff: NeffContent, request: CaptureRequest, traced: Sequence[int], cores: Sequence[int], fault: Fault | None
 ) -> None:
     from neff_bench.simulator.files.ntff import write_ntff
     from neff_bench.simulator.timing.schedule import schedule
@@ -190,23 +234,29 @@ def _write_traces(
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         what = f"the program cannot be scheduled: {type(error).__name__}: {error}; compile it again"
         raise CaptureError(what, request.neff) from error
-    for execution in traced:
-        path = trace_path(request.session, execution)
-        try:
-            write_ntff(neff, *times[execution == 1], path, core)
-        except OSError as error:
-            raise CaptureError(f"cannot write the trace: {error.strerror}", path) from None
-        after_trace(fault, path)
+    for rank, core in enumerate(cores):
+        if request.traced_rank not in (None, rank):
+            continue
+        for execution in traced:
+            path = trace_path(request.session, execution, rank if len(cores) > 1 else None)
+            try:
+                write_ntff(neff, *times[execution == 1], path, core)
+            except OSError as error:
+                raise CaptureError(f"cannot write the trace: {error.strerror}", path) from None
+            after_trace(fault, path)
 
 
-def _save_outputs(outputs: Mapping[str, np.ndarray], request: CaptureRequest, count: int) -> None:
+def _save_outputs(outputs: Mapping[str, np.ndarray], request: CaptureRequest, count: int, folder: str) -> None:
+    """`folder`: where the outputs go, with its slash."""
     import numpy as np
 
+    if folder:
+        os.makedirs(folder, exist_ok=True)
     saved = [request.save_nth_output] if request.save_nth_output else list(range(1, count + 1))
     for execution in saved:
         suffix = "" if execution == 1 else f".{execution}"
         for name, value in outputs.items():
-            file = os.path.basename(name) + suffix
+            file = folder + os.path.basename(name) + suffix
             if request.save_output_npy:
                 if value.dtype.kind == "V" or not value.dtype.isbuiltin:
                     raise CaptureError(

@@ -148,6 +148,15 @@ def compile_command(
 @click.option("--single-io-threshold", type=click.IntRange(0), default=0, hidden=True)
 @click.option("--check-output-determinism", is_flag=True, help="Compare the outputs of all executions.")
 @click.option("--write-tensors-per-exec", default=None, hidden=True)
+@click.option(
+    "-r", "--collectives-workers-per-node", "ranks", type=click.IntRange(1), help="Ranks to run [those of the NEFF]."
+)
+@click.option("--collectives-worker-count", type=click.IntRange(1), help="Ranks on all nodes; there is one node here.")
+@click.option("--collectives-worker-start-id", type=click.IntRange(0), default=0, hidden=True)
+@click.option("-i", "--collectives-profile-id", default="all", metavar="RANK|all", help="Ranks to trace [all].")
+@click.option(
+    "-m", "--multi-input", type=click.Path(), help="File with a line of inputs, NAME FILE ..., for each rank."
+)
 @click.option("-t", "--capture-type", type=click.Choice(["profile"]), default="profile", hidden=True)
 @click.option("--exec-mode", type=click.Choice(["sync", "async", "async-wait"]), default="sync", hidden=True)
 @click.option("--io-from", type=click.Choice(["neff", "runtime"]), default="neff", hidden=True)
@@ -165,10 +174,18 @@ def capture_command(
 
     if len(inputs) % 2:
         raise click.UsageError(f"inputs come as pairs of NAME FILE; {inputs[-1]!r} has no file")
+    if o["multi_input"] and inputs:
+        raise click.UsageError("--multi-input and inputs on the command line exclude each other")
+    asked, everywhere, traced = o["ranks"], o["collectives_worker_count"], o["collectives_profile_id"]
+    if (asked and everywhere and asked != everywhere) or o["collectives_worker_start_id"]:
+        raise click.UsageError("more than one node is not modelled: all ranks run here, from rank 0 on")
+    if traced != "all" and not traced.isdecimal():
+        raise click.UsageError(f"--collectives-profile-id takes a rank or all, not {traced!r}")
     pairs = tuple(zip(inputs[::2], inputs[1::2], strict=True))
     capture(CaptureRequest(
         neff, session_file, num_exec, 0 if o["disable_profile"] else profile_nth_exec, o["save_output"], o["save_output_npy"],
         o["save_nth_output"], o["ignore_exec_errors"], o["enable_dge_notifs"], o["single_io"], o["check_output_determinism"], pairs,
+        asked or everywhere, None if traced == "all" else int(traced), o["multi_input"],
     ))  # fmt: skip
 
 

@@ -28,8 +28,13 @@ QUEUE_NAMES = {
     3: "qVectorDynamicHW",
     4: "qSyncDynamicHW",
     0: "qTensorDynamicHW",
+    5: "qCollectives",
 }
-"""By the index of the issuing engine; Sync, Scalar and GpSimd occur in real profiles."""
+"""By the index of the issuing engine; Sync, Scalar and GpSimd occur in real profiles. The last one is ours: what the cores for
+collective communication move."""
+
+COLLECTIVES = 5
+"""Queue of collectives."""
 
 
 class Transfer(NamedTuple):
@@ -37,7 +42,8 @@ class Transfer(NamedTuple):
 
     queue: index of the issuing engine. software: descriptors made by GpSimd; static: made at compile time, else by hardware.
     first_port, ports: of SBUF that it goes through. rows: rows that a packet gathers on its way to HBM. converts: the dtype changes on the way; `bytes` are those written.
-    hbm_*, sbuf_*, psum_*: bytes that this DMA reads from and writes to that memory.
+    hbm_*, sbuf_*, psum_*: bytes that this DMA reads from and writes to that memory. latency_ns: what it takes before its first packet beyond
+    the start of any DMA. bandwidth: bytes/ns of the link that it goes through, on all DMA engines together; 0 where there is none.
     """
 
     queue: int
@@ -56,6 +62,8 @@ class Transfer(NamedTuple):
     converts: bool = False
     first_port: int = 0
     ports: int = PORTS
+    latency_ns: float = 0.0
+    bandwidth: float = 0.0
 
 
 def trigger_engine(instruction: Instruction, program: Program) -> int:
@@ -152,7 +160,7 @@ def _ports(instruction: Instruction, program: Program) -> tuple[int, int]:
 def start_ns(transfer: Transfer, chip: Chip) -> float:
     """Time from when the engine can issue the DMA to its first packet. GpSimd writes its descriptors before it triggers."""
     if transfer.static:
-        return chip.static_dma_start_ns
+        return chip.static_dma_start_ns + transfer.latency_ns
     if transfer.software:
         return chip.software_dma_prepare_ns + chip.software_dma_start_ns
     return chip.dma_start_ns
@@ -161,7 +169,10 @@ def start_ns(transfer: Transfer, chip: Chip) -> float:
 def packet_ns(transfer: Transfer, chip: Chip) -> float:
     """Spacing of its packets on one DMA engine."""
     rows = (transfer.rows - 1) * chip.dma_row_ns
-    spacing = chip.dma_packet_ns + transfer.packet_bytes / chip.dma_engine_bandwidth + rows
+    bandwidth = chip.dma_engine_bandwidth
+    if transfer.bandwidth:
+        bandwidth = min(bandwidth, transfer.bandwidth / chip.dma_engines)
+    spacing = chip.dma_packet_ns + transfer.packet_bytes / bandwidth + rows
     return spacing * chip.dma_convert_factor if transfer.converts else spacing
 
 

@@ -1,18 +1,20 @@
 """Run a program on numpy inputs.
 
 The instructions of a core run in program order. The two cores of a logical core take turns, one instruction each, and wait
-for each other where they meet (`sendrecv`, `core_barrier`). A run is therefore the same every time.
+for each other where they meet (`sendrecv`, `core_barrier`). Ranks run the same program on inputs of their own, one after the other from
+one collective to the next. A run is therefore the same every time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from neff_bench.simulator.dtypes import INTEGERS, numpy_dtype, to_float32
 from neff_bench.simulator.errors import ExecutionError
+from neff_bench.simulator.execution.collective import meet_ranks, source_of
 from neff_bench.simulator.execution.races import SharedUses
 from neff_bench.simulator.machine.memory import UNWRITTEN_INT32, Memory
 from neff_bench.simulator.machine.operands import Operands, Registers
@@ -38,15 +40,26 @@ def execute(
     Raises ExecutionError for an input that does not fit, an operation that is not modelled, an address outside its
     buffer, cores that wait for each other for ever, and an output that nothing wrote.
     """
+    return execute_ranks(program, [inputs], warnings)[0]
+
+
+def execute_ranks(
+    program: Program, inputs: Sequence[Mapping[str, np.ndarray]], warnings: list[str] | None = None
+) -> list[dict[str, np.ndarray]]:
+    """The outputs of each rank, from the inputs of each; everything else is as for `execute`. Raises ExecutionError, too, for a
+    collective with ranks that do not run."""
     watched = [index for index in program.outputs if program.buffers[index].kind != "input"]
     with np.errstate(all="ignore"), products() as product:
-        memory = Memory(program, watched, product)
-        _place_inputs(program, inputs, memory)
-        races = _run(program, memory)
-        _check_written(program, memory)
-        if warnings is not None:
-            warnings.extend(races + _doubts(program, inputs, memory))
-    return {program.buffers[index].name: _result(program, index, memory) for index in program.outputs}
+        memories = [Memory(program, watched, product) for _ in inputs]
+        for given, memory in zip(inputs, memories, strict=True):
+            _place_inputs(program, given, memory)
+        races = _run(program, memories)
+        for rank, memory in enumerate(memories):
+            _check_written(program, memory)
+            if warnings is not None:
+                where = f"rank {rank}: " if len(inputs) > 1 else ""
+                warnings.extend(where + line for line in (*races[rank], *_doubts(program, inputs, rank, memory)))
+    return [{program.buffers[i].name: _result(program, i, memory) for i in program.outputs} for memory in memories]
 
 
 def _result(program: Program, index: int, memory: Memory) -> np.ndarray:
@@ -89,25 +102,52 @@ class _Core:
 _Inspect = Callable[[Instruction], None]
 
 
-def _run(program: Program, memory: Memory, inspect: _Inspect | None = None) -> list[str]:
-    """Run every instruction; `inspect` is shown each one first. Returns a line for each race between the cores."""
-    cores = [_Core(number, instructions, Registers()) for number, instructions in enumerate(program.cores)]
-    uses = SharedUses(program, memory.layouts)
-    races: dict[str, None] = {}
-    while True:
-        if any([_step(program, core, memory, uses, inspect) for core in cores]):
-            continue
-        for index, writing, reading in uses.conflicts():
-            races[_describe_race(program, index, writing, reading)] = None
-        waiting = [core.waiting for core in cores if core.waiting is not None]
-        if not waiting:
-            return list(races)
-        if inspect is not None:
-            for instruction in waiting:
-                inspect(instruction)
-        _meet(program, cores, memory)
-        for core in cores:
-            memory.release(core.number, core.at)
+def _run(program: Program, memories: Sequence[Memory], inspect: _Inspect | None = None) -> list[list[str]]:
+    """Run every instruction on every rank; `inspect` is shown each one of rank 0 first. Returns, for each rank, a line for each race
+    between its cores."""
+    ranks = [_Rank(program, rank, memory, None if rank else inspect) for rank, memory in enumerate(memories)]
+    standing = [rank.go_on() for rank in ranks]
+    while standing[0] is not None:
+        meet_ranks(program, [cores for cores in standing if cores is not None], len(memories))
+        standing = [rank.go_on() for rank in ranks]
+    return [list(rank.races) for rank in ranks]
+
+
+class _Rank:
+    """One rank's run of the program."""
+
+    def __init__(self, program: Program, rank: int, memory: Memory, inspect: _Inspect | None) -> None:
+        self.program, self.memory, self.inspect = program, memory, inspect
+        self.cores = [_Core(number, core, Registers(rank)) for number, core in enumerate(program.cores)]
+        self.uses = SharedUses(program, memory.layouts)
+        self.races: dict[str, None] = {}
+        self.at_collective = False
+
+    def go_on(self) -> list[Operands] | None:
+        """Run to the next collective, whose operands on each core are returned; None at the end."""
+        if self.at_collective:
+            self._advance()
+        while True:
+            if any([_step(self.program, core, self.memory, self.uses, self.inspect) for core in self.cores]):
+                continue
+            for index, writing, reading in self.uses.conflicts():
+                self.races[_describe_race(self.program, index, writing, reading)] = None
+            waiting = [core.waiting for core in self.cores if core.waiting is not None]
+            if not waiting:
+                return None
+            if self.inspect is not None:
+                for instruction in waiting:
+                    self.inspect(instruction)
+            met = _met(self.program, self.cores, self.memory)
+            self.at_collective = OPERATIONS[met[0].instruction.op].across is not None
+            if self.at_collective:
+                return met
+            _meet(self.program, met)
+            self._advance()
+
+    def _advance(self) -> None:
+        for core in self.cores:
+            self.memory.release(core.number, core.at)
             core.at += 1
 
 
@@ -117,19 +157,19 @@ def _step(program: Program, core: _Core, memory: Memory, uses: SharedUses, inspe
     if instruction is None:
         return False
     operation = OPERATIONS.get(instruction.op)
-    if operation is not None and operation.meet is not None:
+    if operation is not None and operation.waits:
         return False
     if inspect is not None:
         inspect(instruction)
     if operation is None or operation.execute is None:
-        raise ExecutionError(f"operation {instruction.op!r} is not modelled", _source(program, instruction))
+        raise ExecutionError(f"operation {instruction.op!r} is not modelled", source_of(program, instruction))
     try:
         operation.execute(Operands(instruction, memory, core.registers, program.target))
     except ExecutionError as error:
-        raise ExecutionError(error.what, _source(program, instruction)) from None
+        raise ExecutionError(error.what, source_of(program, instruction)) from None
     except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
         what = f"{instruction.op}: operands or attributes do not fit ({type(error).__name__}: {error})"
-        raise ExecutionError(what, _source(program, instruction)) from error
+        raise ExecutionError(what, source_of(program, instruction)) from error
     if uses.shared:
         uses.note(core.number, instruction)
     memory.release(core.number, core.at)
@@ -138,40 +178,43 @@ def _step(program: Program, core: _Core, memory: Memory, uses: SharedUses, inspe
 
 
 def _describe_race(program: Program, index: int, writing: Instruction, reading: Instruction) -> str:
-    first, second = (_source(program, instruction) or "unknown line" for instruction in (writing, reading))
+    first, second = (source_of(program, instruction) or "unknown line" for instruction in (writing, reading))
     return (
         f"{program.buffers[index].name!r}: one core writes ({first}) what the other reads ({second}) "
         f"with no core_barrier or sendrecv between them; the order is undefined on a device"
     )
 
 
-def _meet(program: Program, cores: list[_Core], memory: Memory) -> None:
-    """All cores stand at a meeting or at their end: exchange, or report that they wait for ever."""
+def _met(program: Program, cores: list[_Core], memory: Memory) -> list[Operands]:
+    """All cores stand at a meeting or at their end: the operands of each, or the report that they wait for ever."""
     instructions = [core.waiting for core in cores]
-    described = "; ".join(
-        f"core {core.number} {_describe(program, instruction)}"
-        for core, instruction in zip(cores, instructions, strict=True)
-    )
     met = [instruction for instruction in instructions if instruction is not None]
     meetings = {(instruction.op, instruction.attributes.get("sync")) for instruction in met}
     if len(met) < len(cores) or len(meetings) > 1:
-        raise ExecutionError(f"the cores wait for ever: {described}", _source(program, met[0]))
-    together = OPERATIONS[met[0].op].meet
+        described = "; ".join(
+            f"core {core.number} {_describe(program, instruction)}"
+            for core, instruction in zip(cores, instructions, strict=True)
+        )
+        raise ExecutionError(f"the cores wait for ever: {described}", source_of(program, met[0]))
+    return [Operands(i, memory, core.registers, program.target) for core, i in zip(cores, met, strict=True)]
+
+
+def _meet(program: Program, met: list[Operands]) -> None:
+    together = OPERATIONS[met[0].instruction.op].meet
     if together is not None:
         try:
-            together([Operands(i, memory, core.registers, program.target) for core, i in zip(cores, met, strict=True)])
+            together(met)
         except ExecutionError as error:
-            raise ExecutionError(f"{error.what}: {described}", _source(program, met[0])) from None
+            described = "; ".join(
+                f"core {core} {_describe(program, operands.instruction)}" for core, operands in enumerate(met)
+            )
+            raise ExecutionError(f"{error.what}: {described}", source_of(program, met[0].instruction)) from None
 
 
 def _describe(program: Program, instruction: Instruction | None) -> str:
     if instruction is None:
         return "has ended"
-    return f"at {instruction.op} ({_source(program, instruction) or 'unknown line'})"
-
-
-def _source(program: Program, instruction: Instruction) -> str | None:
-    return program.sources[instruction.source] or None
+    return f"at {instruction.op} ({source_of(program, instruction) or 'unknown line'})"
 
 
 def _check_written(program: Program, memory: Memory) -> None:
@@ -182,35 +225,37 @@ def _check_written(program: Program, memory: Memory) -> None:
             raise ExecutionError(f"output {buffer.name!r} is never written", place)
 
 
-def _doubts(program: Program, inputs: Mapping[str, np.ndarray], memory: Memory) -> list[str]:
-    """A line for each output that is not wholly the result of instructions on the inputs."""
+def _doubts(program: Program, inputs: Sequence[Mapping[str, np.ndarray]], rank: int, memory: Memory) -> list[str]:
+    """A line for each output of a rank that is not wholly the result of instructions on the inputs."""
     notes = []
     for index in program.outputs:
         buffer, array, written = program.buffers[index], memory.array(index), memory.written_bytes(index)
         if written is not None and written < array.nbytes:
             notes.append(f"output {buffer.name!r}: {array.nbytes - written} of {array.nbytes} bytes are never written")
         suspect = _suspects(array, buffer.dtype)
-        if suspect and not any(_count_nan(given) for given in inputs.values()):
+        if suspect and not any(_count_nan(given) for every in inputs for given in every.values()):
             kind = "the mark of unwritten memory" if buffer.dtype in INTEGERS else "NaN, although no input is"
             cause = _unwritten_reads(program, inputs) or _OTHER_CAUSE
             notes.append(f"output {buffer.name!r}: {suspect} of {array.size} elements are {kind}: {cause}")
     return notes
 
 
-def _unwritten_reads(program: Program, inputs: Mapping[str, np.ndarray]) -> str:
-    """Where the program reads on-chip or scratch memory that nothing wrote before: the first lines, or nothing."""
+def _unwritten_reads(program: Program, inputs: Sequence[Mapping[str, np.ndarray]]) -> str:
+    """Where the program reads on-chip or scratch memory that nothing wrote before: the first lines, or nothing. Ranks run the same
+    instructions, so rank 0 is looked at."""
     internal = [index for index, buffer in enumerate(program.buffers) if buffer.kind == "internal"]
-    memory = Memory(program, internal, np.matmul)
-    _place_inputs(program, inputs, memory)
+    memories = [Memory(program, [] if rank else internal, np.matmul) for rank in range(len(inputs))]
+    for given, memory in zip(inputs, memories, strict=True):
+        _place_inputs(program, given, memory)
     places: dict[str, None] = {}
 
     def inspect(instruction: Instruction) -> None:
         for name, access in instruction.reads.items():
-            if len(places) < _NAMED_PLACES and memory.reads_unwritten(access):
-                line = _source(program, instruction) or "unknown line"
+            if len(places) < _NAMED_PLACES and memories[0].reads_unwritten(access):
+                line = source_of(program, instruction) or "unknown line"
                 places[f"{instruction.op} reads {name} {program.buffers[access.buffer].name!r} ({line})"] = None
 
-    _run(program, memory, inspect)
+    _run(program, memories, inspect)
     return "memory read before it was written: " + "; ".join(places) if places else ""
 
 

@@ -16,9 +16,11 @@ PARTITIONS = 128
 
 
 class Registers:
-    """State that a core keeps between instructions: one float32 accumulator for each lane of an engine, and more."""
+    """State that a core keeps between instructions: one float32 accumulator for each lane of an engine, and more.
+    `rank`: the number of its rank among those that run the program."""
 
-    def __init__(self) -> None:
+    def __init__(self, rank: int = 0) -> None:
+        self.rank = rank
         self.accumulators: dict[str, np.ndarray] = {}
         self.random: dict[str, Any] = {}
 

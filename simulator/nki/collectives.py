@@ -1,24 +1,29 @@
-"""`nki.collectives`: communication between chips. Kernels may import it; every operation of it raises."""
+"""`nki.collectives`: communication between ranks. The operations are declared in `neff_bench.simulator.operations.communication`."""
+
+# ruff: noqa: F401 - the module is the namespace that kernels import
 
 from __future__ import annotations
 
 from typing import Any
 
-from neff_bench.simulator.recording.recorder import not_modelled
-
-
-class ReplicaGroup:
-    """Ranks that take part in a collective."""
-
-    def __init__(self, groups: Any) -> None:
-        self.groups = groups
+from neff_bench.simulator.nki.names import missing
+from neff_bench.simulator.operations.communication import (
+    all_gather,
+    all_gather_v,
+    all_reduce,
+    all_to_all,
+    all_to_all_v,
+    collective_permute,
+    collective_permute_implicit,
+    collective_permute_implicit_current_processing_rank_id,
+    collective_permute_implicit_reduce,
+    rank_id,
+    reduce_scatter,
+)
+from neff_bench.simulator.recording.replica_group import ReplicaGroup
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-
-    def collective(*_: Any, **__: Any) -> Any:
-        raise not_modelled(f"nki.collectives.{name}")
-
-    return collective
+    raise missing("nki.collectives", name)

@@ -77,6 +77,21 @@ def share_by_use(now: Recorder, results: list[list[NkiTensor]]) -> None:
             tensor.storage = now.storages[renamed[tensor.storage.index]]
 
 
+def share_collectives(now: Recorder) -> None:
+    """Where both cores name the same tensors in HBM, a collective is one of their rank: each core moves half."""
+    if now.lnc == 1:
+        return
+    places = [[at for at, step in enumerate(core) if "tensors" in step.attributes] for core in now.cores]
+    for first, second in zip(*places):
+        pair = now.cores[0][first], now.cores[1][second]
+        same = (pair[0].op, pair[0].reads, pair[0].writes) == (pair[1].op, pair[1].reads, pair[1].writes)
+        if not same:
+            continue
+        for half, at in enumerate((first, second)):
+            step = now.cores[half][at]
+            now.cores[half][at] = msgspec.structs.replace(step, attributes={**step.attributes, "half": half})
+
+
 def _rename(instruction: Instruction, renamed: dict[int, int]) -> Instruction:
     return msgspec.structs.replace(
         instruction,

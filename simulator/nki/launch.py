@@ -7,7 +7,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,13 +48,21 @@ def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fi
     A kernel that returns nothing writes its arguments: those are its outputs, and a numpy or torch argument gets the new
     values. `fits`: raise CapacityError when the kernel's tensors do not fit on the chip, else warn. Raises KernelError.
     """
-    from neff_bench.simulator.execution.execute import execute
-
     bound = inspect.signature(function).bind(*args, **kwargs).arguments
-    given: dict[str, Any] = {}
-    held = {name: _hold(name, value, given) for name, value in bound.items()}
-    arrays = {name: as_numpy(value) for name, value in given.items()}
-    inputs = [InputSpec(name, array.shape, dtype_name(array.dtype)) for name, array in arrays.items()]
+    return launch_ranks(function, [bound], lnc, fits=fits)[0]
+
+
+def launch_ranks(
+    function: Callable[..., Any], bound: Sequence[Mapping[str, Any]], lnc: int, *, fits: bool = False
+) -> list[Launch]:
+    """The same on several ranks at once. `bound`: the arguments of each rank by name; their arrays may differ in values alone, and
+    the program is that of rank 0's other arguments."""
+    from neff_bench.simulator.execution.execute import execute_ranks
+
+    given: list[dict[str, Any]] = [{} for _ in bound]
+    held, *_ = [{name: _hold(name, value, mine) for name, value in rank.items()} for rank, mine in zip(bound, given)]
+    arrays = [{name: as_numpy(value) for name, value in mine.items()} for mine in given]
+    inputs = [InputSpec(name, array.shape, dtype_name(array.dtype)) for name, array in arrays[0].items()]
     shape: list[Any] = []
 
     def body(**tensors: Any) -> Any:
@@ -64,16 +72,28 @@ def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fi
 
     functools.update_wrapper(body, function)
     with contextlib.redirect_stdout(sys.stderr):
-        program = record(body, function.__name__, inputs, {}, (), target(), lnc, fits, arrays)
+        program = record(body, function.__name__, inputs, {}, (), target(), lnc, fits, arrays[0])
     if not program.outputs:
         program = msgspec.structs.replace(program, outputs=written_inputs(program))
-    outputs = execute(program, arrays)
-    if shape[0] is None:
-        for name, values in outputs.items():
-            _write_back(given[name], values)
+    outputs = execute_ranks(program, arrays)
+    return [_finished(function.__name__, program, *rank, shape[0]) for rank in zip(given, arrays, outputs, strict=True)]
+
+
+def _finished(
+    name: str,
+    program: Program,
+    given: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    outputs: Mapping[str, np.ndarray],
+    shape: Any,
+) -> Launch:
+    """What one rank's launch gave. `shape`: the kernel's result, with tensors where arrays belong."""
+    if shape is None:
+        for written, values in outputs.items():
+            _write_back(given[written], values)
     like = next(iter(given.values()), None)
     results = iter([like_argument(outputs[program.buffers[at].name], like) for at in program.outputs])
-    return Launch(function.__name__, program, arrays, outputs, _fill(shape[0], results))
+    return Launch(name, program, arrays, outputs, _fill(shape, results))
 
 
 def written_inputs(program: Program) -> tuple[int, ...]:

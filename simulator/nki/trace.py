@@ -16,7 +16,7 @@ from neff_bench.simulator.compiler.capacity import check_capacity
 from neff_bench.simulator.compiler.middle_end import middle_end
 from neff_bench.simulator.compiler.placement import check_placement
 from neff_bench.simulator.errors import CapacityError, CapacityWarning, KernelError, SimulatorError, SpecError
-from neff_bench.simulator.nki.cores import check_meetings, share_by_use
+from neff_bench.simulator.nki.cores import check_meetings, share_by_use, share_collectives
 from neff_bench.simulator.nki.data import register_value
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.program import Buffer, Program
@@ -66,6 +66,7 @@ def record(
                 raise _kernel_error(error, function) from error
         check_meetings(now)
         share_by_use(now, results)
+        share_collectives(now)
         outputs = _outputs(results, output_names, _home(function))
         program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
         if now.dialect.get("middle_end"):

@@ -22,6 +22,7 @@ from neff_bench.simulator.program import Instruction, Program
 Record = TypeVar("Record", bound=Callable[..., Any])
 Execute = Callable[[Operands], None]
 Meet = Callable[[Sequence[Operands]], None]
+Across = Callable[[Sequence[Operands]], None]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Operation:
 
     `record`: the function of `nki.isa`. `execute`: what it does to memory; None where that is not known (a random sequence
     that is not published), so that a program with it has times but no results. `meet`: what it does when all cores have
-    come to it; None where one core runs it alone. `opcodes`: bytes of the machine instructions that it can become.
+    come to it; None where one core runs it alone. `across`: of a collective, what it does when the ranks of a group have come to it,
+    in the order of the group; None for what a rank does alone. `opcodes`: bytes of the machine instructions that it can become.
     """
 
     name: str
@@ -39,6 +41,12 @@ class Operation:
     meet: Meet | None
     cost: Cost
     opcodes: tuple[int, ...]
+    across: Across | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether a core stands at it until others are there."""
+        return self.meet is not None or self.across is not None
 
     def lower(self, instruction: Instruction, program: Program, chip: Chip) -> Lowered:
         """Its machine instructions with their times, before they have a place in the program."""
@@ -58,6 +66,7 @@ def operation(
     cost: Cost,
     opcode: str | tuple[str, ...],
     meet: Meet | None = None,
+    across: Across | None = None,
     offered: bool = True,
 ) -> Callable[[Record], Record]:
     """Declare an operation by the function that records it; the fields are those of `Operation`.
@@ -79,7 +88,7 @@ def operation(
             raise ValueError(f"operation {name} is declared twice")
         if offered:
             function(record)
-        OPERATIONS[name] = Operation(name, record, execute, meet, cost, opcodes)
+        OPERATIONS[name] = Operation(name, record, execute, meet, cost, opcodes, across)
         return record
 
     return declare

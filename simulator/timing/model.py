@@ -21,7 +21,8 @@ _IMPORT = re.compile(rf"^[ \t]*from {PACKAGE.name}\.([\w.]+) import ([^#\n(]*|\(
 
 @cache
 def sources() -> tuple[Path, ...]:
-    """The files that decide a simulated time: what `_ROOTS` import, directly or not, in this package."""
+    """The files that decide a simulated time: what `_ROOTS` import, directly or not, in this package, and the
+    compiled core."""
     found: set[Path] = set()
     waiting = list(_ROOTS)
     while waiting:
@@ -36,6 +37,7 @@ def sources() -> tuple[Path, ...]:
         for package, names in _IMPORT.findall(path.read_text()):
             # `from room import module` names a module too; a name that is none has no file.
             waiting += [package, *(f"{package}.{name}" for name in re.findall(r"\w+", names))]
+    found.update((PACKAGE / "simulator" / "native").glob("*.[ch]"))
     return tuple(sorted(found))
 
 

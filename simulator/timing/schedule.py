@@ -19,7 +19,8 @@ from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.assembler import Code, assemble
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.program import Program
-from neff_bench.simulator.timing.scheduler import DEADLOCK, Work, run_loop
+from neff_bench.simulator.timing.records import DEADLOCK, Work
+from neff_bench.simulator.timing.scheduler import run_loop
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from neff_bench.chips.calibration import calibration_of
+from neff_bench.simulator.costs.transfers import COLLECTIVES
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.interval import Interval, interval
@@ -15,16 +16,19 @@ BEFORE_MIDDLE_END = "before the compiler's middle end, HBM bytes are not exact"
 OUR_LOWERING = "as we lower the HLO, whose counts and bytes are not exact"
 """Of HLO graphs that AWS's compiler is not known to lower to the same program."""
 
+COLLECTIVES_MODELLED = "collectives are modelled and were never compared with hardware"
+"""Of programs that communicate between ranks."""
+
 
 def total_interval(program: Program, schedule: Schedule) -> Interval | None:
     """The 80 % interval of the total time. None where too few rows of the chip's generation were measured, and where AWS's compiler
     makes another program than ours: none of the rows behind the intervals is of that kind."""
-    return None if _not_comparable(program) else interval(likeness(schedule))
+    return None if _not_comparable(program, schedule) else interval(likeness(schedule))
 
 
 def time_error(program: Program, schedule: Schedule) -> str:
     """One line for every simulated profile: total time against hardware."""
-    other = _not_comparable(program)
+    other = _not_comparable(program, schedule)
     if other:
         return f"not comparable with measured rows: {other}"
     found = interval(likeness(schedule))
@@ -36,15 +40,18 @@ def time_error(program: Program, schedule: Schedule) -> str:
     return f"{said}; never compared with hardware: {', '.join(unknown)}" if unknown else said
 
 
-def _not_comparable(program: Program) -> str:
-    """Why none of the rows behind the intervals is like this one: AWS's compiler makes another program, or the constants are others.
-    Empty where it is comparable."""
+def _not_comparable(program: Program, schedule: Schedule) -> str:
+    """Why none of the rows behind the intervals is like this one: AWS's compiler makes another program, the constants are others, or
+    ranks communicate. Empty where it is comparable."""
     calibration = calibration_of(program.target)
     if calibration is not None:
         return f"constants of {calibration.name} ({calibration.digest}), fitted to {len(calibration.traces)} traces"
     if program.from_hlo and not program.lowered_as_known:
         return OUR_LOWERING
-    return BEFORE_MIDDLE_END if program.before_middle_end else ""
+    if program.before_middle_end:
+        return BEFORE_MIDDLE_END
+    communicates = any(transfer.queue == COLLECTIVES for core in schedule.cores for transfer in core.code.transfers)
+    return COLLECTIVES_MODELLED if communicates else ""
 
 
 def _percent(ratio: float) -> str:

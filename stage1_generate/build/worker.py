@@ -24,6 +24,7 @@ from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs import __version__
 from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, write_manifest
 from neff_bench.neffs.checksums import sha256_file
+from neff_bench.neffs.sources import keep_sources
 from neff_bench.stage1_generate.build.job import Job
 from neff_bench.stage1_generate.build.keys import tree_digest
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
@@ -57,24 +58,23 @@ def build(job: Job) -> Manifest:
         parameters = implementation.parameters or tuple(tensor.name for tensor in inputs)
         results = implementation.results or tuple(tensor.name for tensor in outputs or ())
 
-    compiled = _compile(
-        job,
-        Request(
-            route=implementation.route,
-            entry=implementation.entry if isinstance(implementation.entry, str) else implementation.entry(dims),
-            inputs=_renamed(inputs, parameters),
-            outputs=_renamed(outputs, results) if outputs is not None else None,
-            arguments=implementation.arguments(dims),
-            paths=search_folders(case, job.folder, job.nkilib),
-            target=case.target,
-            lnc=case.lnc,
-            flags=case.flags,
-            verbose=job.options.verbose,
-        ),
+    request = Request(
+        route=implementation.route,
+        entry=implementation.entry if isinstance(implementation.entry, str) else implementation.entry(dims),
+        inputs=_renamed(inputs, parameters),
+        outputs=_renamed(outputs, results) if outputs is not None else None,
+        arguments=implementation.arguments(dims),
+        paths=search_folders(case, job.folder, job.nkilib),
+        target=case.target,
+        lnc=case.lnc,
+        flags=case.flags,
+        verbose=job.options.verbose,
     )
+    compiled = _compile(job, request)
     if not job.options.verbose:
         _prune(compiled.neff)
     neff = _read_neff(Path(compiled.neff))
+    _keep_sources(Path(compiled.neff), request.paths)
     in_files = _match("input", _renamed(inputs, parameters), neff.inputs)
     if outputs is None:
         outputs = _said_by(neff)
@@ -179,6 +179,19 @@ def _read_neff(path: Path) -> Neff:
         return read_neff(path)
     except ParseError as error:
         raise BuildError(f"the compiler wrote a NEFF that cannot be read: {error}") from None
+
+
+def _keep_sources(neff: Path, folders: Sequence[str]) -> None:
+    """A NEFF whose debug information cannot be read has been built all the same."""
+    from neff_bench.parsers.errors import ParseError
+    from neff_bench.parsers.source_files import source_files
+
+    try:
+        names = source_files(neff)
+    except ParseError as error:
+        print(f"warning: no source files are kept: {error}", flush=True)
+        return
+    keep_sources(Path(), names, folders)
 
 
 def _match(kind: str, asked: Sequence[Tensor], found: Sequence[TensorInfo]) -> dict[str, str]:

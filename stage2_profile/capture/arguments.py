@@ -1,9 +1,8 @@
 """Argument lists of the profiler. Pure functions: they start nothing and know no file system.
 
 The lists are those that AWS's own harness uses (aws-neuron/nki-library @ d2ad3a57, test/utils/profiler_utils.py and
-test_orchestrator.py), with flags as documented in the AWS Neuron docs, tools/neuron-explorer/how-to-profile-workload.rst.
-`neuron-explorer`, `neuron-profile` and `neuron-sim` take the same lists. Long flags are joined by `=`, names and files
-of inputs come last as positional pairs.
+test_orchestrator.py). Which flags there are, and how they are written, says the contract of the SDK's release (`sdk/`), as
+the subcommand `known`. Names and files of inputs come last as positional pairs.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from neff_bench.parsers.formats.ntff import SUFFIX, trace_name
+from neff_bench.sdk.release import Command
+from neff_bench.sdk.words import Asked, knows, words
 
 SAVED_OUTPUT = re.compile(r'saved output "([^"]+)" as "([^"]+)"')
 
@@ -40,47 +41,38 @@ class CapturePlan:
     dge_notifications: bool = False
 
 
-def capture(tool: Sequence[str], plan: CapturePlan) -> list[str]:
-    """`capture`: run the NEFF and write NTFF files and outputs into the working directory."""
-    argv = [*tool, "capture", "--save-output", "--neff", plan.neff]
-    if plan.alias:
-        argv += ["--write-tensors-per-exec", "alias"]
-    argv.append(f"--num-exec={plan.num_exec}")
+def capture(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]:
+    """`capture`: run the NEFF and write NTFF files and outputs into the working directory. Raises `FlagAbsent`."""
+    asked: list[Asked] = [("--save-output", None), ("--neff", plan.neff)]
+    if plan.alias and knows(known, "--write-tensors-per-exec"):
+        asked.append(("--write-tensors-per-exec", "alias"))
+    asked.append(("--num-exec", str(plan.num_exec)))
     if plan.profile_nth_exec > 1:
-        argv.append(f"--profile-nth-exec={plan.profile_nth_exec}")
-    if plan.save_nth_output and plan.num_exec > 1:
-        argv.append(f"--save-nth-output={plan.num_exec}")
+        asked.append(("--profile-nth-exec", str(plan.profile_nth_exec)))
+    if plan.save_nth_output and plan.num_exec > 1 and knows(known, "--save-nth-output"):
+        asked.append(("--save-nth-output", str(plan.num_exec)))
     if plan.single_io:
-        argv.append("--single-io")
+        asked.append(("--single-io", None))
     if plan.dge_notifications:
-        argv.append("--enable-dge-notifs")
-    for name, file in plan.inputs:
-        argv += [name, file]
-    return argv
+        asked.append(("--enable-dge-notifs", None))
+    pairs = [word for pair in plan.inputs for word in pair]
+    return [*tool, "capture", *words(known, asked), *pairs]
 
 
-def show_session(tool: Sequence[str], ntff: str) -> list[str]:
-    """`show-session`: cycle counts and hardware errors of an NTFF as JSON on standard output."""
-    return [*tool, "show-session", "-s", ntff, "--show-errors", "-j"]
+def show_session(tool: Sequence[str], ntff: str, known: Command) -> list[str]:
+    """`show-session`: cycle counts and hardware errors of an NTFF as JSON on standard output. Raises `FlagAbsent`."""
+    return [*tool, "show-session", *words(known, [("-s", ntff), ("--show-errors", None), ("-j", None)])]
 
 
-def view_summary(tool: Sequence[str], neff: str, ntff: str) -> list[str]:
-    """`view`: the summary as JSON on standard output."""
-    return [*tool, "view", "-n", neff, "-s", ntff, "--output-format=summary-json"]
-
-
-def view_json(tool: Sequence[str], neff: str, ntff: str, output: str) -> list[str]:
-    """`view`: the whole profile, one record for each instruction and DMA, into a file."""
-    return [*tool, "view", "-n", neff, "-s", ntff, "--output-format=json", f"--output-file={output}"]
-
-
-def view_parquet(tool: Sequence[str], neff: str, ntff: str, directory: str) -> list[str]:
-    """`view`: the whole profile as Parquet tables into a directory, with no server after it. neuron-profile has no such format;
-    from SDK 2.34 on it is the only one."""
-    return [
-        *(*tool, "view", "-n", neff, "-s", ntff),
-        *("--output-format=parquet", f"--output-file={directory}", "--ingest-only"),
-    ]
+def view(
+    tool: Sequence[str], neff: str, ntff: str, format: str, known: Command, output: str | None = None
+) -> list[str]:
+    """`view` in an output format of the release, to standard output or into a file or directory. Raises `FlagAbsent`."""
+    asked: list[Asked] = [("-n", neff), ("-s", ntff), ("--output-format", format)]
+    if output is not None:
+        asked.append(("--output-file", output))
+    asked += [(flag, None) for flag in known.formats[format].needs]
+    return [*tool, "view", *words(known, asked)]
 
 
 @dataclass(frozen=True, order=True)

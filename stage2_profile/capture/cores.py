@@ -2,7 +2,11 @@
 
 Cores are numbered as physical cores. Logical core L of size n is physical cores L*n ... L*n+n-1 (AWS Neuron docs,
 neuron-runtime/.../logical-neuroncore-config.rst), and the runtime is told logical numbers. Each physical core has a lock
-file in a directory that all users share; the lock dies with its holder.
+file in a directory that all users share; the lock dies with its holder. On a host with a device the locks of nki-library are
+taken too, and neuron-ls is asked who uses the device before it is used.
+
+Two cores that share a bank of HBM slow each other down ("noisy neighbor", AWS Neuron docs, neuron-runtime/explore/
+device-memory.rst), so a capture locks its whole bank unless it is told not to.
 """
 
 from __future__ import annotations
@@ -11,19 +15,23 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from neff_bench.parsers.neuron_ls import CORES_PER_HBM, hbm_of
+from neff_bench.stage2_profile.capture.grant import Grant, numbers
+from neff_bench.stage2_profile.capture.host import Host, User, signed_locks
+from neff_bench.stage2_profile.capture.nki_locks import CoreLocks
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
-from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.lock import SHARED, holder, try_lock, unlock
 
 LOCK_DIRECTORY = Path("/tmp/neff-bench-cores")
 LOCK_VARIABLE = "NEFF_BENCH_LOCK_DIR"
-MAX_CORES = 4096
 POLL_S = 0.05
+ASK_AGAIN_S = 2.0
+"""How long a core that another tool uses is left alone before it is looked at again."""
 NO_CHANCE = 2
 """Errors after which a core does not come back in this process."""
 NOTICE_AFTER_S = 5.0
@@ -33,34 +41,14 @@ LOCK_TIMEOUT_S = 3600.0
 
 @dataclass(frozen=True)
 class Slot:
-    """A logical core to capture on. `logical` None: the tool needs none. `held`: open lock files of `cores`."""
+    """A logical core to capture on. `logical` None: the tool needs none. `locked`: `cores`, and those that share their HBM;
+    `held`: their open lock files. `users`: who used the same devices when it was taken, None where nobody could say."""
 
     cores: tuple[int, ...] = ()
     logical: int | None = None
+    locked: tuple[int, ...] = ()
     held: tuple[int, ...] = ()
-
-
-def parse_cores(text: str) -> tuple[int, ...]:
-    """`0-7`, `0,2,4-5` → physical core numbers. Raises `WrongCall`."""
-    cores: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise WrongCall(f"--cores {text!r}: expected numbers and ranges such as 0-7 or 0,2,4-5")
-        start, end = int(first), int(last if dash else first)
-        if end < start or end >= MAX_CORES:
-            raise WrongCall(f"--cores {text!r}: {part.strip()!r} is not a range of cores (0 to {MAX_CORES - 1})")
-        cores.update(range(start, end + 1))
-    return tuple(sorted(cores))
-
-
-def first_visible(environ: Mapping[str, str]) -> int:
-    """The first logical core that the user's environment allows, 0 without a word about it. Raises `WrongCall`."""
-    text = environ.get("NEURON_RT_VISIBLE_CORES", "").strip()
-    try:
-        return parse_cores(text)[0] if text else 0
-    except WrongCall:
-        raise WrongCall(f"NEURON_RT_VISIBLE_CORES={text!r}: expected numbers and ranges such as 0-3") from None
+    users: tuple[User, ...] | None = None
 
 
 def logical_cores(cores: tuple[int, ...], lnc: int) -> dict[int, tuple[int, ...]]:
@@ -72,8 +60,8 @@ def logical_cores(cores: tuple[int, ...], lnc: int) -> dict[int, tuple[int, ...]
 class CorePool:
     """The cores that this process may use.
 
-    `cores` None: one logical core, `first`, so that nothing else on the device disturbs a measurement. Empty: no core is named
-    and a slot is free at once (the simulator).
+    `cores` None: those of the `grant`, or one at a time of the host's where nobody granted any. Empty: no core is named and a
+    slot is free at once (the simulator). `host` and `nki_locks` None: no device is here, and own locks are all there is.
     """
 
     def __init__(
@@ -82,13 +70,17 @@ class CorePool:
         *,
         kind: str = "neuron",
         directory: Path | None = None,
-        first: int = 0,
+        grant: Grant | None = None,
+        host: Host | None = None,
+        nki_locks: CoreLocks | None = None,
+        share_hbm: bool = False,
         stop: threading.Event | None = None,
         say: Callable[[str], None] = lambda text: None,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
     ) -> None:
         self.cores = cores
-        self.first = first
+        self.grant, self.host, self.nki_locks = grant, host, nki_locks
+        self.share_hbm = share_hbm or kind != "neuron"
         self.out: dict[int, str] = {}
         self._errors: dict[int, int] = {}
         self._prefix = "core" if kind == "neuron" else f"{kind}-core"
@@ -97,6 +89,8 @@ class CorePool:
         self._say = say
         self._lock_timeout_s = lock_timeout_s
         self._busy: set[int] = set()
+        self._used: dict[tuple[int, ...], tuple[float, str]] = {}
+        self._closed: str | None = None
         self._guard = threading.Lock()
 
     @contextmanager
@@ -110,10 +104,7 @@ class CorePool:
         try:
             yield slot
         finally:
-            for core, descriptor in zip(slot.cores, slot.held, strict=True):
-                unlock(self._path(core), descriptor)
-            with self._guard:
-                self._busy -= set(slot.cores)
+            self._give_back(slot.locked, slot.held)
 
     def take_out(self, slot: Slot, why: str) -> None:
         """Do not give these cores again in this process, unless it is the last resort (see `_second_chance`)."""
@@ -124,14 +115,69 @@ class CorePool:
         if slot.cores:
             self._say(f"core {', '.join(map(str, slot.cores))} is taken out: {why}")
 
+    def take_device_out(self, slot: Slot, why: str) -> None:
+        """Never give a core of the devices of these cores again; of these cores alone where the host is not known."""
+        cores = set(slot.cores)
+        for core in slot.cores if self.host is not None else ():
+            device = self.host.topology.device_of(core) if self.host is not None else None
+            cores.update(device.physical_cores if device is not None else ())
+        with self._guard:
+            for core in cores:
+                self.out[core], self._errors[core] = why, NO_CHANCE
+        if cores:
+            self._say(f"core {', '.join(map(str, sorted(cores)))} is taken out for good: {why}")
+
+    def put_back(self, slot: Slot) -> None:
+        """Give these cores again: what happened on them was not their fault."""
+        with self._guard:
+            for core in slot.cores:
+                self.out.pop(core, None)
+                self._errors.pop(core, None)
+        if slot.cores:
+            self._say(f"core {', '.join(map(str, slot.cores))} is put back: the case failed on another core too")
+
+    def close(self, why: str) -> None:
+        """Give no core of this host any more."""
+        self._closed = why
+        self._say(f"nothing more is captured on this host: {why}")
+
+    def users(self, cores: tuple[int, ...]) -> tuple[User, ...] | None:
+        """Who uses the devices of these cores now; None where nobody can say."""
+        found = self.host.users(signed_locks(self._directory, self._prefix)) if self.host is not None else None
+        if self.host is None or found is None:
+            return None
+        devices = {device.number for core in cores if (device := self.host.topology.device_of(core)) is not None}
+        return tuple(user for user in found if user.device in devices)
+
+    def shares_hbm(self, slot: Slot) -> bool:
+        """Whether another capture of this process uses the same HBM now."""
+        banks = {hbm_of(core) for core in slot.cores}
+        with self._guard:
+            return any(hbm_of(core) in banks for core in self._busy - set(slot.locked))
+
+    def _groups(self, lnc: int) -> dict[int, tuple[int, ...]]:
+        """The logical cores that may be used for this LNC, in order. Raises `CaptureFailed` when there are none."""
+        granted = self.grant.physical(lnc) if self.grant is not None else None
+        if self.cores is not None:
+            cores = self.cores if granted is None else tuple(core for core in self.cores if core in granted)
+        elif granted is not None:
+            cores = granted
+        else:
+            cores = self.host.topology.physical_cores if self.host is not None else tuple(range(lnc))
+        groups = logical_cores(cores, lnc)
+        if not groups:
+            asked = "--cores" if self.cores is not None else "NEURON_RT_VISIBLE_CORES"
+            left = numbers(cores) or "none that is granted"
+            raise CaptureFailed(f"no logical core of {lnc} physical cores in {asked} (physical cores: {left})")
+        return groups
+
     def _wait(self, lnc: int) -> Slot:
         since = time.monotonic()
         told = False
         while not self._stop.is_set():
-            cores = tuple(range(self.first * lnc, self.first * lnc + lnc)) if self.cores is None else self.cores
-            groups = logical_cores(cores, lnc)
-            if not groups:
-                raise CaptureFailed(f"no logical core of {lnc} physical cores in --cores {','.join(map(str, cores))}")
+            if self._closed is not None:
+                raise CaptureFailed(f"nothing more is captured on this host: {self._closed}")
+            groups = self._groups(lnc)
             groups = {logical: group for logical, group in groups.items() if not set(group) & set(self.out)}
             if not groups and self._second_chance():
                 continue
@@ -163,7 +209,9 @@ class CorePool:
     def _holders(self, groups: dict[int, tuple[int, ...]]) -> str:
         paths = {core: self._path(core) for group in groups.values() for core in group}
         held = {core: holder(path) for core, path in paths.items() if path.exists()}
-        return "; ".join(f"core {core} is held by {who}" for core, who in sorted(held.items())) or "all are in use"
+        said = [f"core {core} is held by {who}" for core, who in sorted(held.items())]
+        said += [self._used[group][1] for group in groups.values() if group in self._used]
+        return "; ".join(dict.fromkeys(said)) or "all are in use"
 
     def _second_chance(self) -> bool:
         """When no core is left, those with one error come back once: the runtime resets a core when it starts."""
@@ -177,45 +225,71 @@ class CorePool:
         return bool(back)
 
     def _try(self, logical: int, group: tuple[int, ...]) -> Slot | None:
+        banks = {hbm_of(core) for core in group}
+        every = group if self.share_hbm else tuple(sorted({*group, *_cores_of(banks)}))
+        one_at_a_time = self.cores is None and self.grant is None
         with self._guard:
-            if self._busy & set(group):
+            if self._busy & set(every) or (one_at_a_time and self._busy):
                 return None
-            self._busy |= set(group)
+            if group in self._used and time.monotonic() < self._used[group][0]:
+                return None
+            self._busy |= set(every)
         held: list[int] = []
         try:
-            for core in group:
+            for core in every:
                 try:
                     descriptor = try_lock(self._path(core), SHARED)
                 except OSError as error:
-                    self._give_up(core, f"{self._path(core)} cannot be locked: {error.strerror}")
+                    self._give_up((*group, core), f"{self._path(core)} cannot be locked: {error.strerror}")
                     break
                 if descriptor is None:
                     break
                 held.append(descriptor)
-            if len(held) == len(group):
-                return Slot(group, logical, tuple(held))
-            self._give_back(group, held)
-            return None
+            slot = Slot(group, logical, every, tuple(held)) if len(held) == len(every) else None
+            slot = slot and self._unused(slot)
         except BaseException:
-            self._give_back(group, held)
+            self._give_back(every, held)
             raise
+        if slot is None:
+            self._give_back(every, held)
+        return slot
 
-    def _give_back(self, group: tuple[int, ...], held: list[int]) -> None:
-        for core, descriptor in zip(group, held):
+    def _unused(self, slot: Slot) -> Slot | None:
+        """The slot, unless another tool uses its cores: then they are left alone for a while."""
+        why = self.nki_locks.take(slot.locked) if self.nki_locks is not None else None
+        users = self.users(slot.cores) if why is None else None
+        for user in users or ():
+            if not user.ours and (user.cores is None or set(user.cores) & set(slot.cores)):
+                why = f"device {user.device} is used by process {user.pid} ({user.command or 'of another user'})"
+        if why is None:
+            return replace(slot, users=users)
+        with self._guard:
+            self._used[slot.cores] = (time.monotonic() + ASK_AGAIN_S, why)
+        return None
+
+    def _give_back(self, cores: tuple[int, ...], held: Sequence[int]) -> None:
+        if self.nki_locks is not None:
+            self.nki_locks.release(cores)
+        for core, descriptor in zip(cores, held):
             unlock(self._path(core), descriptor)
         with self._guard:
-            self._busy -= set(group)
+            self._busy -= set(cores)
 
-    def _give_up(self, core: int, why: str) -> None:
-        """A core whose lock cannot be taken at all: it is out for good, and others go on."""
+    def _give_up(self, cores: tuple[int, ...], why: str) -> None:
+        """Cores of which one has a lock that cannot be taken at all: they are out for good, and others go on."""
         with self._guard:
-            told = core in self.out
-            self.out[core], self._errors[core] = why, NO_CHANCE
+            told = set(cores) <= set(self.out)
+            self.out.update(dict.fromkeys(cores, why))
+            self._errors.update(dict.fromkeys(cores, NO_CHANCE))
         if not told:
-            self._say(f"core {core} is left out: {why}")
+            self._say(f"core {numbers(set(cores))} is left out: {why}")
 
     def _path(self, core: int) -> Path:
         return self._directory / f"{self._prefix}-{core}.lock"
+
+
+def _cores_of(banks: set[int]) -> set[int]:
+    return {bank * CORES_PER_HBM + part for bank in banks for part in range(CORES_PER_HBM)}
 
 
 def lock_directory(environ: Mapping[str, str]) -> Path:

@@ -86,8 +86,7 @@ def capture(
             with pool.slot(bundle.manifest.case.lnc) as slot:
                 done = attempts.once(slot, (*hold, *slot.held))
                 failure = None if done.exit_code == 0 and attempts.traces() else diagnose(done.log)
-                if failure is not None and failure.answer == "core_out":
-                    pool.take_out(slot, failure.name)
+                attempts.judge_core(pool, slot, failure)
         except CaptureFailed:
             if not attempts.commands:
                 shutil.rmtree(work, ignore_errors=True)
@@ -114,6 +113,7 @@ class Attempts:
         self.dge_variable: bool | None = None
         self.waits = 0
         self.core_changes = 0
+        self.suspect: Slot | None = None
         self.bad = 0
         self.commands: list[runs.Command] = []
         self.warnings: list[str] = []
@@ -133,7 +133,7 @@ class Attempts:
             dge_notifications=self.dge_variable,
         )
         done = run(
-            commands.capture(self.tool.argv, self.plan),
+            commands.capture(self.tool.argv, self.plan, self.tool.command("capture")),
             cwd=self.work,
             env=env,
             timeout_s=self.settings.timeout_s,
@@ -147,7 +147,7 @@ class Attempts:
         self.commands.append(
             runs.Command(
                 step="capture",
-                argv=tuple(commands.capture((self.tool.name,), self.plan)),
+                argv=tuple(commands.capture((self.tool.name,), self.plan, self.tool.command("capture"))),
                 environment=recorded(env),
                 exit_code=done.exit_code,
                 timed_out=done.timed_out,
@@ -166,6 +166,26 @@ class Attempts:
         ]
         return commands.traces(names)
 
+    def judge_core(self, pool: CorePool, slot: Slot, failure: Failure | None) -> None:
+        """Take out of use what the failure says is broken; see `failures.Failure`."""
+        if failure is None:
+            return
+        first = self.core_changes == 0
+        match failure.answer:
+            case "host_out":
+                pool.close(failure.advice)
+            case "device_out":
+                pool.take_device_out(slot, failure.name)
+            case "core_out":
+                pool.take_out(slot, failure.name)
+            case "new_process" if not first:
+                pool.take_out(slot, failure.name)
+            case "another_core" if first:
+                pool.take_out(slot, failure.name)
+                self.suspect = slot
+            case "another_core" if self.suspect is not None:
+                pool.put_back(self.suspect)
+
     def answer(self, failure: Failure | None, done: Finished) -> bool:
         """Whether to try again; changes the plan as the failure asks."""
         if done.timed_out or done.stopped or len(self.commands) >= MAX_TRIES:
@@ -176,6 +196,9 @@ class Attempts:
             self.bad += 1
             return self.bad < BAD_TRIES
         match failure.answer:
+            case "single_io" if self.waits == 0 and not self.plan.single_io:  # a neighbour may hold the memory
+                self.waits += 1
+                return not self.settings.stop.wait(self.settings.backoff_s)
             case "wait":
                 pause = self.settings.backoff_s * 2**self.waits
                 self.waits += 1
@@ -196,7 +219,7 @@ class Attempts:
                 else:
                     self.plan = replace(self.plan, alias=False)
                 return self.plan != before
-            case "core_out" if self.core_changes == 0:
+            case "core_out" | "another_core" | "new_process" if self.core_changes == 0:
                 self.core_changes += 1
                 return True
         return False
@@ -204,7 +227,7 @@ class Attempts:
     def outcome(self, done: Finished, failure: Failure | None, slot: Slot) -> runs.Run:
         """The record: judged by the trace first, then by the exit code, then by the log."""
         traces = self.traces()
-        broken = failure is not None and failure.answer == "core_out"
+        broken = failure is not None and failure.kind in ("core", "device", "host")
         reason = None
         if not traces or broken or done.timed_out or done.stopped:
             reason = self._reason(done, failure, bool(traces))

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from neff_bench.sdk.identify import identify, newest_published
+from neff_bench.sdk.release import Command, Release, load, names
 from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.errors import ToolMissing
 
@@ -33,6 +35,20 @@ class Tool:
     argv: tuple[str, ...]
     version: str
     kind: Kind
+
+    @property
+    def release(self) -> Release:
+        """The contract of the SDK that the tool is of, or of the nearest that knows it. `neuron-sim` takes what the newest
+        published explorer takes."""
+        if self.kind == "sim":
+            return newest_published()
+        release = identify("tools", self.version).release
+        known = [name for name in names() if self.name in load(name).tools]
+        return release if self.name in release.tools or not known else load(known[-1])
+
+    def command(self, name: str) -> Command:
+        """What the contract says about a subcommand."""
+        return self.release.tools["neuron-explorer" if self.kind == "sim" else self.name].commands[name]
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}" + (" (simulated)" if self.kind == "sim" else "")

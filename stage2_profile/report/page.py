@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from neff_bench.installation import IMPORT_ROOT
+from neff_bench.neffs.sources import SOURCES
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.event_rows import Timeline
 from neff_bench.parsers.event_tables import read_timeline
@@ -41,8 +42,9 @@ def rooflines_of(rows: Sequence[Row]) -> list[tuple[Roofline, list[Point]]]:
 
 
 def roots_of(files: ProfileFiles) -> tuple[Path, ...]:
-    """Where source files are looked for: here, in the folders that the kernel was compiled from, and among the kernels that we ship."""
-    return (Path(), *(_compiled_from(files.bundle) if files.bundle else ()), IMPORT_ROOT)
+    """Where source files are looked for: in the bundle, here, in the folders that the kernel was compiled from, and among the kernels that we ship."""
+    own = (files.bundle / SOURCES, *_compiled_from(files.bundle)) if files.bundle else ()
+    return (*own[:1], Path(), *own[1:], IMPORT_ROOT)
 
 
 class _KernelJson(msgspec.Struct):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -54,17 +55,16 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Set
     for number, execution in enumerate(record.executions, start=1):
         try:
             if execution.summary is None:
-                argv = commands.view_summary((tool.name,), neff, execution.ntff)
-                step = Step("view", argv, f"view-{number}.log", f"summary-{number}.json")
-                call(step, path, tool, settings, hold, done_commands)
-                execution = msgspec.structs.replace(execution, summary=step.file)
+                call_view = partial(call, path=path, tool=tool, settings=settings, hold=hold, record=done_commands)
+                file = summarise(tool, neff, execution.ntff, number, path, call_view)
+                execution = msgspec.structs.replace(execution, summary=file)
         except ViewFailed as error:
             reason = str(error)
             status = "captured" if error.trace_may_be_good else "failed"
             break
         try:
             if execution.session is None:
-                argv = commands.show_session((tool.name,), execution.ntff)
+                argv = commands.show_session((tool.name,), execution.ntff, tool.command("show-session"))
                 step = Step("show-session", argv, f"session-{number}.log", f"session-{number}.json")
                 call(step, path, tool, settings, hold, done_commands)
                 execution = msgspec.structs.replace(execution, session=step.file)
@@ -84,6 +84,34 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Set
     return record
 
 
+def summarise(tool: Tool, neff: str, ntff: str, number: int, path: Path, call_view: Callable[[Step], None]) -> str:
+    """Make the summary of a trace as JSON; returns its file. Raises `ViewFailed`.
+
+    A release that prints no JSON writes Parquet tables, whose summary and metadata are put into the same file.
+    """
+    known = tool.command("view")
+    file, log = f"summary-{number}.json", f"view-{number}.log"
+    if "summary-json" in known.formats:
+        try:
+            call_view(Step("view", commands.view((tool.name,), neff, ntff, "summary-json", known), log, file))
+            return file
+        except ViewFailed as error:
+            if not error.format_gone or "parquet" not in known.formats:
+                raise
+    tables = f"summary-{number}.parquet"
+    shutil.rmtree(path / tables, ignore_errors=True)  # what a killed view left
+    call_view(Step("view", commands.view((tool.name,), neff, ntff, "parquet", known, tables), log, None))
+    try:
+        from neff_bench.parsers.parquet import summary_keys
+
+        summary, metadata = summary_keys(path / tables)
+    except ParseError as error:
+        raise ViewFailed(f"{tool.name} view: {error}", trace_may_be_good=True) from None
+    write_whole(path / file, msgspec.json.encode({"summary": [summary], "metadata": [metadata]}))
+    shutil.rmtree(path / tables)
+    return file
+
+
 def view_detail(
     bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Settings, hold: Sequence[int]
 ) -> runs.Run:
@@ -95,21 +123,22 @@ def view_detail(
         raise ToolMissing(f"captured by {record.tool}, which {tool.name} cannot view")
     number, done_commands = len(record.executions), list(record.commands)
     reasons = []
-    for whole in _wholes(tool):
-        file = f"profile-{number}.{whole.suffix}"
+    for form in _whole_forms(tool):
+        file = f"profile-{number}.{form}"
         shutil.rmtree(path / file, ignore_errors=True)  # what a killed view left of its tables
-        argv = whole.argv((tool.name,), f"../../{bundle.manifest.neff}", last.ntff, file)
+        neff = f"../../{bundle.manifest.neff}"
+        argv = commands.view((tool.name,), neff, last.ntff, form, tool.command("view"), file)
         try:
-            step = Step("view", argv, f"profile-{number}-{whole.suffix}.log", None)
+            step = Step("view", argv, f"profile-{number}-{form}.log", None)
             call(step, path, tool, settings, hold, done_commands)
         except ViewFailed as error:
             if error.trace_may_be_good:
                 raise
-            reasons.append(f"{whole.suffix}: {error}")
+            reasons.append(f"{form}: {error}")
             continue
-        if _kind(path / file) == whole.suffix:
+        if _kind(path / file) == form:
             break
-        reasons.append(f"{whole.suffix}: {tool.name} view wrote no {file}")
+        reasons.append(f"{form}: {tool.name} view wrote no {file}")
     else:
         raise ViewFailed("; ".join(reasons))
     executions = (*record.executions[:-1], msgspec.structs.replace(last, detail=file))
@@ -121,23 +150,13 @@ def view_detail(
     return record
 
 
-@dataclass(frozen=True)
-class _Whole:
-    """A form in which a tool writes the whole profile."""
-
-    suffix: Literal["parquet", "json"]
-    argv: Callable[[Sequence[str], str, str, str], list[str]]
-
-
-_PARQUET, _JSON = _Whole("parquet", commands.view_parquet), _Whole("json", commands.view_json)
-
-
-def _wholes(tool: Tool) -> tuple[_Whole, ...]:
-    """The forms to ask for, the best first. JSON ends with SDK 2.33, and Parquet is read with pyarrow only; our own simulator
-    writes both."""
+def _whole_forms(tool: Tool) -> list[str]:
+    """The forms of the whole profile to ask for, the best first, of those that the tool's release writes. Parquet is read with
+    pyarrow only; our own simulator writes JSON in less time."""
     if tool.kind == "sim":
-        return (_JSON,)
-    return (_PARQUET, _JSON) if find_spec("pyarrow") is not None else (_JSON, _PARQUET)
+        return ["json"]
+    forms = ("parquet", "json") if find_spec("pyarrow") is not None else ("json", "parquet")
+    return [form for form in forms if form in tool.command("view").formats]
 
 
 def _kind(path: Path) -> str | None:
@@ -202,6 +221,9 @@ def call(
             return
         if done.timed_out or done.stopped:
             raise ViewFailed(f"{tool.name} {step.name}: {wrong}", trace_may_be_good=True)
+        failure = diagnose(done.log) if done.exit_code else None
+        if failure is not None and failure.answer == "other_format":
+            raise ViewFailed(f"{tool.name} {step.name}: {wrong}", format_gone=True)
     raise ViewFailed(f"{tool.name} {step.name}: {wrong}")
 
 
@@ -223,7 +245,9 @@ def what_is_wrong(step: Step, done: Finished, timeout_s: float) -> str | None:
             if read_summary(done.stdout).total_time_s is None:
                 return "its summary has no total_time"
         else:
-            msgspec.json.decode(done.stdout)
+            from neff_bench.parsers.json_text import read_json
+
+            msgspec.json.decode(read_json(done.stdout)[0])  # the runtime's log lines may come before it
     except (ParseError, msgspec.DecodeError, UnicodeDecodeError) as error:
         return f"its output is not the JSON that was asked for ({error})"
     return None

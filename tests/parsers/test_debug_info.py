@@ -8,6 +8,7 @@ from neff_bench.parsers.container import read_container
 from neff_bench.parsers.debug_info import align, read_labels
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.event_tables import read_timeline
+from neff_bench.parsers.source_files import source_files
 
 
 def slot(opcode, rest=0):
@@ -70,6 +71,10 @@ def pair(files, write):
     neff = write("file.neff", files.neff_of(members, lnc=1))
     rows = [*files.instruction(1, 1, 100, 200), *files.instruction(1, 0, 0, 10), *files.instruction(0, 0, 300, 400)]
     return neff, write("p.ntff", files.ntff_of(rows, files.packet(3, 1, 64, 5, 9), [files.semaphore(2, 7, 2000)]))
+
+
+def test_the_source_files_of_a_program_are_those_that_its_lines_and_callers_name(pair):
+    assert source_files(pair[0]) == ("/home/u/f.py", "/home/u/mlp.py")
 
 
 def test_labels_come_by_place_in_the_stream(pair):

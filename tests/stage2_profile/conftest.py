@@ -16,8 +16,7 @@ from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.cli import profile
-
-FAKE = Path(__file__).with_name("fake_profiler.py")
+from tests.sdk import contracts
 
 
 def case(kernel="matmul", implementation="nki", dims=(("M", 2), ("K", 3), ("N", 4)), **changes) -> Case:
@@ -37,7 +36,7 @@ def store(tmp_path) -> Path:
 
 @pytest.fixture
 def make_bundle(store):
-    """A bundle whose NEFF only fake_profiler.py can run: `out` is what it computes, `ref` what it should."""
+    """A bundle whose NEFF only the fake profiler can run: `out` is what it computes, `ref` what it should."""
 
     def make(
         of: Case | None = None, *, out=None, ref=None, toolchain="neuron", output="out", total_time=1e-4, readable=True
@@ -81,21 +80,32 @@ def make_bundle(store):
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch) -> Tool:
-    """The fake profiler as a tool, started by this Python."""
+    """The fake neuron-profile of SDK 2.29 as a tool, started by this Python."""
     monkeypatch.setenv("FAKE_STATE", str(tmp_path / "calls"))
-    return Tool("neuron-profile", (sys.executable, str(FAKE)), "2.29.22.0", "neuron")
+    monkeypatch.setenv("FAKE_TOOL", "neuron-profile")
+    monkeypatch.setenv("FAKE_CONTRACT", str(contracts.write("2.29", tmp_path)))
+    argv = (sys.executable, "-S", str(contracts.FAKE_TOOLS))
+    return Tool("neuron-profile", argv, "2.29.22.0", "neuron")
 
 
 @pytest.fixture
 def fake_on_path(tmp_path, monkeypatch, fake) -> Path:
-    """A directory first on PATH with the fake as `neuron-profile`."""
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    script = directory / "neuron-profile"
-    script.write_text(f"#!/bin/sh\nexec {sys.executable} {FAKE} \"$@\"\n")
-    script.chmod(0o755)
+    """A directory first on PATH with the fake `neuron-profile` of SDK 2.29."""
+    directory = contracts.install("2.29", tmp_path / "bin", ["neuron-profile"])
     monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
     return directory
+
+
+@pytest.fixture
+def release_on_path(tmp_path, fake_on_path, monkeypatch):
+    """Puts the tools of a release on PATH, in place of those of 2.29."""
+
+    def install(release: str) -> Path:
+        for name in os.listdir(fake_on_path):
+            (fake_on_path / name).unlink()
+        return contracts.install(release, fake_on_path)
+
+    return install
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Which source files are read."""
 
+from neff_bench.neffs.sources import SOURCES, keep_sources
 from neff_bench.viewer.sources import Place, place_of, read_sources
 
 
@@ -26,3 +27,11 @@ def test_only_python_files_below_the_roots_are_read(tmp_path):
         "a\0.py:1",
     ]
     assert dict(read_sources(wanted, [root])) == {"kernel.py": "x = 1\n"}
+
+
+def test_a_file_of_an_absolute_name_is_found_in_the_bundle_that_keeps_it(tmp_path):
+    (tmp_path / "kernel.py").write_text("x = 1\n")
+    keep_sources(tmp_path / "bundle", [f"{tmp_path}/kernel.py", "none.py", f"{tmp_path}/../up.py"], ["/nowhere"])
+    (tmp_path / "kernel.py").unlink()
+    where = f"{tmp_path}/kernel.py:1"
+    assert dict(read_sources([where], [tmp_path / "bundle" / SOURCES])) == {f"{tmp_path}/kernel.py": "x = 1\n"}

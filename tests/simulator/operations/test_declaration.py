@@ -11,7 +11,7 @@ from neff_bench.chips import CHIPS
 from neff_bench.installation import PACKAGE
 from neff_bench.parsers.formats.opcodes import NAMES
 from neff_bench.simulator.costs.engines import engine_work
-from neff_bench.simulator.nki import isa
+from neff_bench.simulator.nki import collectives, isa
 from neff_bench.simulator.operations import FUNCTIONS, OPERATIONS
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
@@ -63,11 +63,13 @@ print(nki.simulate(kernel)(x).sum(), schedule(record(kernel, "k", [InputSpec("x"
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
 def test_an_operation_is_recorded_executed_costed_and_named(name):
     found = OPERATIONS[name]
-    offered = None if name in NOT_OFFERED else found.record
-    assert vars(isa).get(name) is FUNCTIONS.get(name) is offered
+    if name not in NOT_OFFERED:
+        between_ranks = name in vars(collectives)
+        assert vars(collectives if between_ranks else isa)[name] is found.record
+        assert FUNCTIONS.get(name) is (None if between_ranks else found.record)
     assert inspect.getdoc(found.record)
     assert found.opcodes and set(found.opcodes) <= set(NAMES)
-    assert (found.execute is None and found.meet is None) == (name in NEVER_RUN)
+    assert (found.execute is None and not found.waits) == (name in NEVER_RUN)
 
 
 @pytest.mark.parametrize("target", sorted(CHIPS))
@@ -79,7 +81,9 @@ def test_an_operation_costs_something_on_every_chip(name, target):
     )
     a, p = (Access(index, 0, ((128, 128), (1, 128)), buffer.dtype) for index, buffer in enumerate(buffers))
     reads = dict.fromkeys(("stationary", "moving") if name == "nc_matmul" else ("src", "data"), a)
-    instruction = Instruction(name, "tensor" if name == "nc_matmul" else "vector", {"dst": p}, reads, {})
+    instruction = Instruction(
+        name, "tensor" if name == "nc_matmul" else "vector", {"dst": p}, reads, {"groups": [[0, 1]]}
+    )
     program = Program("p", target, 1, buffers, (), (), ((instruction,),))
     lowered = OPERATIONS[name].lower(instruction, program, CHIPS[target])
     assert lowered.busy_ns > 0 and lowered.result_ns > 0

@@ -134,16 +134,3 @@ def test_unpaired_barriers_are_an_error():
     program = Program("b", "trn2", 2, (), (), (), ((barrier(0),), ()))
     with pytest.raises(SimulatorError, match="pair up"):
         schedule(program)
-
-
-def test_compiled_loop_gives_the_same_times(monkeypatch):
-    pytest.importorskip("numba")
-    from neff_bench.simulator.timing import scheduler as loop
-
-    monkeypatch.setattr(loop, "COMPILED_FROM", 0)
-    fast = schedule(matmul(tiles=30, lnc=2))
-    monkeypatch.setattr(loop, "compiled", lambda: None)
-    slow = schedule(matmul(tiles=30, lnc=2))
-    for a, b in zip(fast.cores, slow.cores, strict=True):
-        np.testing.assert_array_equal(a.start_ns, b.start_ns)
-        np.testing.assert_array_equal(a.packets.start_ns, b.packets.start_ns)

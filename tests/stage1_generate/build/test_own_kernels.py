@@ -79,6 +79,7 @@ def test_a_kernel_of_one_s_own_becomes_a_checked_row(generate, project, tmp_path
     assert done.returncode == 0, done.stderr
     bundle = Store(tmp_path / "out").find(NAME.format("nki"))
     verify_bundle(bundle)
+    assert (bundle.path / "sources/mine.py").read_text() == KERNEL
     manifest = bundle.manifest
     assert manifest.case.own.entry == "mine.py:scale"
     assert manifest.tolerance[0] == 1e-3 and manifest.tolerance[1] == pytest.approx(3e-3, rel=0.1)

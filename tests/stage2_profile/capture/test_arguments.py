@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
+from neff_bench.sdk.release import load
+from neff_bench.sdk.words import FlagAbsent
 from neff_bench.stage2_profile.capture.arguments import (
     CapturePlan,
     Trace,
@@ -9,10 +12,11 @@ from neff_bench.stage2_profile.capture.arguments import (
     saved_outputs,
     show_session,
     traces,
-    view_json,
-    view_parquet,
-    view_summary,
+    view,
 )
+
+OLD = load("2.29").tools["neuron-profile"].commands
+NEW = load("2.33").tools["neuron-explorer"].commands
 
 HARNESS = CapturePlan(
     neff="file.neff",
@@ -24,7 +28,7 @@ HARNESS = CapturePlan(
 
 def test_capture_is_the_call_of_the_nki_library_harness():
     assert (
-        capture(["neuron-profile"], HARNESS)
+        capture(["neuron-profile"], HARNESS, OLD["capture"])
         == (
             "neuron-profile capture --save-output --neff file.neff --num-exec=10 --profile-nth-exec=10 --save-nth-output=10 "
             "hidden_tensor inp-hidden_tensor-000.bin gate inp-gate-000.bin"
@@ -35,7 +39,7 @@ def test_capture_is_the_call_of_the_nki_library_harness():
 def test_capture_with_aliased_inputs_writes_them_before_each_execution():
     plan = CapturePlan(neff="file.neff", inputs=(("x", "inp-x-000.bin"),), num_exec=2, profile_nth_exec=2, alias=True)
     assert (
-        capture(["neuron-explorer"], plan)
+        capture(["neuron-explorer"], plan, NEW["capture"])
         == (
             "neuron-explorer capture --save-output --neff file.neff --write-tensors-per-exec alias --num-exec=2 "
             "--profile-nth-exec=2 --save-nth-output=2 x inp-x-000.bin"
@@ -46,30 +50,42 @@ def test_capture_with_aliased_inputs_writes_them_before_each_execution():
 def test_a_single_execution_asks_for_no_nth():
     plan = CapturePlan(neff="file.neff", inputs=(), num_exec=1, profile_nth_exec=1)
     assert (
-        capture(["neuron-profile"], plan)
+        capture(["neuron-profile"], plan, OLD["capture"])
         == "neuron-profile capture --save-output --neff file.neff --num-exec=1".split()
     )
 
 
+def test_a_release_that_lacks_a_flag_is_not_given_it():
+    flags = {name: flag for name, flag in OLD["capture"].flags.items() if name != "--save-nth-output"}
+    older = structs.replace(OLD["capture"], flags=flags)
+    assert not any(word.startswith("--save-nth") for word in capture(["t"], HARNESS, older))
+    del flags["--num-exec"]
+    with pytest.raises(FlagAbsent, match="has no flag --num-exec"):
+        capture(["t"], HARNESS, older)
+
+
 def test_answers_to_failures_are_flags_before_the_inputs():
     plan = CapturePlan(neff="n", inputs=(("x", "f"),), single_io=True, dge_notifications=True, save_nth_output=False)
-    assert capture(["t"], plan)[-4:] == ["--single-io", "--enable-dge-notifs", "x", "f"]
-    assert not any(word.startswith("--save-nth") for word in capture(["t"], plan))
+    assert capture(["t"], plan, OLD["capture"])[-4:] == ["--single-io", "--enable-dge-notifs", "x", "f"]
+    assert not any(word.startswith("--save-nth") for word in capture(["t"], plan, OLD["capture"]))
 
 
 def test_tool_only_steps_are_the_calls_of_the_nki_library_harness():
     ntff = "profile_exec_10.ntff"
-    assert show_session(["neuron-profile"], ntff) == f"neuron-profile show-session -s {ntff} --show-errors -j".split()
     assert (
-        view_summary(["neuron-profile"], "file.neff", ntff)
+        show_session(["neuron-profile"], ntff, OLD["show-session"])
+        == f"neuron-profile show-session -s {ntff} --show-errors -j".split()
+    )
+    assert (
+        view(["neuron-profile"], "file.neff", ntff, "summary-json", OLD["view"])
         == f"neuron-profile view -n file.neff -s {ntff} --output-format=summary-json".split()
     )
     assert (
-        view_json(["neuron-profile"], "file.neff", ntff, "ntff_detailed.json")
+        view(["neuron-profile"], "file.neff", ntff, "json", OLD["view"], "ntff_detailed.json")
         == f"neuron-profile view -n file.neff -s {ntff} --output-format=json --output-file=ntff_detailed.json".split()
     )
     assert (
-        view_parquet(["neuron-explorer"], "file.neff", ntff, "tables")
+        view(["neuron-explorer"], "file.neff", ntff, "parquet", NEW["view"], "tables")
         == f"neuron-explorer view -n file.neff -s {ntff} --output-format=parquet --output-file=tables --ingest-only".split()
     )
 

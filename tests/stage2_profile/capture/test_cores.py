@@ -6,27 +6,10 @@ import threading
 
 import pytest
 
-from neff_bench.stage2_profile.capture.cores import (
-    CorePool,
-    first_visible,
-    lock_directory,
-    logical_cores,
-    parse_cores,
-)
+from neff_bench.stage2_profile.capture.cores import CorePool, lock_directory, logical_cores
+from neff_bench.stage2_profile.capture.grant import read_grant
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
-from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.lock import SHARED, try_lock, unlock
-
-
-@pytest.mark.parametrize(("text", "cores"), [("0", (0,)), ("0-3", (0, 1, 2, 3)), ("4,0-1, 1", (0, 1, 4))])
-def test_core_lists(text, cores):
-    assert parse_cores(text) == cores
-
-
-@pytest.mark.parametrize("text", ["", "a", "3-1", "-1", "0-", "1,,2", "0-99999999999"])
-def test_core_lists_that_are_none(text):
-    with pytest.raises(WrongCall, match="--cores"):
-        parse_cores(text)
 
 
 def test_a_logical_core_of_two_needs_both():
@@ -37,18 +20,16 @@ def test_a_logical_core_of_two_needs_both():
 @pytest.mark.parametrize(("text", "core"), [(None, 0), ("", 0), ("3", 3), ("2-5", 2)])
 def test_the_users_choice_of_a_core_is_kept(tmp_path, text, core):
     environ = {} if text is None else {"NEURON_RT_VISIBLE_CORES": text}
-    pool = CorePool(None, directory=tmp_path, first=first_visible(environ))
+    pool = CorePool(None, directory=tmp_path, grant=read_grant(environ, None))
     with pool.slot(2) as slot:
         assert (slot.logical, slot.cores) == (core, (2 * core, 2 * core + 1))
 
 
-def test_a_choice_that_is_none_is_a_wrong_call():
-    with pytest.raises(WrongCall, match="NEURON_RT_VISIBLE_CORES='x'"):
-        first_visible({"NEURON_RT_VISIBLE_CORES": "x"})
-
-
 def test_two_pools_never_hold_one_core(tmp_path):
-    one, two = CorePool((0, 1), directory=tmp_path), CorePool((0, 1), directory=tmp_path)
+    one, two = (
+        CorePool((0, 1), share_hbm=True, directory=tmp_path),
+        CorePool((0, 1), share_hbm=True, directory=tmp_path),
+    )
     with one.slot(1) as first, two.slot(1) as second:
         assert {first.cores, second.cores} == {(0,), (1,)}
 
@@ -56,7 +37,7 @@ def test_two_pools_never_hold_one_core(tmp_path):
 def test_a_core_that_another_process_holds_is_waited_for(tmp_path):
     held = try_lock(tmp_path / "core-0.lock", SHARED)
     assert held is not None
-    pool = CorePool((0,), directory=tmp_path)
+    pool = CorePool((0,), share_hbm=True, directory=tmp_path)
     got = threading.Event()
 
     def take():
@@ -82,7 +63,7 @@ def test_a_core_of_a_pair_blocks_the_pair(tmp_path):
 
 
 def test_no_lock_is_left(tmp_path):
-    pool = CorePool((0, 1), directory=tmp_path)
+    pool = CorePool((0, 1), share_hbm=True, directory=tmp_path)
     with pool.slot(2):
         assert len(list(tmp_path.iterdir())) == 2
     assert list(tmp_path.iterdir()) == []
@@ -96,14 +77,14 @@ def take(pool, *, error: bool):
 
 
 def test_a_core_that_is_taken_out_is_not_given_while_another_is_left(tmp_path):
-    pool = CorePool((0, 1), directory=tmp_path)
+    pool = CorePool((0, 1), share_hbm=True, directory=tmp_path)
     assert take(pool, error=True) == (0,)
     assert [take(pool, error=False) for _ in range(3)] == [(1,)] * 3
 
 
 def test_when_no_core_is_left_each_gets_one_more_chance(tmp_path):
     said: list[str] = []
-    pool = CorePool((0, 1), directory=tmp_path, say=said.append)
+    pool = CorePool((0, 1), share_hbm=True, directory=tmp_path, say=said.append)
     assert [take(pool, error=True) for _ in range(4)] == [(0,), (1,), (0,), (1,)]
     with pytest.raises(CaptureFailed, match="no working core is left"):
         take(pool, error=False)
@@ -115,7 +96,7 @@ def test_when_no_core_is_left_each_gets_one_more_chance(tmp_path):
 
 
 def test_a_pair_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(CaptureFailed, match="no logical core of 2 physical cores in --cores 1"):
+    with pytest.raises(CaptureFailed, match=r"no logical core of 2 physical cores in --cores \(physical cores: 1\)"):
         with CorePool((1,), directory=tmp_path).slot(2):
             pass
 
@@ -139,7 +120,7 @@ def test_a_lock_that_cannot_be_taken_costs_its_core_and_says_why(tmp_path, kind)
     path = tmp_path / "core-0.lock"
     path.symlink_to(tmp_path / "target") if kind == "link" else path.mkdir()
     said: list[str] = []
-    pool = CorePool((0, 1), directory=tmp_path, say=said.append)
+    pool = CorePool((0, 1), share_hbm=True, directory=tmp_path, say=said.append)
     assert [take(pool, error=False) for _ in range(2)] == [(1,), (1,)]
     assert len(said) == 1 and said[0].startswith(f"core 0 is left out: {path} cannot be locked: ")
     assert not (tmp_path / "target").exists()
@@ -148,19 +129,19 @@ def test_a_lock_that_cannot_be_taken_costs_its_core_and_says_why(tmp_path, kind)
 def test_when_no_lock_can_be_taken_the_reason_is_told(tmp_path):
     (tmp_path / "core-0.lock").mkdir()
     with pytest.raises(CaptureFailed, match="core-0.lock cannot be locked: Is a directory"):
-        take(CorePool((0,), directory=tmp_path), error=False)
+        take(CorePool((0,), share_hbm=True, directory=tmp_path), error=False)
 
 
 def test_waiting_for_a_held_core_has_a_bound_and_names_the_holder(tmp_path):
     held = try_lock(tmp_path / "core-0.lock", SHARED)
     assert held is not None
     with pytest.raises(CaptureFailed, match=rf"--lock-timeout.*core 0 is held by process {os.getpid()} of "):
-        take(CorePool((0,), directory=tmp_path, lock_timeout_s=0.2), error=False)
+        take(CorePool((0,), share_hbm=True, directory=tmp_path, lock_timeout_s=0.2), error=False)
     os.close(held)
 
 
 def test_a_core_that_this_process_uses_is_waited_for_without_a_bound(tmp_path):
-    pool = CorePool((0,), directory=tmp_path, lock_timeout_s=0.1)
+    pool = CorePool((0,), share_hbm=True, directory=tmp_path, lock_timeout_s=0.1)
     got = threading.Event()
     with pool.slot(1):
         thread = threading.Thread(target=lambda: (take(pool, error=False), got.set()))
@@ -168,3 +149,35 @@ def test_a_core_that_this_process_uses_is_waited_for_without_a_bound(tmp_path):
         assert not got.wait(0.5)
     assert got.wait(5)
     thread.join()
+
+
+def test_a_capture_locks_the_bank_of_hbm_that_its_core_is_on(tmp_path):
+    """For captures of this call, and of others."""
+    one = CorePool((0, 1, 2), directory=tmp_path)
+    other = CorePool((0, 1), directory=tmp_path, lock_timeout_s=0.1)
+    with one.slot(1) as first, one.slot(1) as second:
+        assert (first.cores, first.locked, second.cores) == ((0,), (0, 1), (2,))
+        with pytest.raises(CaptureFailed, match="no free core"):
+            take(other, error=False)
+
+
+def test_a_bank_is_shared_when_that_is_asked_for_and_the_slot_knows(tmp_path):
+    pool = CorePool((0, 1, 2), share_hbm=True, directory=tmp_path)
+    with pool.slot(1) as first:
+        assert not pool.shares_hbm(first)
+        with pool.slot(1) as second:
+            assert (first.cores, second.cores) == ((0,), (1,))
+            assert pool.shares_hbm(first) and pool.shares_hbm(second)
+
+
+def test_simulated_cores_have_no_hbm_to_share(tmp_path):
+    pool = CorePool((0, 1), kind="sim", directory=tmp_path)
+    with pool.slot(1) as first, pool.slot(1) as second:
+        assert (first.cores, second.cores) == ((0,), (1,))
+
+
+def test_a_bank_whose_other_core_cannot_be_locked_is_left_out(tmp_path):
+    (tmp_path / "core-1.lock").mkdir()
+    assert take(CorePool((0, 2), directory=tmp_path), error=False) == (2,)
+    with pytest.raises(CaptureFailed, match="core-1.lock cannot be locked"):
+        take(CorePool((0,), directory=tmp_path), error=False)

@@ -12,12 +12,13 @@ pytest.importorskip("pyarrow")
 
 
 @pytest.fixture
-def hot(make_bundle, profile_neffs, monkeypatch):
-    """Asks for the hot lines of a store with one bundle, of a tool that writes these forms; returns them, and the run."""
+def hot(make_bundle, profile_neffs, monkeypatch, release_on_path):
+    """Asks for the hot lines of a store with one bundle, of a tool that has no more these forms; returns them, and the run."""
     bundle = make_bundle()
+    release_on_path("2.33")
 
-    def profile(forms):
-        monkeypatch.setenv("FAKE_FORMATS", forms)
+    def profile(gone):
+        monkeypatch.setenv("FAKE_GONE", gone)
         result = profile_neffs("--hot", 3, "--format", "json")
         lines = json.loads(result.stdout)
         return [line["where"] for line in lines if line["kind"] == "line"], bundle.path / "profiles/1"
@@ -26,44 +27,45 @@ def hot(make_bundle, profile_neffs, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("forms", "file"),
+    ("gone", "file"),
     [
-        ("json", "profile-1.json"),
-        ("parquet,json", "profile-1.parquet"),
-        ("parquet", "profile-1.parquet"),
+        ("parquet", "profile-1.json"),
+        ("", "profile-1.parquet"),
+        ("json", "profile-1.parquet"),
     ],
 )
-def test_parquet_is_asked_for_first_and_json_in_its_place(hot, forms, file):
-    lines, run = hot(forms)
+def test_parquet_is_asked_for_first_and_json_in_its_place(hot, gone, file):
+    lines, run = hot(gone)
     assert lines == ["/k/kernel.py:33"]
     assert read_run(run).executions[-1].detail == file
 
 
 def test_a_tool_that_writes_neither_is_a_reason(hot, profile_neffs):
-    hot("")
+    hot("json parquet")
     said = profile_neffs("--hot", 3).output
     assert "parquet: " in said
     assert "json: " in said
 
 
 def test_the_tables_are_compared_with_their_checksums_and_made_again(hot, store):
-    _, run = hot("parquet")
+    _, run = hot("json")
     table = run / "profile-1.parquet/Instruction_0.parquet"
     table.write_bytes(b"damaged")
     with pytest.raises(RunDamaged, match="Instruction_0"):
         check_file(run, read_run(run), "profile-1.parquet")
-    assert hot("parquet")[0] == ["/k/kernel.py:33"]
+    assert hot("json")[0] == ["/k/kernel.py:33"]
     check_file(run, read_run(run), "profile-1.parquet")
     assert [finding.problem for finding in examine(store).findings] == []
 
 
 def test_what_a_killed_view_left_is_no_part_of_the_tables(hot):
-    _, run = hot("json")
+    _, run = hot("parquet")
     (run / "profile-1.json").unlink()
     (run / "profile-1.parquet").mkdir()
     (run / "profile-1.parquet/Flow.parquet").write_bytes(b"half")
-    hot("parquet")
+    hot("json")
     assert sorted(path.name for path in (run / "profile-1.parquet").iterdir()) == [
         "Instruction_0.parquet",
+        "Metadata.parquet",
         "Summary.parquet",
     ]

@@ -1,0 +1,43 @@
+"""Which release of the SDK a version of one of its parts belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from neff_bench.sdk.release import Release, load, names, order
+
+
+@dataclass(frozen=True)
+class Match:
+    """`release`: the one whose contract holds. `known`: False when the version is older or newer than every one that is known,
+    or says nothing; then it is the nearest."""
+
+    release: Release
+    known: bool
+
+
+def newest_published() -> Release:
+    """The newest release that is out: one that is only announced is nobody's until its version says so."""
+    return next(release for release in map(load, reversed(names())) if release.date is not None)
+
+
+def identify(component: str, version: str | None) -> Match:
+    """The release of a version of `tools`, `nki`, `neuronx-cc`, `runtime`, `driver` or `nrtpy`.
+
+    The versions of the tools begin with the name of their release (2.32.28 is of 2.32). Of the other components each release
+    has one: the newest that is not newer than `version` counts.
+    """
+    asked = order(version or "")
+    if not asked:
+        return Match(newest_published(), known=False)
+    own = {release.name: order(_version(release, component) or "") for release in map(load, names())}
+    same = [name for name, numbers in own.items() if numbers[:2] == asked[:2]]
+    if same:
+        return Match(load(([name for name in same if own[name] <= asked] or same)[-1]), known=True)
+    older = [name for name, numbers in own.items() if numbers and numbers < asked]
+    return Match(load((older or names())[-1 if older else 0]), known=False)
+
+
+def _version(release: Release, component: str) -> str | None:
+    version: str | None = getattr(release.versions, component.replace("-", "_"))
+    return version
