@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import itemgetter
+from weakref import ref
 
 from neff_bench.chips import chip_for
 from neff_bench.simulator.compiler.lives import Life, lives
@@ -43,7 +44,19 @@ class Peak:
 
 
 def memory_peak(program: Program) -> tuple[Peak, ...]:
-    """The peaks of SBUF and PSUM, for each core in order."""
+    """The peaks of SBUF and PSUM, for each core in order. Those of the latest program are kept: a program is checked when it is
+    recorded, and its summary asks for the same."""
+    global _latest
+    latest = _latest
+    if latest is None or latest[0]() is not program:
+        latest = _latest = ref(program), _peaks(program)
+    return latest[1]
+
+
+_latest: tuple[ref[Program], tuple[Peak, ...]] | None = None
+
+
+def _peaks(program: Program) -> tuple[Peak, ...]:
     peaks = []
     for number, core in enumerate(program.cores):
         living = dict(sorted(lives(core, _TRANSFERS).items(), key=itemgetter(1)))

@@ -15,7 +15,14 @@ from neff_bench.chips import CHIPS, PAIRED
 from neff_bench.simulator.compiler.capacity import check_capacity
 from neff_bench.simulator.compiler.middle_end import middle_end
 from neff_bench.simulator.compiler.placement import check_placement
-from neff_bench.simulator.errors import CapacityError, CapacityWarning, KernelError, SimulatorError, SpecError
+from neff_bench.simulator.errors import (
+    CapacityError,
+    CapacityWarning,
+    KernelError,
+    MissingAttribute,
+    SimulatorError,
+    SpecError,
+)
 from neff_bench.simulator.nki.cores import check_meetings, share_by_use, share_collectives
 from neff_bench.simulator.nki.data import register_value
 from neff_bench.simulator.nki.spec import InputSpec
@@ -167,7 +174,8 @@ def _portable(sources: Iterable[str]) -> tuple[str, ...]:
     return tuple(_below(text, folders) for text in sources)
 
 
-def _below(text: str, folders: Iterable[str]) -> str:
+@lru_cache(maxsize=4096)
+def _below(text: str, folders: tuple[str, ...]) -> str:
     if not text.startswith("/"):
         return text
     return next((text[len(folder) :] for folder in folders if text.startswith(folder)), text.rpartition("/")[2])
@@ -178,13 +186,17 @@ def _kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelE
 
     An exception inside of the dialect comes from arguments that no rule foresaw; it names the function that got them.
     """
+    line = kernel_line(error) or _home(function)
+    if isinstance(error, AttributeError) and isinstance(error.obj, NkiTensor):
+        # A tensor has no __getattr__ that would say so: with one, each attribute that it has takes three times as long.
+        return MissingAttribute(f"a tensor of nki has no attribute {error.name!r}", line)
     what = str(error) or "failed"
     called = _called(error)
     if called and isinstance(error, (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)):
         what = f"{called} cannot take these arguments: {what}"
     elif not isinstance(error, AssertionError):
         what = f"{type(error).__name__}: {what}"
-    return KernelError(what, kernel_line(error) or _home(function))
+    return KernelError(what, line)
 
 
 def _called(error: BaseException) -> str:

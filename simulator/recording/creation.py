@@ -24,11 +24,10 @@ def ndarray(
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
     region = buffer if type(buffer) is MemoryRegion else _region(buffer)
     kind = dtype_of(dtype)
-    if any(type(size) is not int for size in shape):
-        try:
-            shape = tuple(int(as_int(size)) for size in shape)
-        except TypeError:
-            raise invalid(f"shape {list(shape)!r} is not made of whole numbers") from None
+    for size in shape:
+        if type(size) is not int:
+            shape = _whole_numbers(shape)
+            break
     if not shape or min(shape) < 1:
         raise invalid(f"shape {list(shape)} has an empty dimension")
     if region is MemoryRegion.shared_hbm:
@@ -39,6 +38,13 @@ def ndarray(
         if storage.memory != "hbm":
             _check_tile(storage, address)
     return whole(storage)
+
+
+def _whole_numbers(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    try:
+        return tuple(int(as_int(size)) for size in shape)
+    except TypeError:
+        raise invalid(f"shape {list(shape)!r} is not made of whole numbers") from None
 
 
 def allocate(

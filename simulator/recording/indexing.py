@@ -41,17 +41,15 @@ def getitem(tensor: NkiTensor, key: Any) -> NkiTensor:
     for item, size, stride in zip(key, shape, tensor.strides):
         kind = type(item)
         if kind is slice:
-            start = item.start or 0
+            start = item.start
             stop = item.stop
-            if stop is None:
-                stop = size
-            if item.step is None and 0 <= start < stop <= size:
-                sizes.append(stop - start)
-                strides.append(stride)
-            else:
+            if item.step is not None or start is None or stop is None or not 0 <= start < stop <= size:
                 start, count, step = _slice(tensor, item, size)
                 sizes.append(count)
                 strides.append(stride * step)
+            else:
+                sizes.append(stop - start)
+                strides.append(stride)
             if start:
                 offset += start * stride
         elif kind is int:

@@ -44,7 +44,7 @@ _ALIASES = {
 
 def op_name(op: Any) -> str:
     """The bare name of an operator given as `nl.add`, numpy's `np.add` or "add". Raises NkiValidationError else."""
-    name = op if isinstance(op, str) else getattr(op, "__name__", repr(op))
+    name = op if isinstance(op, str) else getattr(op, "__name__", None) or repr(op)
     name = _ALIASES.get(name, name)
     if name not in KNOWN:
         raise invalid(f"{op!r} is no operator of nki.language")

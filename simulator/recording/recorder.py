@@ -10,6 +10,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -64,12 +65,17 @@ class Recorder:
     """`instructions`: the list of the core that is being recorded; `core`: its number.
 
     `line_index`: places in code objects, by identity since hashing one walks all of it, to indices of `source_texts`;
-    `codes` keeps those objects alive. `valid_matmuls`: shapes, dtypes and memories of matmuls that were checked; kernels repeat a few of them often.
+    `codes` keeps those objects alive. A place is a line and the number of the calls that led to it, which `chains` holds; those of the
+    frame `caller` at its instruction `called_at` are `chain`. `valid_matmuls`: shapes, dtypes and memories of matmuls that were checked; kernels repeat a few of them often.
     `dialect`: what the old dialect (`nki/beta`) keeps while it records one core. `run`: gives the value of a register
     from the kernel's data, None where those are not at hand.
     """
 
     __slots__ = (
+        "called_at",
+        "caller",
+        "chain",
+        "chains",
         "codes",
         "core",
         "cores",
@@ -101,7 +107,11 @@ class Recorder:
         self.source_texts: list[str] = [""]
         self.source_callers: list[int] = [0]
         self.source_index: dict[tuple[str, int], int] = {("", 0): 0}
-        self.line_index: dict[tuple[int, ...], int] = {}
+        self.line_index: dict[tuple[int, int, int], int] = {}
+        self.chains: dict[tuple[int, ...], int] = {}
+        self.chain = 0
+        self.caller: FrameType | None = None
+        self.called_at = -1
         self.codes: list[CodeType] = []
         self.fixed_source = -1
         self.root = 0
@@ -118,6 +128,7 @@ class Recorder:
         The caller calls the kernel: call stacks end at its frame.
         """
         self.root = id(sys._getframe(1))
+        self.called_at = -1
         self.core = core
         self.instructions = self.cores[core]
         self.shared_count.clear()
@@ -130,15 +141,32 @@ class Recorder:
 
     def place(self, frame: FrameType | None) -> int:
         """Index of the innermost line from `frame` on that is not the dialect's own, called as it is now."""
-        key: list[int] = []
-        above, root = frame, self.root
-        while above is not None and id(above) != root:
-            key += (id(above.f_code), above.f_lasti)
-            above = above.f_back
-        index = self.line_index.get(tuple(key))
+        if frame is None or id(frame) == self.root:
+            return 0
+        caller = frame.f_back
+        if caller is not self.caller or caller is None or caller.f_lasti != self.called_at:
+            self._follow(caller)
+        key = id(frame.f_code), frame.f_lasti, self.chain
+        index = self.line_index.get(key)
         if index is None:
-            index = self.line_index[tuple(key)] = self.locate(frame)
+            index = self.line_index[key] = self.locate(frame)
         return index
+
+    def _follow(self, caller: FrameType | None) -> None:
+        """Make `chain` the number of the calls that led to the instruction of `caller` that runs now.
+
+        While a frame stands at one call, all frames above it stand too, unless one is a generator's: it may go on for another caller.
+        """
+        key: list[int] = []
+        above, root, resumed = caller, self.root, False
+        while above is not None and id(above) != root:
+            code = above.f_code
+            key += (id(code), above.f_lasti)
+            resumed = resumed or bool(code.co_flags & _RESUMED)
+            above = above.f_back
+        self.chain = self.chains.setdefault(tuple(key), len(self.chains))
+        self.caller = caller
+        self.called_at = -1 if caller is None or resumed else caller.f_lasti
 
     def locate(self, frame: FrameType | None) -> int:
         """The same for a call stack that was not seen before."""
@@ -168,6 +196,8 @@ class Recorder:
         finally:
             self.fixed_source = before
 
+
+_RESUMED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
 _active: list[Recorder] = []
 _OUTSIDE = "nki operations work inside a kernel only; launch it with nki.simulate or compile it"
@@ -217,6 +247,7 @@ def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
         yield made
     finally:
         _active.pop()
+        made.caller = None
         if collects:
             gc.enable()
 

@@ -9,12 +9,11 @@ from typing import Any
 import msgspec
 
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.simulator.errors import MissingAttribute
 from neff_bench.simulator.program import Access, Dynamic
 from neff_bench.simulator.recording import views
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.indexing import getitem
-from neff_bench.simulator.recording.recorder import Storage, here, invalid, not_modelled
+from neff_bench.simulator.recording.recorder import Storage, invalid, not_modelled
 from neff_bench.simulator.recording.register import VirtualRegister
 
 
@@ -31,11 +30,6 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
     dtype: str
     dynamic: tuple[Dynamic, ...] = ()
     _access: Access | bool | None = None  # True: an explicit pattern whose bounds are not checked yet
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise MissingAttribute(f"a tensor of nki has no attribute {name!r}", here())
 
     @property
     def buffer(self) -> Any:
