@@ -46,7 +46,7 @@ def test_a_planted_fault_is_first_on_the_list(fault, planted):
     dtype, title = FAULTS[fault]
     first, *others = advise(planted(fault, dtype))
     assert first.title.startswith(title) and first.gain_us > 0 and first.evidence
-    assert all(first.gain_us >= other.gain_us for other in others)
+    assert all(first.gain_us >= (other.gain_us or 0.0) for other in others)
 
 
 def test_rows_of_a_simulated_profile_tell_the_lines_that_called_theirs(planted):
@@ -57,7 +57,7 @@ def test_rows_of_a_simulated_profile_tell_the_lines_that_called_theirs(planted):
 
 
 def test_the_kernel_without_a_fault_gets_none_of_these(planted):
-    assert advise(planted("none")) == ()
+    assert [one for one in advise(planted("none")) if one.gain_us] == []
 
 
 def timeline(instructions=(), dma=(), total_us=100.0):
@@ -69,7 +69,7 @@ def test_without_a_critical_path_small_packets_count_where_nothing_else_runs():
     (advice,) = advise(timeline(dma=packets))
     assert advice.gain_us == 10.0 and advice.metric == "dma_packet_count" and "100 of 100" in advice.evidence
     beside = InstructionRow(timestamp=0, duration=9_000, subgroup="Tensor", opcode="MATMUL")
-    assert advise(timeline([beside], packets)) == ()
+    assert [one for one in advise(timeline([beside], packets)) if one.gain_us] == []
 
 
 def test_large_packets_give_no_advice():

@@ -1,0 +1,41 @@
+"""What would make a kernel faster: findings with their evidence and the time that each could save at most.
+
+The rules are those of AWS's guides for NKI kernels (github.com/aws-neuron/aws-neuron-sdk, nki/deep-dives: nki_perf_guide, nki-dma-bandwidth-guide, nki-dge;
+nki/guides/architecture), bound to what a timeline counts. The gain is the time that the work a finding is about spends on the critical path, as far as
+the advice saves it. A timeline that does not tell what depends on what has no critical path: there it is the time in which nothing else runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from neff_bench.parsers.event_rows import Timeline
+from neff_bench.viewer.advice.dma import RULES as DMA_RULES
+from neff_bench.viewer.advice.engines import RULES as ENGINE_RULES
+from neff_bench.viewer.advice.facts import Advice as Advice
+from neff_bench.viewer.advice.facts import Facts, total_us
+from neff_bench.viewer.advice.shapes import RULES as SHAPE_RULES
+
+GAIN_SHARE_MIN = 0.02
+"""Of the total time; what would save less is not said."""
+
+RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (*DMA_RULES, *ENGINE_RULES, *SHAPE_RULES)
+
+
+def advise(timeline: Timeline) -> tuple[Advice, ...]:
+    """The findings for a timeline, the largest gain first. `linked` ones are judged along their critical path."""
+    facts = Facts(timeline)
+    found = [advice for rule in RULES for advice in rule(facts)]
+    found = [one for one in found if one.gain_us is None or one.gain_us >= GAIN_SHARE_MIN * facts.total_us]
+    return tuple(sorted(found, key=lambda advice: -(advice.gain_us or 0.0)))
+
+
+def sensitivity(timeline: Timeline) -> tuple[Advice, ...]:
+    """For a simulated timeline: what each constant of the chip, better by a factor of two, would gain, the most first; empty elsewhere."""
+    total = total_us(timeline)
+    found = [
+        Advice(f"{row.constant} {row.change}", f"{total:.1f} us become {row.total_time_us:.1f} us (simulated)",
+               total - row.total_time_us, row.constant)
+        for row in timeline.sensitivity
+    ]  # fmt: skip
+    return tuple(sorted(found, key=lambda advice: -(advice.gain_us or 0.0)))

@@ -1,0 +1,178 @@
+"""Advice about DMAs and about what they move."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from neff_bench.parsers.formats.opcodes import SETUP
+from neff_bench.viewer.advice.facts import FEW, NS_PER_US, SEMAPHORE_BYTES, Advice, Facts, alone_ns
+from neff_bench.viewer.critical_path import DMA
+
+SMALL_PACKET_BYTES = 512
+"""The guide on DMA bandwidth asks for 2 KiB or more in a packet; below this its fixed cost is more than its transfer."""
+SMALL_DMA_BYTES = 16 * 1024
+"""Ours: 128 partitions of 128 bytes. The fixed 2 us of a DMA are more than the transfer then."""
+AGAIN_MIN = 1.5
+"""Ours: so many times as much as there is to read."""
+STORM_PACKETS, STORM_NS = 256, 10_000.0
+"""Ours: so many small packets of dynamic DMAs, in so short a time, are worth a word."""
+DYNAMIC = ("software_dynamic", "hardware_dynamic")
+ISSUERS = 3
+"""Sync, Scalar and GpSimd can issue DMAs at the same time."""
+MOST = 0.9
+HARDWARE_DESCRIPTORS_FROM = 3
+"""The generation of NeuronCores from which on hardware writes descriptors."""
+
+
+def _small_dmas(facts: Facts) -> Iterator[Advice]:
+    title = "Move more with each DMA: 2 KiB or more for each partition, over 128 partitions"
+    sizes = {index: sum(packet.transfer_size for packet in packets) for index, packets in facts.dmas.items()}
+    small = {
+        index for index, packets in facts.dmas.items()
+        if sizes[index] < SMALL_DMA_BYTES or sizes[index] / len(packets) < SMALL_PACKET_BYTES
+    }  # fmt: skip
+    if facts.path and facts.chip and len(small) >= FEW:
+        moved, packets = sum(sizes[index] for index in small), sum(len(facts.dmas[index]) for index in small)
+        on_path = [step.index for step in facts.path if step.index in small]
+        # What is left: one DMA that moves as much at the full rate.
+        rate = facts.chip.dma_engine_bandwidth * facts.chip.dma_engines
+        left_ns = facts.chip.dma_start_ns + facts.chip.dma_wait_ns + sum(sizes[index] for index in on_path) / rate
+        gain = facts.time_us(small) - left_ns / NS_PER_US
+        evidence = f"{len(small)} of {len(sizes)} DMAs move {moved / len(small):.0f} bytes each, in packets of {moved / packets:.0f} bytes"
+        yield Advice(title, evidence, max(gain, 0.0), "dma_packet_count")
+    elif not facts.dmas:
+        packets_of_data = [row for row in facts.timeline.dma if row.transfer_size > SEMAPHORE_BYTES]
+        tiny = [row for row in packets_of_data if row.transfer_size < SMALL_PACKET_BYTES]
+        work = [row for row in facts.rows if row.opcode not in SETUP]
+        if tiny:
+            moved = sum(row.transfer_size for row in tiny)
+            evidence = f"{len(tiny)} of {len(packets_of_data)} DMA packets move {moved / len(tiny):.0f} bytes each"
+            yield Advice(title, evidence, alone_ns(tiny, work) / NS_PER_US, "dma_packet_count")
+
+
+def _one_queue(facts: Facts) -> Iterator[Advice]:
+    issued = facts.indices(lambda row: row.opcode.startswith("DMA_"))
+    by_engine = Counter(facts.rows[index].subgroup for index in issued)
+    if not by_engine:
+        return
+    engine, count = by_engine.most_common(1)[0]
+    if count < FEW or count < MOST * len(issued):
+        return
+    issue_us = facts.time_us(issued, engine)
+    yield Advice(
+        "Issue DMAs from several engines: Sync, Scalar and GpSimd have queues of their own",
+        f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us that nothing hides",
+        issue_us * (1 - 1 / ISSUERS),
+        f"{engine.lower()}_instruction_count",
+    )
+
+
+def _software_dmas(facts: Facts) -> Iterator[Advice]:
+    chip = facts.chip
+    issued = facts.indices(lambda row: row.opcode.startswith("DMA_"))
+    software = [index for index in issued if facts.rows[index].subgroup == "GpSimd"]
+    if not software or chip is None or chip.generation < HARDWARE_DESCRIPTORS_FROM:
+        return
+    waited = sum(step.index in set(software) and step.spent_on == DMA for step in facts.path)
+    slower_ns = max(chip.software_dma_prepare_ns + chip.software_dma_start_ns - chip.dma_start_ns, 0.0)
+    yield Advice(
+        "Let the hardware write the descriptors of DMAs: issue them on Sync and Scalar in turn (dge_mode hwdge)",
+        f"GpSimd writes the descriptors of {len(software)} of {len(issued)} DMAs; the critical path waits for the start of {waited} of them",
+        facts.time_us(software, "GpSimd") / 2 + waited * slower_ns / NS_PER_US,
+        "software_dynamic_dma_packet_count",
+    )
+
+
+def _waits_for_dma(facts: Facts) -> Iterator[Advice]:
+    waited = sum(step.end_ns - step.begin_ns for step in facts.path if step.spent_on == DMA) / NS_PER_US
+    packets = alone_ns(facts.timeline.dma, ()) / NS_PER_US
+    hidden = waited - packets
+    if facts.path and hidden > 0:
+        yield Advice(
+            "Load the next tile while this one is computed: two buffers, larger tiles",
+            f"the critical path waits {waited:.1f} us for DMAs, whose packets move for {packets:.1f} us",
+            hidden,
+            "dma_active_us",
+        )
+
+
+def _spills(facts: Facts) -> Iterator[Advice]:
+    save, reload, read = (
+        facts.number(key) or 0.0 for key in ("spill_save_bytes", "spill_reload_bytes", "hbm_read_bytes")
+    )
+    if facts.chip and reload > read / 4 > 0:
+        yield Advice(
+            "Keep what is used again in SBUF: smaller blocks, buffers inside the inner loop",
+            f"spills: {save:.0f} bytes saved, {reload:.0f} of {read:.0f} bytes read from HBM are reloads",
+            (save + reload) / facts.chip.hbm_bandwidth / NS_PER_US,
+            "spill_reload_bytes",
+        )
+
+
+def _loaded_again(facts: Facts) -> Iterator[Advice]:
+    """Reads of what there is to read at all, and of what the kernel itself wrote beyond its outputs. Each core has an SBUF of its own to load it into."""
+    read, held = facts.number("hbm_read_bytes"), facts.number("inputs_and_weights_size_bytes")
+    cores = len({row.subgraph for row in facts.rows if row.opcode not in SETUP})
+    reloaded = facts.number("spill_reload_bytes") or 0.0
+    if not read or not held or read - reloaded < AGAIN_MIN * held * cores:
+        return
+    own, waited = read - reloaded, facts.time_us(facts.indices(lambda row: row.opcode.startswith("DMA_")), DMA)
+    written = facts.number("hbm_write_bytes") or 0.0
+    outputs = (facts.number("inputs_outputs_weights_size_bytes") or held) - held
+    kept = written - outputs - (facts.number("spill_save_bytes") or 0.0)
+    evidence = (
+        f"{own:.0f} bytes are read from HBM, where inputs and weights hold {held:.0f}: {own / held:.1f} times"
+        + (f" by {cores} cores" if cores > 1 else "")
+    )
+    gain = waited * (1 - held * cores / own)
+    if kept > (own - held) / 2:
+        title = "Keep intermediate results in SBUF: what the kernel writes to HBM it loads again"
+        yield Advice(
+            title,
+            f"{evidence}; {written:.0f} bytes are written, {outputs:.0f} of them outputs",
+            gain,
+            "hbm_write_bytes",
+        )
+        return
+    moved: Counter[str] = Counter()
+    for packet in facts.timeline.dma:
+        if packet.variable not in ("", "unknown"):
+            moved[packet.variable] += packet.transfer_size
+    most = f", most of it {moved.most_common(1)[0][0]}" if moved else ""
+    title = (
+        "Load each tensor once: keep it in SBUF, or order the loops so that a tile is used up before the next is loaded"
+    )
+    yield Advice(title, evidence + most, gain, "hbm_read_bytes")
+
+
+def _packet_storm(facts: Facts) -> Iterator[Advice]:
+    """Only of measured profiles: the simulator's times do not suffer from it."""
+    small = [
+        packet.timestamp
+        for packet in facts.timeline.dma
+        if packet.queue_type in DYNAMIC and SEMAPHORE_BYTES < packet.transfer_size < SMALL_PACKET_BYTES
+    ]
+    if facts.timeline.simulated or len(small) < STORM_PACKETS:
+        return
+    small.sort()
+    most = max(bisect_left(small, begin + STORM_NS) - at for at, begin in enumerate(small))
+    if most >= STORM_PACKETS:
+        yield Advice(
+            "Join the small dynamic DMAs: where there are many at once, the times of the profile are not reliable either",
+            f"up to {most} packets of dynamic DMAs with less than {SMALL_PACKET_BYTES} bytes begin within {STORM_NS / NS_PER_US:.0f} us",
+            None,
+            "dma_packet_count",
+        )
+
+
+RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (
+    _small_dmas,
+    _one_queue,
+    _software_dmas,
+    _waits_for_dma,
+    _spills,
+    _loaded_again,
+    _packet_storm,
+)

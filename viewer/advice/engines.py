@@ -1,0 +1,217 @@
+"""Advice about which engine does what, and about engines that wait for each other."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from neff_bench.parsers.event_rows import Dependence, LinkedInstructionRow
+from neff_bench.parsers.formats.opcodes import SETUP
+from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
+
+MOST = 0.9
+FLOAT32 = ("=fp32@", "=float32@")
+"""How operands of AWS's profiler and of the simulator say it."""
+COPIES = ("COPY", "CAST")
+BUSY, HBM_BUSY = 0.9, 0.6
+"""From here on an engine, or HBM, is at its roof (the guide's figures)."""
+THROTTLED_MIN = 0.1
+ELEMENTWISE = ("TENSOR_SCALAR", "TENSOR_TENSOR", "ACTIVATE", "COPY", "CAST", "RECIPROCAL")
+_THROTTLE = re.compile(r"throttle_activity_(\d+)_active_time_nc(\d+)_percent")
+
+
+def _float32(facts: Facts) -> Iterator[Advice]:
+    products = facts.indices(lambda row: row.subgroup == "Tensor" and row.opcode not in SETUP)
+    wide = [
+        index for index in products
+        if any(mark in operand for operand in facts.rows[index].operands.split() for mark in FLOAT32 if not operand.startswith("dst="))
+    ]  # fmt: skip
+    if wide:
+        on_pe = facts.time_us(wide)
+        yield Advice(
+            "Give the Tensor Engine bfloat16: float32 takes several passes through it, and twice the bytes",
+            f"{len(wide)} of {len(products)} instructions of the Tensor Engine read float32, {on_pe:.1f} us of the critical path",
+            on_pe / 2,
+            "tensor_active_us",
+        )
+
+
+def _transposes(facts: Facts) -> Iterator[Advice]:
+    rows = facts.rows
+    products = facts.indices(lambda row: row.opcode == "MATMUL")
+    turned = [
+        index for index in products
+        if isinstance(row := rows[index], LinkedInstructionRow) and row.instruction_type == "TRANSPOSE"
+    ]  # fmt: skip
+    if len(turned) < FEW // 2:
+        return
+    ids = {row.id for index in turned if isinstance(row := rows[index], LinkedInstructionRow)}
+    emptied = facts.indices(
+        lambda row: isinstance(row, LinkedInstructionRow)
+        and row.subgroup != "Tensor"
+        and row.opcode not in SETUP
+        and any(before.id in ids for before in row.predecessors)
+    )
+    spent = facts.time_us([*turned, *emptied])
+    yield Advice(
+        "Lay the tensor out so that no tile is transposed on the Tensor Engine, swap the operands, or let the DMA transpose",
+        f"{len(turned)} of {len(products)} products are transposes; with the copies that empty PSUM after them they take {spent:.1f} us of the critical path",
+        spent,
+        "transpose_flops",
+    )
+
+
+def _copies(facts: Facts) -> Iterator[Advice]:
+    copies = facts.indices(lambda row: row.opcode in COPIES)
+    by_engine = Counter(facts.rows[index].subgroup for index in copies)
+    if len(copies) < FEW or not by_engine:
+        return
+    engine, count = by_engine.most_common(1)[0]
+    other = "Scalar" if engine != "Scalar" else "Vector"
+    idle = 1 - facts.busy_share(other)
+    if count < MOST * len(copies):
+        return
+    spent = facts.time_us([index for index in copies if facts.rows[index].subgroup == engine])
+    yield Advice(
+        f"Share the copies between {engine} and {other}",
+        f"{count} of {len(copies)} copies run on {engine}, {spent:.1f} us of the critical path, while {other} is idle {idle:.0%} of the time",
+        spent * idle / 2,
+        f"{engine.lower()}_active_us",
+    )
+
+
+def _table_loads(facts: Facts) -> Iterator[Advice]:
+    loads = facts.indices(lambda row: row.opcode == "ACT_TABLE_LOAD")
+    if len(loads) > 2:
+        spent = facts.time_us(loads)
+        yield Advice(
+            "Group the activation functions: each change of the table loads it again",
+            f"{len(loads)} ACT_TABLE_LOAD, {spent:.1f} us of the critical path",
+            spent * (len(loads) - 1) / len(loads),
+            "scalar_active_us",
+        )
+
+
+def _on_gpsimd(facts: Facts) -> Iterator[Advice]:
+    work = facts.indices(
+        lambda row: row.subgroup == "GpSimd" and row.opcode not in SETUP and not row.opcode.startswith("DMA_")
+    )
+    if work:
+        spent = facts.time_us(work)
+        yield Advice(
+            "Move work from GpSimd to Vector or Scalar, which are several times as fast",
+            f"{len(work)} instructions on GpSimd, {spent:.1f} us of the critical path",
+            spent / 2,
+            "gpsimd_active_us",
+        )
+
+
+def _handoffs(facts: Facts) -> Iterator[Advice]:
+    """Pipelined, the engines of the path take as long as the busiest of them."""
+    steps = [step for step in facts.path if not facts.rows[step.index].opcode.startswith("DMA_")]
+    changes = Counter(
+        " and ".join(sorted((one.spent_on, other.spent_on)))
+        for one, other in pairwise(steps)
+        if one.spent_on != other.spent_on and one.end_ns == other.begin_ns
+    )
+    if changes.total() < FEW:
+        return
+    core = facts.rows[steps[-1].index].subgraph
+    busy, engine = max((time, engine) for (where, engine), time in facts.busy_us.items() if where == core)
+    on_path = sum(step.end_ns - step.begin_ns for step in steps) / NS_PER_US
+    yield Advice(
+        "Let the engines work on different tiles at the same time: a buffer for each engine, the next tile before this one is done",
+        f"the critical path goes from one engine to another {changes.total()} times, mostly between {changes.most_common(1)[0][0]}: {on_path:.1f} us, of which {engine} alone needs {busy:.1f} us",
+        on_path - busy,
+        f"{engine.lower()}_active_us",
+    )
+
+
+def _throttled(facts: Facts) -> Iterator[Advice]:
+    """Keys of AWS's summary: the part of the time in which a limit on the Tensor Engine was active, and the limit."""
+    for key in facts.timeline.summary:
+        found = _THROTTLE.fullmatch(key)
+        active = facts.number(key) or 0.0
+        limit = facts.number(f"throttle_activity_{found[1]}_avg_util_limit_nc{found[2]}_percent") if found else None
+        if found is None or limit is None or limit >= 1 or active < THROTTLED_MIN:
+            continue
+        spent = facts.time_us(facts.indices(lambda row: row.subgroup == "Tensor" and row.opcode not in SETUP))
+        yield Advice(
+            "Keep the Tensor Engine busy: it runs at full clock only after it was busy for some microseconds, without gaps between bursts",
+            f"core {found[2]}: {active:.0%} of the time the Tensor Engine may do no more than {limit:.0%} of its peak",
+            spent * (1 - limit),
+            key,
+        )
+
+
+def _chains(facts: Facts) -> Iterator[Advice]:
+    """Elementwise instructions of which one reads only what the other wrote, which nobody else reads."""
+    rows = facts.rows
+    number = {row.id: index for index, row in enumerate(rows) if isinstance(row, LinkedInstructionRow)}
+    readers: Counter[int] = Counter()
+    first: dict[int, int] = {}
+    for index, row in enumerate(rows):
+        if not isinstance(row, LinkedInstructionRow):
+            return
+        flows = {number[one.id] for one in row.predecessors if one.type is Dependence.FLOW and one.id in number}
+        readers.update(flows)
+        for before in flows if row.opcode in ELEMENTWISE else ():
+            if rows[before].opcode in ELEMENTWISE and _continues(facts, before, index):
+                first[before] = index
+    alone = [before for before in first if readers[before] == 1]
+    if len(alone) < FEW // 2:
+        return
+    kinds = Counter(f"{rows[before].opcode} then {rows[first[before]].opcode}" for before in alone)
+    spent = facts.time_us(alone)
+    yield Advice(
+        "Join elementwise instructions on one tile: tensor_scalar takes two operations, activation a scale and a bias",
+        f"{len(alone)} results are read by one further elementwise instruction only, mostly {kinds.most_common(1)[0][0]}; the first ones take {spent:.1f} us of the critical path",
+        spent,
+        "vector_active_us",
+    )
+
+
+def _continues(facts: Facts, before: int, after: int) -> bool:
+    """Whether an instruction reads the whole result of another. What empties PSUM stays."""
+    written = [one for one in facts.operands(before) if one.name == "dst"]
+    read = [one for one in facts.operands(after) if one.name != "dst"]
+    return (
+        bool(written)
+        and written[0].memory == "sbuf"
+        and any(one.place == written[0].place for one in read)
+        and all(one.memory == "sbuf" for one in facts.operands(before))
+    )
+
+
+def _at_its_roof(facts: Facts) -> Iterator[Advice]:
+    for (core, engine), time in facts.busy_us.items():
+        if facts.span_us and time >= BUSY * facts.span_us:
+            yield Advice(
+                f"{engine} is at its roof: only less work for it helps",
+                f"{engine} of {core or 'the core'} works {time / facts.span_us:.0%} of the kernel's {facts.span_us:.1f} us",
+                None,
+                f"{engine.lower()}_active_us",
+            )
+    used = facts.number("mbu_estimated_percent")
+    if used is not None and used >= HBM_BUSY:
+        yield Advice(
+            "HBM is at its roof: only fewer bytes help",
+            f"{used:.0%} of the bandwidth of HBM is used",
+            None,
+            "mbu_estimated_percent",
+        )
+
+
+RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (
+    _float32,
+    _transposes,
+    _copies,
+    _table_loads,
+    _on_gpsimd,
+    _handoffs,
+    _throttled,
+    _chains,
+    _at_its_roof,
+)

@@ -1,0 +1,146 @@
+"""Advice about the shapes and dtypes of what an instruction works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from neff_bench.parsers.event_rows import LinkedInstructionRow
+from neff_bench.parsers.formats.opcodes import SETUP
+from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
+from neff_bench.viewer.operands import Operand
+
+PARTITIONS, COLUMNS_MAX, FREE_MIN = 128, 512, 128
+"""Lanes of an engine, the largest moving tensor, and the free size below which the fixed cost of an instruction is more than its work (guide, Opt #5a, #7)."""
+MANY, MOST = 0.2, 0.5
+"""Parts of the instructions of an engine, ours: fewer are not worth another layout."""
+STEP_BYTES_MAX = 16
+"""Vector reads and writes SBUF at half its rate with larger steps (architecture of trn1)."""
+ELEMENTWISE = ("Vector", "Scalar")
+COPIES = ("COPY", "CAST")
+FAST = (*COPIES, "TENSOR_SCALAR", "TENSOR_TENSOR")
+"""What Vector does at twice its rate or more on 2-byte elements in SBUF (architecture of trn2)."""
+
+
+def _small_products(facts: Facts) -> Iterator[Advice]:
+    rows = facts.rows
+    products = facts.indices(lambda row: row.opcode == "MATMUL" and _is_regular(row))
+    columns = {index: _moving(facts.operands(index)) for index in products}
+    small = [index for index in products if 0 < columns[index] < FREE_MIN]
+    if facts.chip is None or len(small) < max(FEW, MANY * len(products)):
+        return
+    loads = facts.indices(lambda row: row.opcode == "LDWEIGHTS")
+    spent = facts.time_us([*small, *loads])
+    left = sum(columns[index] for index in small) / facts.chip.pe_clock_ghz / NS_PER_US
+    mean = sum(columns[index] for index in small) / len(small)
+    engines = len({rows[index].subgraph for index in small})
+    yield Advice(
+        "Move more columns with each MATMUL, up to 512: make the smaller operand the stationary one's rows, or join tiles",
+        f"{len(small)} of {len(products)} MATMULs move {mean:.0f} columns, {spent:.1f} us with their weights; an instruction takes the time of 64 or more",
+        spent - left / engines,
+        "matmul_instruction_count",
+    )
+
+
+def _is_regular(row: object) -> bool:
+    return not (isinstance(row, LinkedInstructionRow) and row.instruction_type == "TRANSPOSE")
+
+
+def _moving(operands: Sequence[Operand]) -> int:
+    """Columns of the moving tensor: of `moving` where the text names it, else of the source; 0 where it is not said."""
+    by_name = {operand.name: operand.free for operand in operands}
+    return by_name.get("moving") or by_name.get("src") or 0
+
+
+def _few_partitions(facts: Facts) -> Iterator[Advice]:
+    work = _work(facts, *ELEMENTWISE)
+    used = {index: max((one.partitions or 0 for one in facts.operands(index)), default=0) for index in work}
+    few = [index for index in work if 0 < used[index] <= PARTITIONS // 2]
+    if len(few) < max(FEW, MOST * len(work)):
+        return
+    mean = sum(used[index] for index in few) / len(few)
+    spent = facts.time_us(few)
+    yield Advice(
+        "Fill the 128 partitions: two tiles of 64 rows in one instruction cost what one does",
+        f"{len(few)} of {len(work)} instructions of Vector and Scalar use {mean:.0f} partitions, {spent:.1f} us of them on the critical path",
+        spent * (1 - mean / PARTITIONS),
+        "vector_active_us",
+    )
+
+
+def _small_free(facts: Facts) -> Iterator[Advice]:
+    if facts.chip is not None:
+        yield from _small_free_of("Vector", facts, facts.chip.vector_clock_ghz, facts.chip.vector_latency_ns)
+        yield from _small_free_of("Scalar", facts, facts.chip.scalar_clock_ghz, facts.chip.scalar_latency_ns)
+
+
+def _small_free_of(engine: str, facts: Facts, clock_ghz: float, fixed_ns: float) -> Iterator[Advice]:
+    work = _work(facts, engine)
+    free = {index: max((one.free for one in facts.operands(index) if one.memory != "hbm"), default=0) for index in work}
+    small = [index for index in work if 0 < free[index] < FREE_MIN]
+    if len(small) < max(FEW, MANY * len(work)):
+        return
+    spent, mean = facts.time_us(small), sum(free[index] for index in small) / len(small)
+    # What is left: the work itself, and the fixed cost of instructions on 512 elements.
+    each_ns = mean / clock_ghz
+    left = spent * (each_ns + fixed_ns * mean / COLUMNS_MAX) / (each_ns + fixed_ns)
+    yield Advice(
+        f"Give {engine} more elements of each partition at once: join tiles along the free dimension",
+        f"{len(small)} of {len(work)} instructions of {engine} work on {mean:.0f} elements a partition, {spent:.1f} us of the critical path; "
+        f"{fixed_ns:.0f} ns of each are fixed, {each_ns:.0f} ns work",
+        spent - left,
+        f"{engine.lower()}_active_us",
+    )
+
+
+def _work(facts: Facts, *engines: str) -> list[int]:
+    """Rows of these engines whose operands are known."""
+    return facts.indices(lambda row: row.subgroup in engines and row.opcode not in SETUP and row.operands != "")
+
+
+def _large_steps(facts: Facts) -> Iterator[Advice]:
+    work = _work(facts, "Vector")
+    slow = [
+        index for index in work
+        if any(one.memory == "sbuf" and one.free > 1 and (one.step_bytes or 0) > STEP_BYTES_MAX for one in facts.operands(index))
+    ]  # fmt: skip
+    if len(slow) >= FEW:
+        spent = facts.time_us(slow)
+        yield Advice(
+            "Lay tiles out so that Vector reads neighbours: steps over 16 bytes in SBUF take twice the time",
+            f"{len(slow)} of {len(work)} instructions of Vector step over more than {STEP_BYTES_MAX} bytes, {spent:.1f} us",
+            spent / 2,
+            "vector_active_us",
+        )
+
+
+def _wide_elements(facts: Facts) -> Iterator[Advice]:
+    if facts.chip is None or not facts.chip.vector_fast_modes:
+        return
+    work = facts.indices(lambda row: row.subgroup == "Vector" and row.opcode in FAST and row.operands != "")
+    wide = [index for index in work if _is_wide_in_sbuf(facts.operands(index))]
+    if len(wide) >= FEW:
+        spent = facts.time_us(wide)
+        yield Advice(
+            "Keep what Vector works on in bfloat16: elements of two bytes in SBUF run at twice the rate or more",
+            f"{len(wide)} of {len(work)} copies and elementwise instructions of Vector work on four bytes, all of it in SBUF, {spent:.1f} us",
+            spent / 2,
+            "vector_active_us",
+        )
+
+
+def _is_wide_in_sbuf(operands: Sequence[Operand]) -> bool:
+    """PSUM, which has no fast mode, would stay slow."""
+    return (
+        bool(operands)
+        and all(one.memory == "sbuf" for one in operands)
+        and any(one.dtype in ("fp32", "float32") for one in operands)
+    )
+
+
+RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (
+    _small_products,
+    _few_partitions,
+    _small_free,
+    _large_steps,
+    _wide_elements,
+)
