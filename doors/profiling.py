@@ -206,7 +206,8 @@ def _built(cases: Sequence[Case], directory: Path, workers: int) -> list[str]:
 
 
 def _profiled(directory: Path, names: Sequence[str]) -> list[Row]:
-    from neff_bench.stage2_profile.command import Options, profiled_rows
+    from neff_bench.stage2_profile.command import profiled_rows
+    from neff_bench.stage2_profile.options import Options
 
     _, rows = profiled_rows(directory, Options(only=tuple(dict.fromkeys(names))))
     by_name = {row.case: row for row in rows}

@@ -98,7 +98,8 @@ def _command(words: tuple[str, ...]) -> list[str]:
 
 
 def _table(store: Path, names: list[str]) -> None:
-    from neff_bench.stage2_profile.command import Options, profile_directory
+    from neff_bench.stage2_profile.command import profile_directory
+    from neff_bench.stage2_profile.options import Options
 
     try:
         profile_directory(store, Options(only=tuple(names)))

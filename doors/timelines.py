@@ -65,7 +65,7 @@ def of_bundle(path: Path, linked: bool) -> Timeline:
     from neff_bench.stage2_profile.errors import ProfileError
 
     bundle = read_bundle(path)
-    best = best_run(path, bundle.manifest.neff_sha256)
+    best = best_run(path, bundle.manifest.neff_sha256, traced=True)
     if best.found is None or not best.found[1].executions:
         raise ProfileError("; ".join((f"{path}: the bundle has no run with a trace; profile it first", *best.damaged)))
     directory, run = best.found

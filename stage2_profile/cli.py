@@ -26,7 +26,22 @@ from neff_bench.viewer.suffix import is_page
     help="neuron: neuron-explorer, else neuron-profile. sim: neuron-sim. auto: for each NEFF the one that can run it.",
 )
 @click.option(
-    "--num-exec", type=click.IntRange(1, 100_000), default=2, show_default=True, help="Executions in each capture."
+    "--tool",
+    type=click.Choice(["profiler", "nrtpy"]),
+    default="profiler",
+    show_default=True,
+    help="For measured NEFFs. nrtpy (SDK 2.32): times and outputs without a trace; NEFF_BENCH_NRTPY_PYTHON names its Python.",
+)
+@click.option(
+    "--num-exec",
+    type=click.IntRange(1, 100_000),
+    help="Executions in each capture, warm-up included.  [default: 2 and the warm-up; 25 with --tool nrtpy]",
+)
+@click.option(
+    "--warmup",
+    type=click.IntRange(0, 100_000),
+    metavar="N",
+    help="Executions before the first that counts.  [default: 0; 5 with --tool nrtpy]",
 )
 @click.option(
     "--profile-nth-exec",
@@ -113,6 +128,7 @@ def profile(directory: Path, format_: str | None, output: Path | None, **options
     \b
     profile-neffs /tmp/mlp_benchmark_neffs
     profile-neffs neffs --cores 0-7 --num-exec 20
+    profile-neffs neffs --tool nrtpy --warmup 20 --num-exec 120   # times alone
     profile-neffs neffs --capture-only      # on the Trainium host
     profile-neffs neffs --view-only         # anywhere with the tool
     profile-neffs neffs --only 'mlp_*' --num-exec 20 --format csv --output mlp.csv
@@ -121,7 +137,8 @@ def profile(directory: Path, format_: str | None, output: Path | None, **options
     profile-neffs neffs --output report.html   # a page: the rows, and the timeline of each
     """
     with stoppable() as stop:
-        from neff_bench.stage2_profile.command import Options, profile_directory
+        from neff_bench.stage2_profile.command import profile_directory
+        from neff_bench.stage2_profile.options import Options
 
         page = output if format_ is None and is_page(output) else None
         format_ = "table" if page else chosen(format_, output)

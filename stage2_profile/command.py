@@ -7,10 +7,10 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, read_bundle
 from neff_bench.neffs.errors import BundleError, StoreError
@@ -19,7 +19,7 @@ from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import SUFFIX as NTFF
 from neff_bench.processes.warm import WarmParent
-from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S
+from neff_bench.stage2_profile.capture import nrtpy
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.capture.grant import parse_cores
@@ -27,12 +27,12 @@ from neff_bench.stage2_profile.capture.pools import make_pools
 from neff_bench.stage2_profile.capture.runs import check_file, read_run
 from neff_bench.stage2_profile.capture.safety import check_store
 from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
-from neff_bench.stage2_profile.captures import MOST
 from neff_bench.stage2_profile.errors import ProfileError, ToolMissing
 from neff_bench.stage2_profile.metrics import hot_report
 from neff_bench.stage2_profile.metrics.hot import Event, hot_instructions, hot_lines, parse_search, read_events
 from neff_bench.stage2_profile.metrics.hot_report import Hot
 from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.stage2_profile.options import CaptureTool, Options, Toolchain, chosen_steps, settings_of
 from neff_bench.stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
 from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.layout import answer
@@ -41,11 +41,9 @@ from neff_bench.stage2_profile.view.simulated import simulated_events
 from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.output import write_answer, write_bytes, write_text
 from neff_bench.terminal.progress import progress
-from neff_bench.terminal.shard import Shard
 from neff_bench.terminal.streams import error, notice
 from neff_bench.terminal.text import plain, shell_word
 
-Toolchain = Literal["auto", "neuron", "sim"]
 WARM = (
     "neff_bench.simulator.*",
     "neff_bench.simulator.timing.model:fingerprint",
@@ -59,39 +57,6 @@ HOT = 10
 """Lines and instructions of each engine when only --search is given."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """The options of `profile-neffs` under their own names."""
-
-    toolchain: Toolchain = "auto"
-    num_exec: int = 2
-    profile_nth_exec: int | None = None
-    captures: int | None = None
-    until: str | None = None
-    timeout: float = 600.0
-    capture_only: bool = False
-    view_only: bool = False
-    parse_only: bool = False
-    inputs: Path | None = None
-    cores: str | None = None
-    force_cores: bool = False
-    share_hbm: bool = False
-    lock_timeout: float = LOCK_TIMEOUT_S
-    enable_dge_notifs: bool = False
-    force: bool = False
-    only: tuple[str, ...] = ()
-    skip: tuple[str, ...] = ()
-    shard: Shard | None = None
-    jobs: int | None = None
-    cold: bool = False
-    show_commands: bool = False
-    hot: int | None = None
-    search: str | None = None
-    format: str = "table"
-    output: Path | None = None
-    page: Path | None = None
-
-
 def profile_directory(directory: Path, options: Options, stop: threading.Event | None = None) -> int:
     """Profile a store and print its rows; returns the exit code. Raises `WrongCall` and `ProfileError`.
 
@@ -100,6 +65,8 @@ def profile_directory(directory: Path, options: Options, stop: threading.Event |
     chosen, wants_hot = parse_search(options.search), options.hot is not None or options.search is not None
     if options.page and (wants_hot or options.show_commands):
         raise WrongCall(f"--output {options.page}: a page has all lines; --hot, --search and --show-commands make none")
+    if options.tool == nrtpy.NAME and (wants_hot or options.page):
+        raise WrongCall("--tool nrtpy leaves no trace: no page, no --hot and no --search; leave it out for these")
     found, rows = profiled_rows(directory, options, detail=wants_hot or options.page is not None, stop=stop)
     if options.page:
         from neff_bench.stage2_profile.report.page import report_page
@@ -158,7 +125,7 @@ def _profiled_rows(
     built = [entry for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"]
     kinds = {entry.manifest.toolchain for entry in built}
     store = directory.parent if (directory / MANIFEST).is_file() else directory
-    tools = {} if steps == "parse" else choose_tools(options.toolchain, kinds, settings)
+    tools = {} if steps == "parse" else choose_tools(options.toolchain, kinds, settings, options.tool)
     verified, rows_before = Verified(store), known_rows(store, steps, tools, settings)
     pipeline = Pipeline(
         tools=tools,
@@ -184,32 +151,6 @@ def _profiled_rows(
     return found, rows
 
 
-def settings_of(options: Options, threads: int, stop: threading.Event | None) -> Settings:
-    """`threads`: of the matrix products of one simulated capture. Captures share the CPUs: products of two processes with
-    two threads each are ten times slower."""
-    return Settings(
-        environ={"OPENBLAS_NUM_THREADS": str(threads), **os.environ},
-        num_exec=options.num_exec,
-        captures=options.captures or (MOST if options.until else 1),
-        until_percent=until_percent(options),
-        profile_nth_exec=options.profile_nth_exec or min(2, options.num_exec),
-        timeout_s=options.timeout,
-        enable_dge_notifs=options.enable_dge_notifs,
-        lock_timeout_s=options.lock_timeout,
-        stop=stop or threading.Event(),
-    )
-
-
-def until_percent(options: Options) -> float | None:
-    """`--until 1%` as a number. Raises `WrongCall`."""
-    if options.until is None:
-        return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)%?", options.until)
-    if match is None or not 0 < float(match[1]) < 100:
-        raise WrongCall(f"--until {options.until!r}: expected a percentage of the median time, such as 1%")
-    return float(match[1])
-
-
 def bare_bundles(directory: Path, found: list[Entry], options: Options, settings: Settings) -> list[Entry]:
     """The entries with a bundle for each NEFF without a profile, where a tool could profile it. Raises `WrongCall`."""
     if options.inputs is not None and not options.inputs.is_dir():
@@ -226,29 +167,6 @@ def bare_bundles(directory: Path, found: list[Entry], options: Options, settings
     return with_bundles(directory, found, options.inputs, make=make)
 
 
-def chosen_steps(options: Options) -> Steps:
-    """Which part of the work; at most one may be asked for. Raises `WrongCall`."""
-    asked: list[Steps] = []
-    if options.capture_only:
-        asked.append("capture")
-    if options.view_only:
-        asked.append("view")
-    if options.parse_only:
-        asked.append("parse")
-    if len(asked) > 1:
-        raise WrongCall("--capture-only, --view-only and --parse-only exclude each other")
-    if options.force and asked and asked != ["capture"]:
-        raise WrongCall(f"--force captures again, --{asked[0]}-only captures nothing")
-    if asked and (options.captures or options.until):
-        raise WrongCall(f"--captures and --until capture and view by turns, --{asked[0]}-only does not")
-    if options.profile_nth_exec is not None and options.num_exec < options.profile_nth_exec:
-        raise WrongCall(
-            f"--num-exec {options.num_exec} is less than --profile-nth-exec {options.profile_nth_exec}, "
-            "so no execution would be profiled"
-        )
-    return asked[0] if asked else "all"
-
-
 def known_rows(store: Path, steps: Steps, tools: Mapping[Kind, Tool | str], settings: Settings) -> RowIndex:
     """The rows of an earlier call that asked for the same."""
     if steps == "parse":
@@ -257,7 +175,15 @@ def known_rows(store: Path, steps: Steps, tools: Mapping[Kind, Tool | str], sett
     return RowIndex(
         store,
         "profiled",
-        (steps, settings.num_exec, settings.profile_nth_exec, settings.captures, settings.until_percent, versions),
+        (
+            steps,
+            settings.num_exec,
+            settings.profile_nth_exec,
+            settings.warmup,
+            settings.captures,
+            settings.until_percent,
+            versions,
+        ),
     )
 
 
@@ -357,7 +283,9 @@ def selected(found: Iterable[Entry], only: Sequence[str], skip: Sequence[str]) -
     ]
 
 
-def choose_tools(toolchain: Toolchain, kinds: Iterable[str], settings: Settings) -> dict[Kind, Tool | str]:
+def choose_tools(
+    toolchain: Toolchain, kinds: Iterable[str], settings: Settings, tool: CaptureTool = "profiler"
+) -> dict[Kind, Tool | str]:
     """The tool for each kind of NEFF, or why these NEFFs cannot be profiled; says on stderr which tools were chosen."""
     tools: dict[Kind, Tool | str] = {
         "sim": "the NEFF was built by the simulator, which no Neuron device runs; use --toolchain sim or auto",
@@ -365,12 +293,14 @@ def choose_tools(toolchain: Toolchain, kinds: Iterable[str], settings: Settings)
     }
     needed = set(kinds)
     if toolchain != "sim" and ("neuron" in needed or toolchain == "neuron"):
-        tools["neuron"] = _found(find_neuron_tool, settings)
-    if toolchain != "neuron" and ("sim" in needed or toolchain == "sim"):
+        tools["neuron"] = _found(nrtpy.find_nrtpy if tool == nrtpy.NAME else find_neuron_tool, settings)
+    if tool == nrtpy.NAME:
+        tools["sim"] = "the NEFF was built by the simulator, which nrtpy cannot run; leave out --tool nrtpy"
+    elif toolchain != "neuron" and ("sim" in needed or toolchain == "sim"):
         tools["sim"] = _found(find_simulator, settings)
-    for tool in tools.values():
-        if isinstance(tool, Tool):
-            notice(f"profiling with {tool}")
+    for found in tools.values():
+        if isinstance(found, Tool):
+            notice(f"profiling with {found}")
     return tools
 
 

@@ -108,18 +108,17 @@ class Pipeline:
         if self.rows is not None and row.status == "profiled" and bundle.verified and is_complete(bundle, record):
             if record.verified:
                 made_from = {path: record, **dict(runs.series(bundle.path, record))}
-                summaries = [
-                    f"{PROFILES}/{run.name}/{execution.summary}"
+                files = [
+                    f"{PROFILES}/{run.name}/{file}"
                     for run, said in made_from.items()
-                    for execution in said.executions
-                    if execution.summary is not None
+                    for file in runs.number_files(said)
                 ]
-                self.rows.keep(bundle, row, summaries, with_inputs=self.steps != "parse")
+                self.rows.keep(bundle, row, files, with_inputs=self.steps != "parse")
         return row
 
     def _made(self, bundle: Bundle) -> Row:
-        best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
         if self.steps == "parse":
+            best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
             if best.found is not None:
                 self.cached.add(bundle.name)
                 row = run_row(bundle, *best.found, read_traces=True)
@@ -130,6 +129,7 @@ class Pipeline:
         tool = self.tools[bundle.manifest.toolchain]
         if isinstance(tool, str):
             raise ProfileError(tool)
+        best = self._best(bundle, tool)
         check_links(bundle)
         self._verify(bundle)
         finished = self._finished(bundle, tool, best)
@@ -147,6 +147,10 @@ class Pipeline:
                 raise CaptureFailed(f"its profiles are held by {who} after {patience_s:g} s (--lock-timeout)")
             time.sleep(WAIT_S)
         raise CaptureFailed("interrupted")
+
+    def _best(self, bundle: Bundle, tool: Tool) -> runs.Best:
+        """The best run of the kind that this tool makes."""
+        return runs.best_run(bundle.path, bundle.manifest.neff_sha256, traced=tool.name != runs.UNTRACED)
 
     def _verify(self, bundle: Bundle) -> None:
         files = used_files(bundle.manifest)
@@ -168,7 +172,7 @@ class Pipeline:
         return with_warnings(row, best.damaged) if best.damaged else self._keep(bundle, row, *usable)
 
     def _locked(self, bundle: Bundle, tool: Tool, descriptor: int) -> Row:
-        best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
+        best = self._best(bundle, tool)
         usable = None if self.force and self.steps != "view" else self._usable(bundle, tool, best)
         if usable is None and self.steps == "view":
             return failed_row(
@@ -205,8 +209,8 @@ class Pipeline:
         path, record = best.found
         if record.status == "failed" or record.kind != tool.kind:
             return None
-        asked = (self.settings.num_exec, self.settings.profile_nth_exec)
-        if self.steps != "view" and (record.num_exec, record.profile_nth_exec) != asked:
+        asked = (self.settings.num_exec, self.settings.profile_nth_exec, self.settings.warmup)
+        if self.steps != "view" and (record.num_exec, record.profile_nth_exec, record.warmup) != asked:
             return None
         if record.kind == "sim" and record.tool_version != tool.version:
             return None  # another model, other times
@@ -220,6 +224,8 @@ class Pipeline:
         """The run without what is damaged in it; None when a file is damaged that only a new capture can replace."""
         record = without_damage(path, record)
         try:
+            if record.timing is not None:
+                runs.check_file(path, record, record.timing)
             for execution in record.executions:
                 if execution.summary is None or (self.detail and execution.detail is None):
                     runs.check_file(path, record, execution.ntff)

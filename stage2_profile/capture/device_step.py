@@ -13,7 +13,7 @@ from pathlib import Path
 from neff_bench.neffs.bundle import Bundle, Manifest
 from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture import arguments as commands
-from neff_bench.stage2_profile.capture import runs
+from neff_bench.stage2_profile.capture import nrtpy, runs
 from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S, CorePool, Slot
 from neff_bench.stage2_profile.capture.environment import capture_environment, recorded
 from neff_bench.stage2_profile.capture.failures import Failure, diagnose, last_words
@@ -29,13 +29,14 @@ LOG = "capture.log"
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user asks for. `timeout_s`: for each call of a tool. `backoff_s`: first wait for a busy core, doubled
+    """What the user asks for. `warmup`: executions before the first that counts. `timeout_s`: for each call of a tool. `backoff_s`: first wait for a busy core, doubled
     with each try. `enable_dge_notifs`: trace dynamic DMAs. `lock_timeout_s`: for cores and bundles that other processes
     hold. `captures`: how often each case is captured on a device; with `until_percent` at most, until half the confidence
     interval of its median time is that narrow. `warm`: the parent to fork our own tools from, None to start each cold."""
 
     num_exec: int = 2
     profile_nth_exec: int = 2
+    warmup: int = 0
     timeout_s: float = 600.0
     enable_dge_notifs: bool = False
     backoff_s: float = 0.5
@@ -85,7 +86,7 @@ def capture(
         try:
             with pool.slot(bundle.manifest.case.lnc) as slot:
                 done = attempts.once(slot, (*hold, *slot.held))
-                failure = None if done.exit_code == 0 and attempts.traces() else diagnose(done.log)
+                failure = None if done.exit_code == 0 and attempts.has_result() else diagnose(done.log)
                 attempts.judge_core(pool, slot, failure)
         except CaptureFailed:
             if not attempts.commands:
@@ -132,8 +133,10 @@ class Attempts:
             core=slot.logical,
             dge_notifications=self.dge_variable,
         )
+        if self.is_nrtpy:
+            env = nrtpy.environment(env)
         done = run(
-            commands.capture(self.tool.argv, self.plan, self.tool.command("capture")),
+            self._argv(self.tool.argv),
             cwd=self.work,
             env=env,
             timeout_s=self.settings.timeout_s,
@@ -147,7 +150,7 @@ class Attempts:
         self.commands.append(
             runs.Command(
                 step="capture",
-                argv=tuple(commands.capture((self.tool.name,), self.plan, self.tool.command("capture"))),
+                argv=tuple(self._argv(nrtpy.shown() if self.is_nrtpy else (self.tool.name,))),
                 environment=recorded(env),
                 exit_code=done.exit_code,
                 timed_out=done.timed_out,
@@ -156,6 +159,20 @@ class Attempts:
             )
         )
         return done
+
+    @property
+    def is_nrtpy(self) -> bool:
+        """Whether the tool leaves times and no trace."""
+        return self.tool.name == nrtpy.NAME
+
+    def _argv(self, tool: Sequence[str]) -> list[str]:
+        if self.is_nrtpy:
+            return nrtpy.arguments(tool, self.bundle.manifest, self.plan.num_exec, self.settings.warmup)
+        return commands.capture(tool, self.plan, self.tool.command("capture"))
+
+    def has_result(self) -> bool:
+        """Whether the tool wrote what numbers come from."""
+        return (self.work / nrtpy.RESULT).is_file() if self.is_nrtpy else bool(self.traces())
 
     def traces(self) -> list[commands.Trace]:
         """The traces that the tool has written, by execution."""
@@ -207,7 +224,7 @@ class Attempts:
                 self.plan, self.dge_variable = replace(self.plan, dge_notifications=False), False
                 self.warnings.append(f"{failure.advice}; captured without them")
                 return True
-            case "single_io" if not self.plan.single_io:
+            case "single_io" if not self.plan.single_io and not self.is_nrtpy:
                 self.plan = replace(self.plan, single_io=True)
                 self.warnings.append(f"{failure.advice}; captured with --single-io, so its outputs are invalid")
                 return True
@@ -226,11 +243,11 @@ class Attempts:
 
     def outcome(self, done: Finished, failure: Failure | None, slot: Slot) -> runs.Run:
         """The record: judged by the trace first, then by the exit code, then by the log."""
-        traces = self.traces()
+        has_result = self.has_result()
         broken = failure is not None and failure.kind in ("core", "device", "host")
         reason = None
-        if not traces or broken or done.timed_out or done.stopped:
-            reason = self._reason(done, failure, bool(traces))
+        if not has_result or broken or done.timed_out or done.stopped:
+            reason = self._reason(done, failure, has_result)
         elif (shortcoming := self.shortcoming(done, failure)) is not None:
             reason = f"{self.tool.name} capture: {shortcoming} ({len(self.commands)} tries)"
         elif done.exit_code != 0:
@@ -239,8 +256,10 @@ class Attempts:
                 if failure
                 else f"the tool wrote a trace and ended with {describe_exit(done, self.settings.timeout_s)}"
             )
+        if self.is_nrtpy and not reason:
+            self.warnings += nrtpy.remarks(self._times())
         return runs.Run(
-            status="failed" if reason else "captured",
+            status="failed" if reason else "viewed" if self.is_nrtpy else "captured",
             reason=reason,
             neff_sha256=self.bundle.manifest.neff_sha256,
             tool=self.tool.name,
@@ -255,10 +274,27 @@ class Attempts:
             outputs={} if reason or self.plan.single_io else self._outputs(done),
             executions=()
             if reason
-            else tuple(runs.Execution(rank=trace.rank, execution=trace.execution, ntff=trace.file) for trace in traces),
+            else tuple(
+                runs.Execution(rank=trace.rank, execution=trace.execution, ntff=trace.file) for trace in self._counted()
+            ),
             commands=tuple(self.commands),
             series=self.series,
+            warmup=self.settings.warmup,
+            timing=nrtpy.RESULT if self.is_nrtpy and not reason else None,
         )
+
+    def _counted(self) -> list[commands.Trace]:
+        """The traces after the warm-up; those of the warm-up are removed."""
+        counted = []
+        for trace in self.traces():
+            if trace.execution > self.settings.warmup:
+                counted.append(trace)
+            else:
+                (self.work / trace.file).unlink()
+        return counted
+
+    def _times(self) -> nrtpy.Times:
+        return nrtpy.read_times((self.work / nrtpy.RESULT).read_bytes())
 
     def _reason(self, done: Finished, failure: Failure | None, has_trace: bool) -> str:
         how = describe_exit(done, self.settings.timeout_s)
@@ -267,15 +303,22 @@ class Attempts:
         if failure is not None:
             tries = f" ({len(self.commands)} tries)" if len(self.commands) > 1 else ""
             return f"{self.tool.name} capture: {failure.explain(done.log)}{tries}"
-        what = "no trace" if not has_trace else "a trace"
+        what = f"{'a' if has_trace else 'no'} {'result' if self.is_nrtpy else 'trace'}"
         return f"{self.tool.name} capture: {what}, {how}: {last_words(done.log)}"
 
     def shortcoming(self, done: Finished, failure: Failure | None) -> str | None:
         """Why a capture with a trace is not a good one: it ended badly for no known reason, or did not save all outputs."""
-        if not self.traces():
+        if not self.has_result():
             return None
         if done.exit_code != 0 and failure is None:
             return f"it wrote a trace and ended with {describe_exit(done, self.settings.timeout_s)}"
+        if self.is_nrtpy:
+            try:
+                wrong = nrtpy.wrong_times(self._times())
+            except ValueError as error:
+                wrong = str(error)
+            if wrong is not None:
+                return wrong
         if self.plan.single_io:
             return None
         outputs = self._outputs(done)

@@ -8,6 +8,7 @@ session-<n>.json     `show-session -j` of each trace
 profile-<n>.parquet/ `view --output-format=parquet` of the last trace, when its hot spots or its page were asked for
 profile-<n>.json     `view --output-format=json` in its place, from a tool that writes no Parquet
 capture.log view-<n>.log ...   what the tools printed
+benchmark.json      the times of a run by nrtpy, which has no trace and nothing to view
 
 A run appears whole (written beside, fsynced, renamed) after the device step; the tool-only steps add their files and
 replace `run.json` last. Paths in it are relative to the run's directory, so a bundle can be moved.
@@ -41,6 +42,8 @@ RECORD = "run.json"
 WORK = ".work-"
 PLAIN_NAME = re.compile(r"[^-./][^/\0]*")
 """No path, no option: what a run may name lies beside its record."""
+UNTRACED = "nrtpy"
+"""The tool whose runs have times and no trace."""
 SCHEMA = 2
 """1 had no checksums."""
 
@@ -88,7 +91,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     `status`: `captured` (the device step is done), `viewed` (the numbers are there), `failed` with a `reason`.
     `cores`: physical cores. `outputs`: tensor name → file; empty when they are not to be trusted. `files`: size and sha256
     of every other file of the run, by its path in it. `series`: the number of the first of the captures that were taken for
-    one median, None for a capture by itself.
+    one median, None for a capture by itself. `warmup`: executions before the first that counts. `timing`: the file of nrtpy's
+    times.
     """
 
     status: Literal["captured", "viewed", "failed"]
@@ -109,6 +113,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     checked: Checked | None = None
     files: dict[str, FileSum] = {}
     series: str | None = None
+    warmup: int = 0
+    timing: str | None = None
     schema: int = SCHEMA
 
     @property
@@ -144,9 +150,18 @@ def read_run(directory: Path) -> Run:
 def named_files(run: Run) -> Iterator[str]:
     """The outputs, traces and JSON files that the record names; logs aside."""
     yield from run.outputs.values()
+    if run.timing is not None:
+        yield run.timing
     for execution in run.executions:
         named = (execution.ntff, execution.summary, execution.session, execution.detail)
         yield from (name for name in named if name is not None)
+
+
+def number_files(run: Run) -> Iterator[str]:
+    """The files that the numbers of a row come from."""
+    yield from (execution.summary for execution in run.executions if execution.summary is not None)
+    if run.timing is not None:
+        yield run.timing
 
 
 def write_run(directory: Path, run: Run) -> None:
@@ -215,8 +230,11 @@ class Best:
     damaged: tuple[str, ...] = ()
 
 
-def best_run(bundle: Path, neff_sha256: str | None) -> Best:
-    """The newest run of this NEFF that has numbers, else the newest captured, else the newest that failed."""
+def best_run(bundle: Path, neff_sha256: str | None, *, traced: bool | None = None) -> Best:
+    """The newest run of this NEFF that has numbers, else the newest captured, else the newest that failed.
+
+    `traced`: only those of a profiler, or only those of nrtpy.
+    """
     others: dict[str, tuple[Path, Run]] = {}
     damaged: list[str] = []
     for path in run_directories(bundle):
@@ -225,7 +243,7 @@ def best_run(bundle: Path, neff_sha256: str | None) -> Best:
         except RunDamaged as error:
             damaged.append(str(error))
             continue
-        if run.neff_sha256 != neff_sha256:
+        if run.neff_sha256 != neff_sha256 or traced not in (None, run.tool != UNTRACED):
             continue
         if run.status == "viewed":
             return Best((path, run), tuple(damaged))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from neff_bench.stage2_profile.capture.runs import UNTRACED
 from neff_bench.stage2_profile.compare.verdict import (
     Record,
     Uncertainty,
@@ -145,12 +146,20 @@ def _pair(
 
 
 def what_is_mixed(a: Record, b: Record) -> str:
-    """`lnc 2 against 1`, or empty. A row without numbers has no source to disagree about."""
-    return ", ".join(
+    """`lnc 2 against 1`, or empty. A row without numbers has no source to disagree about. nrtpy times other events than the
+    profiler does."""
+    said = [
         f"{name} {a[name]} against {b[name]}"
         for name in MUST_AGREE
         if a.get(name) is not None and b.get(name) is not None and a[name] != b[name]
-    )
+    ]
+    if _is_nrtpy(a) != _is_nrtpy(b):
+        said.append(f"tool {a.get('tool')} against {b.get('tool')}")
+    return ", ".join(said)
+
+
+def _is_nrtpy(row: Record) -> bool:
+    return str(row.get("tool")).startswith(f"{UNTRACED} ")
 
 
 def label(row: Record, other: Record) -> str:

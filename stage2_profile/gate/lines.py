@@ -118,8 +118,9 @@ def lines_of(store: Path, cases: Sequence[str]) -> dict[str, tuple[Line, ...] | 
     not there yet."""
     from neff_bench.neffs.errors import NeffsError
     from neff_bench.parsers.errors import ParseError
-    from neff_bench.stage2_profile.command import Options, detail_path, profiled_rows
+    from neff_bench.stage2_profile.command import detail_path, profiled_rows
     from neff_bench.stage2_profile.errors import ProfileError
+    from neff_bench.stage2_profile.options import Options
     from neff_bench.terminal.errors import WrongCall
 
     if not cases:

@@ -45,6 +45,25 @@ def total_time_iqr_us(evidence: Evidence, numbers: Numbers) -> float | None:
     return interquartile_range(totals) * US_PER_S if len(totals) > 1 else None
 
 
+def execution_ci_low_us(evidence: Evidence, numbers: Numbers) -> float | None:
+    """Lower end of the 95 % confidence interval of the median over the executions of one capture; None for too few of them, and
+    for several captures, which have an interval of their own."""
+    interval = _execution_interval(evidence)
+    return interval[0] * US_PER_S if interval else None
+
+
+def execution_ci_high_us(evidence: Evidence, numbers: Numbers) -> float | None:
+    """Upper end of it."""
+    interval = _execution_interval(evidence)
+    return interval[1] * US_PER_S if interval else None
+
+
+def _execution_interval(evidence: Evidence) -> tuple[float, float] | None:
+    if evidence.captures:
+        return None
+    return median_interval([each.total_time_s for each in evidence.summaries if each.total_time_s is not None])
+
+
 def capture_count(evidence: Evidence, numbers: Numbers) -> int | None:
     """None where the case was captured once."""
     return len(evidence.captures) or None

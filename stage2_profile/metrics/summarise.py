@@ -179,7 +179,21 @@ def _unverified(bundle: Bundle, record: runs.Run) -> tuple[str, ...]:
 
 def read_summaries(path: Path, record: runs.Run) -> list[Summary]:
     """Of every profiled execution of a run. Raises `RunDamaged` and `ParseError`."""
+    if record.timing is not None:
+        return _timed(path, record, record.timing)
     return [_summary(path, record, execution.summary) for execution in record.executions if execution.summary]
+
+
+def _timed(path: Path, record: runs.Run, file: str) -> list[Summary]:
+    """Of every execution that nrtpy timed: the time alone."""
+    from neff_bench.parsers.summary import Summary
+    from neff_bench.stage2_profile.capture.nrtpy import read_times
+
+    try:
+        times = read_times(runs.read_file(path, record, file))
+    except ValueError as error:
+        raise ParseError(file, None, str(error)) from None
+    return [Summary(total_time_s=duration_ms / 1e3) for duration_ms in times.durations_ms]
 
 
 def _summary(path: Path, record: runs.Run, file: str) -> Summary:

@@ -25,7 +25,7 @@ class Removed:
 
 
 def collect(store: Path, keep: int, only: str | None = None, *, dry_run: bool = False) -> Iterator[Removed]:
-    """Remove all but the newest `keep` runs of each case; the run that its row shows always stays, and so do damaged runs and
+    """Remove all but the newest `keep` runs of each case; the runs that its row shows, by a profiler and by nrtpy, always stay, and so do damaged runs and
     those of a case that another process profiles now. Raises `StoreError` when there is no store."""
     for name in [only] if only is not None else Store(store).names():
         try:
@@ -37,10 +37,12 @@ def collect(store: Path, keep: int, only: str | None = None, *, dry_run: bool = 
         with runs.locked(bundle.path) as held:
             if held is None:
                 continue
-            best = runs.best_run(bundle.path, bundle.manifest.neff_sha256).found
+            sha256 = bundle.manifest.neff_sha256
+            best = [runs.best_run(bundle.path, sha256, traced=traced).found for traced in (True, False)]
+            shown = [found[0] for found in best if found is not None]
             readable = [path for path in runs.run_directories(bundle.path) if _is_readable(path)]
             for path in reversed(readable[keep:]):
-                if best is not None and path == best[0]:
+                if path in shown:
                     continue
                 size_bytes = sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
                 if not dry_run:

@@ -79,7 +79,11 @@ def _run(store: Path, aside: Path, case: str, number: str, findings: Sequence[Fi
             run = runs.read_run(directory)
         except RunDamaged:
             run = None
-        if run is None or set(lost) & {*run.outputs.values(), *(execution.ntff for execution in run.executions)}:
+        if run is None or set(lost) & {
+            *run.outputs.values(),
+            *(execution.ntff for execution in run.executions),
+            run.timing,
+        }:
             _move(store, aside, f"{case}/{PROFILES}/{number}")
             return dict.fromkeys(findings, "the run is set aside; the next profile captures the case again")
         for finding in findings:

@@ -1,0 +1,137 @@
+"""`nrtpy` (SDK 2.32) as a capture tool: the times of a NEFF without a trace, in a process of its own (see nrtpy_program.py).
+
+Its wheel and that of nki cannot be in one environment, so its Python may be another one than ours. Times are of the device
+(mode "device": events of a system trace), after a warm-up. Source: AWS Neuron docs, neuron-runtime/nrtpy.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from neff_bench.neffs.bundle import Manifest, TensorFile
+from neff_bench.stage2_profile.capture import nrtpy_program
+from neff_bench.stage2_profile.capture.environment import tool_environment
+from neff_bench.stage2_profile.capture.runs import UNTRACED
+from neff_bench.stage2_profile.capture.tools import VERSION_TIMEOUT_S, Tool, parse_version
+from neff_bench.stage2_profile.errors import ToolMissing
+
+NAME = UNTRACED
+PYTHON_VARIABLE = "NEFF_BENCH_NRTPY_PYTHON"
+RESULT = nrtpy_program.RESULT
+PROGRAM = Path(nrtpy_program.__file__)
+LIBRARIES = Path("/opt/aws/neuron/lib")
+"""Where libnrt is; nrtpy finds it by LD_LIBRARY_PATH only."""
+WARMUP, EXECUTIONS = 5, 25
+"""Unless told otherwise: nrtpy's own warm-up, and twenty executions that count."""
+NOISY_FRACTION = 0.1
+"""Standard deviation over mean from which nrtpy's documentation asks for more warm-up or a look at the neighbours."""
+_PLAIN = {
+    "bfloat16": "uint16",
+    "float8_e4m3": "uint8",
+    "float8_e4m3fn": "uint8",
+    "float8_e5m2": "uint8",
+    "tfloat32": "float32",
+}
+"""Dtypes that numpy lacks, as integers of their width: the device gets the same bytes (inferred: it checks sizes only)."""
+
+
+class Times(msgspec.Struct, frozen=True):
+    """What the program wrote. `iterations`: device events, more than `requested_iterations` for a NEFF of several subgraphs."""
+
+    nrtpy_version: str
+    requested_iterations: int
+    iterations: int
+    warmup_iterations: int
+    mean_ms: float
+    std_dev_ms: float
+    durations_ms: list[float]
+
+
+_DECODER = msgspec.json.Decoder(Times)
+
+
+def find_nrtpy(environ: Mapping[str, str]) -> Tool:
+    """nrtpy in the Python that NEFF_BENCH_NRTPY_PYTHON names, else in ours. Raises `ToolMissing`."""
+    argv = (environ.get(PYTHON_VARIABLE) or sys.executable, str(PROGRAM))
+    try:
+        done = subprocess.run(
+            [*argv, "--version"],
+            env=environment(tool_environment(environ, Path.cwd())),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=VERSION_TIMEOUT_S,
+            text=True,
+            errors="replace",
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolMissing(f"{argv[0]} cannot be asked for nrtpy: {error}") from None
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        raise ToolMissing(
+            f"{said}; it comes with SDK 2.32, needs an environment without nki, and {PYTHON_VARIABLE} names its Python"
+        )
+    return Tool(NAME, argv, parse_version(done.stdout), "neuron")
+
+
+def environment(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which nrtpy finds libnrt."""
+    paths = [str(LIBRARIES), *filter(None, [env.get("LD_LIBRARY_PATH")])]
+    return {**env, "LD_LIBRARY_PATH": ":".join(paths)}
+
+
+def arguments(tool: Sequence[str], manifest: Manifest, num_exec: int, warmup: int) -> list[str]:
+    """The call for a bundle, with paths as seen from the run's directory."""
+    argv = [*tool, "--neff", f"../../{manifest.neff}", f"--warmup={warmup}", f"--iterations={num_exec - warmup}"]
+    for tensor in manifest.inputs:
+        argv += ["--input", *_input(tensor)]
+    for tensor in manifest.outputs:
+        argv += ["--output", tensor.name]
+    return argv
+
+
+def shown() -> tuple[str, ...]:
+    """How the tool is called in records and messages: by a name that works wherever neff-bench and nrtpy are installed."""
+    return ("python3", "-m", nrtpy_program.__name__)
+
+
+def read_times(data: bytes) -> Times:
+    """Raises `ValueError` for what is no result of the program."""
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{RESULT} is not what nrtpy_program.py writes ({error})") from None
+
+
+def wrong_times(times: Times) -> str | None:
+    """Why the times are not those of executions, None when they are."""
+    if not times.durations_ms:
+        return "it timed no execution"
+    if times.iterations > times.requested_iterations:
+        return (
+            f"it timed {times.iterations} device events in {times.requested_iterations} executions, so the NEFF has several "
+            "subgraphs and the time of one execution is not known; use the profiler"
+        )
+    return None
+
+
+def remarks(times: Times) -> list[str]:
+    """What must be said of times that count."""
+    said = []
+    if times.iterations < times.requested_iterations:
+        said.append(f"nrtpy timed {times.iterations} of {times.requested_iterations} executions")
+    if times.std_dev_ms > NOISY_FRACTION * times.mean_ms:
+        said.append(
+            f"the standard deviation of nrtpy's times is {100 * times.std_dev_ms / times.mean_ms:.0f} % of their mean: "
+            "raise --warmup, or look for neighbours in run.json"
+        )
+    return said
+
+
+def _input(tensor: TensorFile) -> tuple[str, str, str, str]:
+    shape = "x".join(map(str, tensor.shape))
+    return tensor.name, _PLAIN.get(tensor.dtype, tensor.dtype), shape, f"../../{tensor.file}"
