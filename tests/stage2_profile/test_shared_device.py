@@ -6,13 +6,12 @@ captures wait for each other where FAKE_TOGETHER says how many are to run at onc
 
 import json
 import os
-import sys
 import time
 
 import pytest
 
 from tests.neuron_ls import announced, devices, install
-from tests.stage2_profile.conftest import FAKE, case
+from tests.stage2_profile.conftest import case
 
 CAPTURE = """#!/bin/sh
 if [ "$1" = capture ]; then
@@ -21,12 +20,12 @@ if [ "$1" = capture ]; then
   sleep 0.1
   tries=0
   while [ $(grep -c begin {here}/log) -lt ${{FAKE_TOGETHER:-1}} ] && [ $tries -lt 200 ]; do sleep 0.1; tries=$((tries + 1)); done
-  {python} {fake} "$@"; code=$?
+  {here}/profiler "$@"; code=$?
   echo "end $$" >> {here}/log
   rm -f {here}/running/$$
   exit $code
 fi
-exec {python} {fake} "$@"
+exec {here}/profiler "$@"
 """
 
 
@@ -36,7 +35,10 @@ def host(tmp_path, monkeypatch, fake_on_path):
     monkeypatch.setenv("NEFF_BENCH_LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setenv("NEFF_BENCH_NKI_LOCK_DIR", str(tmp_path / "neuronx-cc" / "core_locks"))
     monkeypatch.delenv("NEURON_RT_VISIBLE_CORES", raising=False)
-    (fake_on_path / "neuron-profile").write_text(CAPTURE.format(here=fake_on_path, python=sys.executable, fake=FAKE))
+    program = fake_on_path / "neuron-profile"
+    program.rename(fake_on_path / "profiler")
+    program.write_text(CAPTURE.format(here=fake_on_path))
+    program.chmod(0o755)
     install(fake_on_path, devices(4, busy={0: 1}))
     return fake_on_path
 
