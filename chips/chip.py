@@ -103,6 +103,11 @@ class Chip:
         return tuple(range(1, self.max_lnc + 1))
 
     @property
+    def cores_of_server(self) -> int:
+        """Physical cores of the largest server: those that links connect."""
+        return self.cores_per_device * self.devices_per_server
+
+    @property
     def peak_flops(self) -> float:
         """Dense BF16 FLOP/s of one physical core, as profiles divide by: 2 x rows x columns x PE clock."""
         return 2.0 * self.pe_rows * self.pe_cols * self.pe_clock_ghz * 1e9

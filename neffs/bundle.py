@@ -4,6 +4,8 @@ case.json            the manifest below
 file.neff            `graph.neff` beside `command.txt` and `model/` on the XLA path
 inp-<name>-000.bin   inputs, raw little-endian C-order bytes (the file names that nki-library uses)
 ref-<name>-000.bin   expected outputs, in the dtype of the output
+inp-<name>-rank0.bin, ref-<name>-rank0.bin ...   the same for each rank of a case with several
+4rank_inputs.txt     the inputs of each rank, as `capture --multi-input` takes them from a run's directory
 compile.log          what the compiler printed
 sources/             the kernel's files that a profile can point at
 profiles/<run>/      what stage 2 adds
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -57,6 +60,14 @@ class TensorFile:
 
 
 @dataclass(frozen=True)
+class RankFiles:
+    """The tensors of one rank, in NEFF order. `outputs`: the references."""
+
+    inputs: tuple[TensorFile, ...]
+    outputs: tuple[TensorFile, ...]
+
+
+@dataclass(frozen=True)
 class Manifest:
     """What `case.json` says.
 
@@ -68,7 +79,8 @@ class Manifest:
     2 x multiply-accumulate. `min_hbm_bytes`: every input read once and every output written once.
     `tolerance`: (rtol, atol) of the comparison |out - ref| <= atol + rtol * |ref|. `kernel_path`: which of its code paths
     the kernel takes for these dimensions (`CTE`, `TKG`), None where there is one. `inputs` and `outputs`: in NEFF order;
-    the files of `outputs` are the references. `files`: every file of the bundle by its path in it, without `case.json` and
+    the files of `outputs` are the references; with several ranks they are those of rank 0, and `other_ranks` has the others in order.
+    `rank_inputs`: the file that names the inputs of each rank, None for a single one. `files`: every file of the bundle by its path in it, without `case.json` and
     `profiles/`; empty until the bundle is published. None stands for what is not known.
     """
 
@@ -92,6 +104,13 @@ class Manifest:
     outputs: tuple[TensorFile, ...] = ()
     files: dict[str, FileSum] = field(default_factory=dict)
     schema: int = SCHEMA
+    other_ranks: tuple[RankFiles, ...] = ()
+    rank_inputs: str | None = None
+
+    @property
+    def by_rank(self) -> tuple[RankFiles, ...]:
+        """The tensors of every rank."""
+        return (RankFiles(self.inputs, self.outputs), *self.other_ranks)
 
 
 @dataclass(frozen=True)
@@ -143,7 +162,7 @@ def read_bundle(path: Path) -> Bundle:
     for file in files_of(bundle.manifest):
         if file.startswith("/") or ".." in file.split("/"):
             raise BundleError(path, f"{MANIFEST} names {file!r}, which is outside the bundle")
-    for tensor in (*bundle.manifest.inputs, *bundle.manifest.outputs):
+    for tensor in _tensors(bundle.manifest):
         if not is_safe_tensor_name(tensor.name):
             raise BundleError(path, f"{MANIFEST} has a tensor named {tensor.name!r}, which is unsafe on a command line")
     return bundle
@@ -190,10 +209,18 @@ def _has_seal(path: Path, data: bytes, schema: int) -> bool:
 def used_files(manifest: Manifest) -> dict[str, FileSum]:
     """The files that a capture and a check use: the NEFF, the inputs and the references."""
     files = {} if manifest.neff is None else {manifest.neff: FileSum(None, manifest.neff_sha256)}
-    for tensor in (*manifest.inputs, *manifest.outputs):
+    for tensor in _tensors(manifest):
         if tensor.file is not None:
             files[tensor.file] = FileSum(tensor.bytes, tensor.sha256)
+    if manifest.rank_inputs is not None and manifest.rank_inputs in manifest.files:
+        files[manifest.rank_inputs] = manifest.files[manifest.rank_inputs]
     return files
+
+
+def _tensors(manifest: Manifest) -> Iterator[TensorFile]:
+    for rank in manifest.by_rank:
+        yield from rank.inputs
+        yield from rank.outputs
 
 
 def files_of(manifest: Manifest) -> dict[str, FileSum]:
@@ -246,6 +273,7 @@ def _build_decoder() -> None:
     case = {"kernel": "k", "implementation": "nki", "dims": {"M": 1}, "dtype": "float32", "target": "trn2", "lnc": 1}
     tensor = {"name": "x", "shape": [1], "dtype": "float32", "bytes": 4, "file": None, "sha256": None}
     fields = {"case": case, "key": "", "status": "built", "toolchain": "sim", "created": "", "inputs": [tensor]}
+    fields["other_ranks"] = [{"inputs": [tensor], "outputs": [tensor]}]
     _manifest({**fields, "files": {"file.neff": {"bytes": 0, "sha256": ""}}, "tolerance": [0.0, 0.0]})
 
 

@@ -15,6 +15,8 @@ from neff_bench.neffs.own import OwnKernel
 
 IMPLEMENTATIONS = ("nkilib", "neuronxcc", "nki", "xla", "framework")
 DEFAULT_SEED = 42
+WITH_RANKS = ("nki", "nkilib", "framework")
+"""Implementations whose kernels may run on several ranks; of NEFFs from elsewhere it is not asked."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 
@@ -34,8 +36,8 @@ class Case:
 
     `dims`: dimension names and sizes in the kernel's order. `dtype`: canonical element type of the kernel's data.
     `target`: the name of a chip. `lnc`: physical cores in the logical core. `flags`: extra compiler flags.
-    `seed`: of the random inputs. `own`: None for a built-in kernel; for one of the user's own its description, or the Python
-    file that declares it, relative to a folder that is known beside this. Raises `CaseError` when target and LNC do not fit
+    `seed`: of the random inputs. `ranks`: logical cores that run the NEFF together, each on inputs of its own. `own`: None for a built-in kernel; for one of the user's own its description, or the Python
+    file that declares it, relative to a folder that is known beside this. Raises `CaseError` when target, LNC and ranks do not fit
     or the name would be unsafe.
     """
 
@@ -48,6 +50,7 @@ class Case:
     flags: tuple[str, ...] = ()
     seed: int = DEFAULT_SEED
     own: OwnKernel | str | None = None
+    ranks: int = 1
 
     def __post_init__(self) -> None:
         if self.target not in CHIPS:
@@ -55,17 +58,27 @@ class Case:
         if self.lnc not in CHIPS[self.target].lncs:
             allowed = " or ".join(map(str, CHIPS[self.target].lncs))
             raise CaseError(f"lnc {self.lnc} does not exist on {self.target} (allowed: {allowed})")
+        most = CHIPS[self.target].cores_of_server // self.lnc
+        if not 1 <= self.ranks <= most:
+            raise CaseError(
+                f"{self.ranks} ranks at lnc {self.lnc} do not fit on a server of {self.target} (1 to {most})"
+            )
+        if self.ranks > 1 and self.implementation not in WITH_RANKS:
+            allowed = " or ".join(WITH_RANKS)
+            raise CaseError(f"ranks {self.ranks} with {self.implementation}: only {allowed} kernels communicate here")
         check_name(self.name)
 
     @property
     def name(self) -> str:
         """Directory name: every field that tells two cases apart, so that no two cases share a bundle.
 
-        Flags appear as a short hash and the seed only when it is not the default, so the usual name stays readable:
+        Flags appear as a short hash, ranks where there are several and the seed only when it is not the default, so the usual name stays readable:
         `mlp_nkilib_b1_s128_h1024_i512_bfloat16_trn2_lnc2`.
         """
         parts = [self.kernel, self.implementation, *(f"{name}{size}" for name, size in self.dims)]
         parts += [self.dtype, self.target, f"lnc{self.lnc}"]
+        if self.ranks > 1:
+            parts.append(f"ranks{self.ranks}")
         if self.flags:
             parts.append("flags" + hashlib.sha256("\0".join(self.flags).encode()).hexdigest()[:8])
         if self.seed != DEFAULT_SEED:

@@ -40,11 +40,12 @@ def call_reference(
     return tuple(_array(array, "reference", entry) for array in arrays)
 
 
-def call_values(entry: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Call the function that an absolute entry names with `shape`. Raises `BuildError` when it does not return an array of
+def call_values(entry: str, shape: tuple[int, ...], rank: int = 0) -> np.ndarray:
+    """Call the function that an absolute entry names with `shape`, and with `rank=` where it has that parameter. Raises `BuildError` when it does not return an array of
     that shape."""
     function = _function(entry, "values")
-    array = _array(_called("it is called with the shape", "values", entry, function, shape), "values", entry)
+    wanted = {"rank": rank} if "rank" in _parameters(function) else {}
+    array = _array(_called("it is called with the shape", "values", entry, function, shape, **wanted), "values", entry)
     if array.shape != shape:
         raise BuildError(f"values {entry}: returned shape {array.shape}, expected {shape}")
     return array

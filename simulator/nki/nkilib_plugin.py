@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +22,8 @@ import numpy as np
 from neff_bench.simulator.dtypes import convert, dtype_name
 from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.nki.install import install
+from neff_bench.simulator.nki.jit import body
+from neff_bench.simulator.nki.launch import launch_ranks
 from neff_bench.simulator.nki.simulate import simulate
 
 _FLOAT8 = {np.dtype(getattr(ml_dtypes, name)) for name in ("float8_e4m3", "float8_e4m3fn", "float8_e5m2")}
@@ -51,10 +54,52 @@ class _Absent(ModuleType):
 
 
 def pytest_sessionstart() -> None:
-    """Later releases read an attribute that their simulation mode never sets."""
+    """Later releases read an attribute that their simulation mode never sets. Their simulation mode knows no ranks."""
     orchestrator = sys.modules.get("test.utils.test_orchestrator")
-    if orchestrator is not None and not hasattr(orchestrator.Orchestrator, "_compiled_kernel"):
+    if orchestrator is None:
+        return
+    if not hasattr(orchestrator.Orchestrator, "_compiled_kernel"):
         orchestrator.Orchestrator._compiled_kernel = None
+    _install_ranks(orchestrator.Orchestrator)
+
+
+def _install_ranks(harness: Any) -> None:
+    """Let a test of several ranks run: the kernel on all of them, the outputs where their device run leaves them."""
+    one_rank = harness._run_simulator_inference
+
+    def run(self: Any, test: Any) -> Any:
+        if test.inference_args.collective_ranks < 2:
+            return one_rank(self, test)
+        folder = self._dump_output_tensors({})
+        for rank, outputs in enumerate(_outputs_of_ranks(test)):
+            mine = Path(folder, f"output_worker_{rank}")
+            mine.mkdir()
+            for name, array in outputs.items():
+                (mine / f"{name}.bin").write_bytes(array.tobytes())
+        return folder
+
+    harness._run_simulator_inference = run
+
+
+def _outputs_of_ranks(test: Any) -> list[dict[str, np.ndarray]]:
+    """The outputs of each rank under the names of the expected ones, in their dtypes."""
+    given, ranks = test.kernel_input or {}, range(test.inference_args.collective_ranks)
+    bound = [dict(given.for_rank(rank) if hasattr(given, "for_rank") else given) for rank in ranks]
+    bound = [{name.removesuffix(".must_alias_input"): value for name, value in each.items()} for each in bound]
+    os.environ["NKI_NC_VERSION"] = test.compiler_input.platform_target.get_nc_gen()
+    launched = launch_ranks(body(test.kernel_func), bound, test.compiler_input.logical_nc_config)
+    expected = sys.modules["test.utils.common_dataclasses"].normalize_golden_output
+    made = []
+    for rank, done in zip(ranks, launched, strict=True):
+        golden = expected(test.validation_args.golden_output, rank)
+        results = done.result if isinstance(done.result, (list, tuple)) else [done.result]
+        if len(results) != len(golden):
+            raise RuntimeError(f"the kernel returned {len(results)} tensors, the test expects {len(golden)}")
+        made.append({
+            name: np.asarray(result, dtype=value.dtype)
+            for (name, value), result in zip(golden.items(), results, strict=True)
+        })  # fmt: skip
+    return made
 
 
 class _CpuSimulated:

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def draw(tensors: Sequence[Tensor], seed: int) -> dict[str, np.ndarray]:
-    """One array per tensor, in its dtype, from one generator in the order given (so the order belongs to the result).
+def draw(tensors: Sequence[Tensor], seed: int, rank: int = 0) -> dict[str, np.ndarray]:
+    """One array per tensor, in its dtype, from one generator in the order given (so the order belongs to the result). `rank`: its
+    values are others than those of another rank, except where all elements are one constant.
 
     Raises `BuildError` when a function of the user's does not give the values.
     """
     import numpy as np
 
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng([seed, rank] if rank else seed)
     arrays = {}
     for tensor in tensors:
         values: np.ndarray
@@ -37,36 +38,45 @@ def draw(tensors: Sequence[Tensor], seed: int) -> dict[str, np.ndarray]:
         elif tensor.values == "integers":
             values = generator.integers(0, int(tensor.scale), tensor.shape)
         else:
-            values = call_values(tensor.values, tensor.shape)
+            values = call_values(tensor.values, tensor.shape, rank)
         arrays[tensor.name] = values.astype(numpy_dtype(tensor.dtype))
     return arrays
 
 
 def references(
-    kernel: Kernel, case: Case, outputs: Sequence[Tensor], inputs: Mapping[str, np.ndarray]
-) -> tuple[np.ndarray, ...]:
-    """The kernel's float32 reference on the inputs as they were rounded to their dtype, one array per output.
+    kernel: Kernel, case: Case, outputs: Sequence[Tensor], inputs: Sequence[Mapping[str, np.ndarray]]
+) -> list[tuple[np.ndarray, ...]]:
+    """The kernel's float32 reference on the inputs of each rank as they were rounded to their dtype: for each rank, one array per
+    output. With several ranks the reference gets each input with the ranks as its first dimension, and returns each output so.
 
     Each result is rounded once, to the dtype of its output. Raises `BuildError` when they do not fit `outputs`, or
     the kernel has no reference.
     """
     import numpy as np
 
-    dims = Dims(**dict(case.dims))
-    exact = {
-        name: array.astype(np.float32) if array.dtype.kind not in "iu" else array for name, array in inputs.items()
-    }
+    dims, several = Dims(**dict(case.dims)), case.ranks > 1
     if kernel.reference is None:
         raise BuildError(f"{kernel.name} has no reference")
-    arrays = kernel.reference(dims, exact)
+    together = {name: np.stack([of[name] for of in inputs]) if several else array for name, array in inputs[0].items()}
+    arrays = kernel.reference(dims, {name: _exact(array) for name, array in together.items()})
     if len(arrays) != len(outputs):
         raise BuildError(f"the reference returns {len(arrays)} arrays, the kernel {len(outputs)}")
     rounded = []
     for tensor, array in zip(outputs, arrays):
-        if array.shape != tensor.shape:
-            raise BuildError(f"reference of {tensor.name} has shape {array.shape}, the kernel's output {tensor.shape}")
-        rounded.append(array.astype(numpy_dtype(tensor.dtype)))
-    return tuple(rounded)
+        if array.shape != ((case.ranks, *tensor.shape) if several else tensor.shape):
+            ranks = f" on each of {case.ranks} ranks, which come first" if several else ""
+            raise BuildError(
+                f"reference of {tensor.name} has shape {array.shape}, the kernel's output {tensor.shape}{ranks}"
+            )
+        rounded.append((array if several else array[np.newaxis]).astype(numpy_dtype(tensor.dtype)))
+    return [tuple(array[rank] for array in rounded) for rank in range(case.ranks)]
+
+
+def _exact(array: np.ndarray) -> np.ndarray:
+    """Floats as float32, integers as they are."""
+    import numpy as np
+
+    return array.astype(np.float32) if array.dtype.kind not in "iu" else array
 
 
 def default_tolerance(dtypes: Sequence[str], expected: Sequence[np.ndarray]) -> tuple[float, float]:
@@ -80,9 +90,28 @@ def default_tolerance(dtypes: Sequence[str], expected: Sequence[np.ndarray]) -> 
     return rtol, rtol * min((size for size in sizes if 0 < size < float("inf")), default=1.0)
 
 
-def write_array(directory: Path, prefix: str, name: str, dtype: str, array: np.ndarray) -> TensorFile:
-    """Write `<prefix>-<name>-000.bin`; `prefix` is `inp` or `ref`, `name` the tensor's name in the NEFF."""
+def write_array(
+    directory: Path, prefix: str, name: str, dtype: str, array: np.ndarray, rank: int | None = None
+) -> TensorFile:
+    """Write `<prefix>-<name>-000.bin`, `-rank2.bin` for a rank of several; `prefix` is `inp` or `ref`, `name` the tensor's name in
+    the NEFF."""
     import numpy as np
 
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-    return write_tensor(directory, f"{prefix}-{name}-000.bin", name, tuple(array.shape), dtype, data)
+    return write_tensor(
+        directory,
+        f"{prefix}-{name}-{'000' if rank is None else f'rank{rank}'}.bin",
+        name,
+        tuple(array.shape),
+        dtype,
+        data,
+    )
+
+
+def write_rank_inputs(directory: Path, ranks: Sequence[Sequence[TensorFile]]) -> str:
+    """Write the file that `capture --multi-input` reads in the directory of a run: a line of `NAME FILE ...` for each rank. Returns
+    its name, that of nki-library."""
+    lines = [" ".join(f"{tensor.name} ../../{tensor.file}" for tensor in tensors) for tensors in ranks]
+    name = f"{len(ranks)}rank_inputs.txt"
+    (directory / name).write_text("\n".join(lines) + "\n")
+    return name

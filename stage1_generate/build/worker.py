@@ -22,19 +22,22 @@ from typing import TYPE_CHECKING
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs import __version__
-from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, write_manifest
+from neff_bench.neffs.bundle import LOG, Manifest, RankFiles, TensorFile, is_safe_tensor_name, write_manifest
+from neff_bench.neffs.case import Case
 from neff_bench.neffs.checksums import sha256_file
 from neff_bench.neffs.sources import keep_sources
 from neff_bench.stage1_generate.build.job import Job
 from neff_bench.stage1_generate.build.keys import tree_digest
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
-from neff_bench.stage1_generate.kernel import Dims, Tensor
+from neff_bench.stage1_generate.kernel import Dims, Kernel, Tensor
 from neff_bench.stage1_generate.own_kernel import implementation_of, kernel_of, search_folders
 from neff_bench.stage1_generate.toolchains.command import end_with_builder
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
 from neff_bench.stage1_generate.toolchains.find import nkilib_version
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from neff_bench.parsers.neff import Neff, TensorInfo
 
 
@@ -81,27 +84,13 @@ def build(job: Job) -> Manifest:
         results = tuple(tensor.name for tensor in outputs)
     out_files = _match("output", _renamed(outputs, results), neff.outputs)
 
-    # Imported only now: a compiler that fails is not worth the start of numpy.
-    from neff_bench.stage1_generate.build.tensors import default_tolerance, draw, references, write_array
+    named = tuple(zip(parameters, inputs)), tuple(zip(results, outputs))
+    by_rank, tolerance = _write_tensors(kernel, case, named, in_files, out_files)
+    rank_inputs = None
+    if case.ranks > 1:
+        from neff_bench.stage1_generate.build.tensors import write_rank_inputs
 
-    arrays = draw(inputs, case.seed)
-    written = {
-        name: write_array(Path(), "inp", in_files[name], tensor.dtype, arrays[tensor.name])
-        for name, tensor in zip(parameters, inputs)
-    }
-    tolerance = kernel.tolerance.get(case.dtype)
-    if kernel.reference is None:
-        expected = {
-            name: TensorFile(out_files[name], tensor.shape, tensor.dtype, tensor.bytes, None, None)
-            for name, tensor in zip(results, outputs)
-        }
-    else:
-        right = references(kernel, case, outputs, arrays)
-        tolerance = tolerance or default_tolerance([case.dtype, *(tensor.dtype for tensor in outputs)], right)
-        expected = {
-            name: write_array(Path(), "ref", out_files[name], tensor.dtype, array)
-            for name, tensor, array in zip(results, outputs, right)
-        }
+        rank_inputs = write_rank_inputs(Path(), [rank.inputs for rank in by_rank])
     return replace(
         started(job),
         status="built",
@@ -113,9 +102,48 @@ def build(job: Job) -> Manifest:
         tolerance=tolerance,
         neff=compiled.neff,
         neff_sha256=sha256_file(Path(compiled.neff)),
-        inputs=_in_order(written, in_files),
-        outputs=_in_order(expected, out_files),
+        inputs=by_rank[0].inputs,
+        outputs=by_rank[0].outputs,
+        other_ranks=tuple(by_rank[1:]),
+        rank_inputs=rank_inputs,
     )
+
+
+_Named = tuple[tuple[str, Tensor], ...]
+"""Tensors beside the names that the compiler was asked for."""
+
+
+def _write_tensors(
+    kernel: Kernel, case: Case, named: tuple[_Named, _Named], in_files: dict[str, str], out_files: dict[str, str]
+) -> tuple[list[RankFiles], tuple[float, float] | None]:
+    """Write the inputs and the references of every rank. `named`: inputs and outputs. `*_files`: asked name -> name in the NEFF, in
+    its order. Returns the tolerance of the comparison too. Raises `BuildError`."""
+    # Imported only now: a compiler that fails is not worth the start of numpy.
+    from neff_bench.stage1_generate.build.tensors import default_tolerance, draw, references, write_array
+
+    inputs, outputs = named
+    drawn = [draw([tensor for _, tensor in inputs], case.seed, rank) for rank in range(case.ranks)]
+    tolerance = kernel.tolerance.get(case.dtype)
+    right: list[tuple[np.ndarray, ...]] | None = None
+    if kernel.reference is not None:
+        right = references(kernel, case, [tensor for _, tensor in outputs], drawn)
+        every = [array for arrays in right for array in arrays]
+        tolerance = tolerance or default_tolerance([case.dtype, *(tensor.dtype for _, tensor in outputs)], every)
+    files = []
+    for rank, arrays in enumerate(drawn):
+        number = rank if case.ranks > 1 else None
+        written = {
+            name: write_array(Path(), "inp", in_files[name], tensor.dtype, arrays[tensor.name], number)
+            for name, tensor in inputs
+        }
+        expected = {
+            name: TensorFile(out_files[name], tensor.shape, tensor.dtype, tensor.bytes, None, None)
+            if right is None
+            else write_array(Path(), "ref", out_files[name], tensor.dtype, right[rank][at], number)
+            for at, (name, tensor) in enumerate(outputs)
+        }
+        files.append(RankFiles(_in_order(written, in_files), _in_order(expected, out_files)))
+    return files, tolerance
 
 
 def _said_by(neff: Neff) -> tuple[Tensor, ...]:

@@ -55,7 +55,7 @@ class OwnEntry:
     """What an entry of a shapes file says of a kernel, before its dimensions are known.
 
     `keys`: further keys that the entry may have. `dtypes`: the element type of the kernel's data where the entry itself
-    fixes it. `describe`: (dimensions, dtype) -> `Case.own`; raises `ShapesError`.
+    fixes it. `describe`: (dimensions and `ranks`, dtype) -> `Case.own`; raises `ShapesError`.
     """
 
     kernel: Kernel

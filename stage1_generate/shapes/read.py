@@ -39,7 +39,7 @@ MAX_SIZE = 2**31 - 1
 MAX_DEPTH = 32
 MAX_NODES = 250_000
 """Of the file, an alias counted as one; a list or a range says more cases in fewer nodes."""
-_COMMON = ("kernel", "implementation", "dtype", "target", "lnc", "seed", "flags")
+_COMMON = ("kernel", "implementation", "dtype", "target", "lnc", "ranks", "seed", "flags")
 _DEFAULTS = _COMMON[1:]
 _NUMBER = re.compile(r"[+-]?[0-9][0-9_]*")
 _RANGE = "a positive whole number, a list of them, or a range start:stop:step"
@@ -134,6 +134,7 @@ class _Reader:
         )
         axes["lnc"] = self._overridden("lnc") or self._numbers(nodes.get("lnc"), "lnc", default=None)
         axes["seed"] = self._numbers(nodes.get("seed"), "seed", default=DEFAULT_SEED, lowest=0)
+        axes["ranks"] = self._numbers(nodes.get("ranks"), "ranks", default=1)
         flags = self._flags(nodes.get("flags"))
         for values in islice(product(*axes.values()), MAX_CASES + 1):
             yield self._case(own or kernel, dict(zip(axes, values)), flags, nodes, entry)
@@ -166,11 +167,14 @@ class _Reader:
                 f"dtype: found {dtype} with target {target}, allowed with {', '.join(chip.name for chip in CHIPS.values() if chip.float8)}",
             )
         lnc = chosen["lnc"] if chosen["lnc"] is not None else CHIPS[target].max_lnc
-        own = what.describe(dict(dims), dtype) if isinstance(what, OwnEntry) else None
+        ranks = chosen["ranks"]
+        own = what.describe({**dict(dims), "ranks": ranks}, dtype) if isinstance(what, OwnEntry) else None
         try:
-            return Case(kernel.name, chosen["implementation"], dims, dtype, target, lnc, flags, chosen["seed"], own)
+            return Case(
+                kernel.name, chosen["implementation"], dims, dtype, target, lnc, flags, chosen["seed"], own, ranks
+            )
         except CaseError as error:
-            raise self._error(nodes.get("lnc", entry), str(error)) from None
+            raise self._error(nodes.get("ranks" if ranks > 1 else "lnc", entry), str(error)) from None
 
     def _dim(self, kernel: Kernel, dim: str, node: yaml.Node | None) -> list[int]:
         lowest = 0 if dim in kernel.may_be_zero else 1

@@ -21,6 +21,7 @@ def test_the_name_is_readable():
         {"lnc": 1},
         {"flags": ("-O1",)},
         {"seed": 7},
+        {"ranks": 4},
     ],
 )
 def test_every_field_changes_the_name_and_the_key(change):
@@ -41,6 +42,9 @@ def test_the_key_follows_what_the_result_depends_on():
     [
         ({"target": "trn9"}, "unknown target 'trn9'"),
         ({"target": "trn1", "lnc": 2}, "lnc 2 does not exist on trn1 (allowed: 1)"),
+        ({"ranks": 65}, "65 ranks at lnc 2 do not fit on a server of trn2 (1 to 64)"),
+        ({"ranks": 0}, "(1 to 64)"),
+        ({"ranks": 2, "implementation": "xla"}, "only nki or nkilib or framework kernels communicate here"),
         ({"kernel": "../mlp"}, "cannot be the name"),
         ({"kernel": "--mlp"}, "cannot be the name"),
     ],

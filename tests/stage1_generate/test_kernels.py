@@ -50,7 +50,7 @@ def test_a_reference_fits_its_declaration_and_is_not_all_zeros(name):
     d = Dims(**SMALL[name])
     for dtype in kernel.dtypes:
         case = Case(name, "nki", tuple(SMALL[name].items()), dtype, "trn2", 2)
-        for output in references(kernel, case, kernel.outputs(d, dtype), draw(kernel.inputs(d, dtype), 42)):
+        for output in references(kernel, case, kernel.outputs(d, dtype), [draw(kernel.inputs(d, dtype), 42)])[0]:
             values = output.astype(np.float32)
             assert np.isfinite(values).all() and values.any()
 

@@ -6,7 +6,13 @@ import pytest
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.dtypes import numpy_dtype
 from neff_bench.stage1_generate import kernels
-from neff_bench.stage1_generate.build.tensors import default_tolerance, draw, references, write_array
+from neff_bench.stage1_generate.build.tensors import (
+    default_tolerance,
+    draw,
+    references,
+    write_array,
+    write_rank_inputs,
+)
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.kernel import Dims, Tensor
 
@@ -50,7 +56,7 @@ def test_the_mlp_reference_is_a_gated_silu_mlp():
     dims = {"b": 2, "s": 64, "h": 128, "i": 256}
     kernel = kernels.load("mlp")
     arrays = draw(kernel.inputs(Dims(**dims), "float32"), 42)
-    (got,) = references(kernel, case("mlp", **dims), kernel.outputs(Dims(**dims), "float32"), arrays)
+    ((got,),) = references(kernel, case("mlp", **dims), kernel.outputs(Dims(**dims), "float32"), [arrays])
     x, gate, up, down = (array.astype(np.float64) for array in arrays.values())
     want = np.einsum("bsi,ih->bsh", (x @ gate) / (1 + np.exp(-(x @ gate))) * (x @ up), down)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
@@ -61,7 +67,7 @@ def test_a_reference_is_computed_from_the_rounded_inputs_and_rounded_once():
     kernel = kernels.load("matmul")
     dims = Dims(M=8, K=64, N=8)
     arrays = draw(kernel.inputs(dims, "bfloat16"), 42)
-    (got,) = references(kernel, case("matmul", "bfloat16", **vars(dims)), kernel.outputs(dims, "bfloat16"), arrays)
+    ((got,),) = references(kernel, case("matmul", "bfloat16", **vars(dims)), kernel.outputs(dims, "bfloat16"), [arrays])
     want = arrays["lhs"].astype(np.float32) @ arrays["rhs"].astype(np.float32)
     assert got.tobytes() == want.astype(numpy_dtype("bfloat16")).tobytes()
 
@@ -73,7 +79,7 @@ def test_a_reference_of_the_wrong_shape_is_an_error():
     dims = Dims(M=8, K=64, N=8)
     arrays = draw(kernel.inputs(dims, "float32"), 42)
     with pytest.raises(BuildError, match="has shape"):
-        references(kernel, case("matmul", **vars(dims)), kernel.outputs(dims, "float32"), arrays)
+        references(kernel, case("matmul", **vars(dims)), kernel.outputs(dims, "float32"), [arrays])
 
 
 def test_a_default_tolerance_follows_the_element_types_and_the_size_of_the_outputs():
@@ -95,5 +101,41 @@ def test_a_reference_gets_float32_and_integers_as_they_are():
 
     inputs = draw(kernel.inputs(Dims(M=4, K=4, N=4), "bfloat16"), 0) | {"index": np.zeros(4, np.uint8)}
     outputs = kernel.outputs(Dims(M=4, K=4, N=4), "bfloat16")
-    references(replace(kernel, reference=reference), one, outputs, inputs)
+    references(replace(kernel, reference=reference), one, outputs, [inputs])
     assert got == {"lhs": np.float32, "rhs": np.float32, "index": np.uint8}
+
+
+def test_each_rank_draws_values_of_its_own_and_rank_0_those_of_a_single_one():
+    tensors = (Tensor("x", (4,), "float32"),)
+    drawn = [draw(tensors, 42, rank)["x"] for rank in range(3)]
+    assert (drawn[0] == draw(tensors, 42)["x"]).all()
+    assert len({array.tobytes() for array in drawn}) == 3
+
+
+def test_a_reference_of_ranks_gets_and_gives_them_as_the_first_dimension():
+    from dataclasses import replace
+
+    kernel = replace(kernels.load("matmul"), reference=lambda d, t: (t["x"] - t["x"].sum(axis=0),))
+    several, output = replace(case("matmul", M=1, K=1, N=2), ranks=3), (Tensor("out", (2,), "float32"),)
+    inputs = [{"x": np.full(2, rank, np.float32)} for rank in range(3)]
+    assert [array.tolist() for (array,) in references(kernel, several, output, inputs)] == [
+        [-3, -3],
+        [-2, -2],
+        [-1, -1],
+    ]
+    with pytest.raises(BuildError, match=r"shape \(2,\), the kernel's output \(2,\) on each of 3 ranks"):
+        references(replace(kernel, reference=lambda d, t: (t["x"][0],)), several, output, inputs)
+
+
+def test_the_inputs_of_ranks_are_named_as_seen_from_a_run(tmp_path):
+    files = [
+        [write_array(tmp_path, "inp", name, "float32", np.ones(2, np.float32), rank) for name in ("x", "y")]
+        for rank in range(2)
+    ]
+    name = write_rank_inputs(tmp_path, files)
+    assert name == "2rank_inputs.txt"
+    assert (tmp_path / name).read_text().splitlines() == [
+        "x ../../inp-x-rank0.bin y ../../inp-y-rank0.bin",
+        "x ../../inp-x-rank1.bin y ../../inp-y-rank1.bin",
+    ]
+    assert (tmp_path / "inp-x-rank1.bin").stat().st_size == 8

@@ -139,3 +139,8 @@ def test_a_kernel_of_nki_library_needs_its_checkout_and_is_looked_for_when_it_is
     (case,) = read_shapes(path)
     assert case.implementation == "nkilib"
     assert implementation_of(case, str(tmp_path)).needs == ("nkilib",)
+
+
+def test_the_number_of_ranks_may_stand_in_expressions(read):
+    text = ENTRY.replace("M: [128, 256]", "M: 128\n    ranks: [2, 4]").replace("[N]", "[N*ranks]")
+    assert [(case.ranks, case.own.inputs[1].shape) for case in read(text)] == [(2, (1024,)), (4, (2048,))]

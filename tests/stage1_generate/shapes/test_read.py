@@ -198,3 +198,10 @@ def test_equal_cases_are_counted_and_nodes_are_bounded(shapes, monkeypatch):
     monkeypatch.setattr(reading, "MAX_NODES", 100)
     with pytest.raises(ShapesError, match="more than 100 values"):
         shapes(f"cases:\n  - {case}\n" + f"  - {case}\n" * 20)
+
+
+def test_ranks_are_an_axis_and_an_error_names_their_line(shapes):
+    cases = shapes(f"cases:\n  - {MATMUL[:-1]}, ranks: [1, 4]}}")
+    assert [(case.ranks, case.name.rpartition("_")[2]) for case in cases] == [(1, "lnc2"), (4, "ranks4")]
+    with pytest.raises(ShapesError, match="2: 65 ranks at lnc 2 do not fit on a server of trn2"):
+        shapes(f"cases:\n  - {MATMUL[:-1]}, ranks: 65}}")
