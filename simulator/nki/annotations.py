@@ -1,14 +1,26 @@
-"""`nki.typing`: names for annotations. They say something to the reader, nothing to the recorder."""
+"""`nki.typing`: names for annotations, which say something to the reader and nothing to the recorder, and for arguments.
+
+A kernel that is called on `nt.tensor[[250, 512], nl.float32]` gets an array of that shape, as AWS's examples of
+`nki.benchmark` do (aws-neuron-sdk, nki/examples/prof-kernel-benchmark.py).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Annotation:
-    """`nt.tensor`, `nt.tensor[128, 512]`."""
+    """`nt.tensor`, `nt.tensor[128, 512]`, `nt.tensor[[128, 512], nl.float32]`. `of`: shape and dtype of the last form."""
 
-    def __getitem__(self, shape: Any) -> Annotation:
+    def __init__(self, shape: tuple[int, ...] | None = None, dtype: Any = None) -> None:
+        self.of = shape, dtype
+
+    def __getitem__(self, of: Any) -> Annotation:
+        if isinstance(of, tuple) and len(of) == 2 and isinstance(of[0], (list, tuple)):
+            return Annotation(tuple(of[0]), of[1])
         return self
 
     def __call__(self, *_: Any, **__: Any) -> Annotation:
@@ -19,6 +31,18 @@ class Annotation:
         return self
 
     __ror__ = __or__
+
+    def array(self) -> np.ndarray | None:
+        """Seeded normal values of the shape and dtype, None where it has none. Which values AWS takes is not documented."""
+        import numpy as np
+
+        from neff_bench.simulator.dtypes import canonical, dtype_name, from_float32
+
+        shape, dtype = self.of
+        if shape is None:
+            return None
+        name = canonical(dtype) if isinstance(dtype, str) else dtype_name(dtype)
+        return from_float32(np.random.default_rng(0).standard_normal(shape, np.float32), name)
 
 
 tensor = Annotation()

@@ -15,6 +15,7 @@ import msgspec
 
 from neff_bench.chips import first_of_generation
 from neff_bench.simulator.dtypes import dtype_name
+from neff_bench.simulator.nki.annotations import Annotation
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
@@ -43,7 +44,7 @@ def target() -> str:
 
 
 def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fits: bool) -> Launch:
-    """Run `function` on its arguments, in which every array of numpy, torch or jax is an input.
+    """Run `function` on its arguments, in which every array of numpy, torch or jax, and every tensor of `nki.typing` with its shape, is an input.
 
     A kernel that returns nothing writes its arguments: those are its outputs, and a numpy or torch argument gets the new
     values. `fits`: raise CapacityError when the kernel's tensors do not fit on the chip, else warn. Raises KernelError.
@@ -156,7 +157,10 @@ class _Held:
 
 
 def _hold(name: str, value: Any, given: dict[str, Any]) -> Any:
-    """The argument with every array replaced by its place; scalars and 0-d arrays stay as they are."""
+    """The argument with every array replaced by its place; scalars and 0-d arrays stay as they are. A tensor of `nki.typing`
+    with a shape and a dtype is an array."""
+    if isinstance(value, Annotation) and (made := value.array()) is not None:
+        value = made
     if kind_of(value) is not None:
         given[name] = value
         return _Held(name)

@@ -139,6 +139,22 @@ def test_the_tutorial_benchmarks_a_plain_function_and_leaves_a_neff_and_a_trace(
     assert {path.name for path in tmp_path.rglob("*.n?ff")} >= {"file.neff", "profile.ntff"}
 
 
+def test_a_tensor_of_nki_typing_is_an_array_as_in_the_tutorial(run, tmp_path):
+    done = run(
+        "from neuronxcc import nki\nfrom neuronxcc.nki.typing import tensor\nimport neuronxcc.nki.language as nl\n"
+        "@nki.benchmark(save_neff_name='file.neff', save_trace_name='profile.ntff')\n"
+        "def twice(x):\n"
+        "    assert x.dtype == nl.bfloat16\n"
+        "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+        "    nl.store(out, value=nl.add(nl.load(x), nl.load(x)))\n"
+        "    return out\n"
+        "out = twice(tensor[[128, 64], nl.bfloat16])\n"
+        "assert out.shape == (128, 64) and 0 < abs(out.astype('float32')).max() < 20\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.glob("*.n?ff")} == {"file.neff", "profile.ntff"}
+
+
 def test_profile_leaves_a_neff_and_a_trace(run, tmp_path):
     done = run(
         "import numpy as np, nki\nfrom kernels import scale\n"

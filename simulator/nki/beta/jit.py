@@ -8,6 +8,7 @@ from typing import Any
 
 from neff_bench.simulator.nki import session
 from neff_bench.simulator.nki.beta.language import programs
+from neff_bench.simulator.nki.beta.returns import after_loops
 from neff_bench.simulator.nki.beta.tile import dressed, plain
 from neff_bench.simulator.recording.recorder import is_recording, recorder
 
@@ -40,10 +41,10 @@ class BetaKernel:
         if outermost:
             dialect["middle_end"], dialect["places"] = self.middle_end, self.places
         args, kwargs = dressed(args), {key: dressed(value) for key, value in kwargs.items()}
-        result = None
+        result, function = None, after_loops(self.function)
         dialect["depth"] = dialect.get("depth", 0) + 1
         for _ in programs(self.grid) if self.grid else (None,):
-            result = self.function(*args, **kwargs)
+            result = function(*args, **kwargs)
         dialect["depth"] -= 1
         return plain(result) if outermost else result
 

@@ -47,3 +47,30 @@ def test_a_bound_that_is_no_number_is_an_error_of_the_kernel():
 
     with pytest.raises(NkiValidationError, match=r"test_loops\.py:\d+: a loop is bounded by"):
         recorded(kernel, (128, 8))
+
+
+def halves(x):
+    """The tutorial's slip: the return is in the body."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for at in nl.affine_range(2):
+        for half in nl.sequential_range(2):
+            left = 4 * at + 2 * half
+            nl.store(out[:, left : left + 2], nl.load(x[:, left : left + 2]))
+            return out
+
+
+def first_half(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x))
+    for _ in nl.static_range(2):
+        nl.store(out[:, 0:4], nl.exp(nl.load(x[:, 0:4])))
+        return out
+
+
+def test_a_return_in_a_body_that_the_compiler_sees_once_is_one_after_the_loop():
+    np.testing.assert_array_equal(simulate(jit(halves))(X), X)
+
+
+def test_an_unrolled_loop_is_left_by_a_return():
+    program = recorded(first_half, (128, 8))
+    assert sum(one.op == "activation" for core in program.cores for one in core) == 1
