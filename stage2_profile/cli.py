@@ -113,7 +113,11 @@ from neff_bench.viewer.suffix import is_page
     metavar="N",
     help="Answer with the N slowest source lines and instructions of each engine.",
 )
-@click.option("--search", metavar="TEXT", help="Only those that hold TEXT, or match /REGEX/ (implies --hot 10).")
+@click.option(
+    "--search",
+    metavar="TEXT",
+    help="Only those that hold TEXT, or match /REGEX/; /./: those of a source line (implies --hot 10).",
+)
 @output_options
 def profile(directory: Path, format_: str | None, output: Path | None, **options) -> int:
     """Profile the NEFFs in DIR and print where the time goes.

@@ -19,12 +19,13 @@ from neff_bench.terminal.errors import WrongCall
 ENGINES = (*(TITLES[ENGINE_ORDER.index(engine)] for engine in SHOWN), "DMA")
 NS_PER_US = 1000.0
 CONTROL = "(control)"
+WITH_LINE = "/./"
 
 
 @dataclass(frozen=True)
 class Event:
     """One instruction, or one DMA packet. `where`: its innermost source line, else its HLO operation or tensor, else `(opcode)`.
-    `(control)`: what the compiler and runtime add around a kernel. `callers`: the lines that called the innermost one, outermost first."""
+    `(control)`: what the compiler and runtime add around a kernel. `callers`: the lines that called the innermost one, outermost first. `located`: a source line or an HLO operation made it."""
 
     engine: str
     where: str
@@ -35,6 +36,7 @@ class Event:
     duration_us: float
     wait_us: float
     callers: tuple[str, ...] = ()
+    located: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
             duration_us=row.duration / NS_PER_US,
             wait_us=row.evt_wait_time / NS_PER_US,
             callers=row.nki_call_stack,
+            located=bool(row.nki_source_location or row.hlo_name),
         )
         for row in timeline.instructions
         if row.subgroup.lower() in engines
@@ -91,6 +94,7 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
             duration_us=row.duration / NS_PER_US,
             wait_us=0.0,
             callers=row.nki_call_stack,
+            located=bool(row.nki_source_location),
         )
         for row in timeline.dma
     ]
@@ -98,9 +102,12 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
 
 
 def parse_search(text: str | None) -> Callable[[Event], bool]:
-    """`kernel.py:33` (plain text) or `/MATMUL.*bfloat16/` (regular expression) → which events. Raises `WrongCall`."""
+    """`kernel.py:33` (plain text) or `/MATMUL.*bfloat16/` (regular expression) → which events. `/./` is what AWS's viewer
+    has for everything with a source line. Raises `WrongCall`."""
     if not text:
         return lambda event: True
+    if text == WITH_LINE:
+        return lambda event: event.located
     if len(text) > 1 and text.startswith("/") and text.endswith("/"):
         try:
             pattern = re.compile(text[1:-1])

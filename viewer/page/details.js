@@ -23,7 +23,7 @@ async function showEvent(t, event) {
   const add = (name, content) => row(name, content, "wide");
   for (const [name, content] of facts) if (content) row(name, content);
   const stack = events.stacks[events.stack[event]];
-  stack.forEach((line, depth) => add(depth ? "called from" : "source line", element("button", events.lines[line], { type: "button", className: "line", onclick: () => openLine(t, line) })));
+  stack.forEach((line, depth) => add(depth ? "called from" : "source line", lineButton(t, line)));
   if (!stack.length && track.kind === "engine") add("source line", element("span", events.lines.length ? "none: not made by a line of the kernel" : "not in this profile", { className: "dim" }));
   if (operands) add("operands", [element("span", operands, { className: "operands" })]);
   if (t.onPath.has(event)) add("critical path", "yes");
@@ -60,8 +60,17 @@ function links(t, event, found, earlier) {
   return list;
 }
 
+function lineButton(t, line) {
+  return element("button", t.events.lines[line], { type: "button", className: "line", onclick: () => openLine(t, line) });
+}
+
 function showArea(t) {
-  const { events, head, area } = t, lines = [], names = new Map();
+  const { events, head, area } = t, lines = [], names = new Map(), places = new Map();
+  const add = (sums, key, ns) => {
+    const sum = sums.get(key) || [0, 0];
+    sum[0]++; sum[1] += ns;
+    sums.set(key, sum);
+  };
   for (const lane of t.lanes) {
     if (lane.kind !== "track" || lane.y + lane.height <= area.top || lane.y >= area.bottom) continue;
     const track = head.tracks[lane.track];
@@ -69,19 +78,22 @@ function showArea(t) {
     for (const [first, last] of track.rows) {
       const from = firstAbove(events.end, first, last, area.from), to = Math.max(from, firstAbove(events.start, from, last, area.to));
       for (let i = from; i < to; i++) {
-        const inside = Math.min(events.end[i], area.to) - Math.max(events.start[i], area.from), sum = names.get(events.name[i]) || [0, 0];
-        count++; busy += inside; sum[0]++; sum[1] += inside;
-        names.set(events.name[i], sum);
+        const inside = Math.min(events.end[i], area.to) - Math.max(events.start[i], area.from), line = events.stacks[events.stack[i]][0];
+        count++; busy += inside;
+        add(names, events.name[i], inside);
+        if (line !== undefined) add(places, line, inside);
         if (track.kind === "dma") bytes += events.amount[i];
       }
     }
     if (count && track.kind !== "semaphore") lines.push([track.title, String(count), timeText(busy), bytes ? bytes.toLocaleString("en") : ""]);
   }
-  const top = [...names].sort((a, b) => b[1][1] - a[1][1]).slice(0, NAMES_SHOWN);
+  const top = (sums, shown) => [...sums].sort((a, b) => b[1][1] - a[1][1]).slice(0, NAMES_SHOWN)
+    .map(([key, [count, ns]]) => [shown(key), String(count), timeText(ns)]);
   t.details.replaceChildren(
     element("p", `${timeText(area.from)} to ${timeText(area.to)}: ${timeText(area.to - area.from)}`),
     tableOf(["track", "events", "summed", "bytes"], lines),
-    tableOf(["event", "count", "summed"], top.map(([name, [count, ns]]) => [events.names[name], String(count), timeText(ns)])));
+    tableOf(["event", "count", "summed"], top(names, name => events.names[name])),
+    ...(places.size ? [tableOf(["source line", "count", "summed"], top(places, line => lineButton(t, line)))] : []));
 }
 
 function tableOf(heads, lines) {

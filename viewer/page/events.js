@@ -66,7 +66,9 @@ function successors(events, event) {
 }
 
 // Which events hold a text, in their name, source line or operands: one byte for each, how many, and how many before each.
+// `/./` finds those that have a source line, as in AWS's viewer.
 async function search(events, text) {
+  if (text === "/./") return matches(events, i => events.stacks[events.stack[i]].length ? 1 : 0);
   const wanted = text.toLowerCase(), has = list => Uint8Array.from(list, one => one.toLowerCase().includes(wanted) ? 1 : 0);
   const names = has(events.names), stacks = stacksWith(events, has(events.lines)), details = has(await detailsOf(events));
   return matches(events, i => names[events.name[i]] | stacks[events.stack[i]] | details[events.detail[i]]);

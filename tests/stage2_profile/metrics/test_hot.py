@@ -92,6 +92,7 @@ def test_instructions_are_listed_longest_first_without_control(kernel):
         ("/CAST|weights/", {"(CAST)", "weights"}),
         ("bfloat16", {"/k/kernel.py:33", "/k/kernel.py:3", "(control)"}),
         ("a.b", set()),
+        ("/./", {"/k/kernel.py:33", "/k/kernel.py:3"}),
     ],
 )
 def test_search_is_text_or_a_regular_expression(kernel, search, found):

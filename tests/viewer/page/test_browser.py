@@ -106,12 +106,17 @@ def test_keys_and_wheel_move_the_view_and_a_search_finds_what_python_finds(brows
         "mm.py:1" in (row.nki_source_location or "") for table in (timeline.instructions, timeline.dma) for row in table
     )
     assert browser.value("neffBench.timeline.found.count") == wanted > 0
+    browser.value("(() => { const box = document.querySelector('.search'); box.value = '/./'; box.oninput(); })()")
+    located = sum(bool(row.nki_source_location) for table in (timeline.instructions, timeline.dma) for row in table)
+    browser.wait(f"neffBench.timeline.found.count === {located}")
+    assert wanted < located < len(timeline.instructions) + len(timeline.dma)
     plane = browser.value(
         "(() => { const b = neffBench.timeline.base.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; })()"
     )
     browser.drag(plane[0] + 200, plane[1] + 40, plane[2] - 20, plane[3] - 20)
     browser.wait("document.querySelector('.details table')")
     assert "TensorMatrix sg00" in details(browser)
+    assert "mm.py:2" in browser.value("document.querySelector('.details table:last-child').textContent")
 
 
 def test_names_that_are_markup_are_text_and_a_click_on_a_row_opens_its_case(browser, tmp_path):
