@@ -7,8 +7,10 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,10 @@ from neff_bench.experiments.errors import ExperimentError
 from neff_bench.experiments.workload import MatmulConfig
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.terminal import streams
+from neff_bench.terminal.errors import DONE, FAILED, WRONG, WrongCall
+
+VIEW_TIMEOUT_S = 600.0
+"""As a step of `profile-neffs` has it."""
 
 HBM_SOURCE = re.compile(r"\bsrc=(\w+)@hbm:(\w+)\+\d+\[[-\d,]*\]\[([\d,]+)\]")
 """dtype, tensor and sizes of what a DMA reads, as neuron-sim writes operands."""
@@ -110,7 +116,7 @@ class Instructions:
 def build_and_profile(builds: Sequence[Build], store: Path, toolchain: str) -> dict[str, dict[str, Any]]:
     """Rows of stage 2 by bundle name. A build that fails is a row with its reason.
 
-    Raises `ExperimentError` when a stage refuses the call. Progress of both stages goes to stderr.
+    Raises `WrongCall` when a stage refuses the call. Progress of both stages goes to stderr.
     """
     store.mkdir(parents=True, exist_ok=True)
     shapes, table = store / ".shapes.json", store / ".rows.json"
@@ -128,10 +134,22 @@ def build_and_profile(builds: Sequence[Build], store: Path, toolchain: str) -> d
     return {row["case"]: row for row in rows}
 
 
-def read_instructions(bundle: Path, row: dict[str, Any]) -> Instructions | None:
-    """Matmuls, accumulation and transposes of a profiled bundle; None, with a notice, when its trace cannot be viewed."""
+def read_instructions(store: Path, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Instructions | None]:
+    """Matmuls, accumulation and transposes of each profiled bundle, by its name; None, with a notice, when its trace cannot be
+    viewed."""
+    from neff_bench.stage2_profile.capture import process
+    from neff_bench.stage2_profile.command import warm_parent
+
+    with warm_parent(os.environ) as warm:
+        run = partial(process.run, timeout_s=VIEW_TIMEOUT_S, stop=threading.Event(), warm=warm)
+        return {
+            name: _instructions(store / name, row, run) for name, row in rows.items() if row["status"] == "profiled"
+        }
+
+
+def _instructions(bundle: Path, row: Mapping[str, Any], run: Callable[..., Any]) -> Instructions | None:
     try:
-        profile = _view(bundle, row)
+        profile = _view(bundle, row, run)
     except ExperimentError as error:
         streams.notice(f"{bundle.name}: instructions not counted: {error}")
         return None
@@ -139,7 +157,7 @@ def read_instructions(bundle: Path, row: dict[str, Any]) -> Instructions | None:
     return replace(counted, read_bytes=count_reads(profile.instruction))
 
 
-def _view(bundle: Path, row: dict[str, Any]) -> _Profile:
+def _view(bundle: Path, row: Mapping[str, Any], start: Callable[..., Any]) -> _Profile:
     """The full profile of a bundle's newest run. Raises `ExperimentError`."""
     from neff_bench.stage2_profile.capture.environment import tool_environment
     from neff_bench.stage2_profile.capture.tools import find_neuron_tool, find_simulator
@@ -153,13 +171,13 @@ def _view(bundle: Path, row: dict[str, Any]) -> _Profile:
         tool = find_simulator(os.environ) if row["source"] == "simulated" else find_neuron_tool(os.environ)
     except ProfileError as error:
         raise ExperimentError(str(error)) from None
-    out = run / "instructions.json"
-    words = ["view", "-n", str(neffs[0]), "-s", str(traces[0]), "--output-format=json", f"--output-file={out}"]
-    environment = tool_environment(os.environ, run)
-    done = subprocess.run([*tool.argv, *words], env=environment, capture_output=True, text=True, check=False)
+    out = (run / "instructions.json").absolute()
+    given = ["-n", str(neffs[0].absolute()), "-s", str(traces[0].absolute())]
+    words = ["view", *given, "--output-format=json", f"--output-file={out}"]
+    done = start([*tool.argv, *words], cwd=run, env=tool_environment(os.environ, run))
     try:
-        if done.returncode:
-            raise ExperimentError(f"{tool.name} view: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
+        if done.exit_code:
+            raise ExperimentError(f"{tool.name} view: {(done.log.strip() or 'no message').splitlines()[-1]}")
         return msgspec.json.decode(out.read_bytes(), type=_Profile)
     except (OSError, msgspec.MsgspecError) as error:
         raise ExperimentError(f"{tool.name} view: {error}") from None
@@ -217,16 +235,21 @@ def relative_error(bundle: Path, max_abs_error: float | None) -> float | None:
 
 
 def _stage(command: str, arguments: list[str]) -> None:
-    """Exit code 1 is a failed case, which its row shows; 2 is a refused call. Raises `ExperimentError`."""
+    """Exit code 1 is a failed case, which its row shows. Raises `WrongCall` with the message of a call that the stage refuses, and
+    `ExperimentError`."""
     paths = [str(IMPORT_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     words = [sys.executable, "-m", "neff_bench", command, *arguments]
     done = subprocess.run(
         words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
     )
-    for line in done.stderr.splitlines():
+    *lines, last = done.stderr.splitlines() or [""]
+    refused = done.returncode == WRONG and last.startswith("error: ")
+    for line in lines if refused else done.stderr.splitlines():
         streams.status(line)
-    if done.returncode not in (0, 1):
+    if refused:
+        raise WrongCall(last.removeprefix("error: "))
+    if done.returncode not in (DONE, FAILED):
         raise ExperimentError(f"{command} failed with exit code {done.returncode}; its message is above")
 
 

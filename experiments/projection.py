@@ -115,7 +115,7 @@ def report(
     store: Path,
     tile: tuple[int, int, int] | None = None,
 ) -> list[ReportRow]:
-    """Build, profile and time everything. Raises `ExperimentError` when a stage refuses the call."""
+    """Build, profile and time everything. Raises `WrongCall` when a stage refuses the call, and `ExperimentError`."""
     work = [
         (
             projection,
@@ -129,8 +129,17 @@ def report(
     ]
     rows = build_and_profile(list(dict.fromkeys(build for _, _, build in work)), store, toolchain)
     host = _time_host([build for _, _, build in work], runs, threads)
+    counted = read_instructions(store, {build.name: rows[build.name] for _, _, build in work if build.name in rows})
     return [
-        _row(projection, batch, build, rows.get(build.name), host.get((build.config, build.dtype)), store)
+        _row(
+            projection,
+            batch,
+            build,
+            rows.get(build.name),
+            counted.get(build.name),
+            host.get((build.config, build.dtype)),
+            store,
+        )
         for projection, batch, build in work
     ]
 
@@ -154,13 +163,13 @@ def _row(
     batch: int,
     build: Build,
     row: Mapping[str, Any] | None,
+    instructions: Instructions | None,
     host: ProfilingResult | None,
     store: Path,
 ) -> ReportRow:
     if row is None:
         raise ExperimentError(f"{build.name}: stage 2 gave no row for it")
     bundle = store / build.name
-    instructions = read_instructions(bundle, dict(row)) if row["status"] == "profiled" else None
     counts = asdict(instructions) if instructions else {}
     device_us = row["total_time_us"]
     total_tiles = build.total_tiles

@@ -48,7 +48,7 @@ MAX_PLOTS = 12
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option(
     "--metric",
-    type=click.Choice(["latency_ms", "total_time_us"]),
+    type=click.Choice(["latency_ms", "total_time_us", "device_us"]),
     help="Column with the time.  [default: what there is]",
 )
 @click.option(
@@ -65,6 +65,7 @@ def tiling(results: Path, metric: str | None, plot: Path | None, format_: str | 
     Examples:
       neff-bench latency --preset tiling --output tiling.csv && neff-bench tiling tiling.csv
       neff-bench tiling tiling.csv --plot tiling.svg
+      neff-bench latency --backend sim --preset boundary --output sim.csv && neff-bench tiling sim.csv --metric device_us
       profile-neffs neffs --format csv --output device.csv && neff-bench tiling device.csv --plot -
     """
     from neff_bench.experiments.output import emit

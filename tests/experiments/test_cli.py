@@ -84,6 +84,15 @@ def test_tiling_reports_steps_and_boundaries(stairs, tmp_path):
     assert svg.read_text().startswith("<svg")
 
 
+def test_a_simulated_device_time_shows_the_step_that_the_host_time_hides(tmp_path):
+    path = tmp_path / "sim.csv"
+    shapes = [f"{rows}x128x128" for rows in (126, 127, 128, 129, 130)]
+    assert run(latency, *shapes, "--backend", "sim", "--dtype", "float16", "--output", path).exit_code == 0
+    assert json.loads(run(tiling, path, "--format", "json").stdout)["steps"] == []
+    (step,) = json.loads(run(tiling, path, "--metric", "device_us", "--format", "json").stdout)["steps"]
+    assert (step["low"], step["high"], step["boundary"]) == (128, 129, 128) and 5 < step["rise_percent"] < 20
+
+
 def test_tiling_plots_as_text(stairs):
     assert "█" in run(tiling, stairs, "--plot", "-").stdout
 
@@ -124,6 +133,13 @@ def test_buckets_refuses_several_series_without_a_choice(tmp_path):
 def test_a_tile_beyond_the_hardware_is_refused():
     result = run(tile, "--tile-k", 512)
     assert result.exit_code == 2 and "from 1 to 128" in result.stderr
+
+
+def test_what_a_stage_refuses_is_one_line_and_a_wrong_call(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = run(tile, "--toolchain", "neuron", "--out", tmp_path / "store", "--num-runs", 0)
+    assert result.exit_code == 2 and "--toolchain neuron: found neither" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_an_unknown_projection_or_a_bad_file_is_refused(tmp_path):
