@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +14,7 @@ from neff_bench.chips import LISTED
 from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal import streams
+from neff_bench.terminal.cluster import cluster_options
 from neff_bench.terminal.command import command
 from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.shard import SHARD, Shard
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from neff_bench.neffs.store import Store
     from neff_bench.stage1_generate.build.build import Outcome, State
     from neff_bench.stage1_generate.build.job import Job
-    from neff_bench.stage1_generate.build.known_imports import KnownImports
+    from neff_bench.stage1_generate.build.keys import Keys
     from neff_bench.stage1_generate.toolchains.find import Toolchain
 
 EPILOG = """\b
@@ -29,6 +33,7 @@ Examples:
   generate-neffs --shapes shapes.yaml --out neffs.out
   generate-neffs --shapes shapes.yaml --only 'mlp_*' --nkilib ../nki-library
   generate-neffs --shapes shapes.yaml --list
+  generate-neffs --shapes shapes.yaml --ray auto          # on all hosts of a Ray cluster
   generate-neffs --capture-framework-neff train.py --out neffs.out -- --steps 1
 
 \b
@@ -69,6 +74,7 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
 @click.option("--only", multiple=True, metavar="GLOB", help="Only cases whose name matches; may be repeated.")
 @click.option("--skip", multiple=True, metavar="GLOB", help="Not the cases whose name matches; may be repeated.")
 @click.option("--shard", type=SHARD, help="Only part I of N of the cases; `neff-bench merge` puts stores together.")
+@cluster_options
 @click.option("--list", "only_list", is_flag=True, help="Print the names of the cases and build nothing.")
 @click.option("--dry-run", is_flag=True, help="Print what would be built, and why, and build nothing.")
 @click.option("--force", is_flag=True, help="Build also what is up to date.")
@@ -100,6 +106,8 @@ def generate(
     only: tuple[str, ...],
     skip: tuple[str, ...],
     shard: Shard | None,
+    ray: str | None,
+    shared_store: bool,
     only_list: bool,
     dry_run: bool,
     force: bool,
@@ -114,7 +122,11 @@ def generate(
 
     Cases that are already built are left alone. Nothing here touches a device.
     """
+    if shared_store and ray is None:
+        raise WrongCall("--shared-store says how --ray works; give --ray ADDRESS too")
     with stoppable() as stop:
+        if script is not None and ray is not None:
+            raise WrongCall("--capture-framework-neff runs your script on this host; leave --ray out")
         if script is not None:
             return _capture_framework(script, script_arguments, out, target, lnc, timeout, disable_dge, stop)
         if script_arguments:
@@ -130,6 +142,8 @@ def generate(
             return 0
         from neff_bench.neffs.store import Store
         from neff_bench.stage1_generate.build import closure
+        from neff_bench.stage1_generate.build.job import default_memory_bytes
+        from neff_bench.stage1_generate.build.keys import Keys
         from neff_bench.stage1_generate.build.known_imports import KnownImports
         from neff_bench.stage1_generate.toolchains.find import choose
 
@@ -140,7 +154,11 @@ def generate(
             cases = [replace(case, flags=(*case.flags, "--disable-dge")) for case in cases]
         store = Store(out)
         known = KnownImports(out, Path(closure.__file__))
-        work = _jobs(cases, shapes.parent if shapes else None, chosen, memory, verbose, known)
+        keys = Keys(chosen, str(shapes.parent.resolve()) if shapes else None, known)
+        limit = int(memory * 2**30) if memory else None
+        if limit is None and ray is None:
+            limit = default_memory_bytes(chosen.name)
+        work = _jobs(cases, keys, limit, verbose)
         known.save()
         states = _states(work, store, force)
         if dry_run:
@@ -148,7 +166,8 @@ def generate(
             return 0
         # What never was built goes before what failed, so that failures cannot starve the rest.
         waiting = [job for wanted in ("build", "retry") for job, found in zip(work, states) if found == wanted]
-        return _build(work, waiting, store, chosen, jobs, timeout, force, fail_fast, cold, stop)
+        how = _How(jobs, timeout, force, fail_fast, cold, ray, shared_store)
+        return _build(work, waiting, store, keys, how, stop)
 
 
 def _capture_framework(
@@ -210,25 +229,18 @@ def _select(cases: list[Case], only: tuple[str, ...], skip: tuple[str, ...]) -> 
 
 def _jobs(
     cases: list[Case],
-    folder: Path | None,
-    toolchain: Toolchain,
-    memory_gib: float | None,
+    keys: Keys,
+    memory_bytes: int | None,
     verbose: bool,
-    known: KnownImports,
 ) -> list[Job]:
-    import os
-
     from neff_bench.stage1_generate.build.job import Job, Options
-    from neff_bench.stage1_generate.build.keys import Keys
 
-    limit = int(memory_gib * 2**30) if memory_gib else None
-    if limit is None and toolchain.name == "sim":
-        limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
-    options = Options(limit, verbose)
-    here = str(folder.resolve()) if folder else None
-    keys = Keys(toolchain, here, known)
+    options = Options(memory_bytes, verbose)
+    toolchain = keys.toolchain
     nkilib = str(toolchain.nkilib) if toolchain.nkilib else None
-    return [Job(case, keys.key(case), toolchain.name, nkilib, options, here if case.own else None) for case in cases]
+    return [
+        Job(case, keys.key(case), toolchain.name, nkilib, options, keys.folder if case.own else None) for case in cases
+    ]
 
 
 def _states(work: list[Job], store: Store, force: bool) -> list[State]:
@@ -258,50 +270,76 @@ def _print_plan(work: list[Job], states: list[State], toolchain: Toolchain) -> N
         streams.line(f"{text:10} {job.case.name}")
 
 
-def _build(
-    work: list[Job],
-    waiting: list[Job],
-    store: Store,
-    toolchain: Toolchain,
-    workers: int | None,
-    timeout_s: float,
-    force: bool,
-    fail_fast: bool,
-    cold: bool,
-    stop: Stop,
-) -> int:
+@dataclass(frozen=True)
+class _How:
+    """The options of the work itself. `workers`: cases at a time, None for what there is room for."""
+
+    workers: int | None
+    timeout_s: float
+    force: bool
+    fail_fast: bool
+    cold: bool
+    ray: str | None
+    shared: bool
+
+
+def _build(work: list[Job], waiting: list[Job], store: Store, keys: Keys, how: _How, stop: Stop) -> int:
     """Build what waits, print the summary, return the exit code."""
-    import os
     import time
 
     if not waiting:
         streams.line(f"nothing to build: all {len(work)} cases in {store.path} are up to date")
         return 0
-    from contextlib import nullcontext
-
-    from neff_bench.stage1_generate.build.build import build_all
-    from neff_bench.stage1_generate.build.warm import warm_parent
-    from neff_bench.stage1_generate.own_kernel import implementation_of
     from neff_bench.terminal.progress import progress
 
-    def lacks(job: Job) -> str | None:
-        implementation = implementation_of(job.case, job.folder)
-        return toolchain.lacks(implementation.needs, implementation.route)
+    with _place(waiting, store, keys, how, stop) as build_with:
+        streams.notice(f"building with the {_TOOLCHAINS[keys.toolchain.name]}")
+        start = time.monotonic()
+        with progress(len(waiting), "building") as step:
 
-    streams.notice(f"building with the {_TOOLCHAINS[toolchain.name]}")
-    start = time.monotonic()
-    with progress(len(waiting), "building") as step, (None if cold else warm_parent(waiting)) or nullcontext() as warm:
+            def report(outcome: Outcome) -> None:
+                step(_text(outcome), failed=outcome.status in ("failed", "not built"))
 
-        def report(outcome: Outcome) -> None:
-            step(_text(outcome), failed=outcome.status in ("failed", "not built"))
-
-        workers = min(workers or os.cpu_count() or 1, len(waiting))
-        outcomes = build_all(waiting, store, workers, timeout_s, lacks, report, force, fail_fast, stop, warm)
+            outcomes = build_with(report)
     streams.line(f"{_counts(outcomes, len(work) - len(waiting))} in {time.monotonic() - start:.1f} s: {store.path}")
     if stop.number is not None:
         streams.error(f"interrupted by {stop.name}; run again to build the rest")
     good = all(outcome.status in ("built", "up to date") for outcome in outcomes)
     return stop.exit_code(0 if good else 1)
+
+
+@contextmanager
+def _place(
+    waiting: list[Job], store: Store, keys: Keys, how: _How, stop: Stop
+) -> Iterator[Callable[[Callable[[Outcome], None]], list[Outcome]]]:
+    """The function that builds what waits, on this host or on those of a cluster; it is given what is to get each outcome."""
+    import os
+    from contextlib import nullcontext
+    from functools import partial
+
+    from neff_bench.stage1_generate.build.build import build_all
+    from neff_bench.stage1_generate.build.warm import warm_parent
+    from neff_bench.stage1_generate.own_kernel import implementation_of
+
+    def lacks(job: Job) -> str | None:
+        implementation = implementation_of(job.case, job.folder)
+        return keys.toolchain.lacks(implementation.needs, implementation.route)
+
+    build = partial(build_all, waiting, store, timeout_s=how.timeout_s, lacks=lacks, force=how.force)
+    build = partial(build, fail_fast=how.fail_fast, stop=stop)
+    if how.ray is None:
+        workers = min(how.workers or os.cpu_count() or 1, len(waiting))
+        with (None if how.cold else warm_parent(waiting)) or nullcontext() as warm:
+            yield lambda report: build(workers=workers, report=report, warm=warm)
+        return
+    from neff_bench.processes.cluster import connected
+    from neff_bench.stage1_generate.build.on_ray import elsewhere
+
+    with connected(how.ray) as cluster:
+        streams.notice(f"the cluster has {cluster.total('CPU')} CPUs")
+        workers = min(cluster.calls("CPU", how.workers), len(waiting))
+        with elsewhere(cluster, store, keys, how.timeout_s, how.force, how.cold, how.shared) as there:
+            yield lambda report: build(workers=workers, report=report, elsewhere=there)
 
 
 _TOOLCHAINS = {

@@ -8,6 +8,7 @@ import click
 
 from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.terminal.cluster import cluster_options
 from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
 from neff_bench.terminal.output import output_options
@@ -102,6 +103,7 @@ from neff_bench.viewer.suffix import is_page
 @click.option("--only", multiple=True, metavar="GLOB", help="Only the cases whose name matches (repeatable).")
 @click.option("--skip", multiple=True, metavar="GLOB", help="Not the cases whose name matches (repeatable).")
 @click.option("--shard", type=SHARD, help="Only part I of N of the cases; `neff-bench merge` puts stores together.")
+@cluster_options
 @click.option("--jobs", type=click.IntRange(1, 256), help="Bundles at a time.  [default: number of CPUs]")
 @click.option(
     "--cold", is_flag=True, help="Start each call of neuron-sim as a program of its own; slower, and the same rows."
@@ -133,6 +135,7 @@ def profile(directory: Path, format_: str | None, output: Path | None, **options
     profile-neffs /tmp/mlp_benchmark_neffs
     profile-neffs neffs --cores 0-7 --num-exec 20
     profile-neffs neffs --tool nrtpy --warmup 20 --num-exec 120   # times alone
+    profile-neffs neffs --ray auto          # on the cores of all hosts of a Ray cluster
     profile-neffs neffs --capture-only      # on the Trainium host
     profile-neffs neffs --view-only         # anywhere with the tool
     profile-neffs neffs --only 'mlp_*' --num-exec 20 --format csv --output mlp.csv

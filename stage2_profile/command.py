@@ -18,21 +18,20 @@ from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import SUFFIX as NTFF
-from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture import nrtpy
 from neff_bench.stage2_profile.capture.device_step import Settings
-from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.capture.grant import parse_cores
 from neff_bench.stage2_profile.capture.pools import make_pools
 from neff_bench.stage2_profile.capture.runs import check_file, read_run
 from neff_bench.stage2_profile.capture.safety import check_store
 from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
+from neff_bench.stage2_profile.capture.warm import warm_parent
 from neff_bench.stage2_profile.errors import ProfileError, ToolMissing
 from neff_bench.stage2_profile.metrics import hot_report
 from neff_bench.stage2_profile.metrics.hot import Event, hot_instructions, hot_lines, parse_search, read_events
 from neff_bench.stage2_profile.metrics.hot_report import Hot
 from neff_bench.stage2_profile.metrics.rows import Row
-from neff_bench.stage2_profile.options import CaptureTool, Options, Toolchain, chosen_steps, settings_of
+from neff_bench.stage2_profile.options import CaptureTool, Options, Toolchain, check_ray, chosen_steps, settings_of
 from neff_bench.stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
 from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.layout import answer
@@ -44,15 +43,6 @@ from neff_bench.terminal.progress import progress
 from neff_bench.terminal.streams import error, notice
 from neff_bench.terminal.text import plain, shell_word
 
-WARM = (
-    "neff_bench.simulator.*",
-    "neff_bench.simulator.timing.model:fingerprint",
-    "neff_bench.parsers.wire",
-    "difflib",
-    "orjson",
-    "threadpoolctl",
-)
-"""What the warm parent imports: the tool of simulated NEFFs."""
 HOT = 10
 """Lines and instructions of each engine when only --search is given."""
 
@@ -93,52 +83,44 @@ def profiled_rows(
 ) -> tuple[list[Entry], list[Row]]:
     """What is in a store, and a row for each of it, after the steps that `options` ask for. `detail`: make the
     whole profile too. Raises `WrongCall` and `ProfileError`."""
+    check_ray(options)
     cores = parse_cores(options.cores) if options.cores is not None else None
     cpus = os.cpu_count() or 1
     workers = options.jobs or max(cpus, len(cores or ()))
     settings = settings_of(options, max(1, cpus // workers), stop)
-    with nullcontext() if options.cold else warm_parent(settings.environ) as warm:
-        return _profiled_rows(directory, options, replace(settings, warm=warm), cores, workers, detail)
-
-
-def warm_parent(environ: Mapping[str, str]) -> WarmParent:
-    """The parent of warm tools; it starts with the first that is needed."""
-    return WarmParent(WARM, tool_environment(environ, Path.cwd()))
-
-
-def _profiled_rows(
-    directory: Path, options: Options, settings: Settings, cores: tuple[int, ...] | None, workers: int, detail: bool
-) -> tuple[list[Entry], list[Row]]:
     steps = chosen_steps(options)
-    found = selected(find_entries(directory), options.only, options.skip)
-    if options.shard is not None and found:
-        found = [entry for entry in found if options.shard.holds(entry.name)]
-        if not found:
-            notice(f"--shard {options.shard} has no case")
-            return [], []
+    found = chosen_entries(directory, options)
     if not found:
-        why = " that --only and --skip leave" if options.only or options.skip else "; generate-neffs makes them"
-        raise WrongCall(f"{directory}: no bundle and no profile{why}")
+        return [], []
     if steps != "parse":
         check_store(directory)
     found = bare_bundles(directory, found, options, settings)
-    built = [entry for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"]
-    kinds = {entry.manifest.toolchain for entry in built}
-    store = directory.parent if (directory / MANIFEST).is_file() else directory
-    tools = {} if steps == "parse" else choose_tools(options.toolchain, kinds, settings, options.tool)
-    verified, rows_before = Verified(store), known_rows(store, steps, tools, settings)
+    kinds = {
+        entry.manifest.toolchain for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"
+    }
+    store = store_of(directory)
     pipeline = Pipeline(
-        tools=tools,
-        pools=make_pools(cores, kinds, settings, force_cores=options.force_cores, share_hbm=options.share_hbm)
-        if steps in ("all", "capture")
-        else {},
-        settings=settings,
-        steps=steps,
-        force=options.force,
-        detail=detail,
-        verified=verified,
-        rows=rows_before,
+        tools={}, pools={}, settings=settings, steps=steps, force=options.force, detail=detail, verified=Verified(store)
     )
+    if options.ray is not None:
+        from neff_bench.stage2_profile.on_ray import elsewhere
+
+        with elsewhere(options.ray, store, options, settings, detail) as there:
+            pipeline = replace(pipeline, tools=there.tools(kinds), elsewhere=there)
+            return found, _rows(pipeline, store, found, there.calls)
+    if steps != "parse":
+        pipeline = replace(pipeline, tools=choose_tools(options.toolchain, kinds, settings, options.tool))
+    if steps in ("all", "capture"):
+        pools = make_pools(cores, kinds, settings, force_cores=options.force_cores, share_hbm=options.share_hbm)
+        pipeline = replace(pipeline, pools=pools)
+    with nullcontext() if options.cold else warm_parent(settings.environ) as warm:
+        return found, _rows(replace(pipeline, settings=replace(settings, warm=warm)), store, found, workers)
+
+
+def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> list[Row]:
+    """The rows, those of an earlier call where they still hold; says on stderr as each is ready."""
+    before = known_rows(store, pipeline.steps, pipeline.tools, pipeline.settings)
+    pipeline = replace(pipeline, rows=before)
     with progress(len(found), "profiling") as step:
 
         def done(row: Row) -> None:
@@ -146,9 +128,28 @@ def _profiled_rows(
             step(f"{row.case}: {status}" + (f", {row.reason}" if row.reason else ""), failed=row.failed)
 
         rows = profile_all(pipeline, found, workers, done)
-    verified.save()
-    rows_before.save()
-    return found, rows
+    if pipeline.verified is not None:
+        pipeline.verified.save()
+    before.save()
+    return rows
+
+
+def chosen_entries(directory: Path, options: Options) -> list[Entry]:
+    """What --only, --skip and --shard leave of a directory; nothing where the shard has no case. Raises `WrongCall`."""
+    found = selected(find_entries(directory), options.only, options.skip)
+    if not found:
+        why = " that --only and --skip leave" if options.only or options.skip else "; generate-neffs makes them"
+        raise WrongCall(f"{directory}: no bundle and no profile{why}")
+    if options.shard is not None:
+        found = [entry for entry in found if options.shard.holds(entry.name)]
+        if not found:
+            notice(f"--shard {options.shard} has no case")
+    return found
+
+
+def store_of(directory: Path) -> Path:
+    """The store that `directory` is, or that the one bundle that it is lies in."""
+    return directory.parent if (directory / MANIFEST).is_file() else directory
 
 
 def bare_bundles(directory: Path, found: list[Entry], options: Options, settings: Settings) -> list[Entry]:

@@ -46,6 +46,8 @@ class Options:
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     shard: Shard | None = None
+    ray: str | None = None
+    shared_store: bool = False
     jobs: int | None = None
     cold: bool = False
     show_commands: bool = False
@@ -121,3 +123,15 @@ def chosen_steps(options: Options) -> Steps:
     if options.tool == nrtpy.NAME and options.view_only:
         raise WrongCall("--tool nrtpy leaves no trace, so there is nothing to view")
     return asked[0] if asked else "all"
+
+
+def check_ray(options: Options) -> None:
+    """Raises `WrongCall` for what a cluster cannot be asked for."""
+    if options.ray is None:
+        if options.shared_store:
+            raise WrongCall("--shared-store says how --ray works; give --ray ADDRESS too")
+        return
+    if options.cores is not None:
+        raise WrongCall("--cores: with --ray each capture runs on the core that Ray grants; leave it out")
+    if options.view_only or options.parse_only:
+        raise WrongCall("--ray captures; --view-only and --parse-only need no device and run on this host, without it")

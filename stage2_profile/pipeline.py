@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from neff_bench.neffs.bundle import PROFILES, Bundle, used_files
 from neff_bench.neffs.errors import BundleError
@@ -45,6 +45,21 @@ Steps = Literal["all", "capture", "view", "parse"]
 WAIT_S = 0.1
 
 
+class Elsewhere(Protocol):
+    """Another host that captures."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether it works in the store itself; else it is called under the lock of the bundle's profiles, and its runs are
+        published here."""
+
+    def tools(self, kinds: Iterable[str]) -> dict[Kind, Tool | str]:
+        """The tools there, or why there are none."""
+
+    def __call__(self, bundle: Bundle) -> Row:
+        """The row of a bundle, whose run is then in the store."""
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """What is done to each bundle.
@@ -53,7 +68,7 @@ class Pipeline:
     stops after the device step, `view` does the rest of it. `force`: capture again although there is a good profile.
     `detail`: make the whole profile too. `verified`: which bundles were compared with their checksums before.
     `cached`: gets the name of each bundle whose run is taken as it is.
-    `rows`: those of an earlier call.
+    `rows`: those of an earlier call. `elsewhere`: captures and views on another host, None to do so on this one.
     """
 
     tools: dict[Kind, Tool | str]
@@ -65,6 +80,7 @@ class Pipeline:
     verified: Verified | None = None
     cached: set[str] = field(default_factory=set)
     rows: RowIndex | None = None
+    elsewhere: Elsewhere | None = None
 
     def row(self, found: Entry) -> Row:
         """The row of one entry. Never raises: what is wrong with one entry, or with us, costs one row."""
@@ -136,10 +152,14 @@ class Pipeline:
         if finished is not None:
             self.cached.add(bundle.name)
             return finished
+        if self.elsewhere is not None and self.elsewhere.shared:
+            return self.elsewhere(bundle)  # the host there holds the lock
         patience_s = self.settings.lock_timeout_s
         end = time.monotonic() + patience_s
         while not self.settings.stop.is_set():
             with runs.locked(bundle.path) as descriptor:
+                if descriptor is not None and self.elsewhere is not None:
+                    return self.elsewhere(bundle)
                 if descriptor is not None:
                     return self._locked(bundle, tool, descriptor)
             if time.monotonic() > end:

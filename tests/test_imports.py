@@ -15,7 +15,7 @@ PACKAGE = "neff_bench"
 ALLOWED = {
     "chips": {"terminal"},
     "terminal": set(),
-    "processes": set(),
+    "processes": {"terminal"},
     "sdk": {"terminal"},
     "neffs": {"chips", "terminal", "parsers"},
     "parsers": {"chips", "terminal", "neffs"},

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import orjson
 
@@ -24,6 +24,7 @@ from neff_bench.stage1_generate.build.worker import DISK_FULL, refused, started
 from neff_bench.stage1_generate.build.worker_process import run_module
 from neff_bench.stage1_generate.errors import GenerateError
 from neff_bench.stage1_generate.toolchains.command import reason
+from neff_bench.terminal.errors import NeffBenchError
 
 WORKER = "neff_bench.stage1_generate.build.worker"
 _TAIL_BYTES = 8192
@@ -41,6 +42,18 @@ class Outcome:
 
 class Cancelled(GenerateError):
     """The run is ending; this case is left as it was."""
+
+
+class Elsewhere(Protocol):
+    """Another host that builds."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether it writes to the store itself; else it is called under the case's lock, and what it built is published
+        here."""
+
+    def __call__(self, job: Job, go_on: Callable[[], None]) -> Outcome:
+        """Build one job there. `go_on` may raise to end it."""
 
 
 State = Literal["up to date", "retry", "build"]
@@ -77,29 +90,33 @@ def build_all(
     fail_fast: bool = False,
     stop: threading.Event | None = None,
     warm: WarmParent | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> list[Outcome]:
     """Build every job; `report` gets each outcome as it comes.
 
     `lacks`: why a job cannot be built at all, None when it can; `timeout_s`: of one case. `stop`: when it is set, workers
     are ended; what was published by then stays, what was not is as before. `warm`: the parent to fork workers from, None to
-    start each cold.
+    start each cold. `elsewhere`: builds a case on another host, None to build on this one.
     """
     store.create()
     store.sweep()
     stop, verified = stop or threading.Event(), Verified(store.path)
     outcomes = []
+
+    def one(job: Job) -> Outcome:
+        outcome = build_one(job, store, timeout_s, lacks, verified, force, stop, warm, elsewhere)
+        if fail_fast and outcome.status == "failed":
+            stop.set()
+        return outcome
+
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(_one, job, store, timeout_s, lacks, verified, force, stop, warm) for job in jobs]
-        for future in as_completed(futures):
-            outcome = future.result()
-            outcomes.append(outcome)
-            report(outcome)
-            if fail_fast and outcome.status == "failed":
-                stop.set()
+        for future in as_completed([pool.submit(one, job) for job in jobs]):
+            outcomes.append(future.result())
+            report(outcomes[-1])
     return outcomes
 
 
-def _one(
+def build_one(
     job: Job,
     store: Store,
     timeout_s: float,
@@ -108,7 +125,10 @@ def _one(
     force: bool,
     stop: threading.Event,
     warm: WarmParent | None,
+    elsewhere: Elsewhere | None = None,
 ) -> Outcome:
+    """Build one job; see `build_all`. What is wrong with a case is its outcome."""
+
     def go_on() -> None:
         if stop.is_set():
             raise Cancelled
@@ -117,17 +137,21 @@ def _one(
     start = time.monotonic()
     try:
         go_on()
+        if elsewhere is not None and elsewhere.shared:
+            return elsewhere(job, go_on)  # the host there holds the lock
         with store.lock(name, waiting=go_on):
             # Another process may have built it while we waited for the lock.
             if not force and state(store, job, verified) == "up to date":
                 return Outcome(name, "up to date")
+            if elsewhere is not None:
+                return elsewhere(job, go_on)
             why_not = lacks(job) or refused(job)
             if why_not is not None:
-                return _publish_failure(store, replace(started(job), reason=why_not), b"")
+                return publish_failure(store, replace(started(job), reason=why_not), b"")
             return _run_worker(job, store, timeout_s, start, go_on, warm)
     except Cancelled:
         return Outcome(name, "not built", "the run was ended")
-    except NeffsError as error:
+    except NeffBenchError as error:
         return Outcome(name, "failed", str(error), time.monotonic() - start)
     except OSError as error:
         return Outcome(name, "failed", f"{error.filename or store.path}: {error.strerror}", time.monotonic() - start)
@@ -160,7 +184,7 @@ def _run_worker(
             raise
         time_s = time.monotonic() - start
         try:
-            return replace(_publish_failure(store, *failure), time_s=time_s)
+            return replace(publish_failure(store, *failure), time_s=time_s)
         except (NeffsError, OSError):  # not even the reason can be kept; it is still told
             return Outcome(job.case.name, "failed", failure[0].reason, time_s)
     return Outcome(job.case.name, "built", None, time.monotonic() - start)
@@ -180,7 +204,7 @@ def _work(
     return reason(returncode, _log(directory)[-_TAIL_BYTES:].decode(errors="replace"))
 
 
-def _publish_failure(store: Store, manifest: Manifest, log: bytes) -> Outcome:
+def publish_failure(store: Store, manifest: Manifest, log: bytes) -> Outcome:
     """A failed case becomes a bundle, but never in place of a good one with the same key."""
     name = manifest.case.name
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +19,11 @@ class Options:
 
     memory_bytes: int | None = None
     verbose: bool = False
+
+
+def default_memory_bytes(toolchain: str) -> int | None:
+    """The limit where the user gives none: 90 % of this host's memory, none for the SDK."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10 if toolchain == "sim" else None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,90 @@
+"""A bundle as bytes, for hosts that share no file system: an uncompressed tar of plain files.
+
+What arrives is compared with the checksums that it carries before anything is done with it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, files_of, found_files, read_bundle
+from neff_bench.neffs.checksums import wrong_content, wrong_size
+from neff_bench.neffs.errors import BundleError
+from neff_bench.neffs.store import Store
+
+
+def pack_bundle(path: Path) -> bytes:
+    """A bundle with its runs, without what is unfinished in it. Raises `OSError`."""
+    try:
+        runs = sorted(name for name in os.listdir(path / PROFILES) if not name.startswith("."))
+    except (FileNotFoundError, NotADirectoryError):
+        runs = []
+    return pack(path, [MANIFEST, *found_files(path), *files_below(path, (f"{PROFILES}/{run}" for run in runs))])
+
+
+def unpack_bundle(data: bytes, path: Path) -> Bundle:
+    """Write a packed bundle into the empty directory `path`. Raises `BundleError` when a file differs from its checksum.
+
+    The runs carry checksums of their own, which `runs.adopt` compares.
+    """
+    unpack(data, path)
+    bundle = read_bundle(path)
+    files = files_of(bundle.manifest)
+    wrong = wrong_size(path, files) or wrong_content(path, files)
+    if wrong is None and not bundle.verified:
+        wrong = f"{MANIFEST} has no checksum"
+    if wrong is not None:
+        raise BundleError(path, f"damaged on its way: {wrong}")
+    return bundle
+
+
+def files_below(path: Path, folders: Iterable[str]) -> list[str]:
+    """The paths, relative to `path`, of all files in folders of it."""
+    return [
+        os.path.relpath(os.path.join(parent, file), path)
+        for folder in folders
+        for parent, _, files in sorted(os.walk(path / folder))
+        for file in sorted(files)
+    ]
+
+
+def pack(path: Path, names: Iterable[str]) -> bytes:
+    """These plain files of a directory. Raises `BundleError` for anything else, and `OSError`."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name in names:
+            if (path / name).is_symlink() or not (path / name).is_file():
+                raise BundleError(path, f"{name} is not a plain file")
+            tar.add(path / name, name, recursive=False)
+    return made.getvalue()
+
+
+def unpack(data: bytes, path: Path) -> None:
+    """Write the files of a packed directory below `path`. Raises `BundleError` for what `pack` does not make."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
+            for member in tar:
+                parts = member.name.split("/")
+                content = tar.extractfile(member) if member.isreg() else None
+                if content is None or "" in parts or ".." in parts or "." in parts:
+                    raise BundleError(path, f"damaged on its way: {member.name!r} is not a file inside it")
+                (path / member.name).parent.mkdir(parents=True, exist_ok=True)
+                (path / member.name).write_bytes(content.read())
+    except tarfile.TarError as error:
+        raise BundleError(path, f"damaged on its way: {error}") from None
+
+
+@cache
+def workplace() -> Store:
+    """Where a worker of a cluster keeps what it works on: a store of this user on the host's own disk, in which everything is
+    in staging. What a killed worker left there goes with the first call of the next one."""
+    store = Store(Path(tempfile.gettempdir()) / f"neff-bench-ray-{os.geteuid()}")
+    store.create()
+    store.sweep()
+    return store

@@ -1,0 +1,178 @@
+"""Builds on the hosts of a Ray cluster: a case travels out, its bundle comes back and is published here.
+
+Where the hosts share the store's file system, they publish in it themselves and only the outcome comes back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from neff_bench.neffs.bundle import LOG, Bundle
+from neff_bench.neffs.errors import BundleError
+from neff_bench.neffs.parcel import pack_bundle, unpack_bundle, workplace
+from neff_bench.neffs.store import Store
+from neff_bench.neffs.verified import Verified
+from neff_bench.processes.cluster import Cluster, ended_in_order, host
+from neff_bench.processes.warm import WarmParent
+from neff_bench.stage1_generate.build.build import Outcome, build_one, publish_failure
+from neff_bench.stage1_generate.build.job import Job, default_memory_bytes
+from neff_bench.stage1_generate.build.keys import JAX_ENVIRONMENT, SDK_ENVIRONMENT, Keys
+from neff_bench.stage1_generate.build.warm import warm_parent
+from neff_bench.stage1_generate.errors import GenerateError
+from neff_bench.stage1_generate.own_kernel import implementation_of
+from neff_bench.stage1_generate.toolchains.find import Toolchain, choose
+
+_ENVIRONMENT = (*SDK_ENVIRONMENT, *JAX_ENVIRONMENT)
+_CPUS = 1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What holds for all cases. `environment`: the variables of this host that shape a NEFF. `store`: its path where the
+    hosts share it, else None; `probe`: a directory in it that only those who share it see."""
+
+    timeout_s: float
+    force: bool
+    cold: bool
+    environment: dict[str, str]
+    store: Path | None = None
+    probe: Path | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What comes back. `outcome` None: the host would build something else; `depends_on` says of what. `bundle`: packed;
+    None where the store is shared, and for a case that left none."""
+
+    outcome: Outcome | None
+    depends_on: dict[str, str]
+    host: str
+    bundle: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Builds one job on a host that Ray chooses; see `build.Elsewhere`. `keys`: of the jobs, as this host made them."""
+
+    cluster: Cluster
+    store: Store
+    keys: Keys
+    asked: Asked
+
+    @property
+    def shared(self) -> bool:
+        """Whether the hosts write to the store themselves."""
+        return self.asked.store is not None
+
+    def __call__(self, job: Job, go_on: Callable[[], None]) -> Outcome:
+        """Raises `ClusterError` when the cluster cannot do it, `BundleError` when what comes back is damaged."""
+        answer = self.cluster.call(build_here, job, self.asked, cpus=_CPUS, resources={}, go_on=go_on)
+        if answer.outcome is None:
+            ours = self.keys.depends_on(job.case)
+            other = {name for name, _ in ours.items() ^ answer.depends_on.items()}
+            what = ", ".join(sorted(other)) or "the case"
+            raise GenerateError(
+                f"{answer.host} would build another NEFF (other: {what}); install the same versions and sources there"
+            )
+        if answer.bundle is not None and answer.outcome.status in ("built", "failed"):
+            publish(self.store, job, answer.bundle)
+        return answer.outcome
+
+
+def publish(store: Store, job: Job, data: bytes) -> None:
+    """Publish a bundle that came from another host, whole; call it under the case's lock. A failed one never replaces a good
+    one with the same key. Raises `BundleError` when it is damaged or of another case."""
+
+    class NotBuilt(GenerateError):
+        pass
+
+    failed: list[tuple[Bundle, bytes]] = []
+
+    def fill(directory: Path) -> None:
+        bundle = unpack_bundle(data, directory)
+        if (bundle.manifest.case, bundle.manifest.key) != (job.case, job.key):
+            raise BundleError(store.path / job.case.name, "another case came back than was asked for")
+        if bundle.manifest.status == "failed":
+            failed.append((bundle, (directory / LOG).read_bytes()))
+            raise NotBuilt
+
+    try:
+        store.publish(job.case.name, fill)
+    except NotBuilt:
+        bundle, log = failed[0]
+        publish_failure(store, bundle.manifest, log)
+
+
+@contextmanager
+def elsewhere(
+    cluster: Cluster, store: Store, keys: Keys, timeout_s: float, force: bool, cold: bool, shared: bool
+) -> Iterator[Elsewhere]:
+    """To be given to `build_all`. At the end nothing that a lost host left in a shared store remains."""
+    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    asked = Asked(timeout_s, force, cold, environment)
+    if not shared:
+        yield Elsewhere(cluster, store, keys, asked)
+        return
+    store = Store(store.path.resolve())
+    with store.scratch("shared") as probe:
+        yield Elsewhere(cluster, store, keys, replace(asked, store=store.path, probe=probe))
+    store.sweep()
+
+
+def build_here(job: Job, asked: Asked) -> Answer:
+    """On a worker: build one job, in the shared store or in one of its own."""
+    for name in _ENVIRONMENT:
+        os.environ.pop(name, None)
+    os.environ.update(asked.environment)
+    if asked.probe is not None and not asked.probe.is_dir():
+        why = f"{host()} does not see {asked.store}; --shared-store is for stores on a file system that all hosts share"
+        return Answer(Outcome(job.case.name, "failed", why), {}, host())
+    if job.folder is not None and not os.path.isdir(job.folder):
+        why = f"{host()} has no {job.folder}; the files of your own kernels must lie under the same path on every host"
+        return Answer(Outcome(job.case.name, "failed", why), {}, host())
+    try:
+        toolchain = choose(job.toolchain, Path(job.nkilib) if job.nkilib else None)
+        keys = _keys(toolchain, job.folder)
+        if keys.key(job.case) != job.key:
+            return Answer(None, keys.depends_on(job.case), host())
+        implementation = implementation_of(job.case, job.folder)
+    except GenerateError as error:
+        return Answer(Outcome(job.case.name, "failed", f"{host()}: {error}"), {}, host())
+    if job.options.memory_bytes is None:
+        job = replace(job, options=replace(job.options, memory_bytes=default_memory_bytes(job.toolchain)))
+    warm = None if asked.cold else _warm(job.toolchain, implementation.route, job)
+
+    def lacks(job: Job) -> str | None:
+        return toolchain.lacks(implementation.needs, implementation.route)
+
+    def build(store: Store, force: bool) -> Outcome:
+        verified = Verified(store.path)
+        return ended_in_order(lambda stop: build_one(job, store, asked.timeout_s, lacks, verified, force, stop, warm))
+
+    if asked.store is not None:
+        return Answer(build(Store(asked.store), asked.force), {}, host())
+    with workplace().scratch(job.case.name) as directory:
+        store = Store(directory / "store")
+        outcome = build(store, force=True)
+        there = store.path / job.case.name
+        return Answer(outcome, {}, host(), pack_bundle(there) if there.is_dir() else None)
+
+
+@cache
+def _keys(toolchain: Toolchain, folder: str | None) -> Keys:
+    return Keys(toolchain, folder)
+
+
+_WARM: dict[tuple[str, str], WarmParent | None] = {}
+"""The warm parents of this worker, by toolchain and route; they end with it, and it ends with the command."""
+
+
+def _warm(toolchain: str, route: str, job: Job) -> WarmParent | None:
+    if (toolchain, route) not in _WARM:
+        _WARM[toolchain, route] = warm_parent([job])
+    return _WARM[toolchain, route]

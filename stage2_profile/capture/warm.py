@@ -1,0 +1,23 @@
+"""The warm parent of stage 2: what the tool of simulated NEFFs will import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from neff_bench.processes.warm import WarmParent
+from neff_bench.stage2_profile.capture.environment import tool_environment
+
+_TOOL = (
+    "neff_bench.simulator.*",
+    "neff_bench.simulator.timing.model:fingerprint",
+    "neff_bench.parsers.wire",
+    "difflib",
+    "orjson",
+    "threadpoolctl",
+)
+
+
+def warm_parent(environ: Mapping[str, str]) -> WarmParent:
+    """It starts with the first tool that is needed."""
+    return WarmParent(_TOOL, tool_environment(environ, Path.cwd()))

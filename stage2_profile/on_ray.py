@@ -1,0 +1,229 @@
+"""Captures on the hosts of a Ray cluster: a bundle travels out with its runs, the new runs come back and are published here.
+
+Each capture asks Ray for one of its `neuron_cores`, a logical NeuronCore, and uses the one that is granted and no other.
+Simulated NEFFs ask for one too where the cluster has any, else for a CPU alone. Where the hosts share the store's file
+system, they work in it themselves and only the row comes back.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from neff_bench.neffs.bundle import PROFILES, Bundle, read_bundle
+from neff_bench.neffs.errors import BundleError
+from neff_bench.neffs.parcel import files_below, pack, pack_bundle, unpack, unpack_bundle, workplace
+from neff_bench.neffs.store import Store
+from neff_bench.processes.cluster import NEURON_CORES, Cluster, connected, ended_in_order, granted_core, host
+from neff_bench.processes.warm import WarmParent
+from neff_bench.stage2_profile.capture import nrtpy, runs
+from neff_bench.stage2_profile.capture.cores import CorePool, lock_directory
+from neff_bench.stage2_profile.capture.device_step import Settings
+from neff_bench.stage2_profile.capture.grant import Grant
+from neff_bench.stage2_profile.capture.pools import make_pools
+from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
+from neff_bench.stage2_profile.capture.warm import warm_parent
+from neff_bench.stage2_profile.errors import CaptureFailed
+from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.stage2_profile.metrics.summarise import failed_row
+from neff_bench.stage2_profile.options import CaptureTool, Options, chosen_steps, settings_of
+from neff_bench.stage2_profile.pipeline import Pipeline
+from neff_bench.terminal.errors import NeffBenchError
+from neff_bench.terminal.streams import notice
+
+ARRIVED = f"{runs.WORK}arrived"
+_CPUS: dict[Kind, float] = {"neuron": 0.1, "sim": 1}
+"""A capture on a device waits for the device, and must not wait for CPUs that builds hold."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What holds for all bundles. `simulator`: the version of this host's. `core`: whether a core is asked for. `store`: its
+    path where the hosts share it, else None; `probe`: a directory in it that only those who share it see."""
+
+    options: Options
+    detail: bool
+    simulator: str
+    core: bool
+    store: Path | None = None
+    probe: Path | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What comes back. `runs`: the new ones, packed; None where the store is shared."""
+
+    row: Row
+    runs: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Captures a bundle on a host that Ray chooses; see `pipeline.Elsewhere`."""
+
+    cluster: Cluster
+    settings: Settings
+    asked: Asked
+
+    @property
+    def shared(self) -> bool:
+        """Whether the hosts work in the store themselves."""
+        return self.asked.store is not None
+
+    @property
+    def calls(self) -> int:
+        """How many captures to have under way."""
+        return self.cluster.calls(NEURON_CORES if self.asked.core else "CPU", self.asked.options.jobs)
+
+    def tools(self, kinds: Iterable[str]) -> dict[Kind, Tool | str]:
+        """The tools of the hosts; the profiler of each is found there."""
+        toolchain, needed = self.asked.options.toolchain, set(kinds)
+        tools: dict[Kind, Tool | str] = {
+            "sim": "the NEFF was built by the simulator, which no Neuron device runs; use --toolchain sim or auto",
+            "neuron": "the NEFF was built by the Neuron SDK, which neuron-sim cannot run; use --toolchain neuron or auto",
+        }
+        if "neuron" in needed and toolchain != "sim":
+            name = nrtpy.NAME if self.asked.options.tool == nrtpy.NAME else "the profiler of each host"
+            known = Tool(name, (), "of each host", "neuron")
+            tools["neuron"] = known if self.asked.core else _NO_CORES
+        if self.asked.options.tool == nrtpy.NAME:
+            tools["sim"] = "the NEFF was built by the simulator, which nrtpy cannot run; leave out --tool nrtpy"
+        elif "sim" in needed and toolchain != "neuron":
+            tools["sim"] = Tool("neuron-sim", (), self.asked.simulator, "sim")
+            notice(f"profiling with {tools['sim']}")
+        return tools
+
+    def __call__(self, bundle: Bundle) -> Row:
+        """Raises `ClusterError` when the cluster cannot do it, `RunDamaged` when what comes back is damaged."""
+
+        def go_on() -> None:
+            if self.settings.stop.is_set():
+                raise CaptureFailed("interrupted")
+
+        data = None if self.shared else pack_bundle(bundle.path)
+        resources = {NEURON_CORES: 1} if self.asked.core else {}
+        cpus = _CPUS[bundle.manifest.toolchain]
+        answer = self.cluster.call(
+            profile_here, bundle.name, data, self.asked, cpus=cpus, resources=resources, go_on=go_on
+        )
+        if answer.runs is not None:
+            adopt(bundle, answer.runs)
+        return answer.row
+
+
+_NO_CORES = (
+    "no host of the cluster has NeuronCores; start Ray on each with ray start --resources '{\"neuron_cores\": N}', "
+    "N logical cores"
+)
+
+
+def adopt(bundle: Bundle, data: bytes) -> None:
+    """Publish packed runs, whole; call it under the lock of the bundle's profiles. Raises `BundleError` and `RunDamaged`."""
+    arrived = bundle.path / PROFILES / ARRIVED
+    arrived.mkdir()  # what a killed holder of the lock left of it is gone
+    try:
+        unpack(data, arrived)
+        runs.adopt(bundle.path, arrived)
+    finally:
+        shutil.rmtree(arrived)
+
+
+@contextmanager
+def elsewhere(address: str, store: Path, options: Options, settings: Settings, detail: bool) -> Iterator[Elsewhere]:
+    """To be given to `Pipeline`. At the end nothing that a lost host left in a shared store remains.
+
+    Raises `WrongCall` when there is no cluster.
+    """
+    with connected(address) as cluster:
+        cores = cluster.total(NEURON_CORES)
+        notice(f"the cluster has {cluster.total('CPU')} CPUs and {cores} {NEURON_CORES}")
+        asked = Asked(options, detail, find_simulator(settings.environ).version, cores > 0)
+        if not options.shared_store:
+            yield Elsewhere(cluster, settings, asked)
+            return
+        shared = Store(store.resolve())
+        with shared.scratch("shared") as probe:
+            yield Elsewhere(cluster, settings, replace(asked, store=shared.path, probe=probe))
+        shared.sweep()
+
+
+def profile_here(name: str, data: bytes | None, asked: Asked) -> Answer:
+    """On a worker: capture and view one bundle, in the shared store or in one of its own."""
+    if data is None:
+        if asked.probe is None or asked.store is None or not asked.probe.is_dir():
+            why = f"{host()} does not see {asked.store}; --shared-store is for stores on a file system that all hosts share"
+            return Answer(Row(case=name, status="failed", reason=why))
+        try:
+            return Answer(_row(read_bundle(asked.store / name), asked))
+        except BundleError as error:
+            return Answer(Row(case=name, status="failed", reason=error.what))
+    with workplace().scratch(name) as directory:
+        path = directory / name
+        try:
+            bundle = unpack_bundle(data, path)
+        except BundleError as error:
+            return Answer(Row(case=name, status="failed", reason=f"{host()}: {error.what}"))
+        before = runs.records(path)
+        row = _row(bundle, asked)
+        there = path / PROFILES
+        return Answer(row, pack(there, files_below(there, runs.unadopted(path, before))))
+
+
+def _row(bundle: Bundle, asked: Asked) -> Row:
+    kind: Kind = bundle.manifest.toolchain
+    try:
+        tool = _tool(kind, asked.options.tool)
+        if kind == "sim" and tool.version != asked.simulator:
+            why = f"{host()} has neuron-sim {tool.version}, this host {asked.simulator}; install the same, with the same calibration"
+            return failed_row(bundle, why)
+        core = granted_core() if asked.core or kind == "neuron" else None
+        return ended_in_order(lambda stop: _pipeline(bundle, tool, core, asked, stop).row(bundle))
+    except NeffBenchError as error:
+        return failed_row(bundle, f"{host()}: {error}")
+
+
+def _pipeline(bundle: Bundle, tool: Tool, core: int | None, asked: Asked, stop: threading.Event) -> Pipeline:
+    options = asked.options
+    settings = settings_of(options, 1, stop)
+    return Pipeline(
+        tools={tool.kind: tool},
+        pools={tool.kind: _pool(bundle, core, options, settings)},
+        settings=settings if options.cold else replace(settings, warm=_warm()),
+        steps=chosen_steps(options),
+        force=options.force,
+        detail=asked.detail,
+    )
+
+
+def _pool(bundle: Bundle, core: int | None, options: Options, settings: Settings) -> CorePool:
+    """The granted core, which a measured capture finds in the environment. Simulated cores are numbered in the same way."""
+    if bundle.manifest.toolchain == "neuron":
+        return make_pools(None, ["neuron"], settings, share_hbm=options.share_hbm)["neuron"]
+    simulated = () if core is None else Grant(str(core), (core,), None).physical(bundle.manifest.case.lnc)
+    return CorePool(
+        simulated,
+        kind="sim",
+        directory=lock_directory(settings.environ),
+        stop=settings.stop,
+        lock_timeout_s=options.lock_timeout,
+    )
+
+
+@cache
+def _tool(kind: Kind, tool: CaptureTool) -> Tool:
+    """Raises `ToolMissing`, which is found anew at each call."""
+    if kind == "sim":
+        return find_simulator(os.environ)
+    return nrtpy.find_nrtpy(os.environ) if tool == nrtpy.NAME else find_neuron_tool(os.environ)
+
+
+@cache
+def _warm() -> WarmParent:
+    """The warm parent of this worker; it ends with it, and the worker with the command."""
+    return warm_parent(os.environ)
