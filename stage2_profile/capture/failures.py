@@ -57,8 +57,9 @@ def last_words(log: str) -> str:
 
 @cache
 def known_failures() -> tuple[Failure, ...]:
-    """In the order in which they count: what harms the device comes before what harms the result."""
-    return tuple(failure for failure in _table() if failure.answer != "ignore")
+    """In the order in which they count: what harms the device comes before what harms the result. A status that gives no
+    reason is not among them: the last line of the log says more."""
+    return tuple(failure for failure in _table() if failure.answer != "ignore" and failure.kind != "unknown")
 
 
 def _telling(lines: Iterable[str]) -> Iterable[str]:

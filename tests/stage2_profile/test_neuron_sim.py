@@ -193,3 +193,20 @@ def test_a_run_of_another_model_is_captured_again(built, tmp_path, earlier, agai
         runs.write_run(directory, msgspec.structs.replace(runs.read_run(directory), tool_version=earlier))
     (second,) = json.loads(run(*words).stdout)
     assert (second["run"] != first["run"]) is again
+
+
+def test_compiled_captured_and_read_on_three_machines_is_the_table_of_one(built, tmp_path):
+    """Three directories and three environments; the second and third machine see nothing of the first."""
+    here = run("neff_bench.stage2_profile.cli", str(shutil.copytree(built, tmp_path / "one")), "--format", "json")
+    places = [tmp_path / "build host/neffs", tmp_path / "trn2/my neffs", tmp_path / "laptop/neffs"]
+    shutil.copytree(built, places[0])
+    for before, after, step in zip(places, places[1:], ["--capture-only", "--view-only"]):
+        after.parent.mkdir()
+        before.rename(after)
+        home = {"HOME": str(after.parent), "LANG": "C", "TMPDIR": str(after.parent)}
+        done = run("neff_bench.stage2_profile.cli", str(after), step, **home)
+        assert done.returncode == 0, done.stderr
+    read = run("neff_bench.stage2_profile.cli", str(places[2]), "--parse-only", "--format", "json", PATH="")
+    (one,), (other,) = json.loads(here.stdout), json.loads(read.stdout)
+    assert one["status"] == "profiled"
+    assert {key for key in one if one[key] != other[key]} <= {"command"}
