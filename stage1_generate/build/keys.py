@@ -13,6 +13,7 @@ from typing import Any
 from neff_bench.installation import IMPORT_ROOT, PACKAGE
 from neff_bench.neffs.case import Case, content_key
 from neff_bench.neffs.own import OwnKernel
+from neff_bench.sdk.environment import of_role
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.build.closure import Closures, search_path
 from neff_bench.stage1_generate.build.known_imports import KnownImports
@@ -23,24 +24,6 @@ from neff_bench.stage1_generate.toolchains.find import Toolchain, version_of
 
 _STAGE = PACKAGE / "stage1_generate"
 _SDK = ("neuronx-cc", "nki", "torch-neuronx")
-
-SDK_ENVIRONMENT = (
-    "NEURON_CC_FLAGS",
-    "NEURON_LOGICAL_NC_CONFIG",
-    "NKI_COMPILER_FRONTEND",
-    "NKI_DEBUG_INFO",
-    "NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE",
-    "NKI_PREFETCH_RING_SIZE",
-    "NKI_USE_COLZ",
-    "NEURON_FRAMEWORK_DEBUG",
-    "NEURON_FUSE_SOFTMAX",
-    "XLA_DOWNCAST_BF16",
-    "XLA_HLO_DEBUG",
-    "XLA_IR_DEBUG",
-    "XLA_USE_BF16",
-)
-"""Variables that the SDK's compilers read by themselves and that change the NEFF (AWS Neuron documentation: NKI's environment
-variables; torch-neuronx, "PyTorch NeuronX Environment Variables"). The target is not among them: we set it ourselves."""
 
 JAX_ENVIRONMENT = (
     "JAX_DEFAULT_DTYPE_BITS",
@@ -104,7 +87,7 @@ class Keys:
         if sim:
             depends["simulator"] = self._closures(()).digest(_COMPILE, without=_not_for(route))
         else:
-            depends |= {name: version_of(name) or "absent" for name in _SDK} | _set(SDK_ENVIRONMENT)
+            depends |= {name: version_of(name) or "absent" for name in _SDK} | _set(of_role("neff"))
         return depends
 
     def _declaration(self, case: Case, closures: Closures) -> str:

@@ -128,6 +128,7 @@ class Attempts:
         env = capture_environment(
             self.settings.environ,
             self.work,
+            self.tool.release,
             target=case.target,
             lnc=case.lnc,
             core=slot.logical,

@@ -43,6 +43,9 @@ class Fake:
             raise FileNotFoundError(self.tool)
         try:
             return self.understood(words)
+        except FileNotFoundError as absent:
+            print(f"{absent.filename}: no such file", file=self.err)
+            return self.entry["commands"][words[0]]["exits"]["failed"]["code"]
         except Refused as refused:
             print(self.entry["unknown_flag"].format(flag=refused), file=self.err)
             print(f"{self.tool} exited with an error.", self.version(), sep="\n", file=self.err)

@@ -15,20 +15,22 @@ from typing import Any
 
 from neff_bench.chips import CHIPS
 from neff_bench.neffs.dtypes import numpy_dtype
+from neff_bench.sdk.environment import prepared
+from neff_bench.sdk.release import Command
+from neff_bench.sdk.words import Asked, words
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains import hlo
 from neff_bench.stage1_generate.toolchains.command import run
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
 from neff_bench.stage1_generate.toolchains.neuron import interfaces, torch_trace
-from neff_bench.stage1_generate.toolchains.neuron.sdk import arguments, resolve, versions
+from neff_bench.stage1_generate.toolchains.neuron.sdk import arguments, release, resolve, versions
 
 NKI_NEFF = "file.neff"
 
 
 def compile(request: Request) -> Compiled:
     """Compile in the current directory. Raises `BuildError`; what the compiler itself raises comes through."""
-    # NKI reads the target when it is imported; without this it would ask the device.
-    os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = request.target
+    set_environment(request)
     if request.route == "isa":
         return torch_trace.compile_isa(request)
     if request.route == "nki":
@@ -36,6 +38,16 @@ def compile(request: Request) -> Compiled:
     if find_spec("jax") is not None:
         return _compile_xla(request)
     return torch_trace.compile_xla(request)
+
+
+def set_environment(request: Request) -> None:
+    """What NKI reads when it is imported: the target, which it would ask the device for, and the LNC; and nothing that leads the
+    compiler elsewhere."""
+    lnc = str(request.lnc) if CHIPS[request.target].max_lnc > 1 else None
+    env = prepared(os.environ, release(), "compile", {"target": request.target, "lnc": lnc})
+    for name in os.environ.keys() - env.keys():
+        del os.environ[name]
+    os.environ.update(env)
 
 
 def _compile_nki(request: Request) -> Compiled:
@@ -66,16 +78,21 @@ def _compile_nki(request: Request) -> Compiled:
 
 def _compile_xla(request: Request) -> Compiled:
     hlo.trace(request)
-    words = ["neuronx-cc", "compile", "--framework", "XLA", str(hlo.GRAPH), "--target", request.target]
-    words += ["--output", hlo.NEFF]
-    if CHIPS[request.target].max_lnc > 1:  # older targets do not know the flag
-        words += ["--lnc", str(request.lnc)]
-    words += arguments(request)
-    hlo.write_command(words)
-    finished = run(words)
+    argv = ["neuronx-cc", *compiler_words(request, release().tools["neuronx-cc"].commands["compile"])]
+    hlo.write_command(argv)
+    finished = run(argv)
     if not Path(hlo.NEFF).is_file():
         raise BuildError(f"neuronx-cc ended well but wrote no {hlo.NEFF}")
-    return Compiled(hlo.NEFF, "neuronx-cc compile", finished.time_s, tuple(words), versions())
+    return Compiled(hlo.NEFF, "neuronx-cc compile", finished.time_s, tuple(argv), versions())
+
+
+def compiler_words(request: Request, known: Command) -> list[str]:
+    """The words after `neuronx-cc`. Raises `FlagAbsent`."""
+    asked: list[Asked] = [("--target", request.target), ("--output", hlo.NEFF)]
+    if CHIPS[request.target].max_lnc > 1:  # older targets do not know the flag
+        asked.append(("--lnc", str(request.lnc)))
+    first = words(known, [("--framework", "XLA")])
+    return ["compile", *first, str(hlo.GRAPH), *words(known, asked), *arguments(request)]
 
 
 def _value(value: Any) -> Any:

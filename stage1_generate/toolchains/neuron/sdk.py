@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+from neff_bench.sdk.identify import identify
+from neff_bench.sdk.release import Release
 from neff_bench.stage1_generate.entries import load
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains.compiled import Request
-from neff_bench.stage1_generate.toolchains.find import version_of
+from neff_bench.stage1_generate.toolchains.find import module_folder, version_of
 
 
 def arguments(request: Request) -> tuple[str, ...]:
     """Words for neuronx-cc beyond target, LNC and files."""
     return (*request.flags, "--verbose=info") if request.verbose else request.flags
+
+
+@cache
+def release() -> Release:
+    """The contract of the SDK that is installed here, by the version of nki, else of neuronx-cc; the nearest one that is known."""
+    nki, compiler = version_of("nki"), version_of("neuronx-cc")
+    has_nki = module_folder("nki", "isa") is not None and nki is not None
+    return (identify("nki", nki) if has_nki else identify("neuronx-cc", compiler)).release
 
 
 def versions() -> dict[str, str]:

@@ -7,8 +7,9 @@ from shutil import copytree, ignore_patterns
 import pytest
 
 from neff_bench.neffs.case import Case
+from neff_bench.sdk.environment import of_role
 from neff_bench.stage1_generate.build import keys as keys_module
-from neff_bench.stage1_generate.build.keys import SDK_ENVIRONMENT, Keys, simulator_modules
+from neff_bench.stage1_generate.build.keys import Keys, simulator_modules
 from neff_bench.stage1_generate.toolchains.find import Toolchain
 
 MLP = Case("mlp", "nkilib", (("b", 1), ("s", 128), ("h", 1024), ("i", 512)), "bfloat16", "trn2", 2)
@@ -42,7 +43,7 @@ def test_sources_of_other_implementations_do_not(tmp_path):
     assert Keys(TOOLCHAIN).key(nki) == Keys(replace(TOOLCHAIN, nkilib=nkilib(tmp_path, "a = 1"))).key(nki)
 
 
-@pytest.mark.parametrize("variable", sorted({"NEURON_CC_FLAGS", "NKI_DEBUG_INFO", "NKI_USE_COLZ", *SDK_ENVIRONMENT}))
+@pytest.mark.parametrize("variable", sorted({"NEURON_CC_FLAGS", "NKI_DEBUG_INFO", "NKI_USE_COLZ", *of_role("neff")}))
 def test_what_a_compiler_reads_from_the_environment_belongs_to_the_key_where_it_reads_it(monkeypatch, variable):
     nki = replace(MLP, implementation="nki")
     keys = []

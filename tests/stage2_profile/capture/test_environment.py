@@ -1,10 +1,11 @@
 import pytest
 
+from neff_bench.sdk.release import load
 from neff_bench.stage2_profile.capture.environment import capture_environment
 
 
 @pytest.mark.parametrize(("target", "lnc", "said"), [("trn2", 2, "2"), ("trn3", 1, "1"), ("inf2", 1, None)])
 def test_the_runtime_is_told_the_lnc_where_the_chip_has_one(tmp_path, target, lnc, said):
-    made = capture_environment({}, tmp_path, target=target, lnc=lnc, core=3, dge_notifications=None)
+    made = capture_environment({}, tmp_path, load("2.33"), target=target, lnc=lnc, core=3, dge_notifications=None)
     assert made.get("NEURON_LOGICAL_NC_CONFIG") == said
     assert made["NEURON_RT_VISIBLE_CORES"] == "3"
