@@ -19,15 +19,15 @@ from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.processes.cluster import Cluster, ended_in_order, host
 from neff_bench.processes.warm import WarmParent
+from neff_bench.sdk.environment import of_role
 from neff_bench.stage1_generate.build.build import Outcome, build_one, publish_failure
 from neff_bench.stage1_generate.build.job import Job, default_memory_bytes
-from neff_bench.stage1_generate.build.keys import JAX_ENVIRONMENT, SDK_ENVIRONMENT, Keys
+from neff_bench.stage1_generate.build.keys import JAX_ENVIRONMENT, Keys
 from neff_bench.stage1_generate.build.warm import warm_parent
 from neff_bench.stage1_generate.errors import GenerateError
 from neff_bench.stage1_generate.own_kernel import implementation_of
 from neff_bench.stage1_generate.toolchains.find import Toolchain, choose
 
-_ENVIRONMENT = (*SDK_ENVIRONMENT, *JAX_ENVIRONMENT)
 _CPUS = 1
 
 
@@ -113,7 +113,7 @@ def elsewhere(
     cluster: Cluster, store: Store, keys: Keys, timeout_s: float, force: bool, cold: bool, shared: bool
 ) -> Iterator[Elsewhere]:
     """To be given to `build_all`. At the end nothing that a lost host left in a shared store remains."""
-    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    environment = {name: os.environ[name] for name in (*of_role("neff"), *JAX_ENVIRONMENT) if name in os.environ}
     asked = Asked(timeout_s, force, cold, environment)
     if not shared:
         yield Elsewhere(cluster, store, keys, asked)
@@ -126,7 +126,7 @@ def elsewhere(
 
 def build_here(job: Job, asked: Asked) -> Answer:
     """On a worker: build one job, in the shared store or in one of its own."""
-    for name in _ENVIRONMENT:
+    for name in (*of_role("neff"), *JAX_ENVIRONMENT):
         os.environ.pop(name, None)
     os.environ.update(asked.environment)
     if asked.probe is not None and not asked.probe.is_dir():
