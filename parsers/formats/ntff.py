@@ -143,10 +143,10 @@ class Buffer:
 
 
 class Simulator:
-    """Field numbers of what the simulator adds: its version, its timing model, the sha256 of the data area, and 1 for the first
-    execution after loading."""
+    """Field numbers of what the simulator adds: its version, its timing model, the sha256 of the data area, 1 for the first
+    execution after loading, and how many bytes at the end of the data area hold the schedule, which is in no section."""
 
-    VERSION, MODEL, SHA256, FIRST_EXECUTION = 1, 2, 3, 4
+    VERSION, MODEL, SHA256, FIRST_EXECUTION, SCHEDULE_BYTES = 1, 2, 3, 4, 5
 
 
 SUFFIX = ".ntff"

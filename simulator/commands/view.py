@@ -1,7 +1,7 @@
 """`view`: a NEFF and its trace to a profile.
 
-The trace says which execution of which program it is; its times follow from the program, so `view` computes the timeline
-again, and refuses a trace of another program or of another version of the timing model.
+The trace holds the times and the NEFF the machine code, so nothing is simulated again. `view` refuses a trace of another program,
+and one of another version of the timing model, whose intervals and overheads it does not know.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from neff_bench.chips import Chip
 from neff_bench.parsers.formats.profile import PARQUET_KEYS, parquet_table
 from neff_bench.simulator.chips import chip_for, what_if
+from neff_bench.simulator.compiler.assembler import assemble
 from neff_bench.simulator.errors import ViewError
 from neff_bench.simulator.files.neff import NeffContent, read_neff_content
-from neff_bench.simulator.files.ntff import read_head
+from neff_bench.simulator.files.ntff import TraceHead, read_head
 from neff_bench.simulator.files.profile import full_profile, profile_id, summary_text
+from neff_bench.simulator.files.times import decode_times
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.model import model_name
 from neff_bench.simulator.timing.schedule import Schedule, schedule
@@ -45,25 +48,31 @@ def load_profile(neff_path: str, session: str | None, changes: Sequence[str] = (
     chip = chip_for(neff.program.target)
     for change in changes:
         chip = what_if(chip, change)
-    head = read_head(session) if session is not None else None
-    codes = None if changes else neff.codes
-    timed = schedule(neff.program, chip, codes, first_execution=head is not None and head.first_execution)
-    timeline = timeline_of(timed)
-    core_ids = tuple(range(neff.program.lnc))
-    if head is not None:
-        core_ids = head.core_ids
-        if head.uuid != neff.uuid:
-            raise ViewError(
-                f"the trace belongs to another NEFF: uuid {head.uuid.hex()}, expected {neff.uuid.hex()}", session
-            )
-        model = model_name(chip.name)
-        if head.model != model or (not changes and head.total_ps != timeline.total_ps):
-            raise ViewError(
-                f"captured by timing model {head.model} of neuron-sim {head.simulator_version},"
-                f" this one is {model}: capture again",
-                session,
-            )
-    return Profile(neff, timed, timeline, core_ids)
+    if session is None:
+        timed = schedule(neff.program, chip, None if changes else neff.codes)
+        return Profile(neff, timed, timeline_of(timed), tuple(range(neff.program.lnc)))
+    head = _head_of(session, neff, chip)
+    if changes:
+        timed = schedule(neff.program, chip, first_execution=head.first_execution)
+    else:
+        timed = decode_times(head.schedule, neff.codes or assemble(neff.program, chip), chip, head.first_execution)
+    return Profile(neff, timed, timeline_of(timed), head.core_ids)
+
+
+def _head_of(session: str, neff: NeffContent, chip: Chip) -> TraceHead:
+    head = read_head(session)
+    if head.uuid != neff.uuid:
+        raise ViewError(
+            f"the trace belongs to another NEFF: uuid {head.uuid.hex()}, expected {neff.uuid.hex()}", session
+        )
+    model = model_name(chip.name)
+    if head.model != model:
+        raise ViewError(
+            f"captured by timing model {head.model} of neuron-sim {head.simulator_version},"
+            f" this one is {model}: capture again",
+            session,
+        )
+    return head
 
 
 def summary_record(profile: Profile) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The trace of a simulated execution: an NTFF in the layout of version 6, with a version byte that no AWS tool accepts.
 
 Layout: found by matching users' traces with the JSON beside them (github allenkchau/trainium-kernel-fusion @d709ddf1), as
-`neff_bench.parsers.formats.ntff` describes it. Field 1000 of the metadata is ours: simulator version, model, sha256 of the data area.
+`neff_bench.parsers.formats.ntff` describes it. Field 1000 of the metadata is ours: simulator version, model, sha256 of the data area,
+whose last bytes are the schedule (`times.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _NOTIFY = OPCODES["NOTIFY"]
 
 @dataclass(frozen=True)
 class TraceHead:
-    """What identifies a simulated trace. By core: its physical number, execution time, traced instructions, semaphore events."""
+    """What identifies a simulated trace. By core: its physical number, execution time, traced instructions, semaphore events.
+    `schedule`: its times, for `decode_times`."""
 
     uuid: bytes
     simulator_version: str
@@ -48,6 +50,7 @@ class TraceHead:
     core_events: tuple[int, ...]
     name: str
     bytes: int
+    schedule: memoryview
 
 
 def write_ntff(neff: NeffContent, schedule: Schedule, timeline: Timeline, path: str, first_core: int = 0) -> None:
@@ -57,6 +60,8 @@ def write_ntff(neff: NeffContent, schedule: Schedule, timeline: Timeline, path: 
 
 def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline, first_core: int = 0) -> bytes:
     """The trace of a simulated execution as an NTFF file. `first_core`: number of its first physical core."""
+    from neff_bench.simulator.files.times import encode_times
+
     area = bytearray()
     sections: list[bytes] = []
     cores: list[bytes] = []
@@ -73,6 +78,8 @@ def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline, first_
                 (Section.LENGTH, len(records)), (Section.CORE, first_core + number),
             ))  # fmt: skip
             area += records
+    times = encode_times(schedule)
+    area += times
     metadata = b"".join((
         encode_field(Root.NEFF_NAME, neff.name.encode()),
         encode_field(Root.UUID, neff.uuid),
@@ -86,7 +93,7 @@ def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline, first_
         encode_field(Root.SIMULATOR, encode_message(
             (Simulator.VERSION, __version__.encode()), (Simulator.MODEL, model_name(schedule.chip.name).encode()),
             (Simulator.SHA256, hashlib.sha256(area).digest()),
-            (Simulator.FIRST_EXECUTION, int(schedule.first_execution)),
+            (Simulator.FIRST_EXECUTION, int(schedule.first_execution)), (Simulator.SCHEDULE_BYTES, len(times)),
         )),
     ))  # fmt: skip
     header = bytes([SIMULATED]) + len(metadata).to_bytes(7, "little")
@@ -126,7 +133,8 @@ def read_head(path: str) -> TraceHead:
     except ParseError as error:
         raise ViewError(f"damaged NTFF: {error.what}", path) from None
     sections = root.messages(Root.SECTION)
-    if hashlib.sha256(memoryview(data)[DATA_START + size :]).digest() != digest:
+    area = memoryview(data)[DATA_START + size :]
+    if hashlib.sha256(area).digest() != digest:
         raise ViewError("damaged NTFF: its records are not those that were written", path)
     return TraceHead(
         uuid=bytes(root.view(Root.UUID) or b""),
@@ -148,6 +156,7 @@ def read_head(path: str) -> TraceHead:
         ),
         name=root.text(Root.NEFF_NAME) or "",
         bytes=len(data),
+        schedule=area[max(len(area) - own[0].integer(Simulator.SCHEDULE_BYTES), 0) :],
     )
 
 

@@ -146,6 +146,21 @@ def test_a_trace_of_another_program_is_refused(folder):
     assert done.returncode == 1 and "another NEFF" in done.stderr
 
 
+def test_view_reads_the_times_of_the_trace(folder, monkeypatch):
+    from neff_bench.simulator.commands import view
+    from neff_bench.simulator.timing.schedule import schedule
+    from neff_bench.simulator.timing.timeline import timeline_of
+
+    run("capture", "-n", "file.neff", "-s", "p.ntff", "--num-exec", "2", cwd=folder)
+    neff = str(folder / "file.neff")
+    monkeypatch.setattr(view, "schedule", lambda *_, **__: pytest.fail("simulated again"))
+    for trace, first in (("p.ntff", True), ("p_exec_2.ntff", False)):
+        profile = view.load_profile(neff, str(folder / trace))
+        timed = schedule(profile.neff.program, codes=profile.neff.codes, first_execution=first)
+        computed = view.Profile(profile.neff, timed, timeline_of(timed), profile.core_ids)
+        assert view.tables_of(profile, neff, trace) == view.tables_of(computed, neff, trace)
+
+
 def test_a_trace_of_another_model_is_refused(folder, monkeypatch):
     from neff_bench.simulator.commands import view
     from neff_bench.simulator.errors import ViewError
