@@ -56,7 +56,7 @@ MUTATIONS = (
     Mutation("DMAs that convert cost no more", "simulator/costs/transfers.py", "if transfer.converts else spacing", "if False else spacing", "tests/simulator/costs/test_transfers.py"),
     Mutation("software descriptors need no preparation", "simulator/costs/transfers.py", "return chip.software_dma_prepare_ns + chip.software_dma_start_ns", "return chip.software_dma_start_ns", GOLDEN),
     Mutation("packets of 8 KiB", "simulator/costs/transfers.py", "MAX_PACKET_BYTES = 4096", "MAX_PACKET_BYTES = 8192", GOLDEN),
-    Mutation("PSUM tiles cross banks", "simulator/compiler/allocation.py", "(\"psum\", chip.psum_partition_bytes, chip.psum_bank_bytes)", "(\"psum\", chip.psum_partition_bytes, chip.psum_partition_bytes)", "tests/simulator/compiler/test_allocation.py"),
+    Mutation("PSUM tiles cross banks", "simulator/compiler/allocation.py", "(PSUM, chip.psum_partition_bytes, chip.psum_bank_bytes)", "(PSUM, chip.psum_partition_bytes, chip.psum_partition_bytes)", "tests/simulator/compiler/test_allocation.py"),
     Mutation("memory is free one instruction early", "simulator/compiler/allocation.py", "while ends and ends[0][0] < first:", "while ends and ends[0][0] <= first:", "tests/simulator/compiler/test_allocation.py"),
     Mutation("transposes count as useful FLOPs", "simulator/timing/counters.py", "useful = summary[\"hardware_flops\"] - summary[\"transpose_flops\"]", "useful = summary[\"hardware_flops\"]", COUNTERS),
     Mutation("active time is not a union", "simulator/timing/counters.py", "reach = np.maximum.accumulate(end)", "reach = end", COUNTERS),

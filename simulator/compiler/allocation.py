@@ -8,48 +8,75 @@ order, so that memory is reused as late as possible. A tensor that finds no room
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from neff_bench.chips import Chip
-from neff_bench.simulator.compiler.lives import lives
-from neff_bench.simulator.program import Buffer, Instruction
+from neff_bench.simulator import native
+from neff_bench.simulator.compiler.columns import PSUM, SBUF, Buffers
+from neff_bench.simulator.compiler.lives import Lives
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
-def allocate(buffers: Sequence[Buffer], instructions: Sequence[Instruction], chip: Chip) -> dict[int, int]:
-    """Byte address in each partition, by buffer, of what one core uses and the kernel did not place."""
-    living = lives(instructions)
-    addresses: dict[int, int] = {}
+def allocate(buffers: Buffers, lives: Lives, chip: Chip) -> np.ndarray:
+    """Byte address in each partition, by buffer, of what one core uses and the kernel did not place; -1 for all others."""
+    import numpy as np
+
+    found = np.full(len(buffers.memory), -1, np.int64)
     for memory, size, bank in (
-        ("sbuf", chip.sbuf_partition_bytes, chip.sbuf_partition_bytes),
-        ("psum", chip.psum_partition_bytes, chip.psum_bank_bytes),
+        (SBUF, chip.sbuf_partition_bytes, chip.sbuf_partition_bytes),
+        (PSUM, chip.psum_partition_bytes, chip.psum_bank_bytes),
     ):
-        mine = [(first, index, last) for index, (first, last) in living.items() if buffers[index].memory == memory]
-        placed = [buffers[index] for _, index, _ in mine if buffers[index].address is not None]
-        ring = _Ring(size, bank, placed)
-        ends: list[tuple[int, int]] = []
-        for first, index, last in mine:
-            if buffers[index].address is not None:
-                continue
+        mine = buffers.memory[lives.buffer] == memory
+        buffer, first, last = (column[mine] for column in lives)
+        placed = buffers.address[buffer]
+        tensors = (first, last, buffers.row_bytes[buffer], placed)
+        address = (_plain if native.library() is None else _compiled)(tensors, size, bank)
+        found[buffer] = np.where(placed < 0, address, -1)
+    return found
+
+
+def _compiled(tensors: tuple[np.ndarray, ...], size: int, bank: int) -> np.ndarray:
+    """`_plain` in C."""
+    first, last, count, placed = tensors
+    address: np.ndarray = placed.copy()
+    native.call("allocate", len(first), size, bank, (first, last, count, address))
+    return address
+
+
+def _plain(tensors: tuple[np.ndarray, ...], size: int, bank: int) -> np.ndarray:
+    """`tensors`: first and last instruction, bytes, and the address where the kernel placed it or -1, by first use."""
+    import numpy as np
+
+    rows = list(zip(*(column.tolist() for column in tensors), strict=True))
+    ring = _Ring(size, bank, [(placed, placed + count) for _, _, count, placed in rows if placed >= 0])
+    found = []
+    ends: list[tuple[int, int]] = []
+    for first, last, count, placed in rows:
+        start: int | None = placed
+        if placed < 0:
             while ends and ends[0][0] < first:
                 ring.free(heappop(ends)[1])
-            start = ring.take(buffers[index].row_bytes)
+            start = ring.take(count)
             if start is not None:
-                addresses[index] = start
                 heappush(ends, (last, start))
-    return addresses
+        found.append(-1 if start is None else start)
+    return np.array(found, np.int64)
 
 
 class _Ring:
-    """Bytes of a partition. `bank`: no tensor of at most so many bytes crosses a multiple of it."""
+    """Bytes of a partition. `bank`: no tensor of at most so many bytes crosses a multiple of it. `placed`: spans that the kernel takes."""
 
-    def __init__(self, size: int, bank: int, placed: Iterable[Buffer]) -> None:
+    def __init__(self, size: int, bank: int, placed: Iterable[tuple[int, int]]) -> None:
         self.size = size
         self.bank = bank
         self.next = 0
         self.starts: list[int] = []
         self.stops: list[int] = []
-        for start, stop in sorted((b.address or 0, (b.address or 0) + b.row_bytes) for b in placed):
+        for start, stop in sorted(placed):
             if self.stops and start <= self.stops[-1]:
                 self.stops[-1] = max(self.stops[-1], stop)
             else:

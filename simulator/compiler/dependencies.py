@@ -1,29 +1,38 @@
 """Which earlier instructions each instruction must wait for.
 
-An instruction waits where it reads what another wrote, or writes what another read or wrote. Every access is reduced to a
-rectangle: on chip, partitions x bytes of the partition; in HBM, rows x bytes of the last dimension. A strided view counts as
-the rectangle around it. Rectangles that overlap are cut into parts (parts.py), and each part has its last writer and the
-readers since. Buffers with an address are views of one memory, so that reuse of an address is a dependency too.
+An instruction waits where it reads what another wrote, or writes what another read or wrote. Regions (rectangles.py) that overlap are
+cut into parts (parts.py), and each part has its last writer and the readers since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.simulator.compiler.parts import cut
-from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+from neff_bench.simulator import native
+from neff_bench.simulator.compiler.columns import WRITE, Columns, buffer_columns, columns_of
+from neff_bench.simulator.compiler.parts import Parts, cut
+from neff_bench.simulator.compiler.rectangles import Regions, regions_of
+from neff_bench.simulator.program import Instruction, Program
+
+if TYPE_CHECKING:
+    import numpy as np
+
+KINDS = ("raw", "waw", "war")
 
 
-class Box(NamedTuple):
-    """Half-open rectangle: rows [r0, r1), bytes [c0, c1) within a row."""
+class Edges(NamedTuple):
+    """What the instructions of a core wait for, instruction by instruction, each once. Arrays of int64.
 
-    r0: int
-    r1: int
-    c0: int
-    c1: int
+    start: where the edges of each instruction begin, and the end. before: the earlier instruction. kind: index into `KINDS`.
+    operand: its name in the waiting instruction, as an index into `Columns.names`.
+    """
+
+    start: np.ndarray
+    before: np.ndarray
+    kind: np.ndarray
+    operand: np.ndarray
 
 
 class Edge(NamedTuple):
@@ -34,111 +43,6 @@ class Edge(NamedTuple):
     operand: str
 
 
-def box_of(access: Access, buffer: Buffer) -> Box:
-    """The rectangle around a view."""
-    return _Places([buffer], {}).find(Access(0, access.offset, access.pattern, access.dtype, access.dynamic))[1]
-
-
-def storage_box(buffer: Buffer) -> Box:
-    """The rectangle of a placed buffer in the memory that it lies in."""
-    start = buffer.address or 0
-    return Box(buffer.partition, buffer.partition + buffer.shape[0], start, start + buffer.row_bytes)
-
-
-class _Extent(NamedTuple):
-    """The rectangle around a view, from its first element: rows [up, down], bytes [left, right). size: bytes of an element."""
-
-    size: int
-    up: int
-    down: int
-    left: int
-    right: int
-
-
-def _extent(pattern: Sequence[tuple[int, int]], size: int, row: int) -> _Extent:
-    up = down = left = 0
-    right = size
-    for step, count in pattern:
-        span = step * size * (count - 1)
-        if step * size % row == 0:
-            up, down = up + min(span // row, 0), down + max(span // row, 0)
-        else:
-            left, right = left + min(span, 0), right + max(span, 0)
-    return _Extent(size, up, down, left, right)
-
-
-def overlap(a: Box, b: Box) -> bool:
-    """Whether two rectangles share a byte."""
-    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
-
-
-_KINDS = ("raw", "waw", "war")
-_Use = tuple[bool, int, str]
-"""Whether it writes, the number of its region, and the operand's name."""
-
-
-_box, _edge = tuple.__new__, tuple.__new__
-"""`Box(...)` and `Edge(...)` without the call of a Python function: there are several for each instruction."""
-
-
-class _Places:
-    """Where views lie: the storage (a buffer's index; -1 for SBUF and -2 for PSUM where it has an address) and the rectangle
-    in it."""
-
-    def __init__(self, buffers: Sequence[Buffer], addresses: Mapping[int, int]) -> None:
-        self.buffers = buffers
-        self.addresses = addresses
-        self.known: dict[int, tuple[int, int, int, int]] = {}
-        self.extents: dict[tuple[object, ...], _Extent] = {}
-        self.numbers: dict[tuple[object, ...], int] = {}
-        self.regions: list[tuple[int, Box]] = []
-        """Each different (storage, rectangle); `numbers` finds them by view and by themselves."""
-
-    def number(self, access: Access) -> int:
-        """The region that a view lies in."""
-        if access.dynamic:
-            return self._number(self.find(access))
-        view = (access.buffer, access.offset, access.pattern, access.dtype)
-        number = self.numbers.get(view)
-        if number is None:
-            number = self.numbers[view] = self._number(self.find(access))
-        return number
-
-    def _number(self, region: tuple[int, Box]) -> int:
-        number = self.numbers.setdefault(region, len(self.regions))
-        if number == len(self.regions):
-            self.regions.append(region)
-        return number
-
-    def find(self, access: Access) -> tuple[int, Box]:
-        known = self.known.get(access.buffer)
-        if known is None:
-            known = self.known[access.buffer] = self._place(access.buffer)
-        storage, row, down, right = known
-        if access.dynamic:
-            rows = -(-self.buffers[access.buffer].size_bytes // row)
-            return storage, _box(Box, (down, rows + down, right, row + right))
-        key = (access.pattern, access.dtype, row)
-        extent = self.extents.get(key)
-        if extent is None:
-            extent = self.extents[key] = _extent(access.pattern, SIZE_BYTES[access.dtype], row)
-        size, e_up, e_down, e_left, e_right = extent
-        r0, c0 = divmod(access.offset * size, row)
-        left, end = c0 + e_left, c0 + e_right
-        if left < 0 or end > row:
-            # It runs over the ends of rows.
-            top, bottom = r0 + e_up + left // row, r0 + e_down + (end - 1) // row + 1
-            return storage, _box(Box, (top + down, bottom + down, right, row + right))
-        return storage, _box(Box, (r0 + e_up + down, r0 + e_down + 1 + down, left + right, end + right))
-
-    def _place(self, index: int) -> tuple[int, int, int, int]:
-        buffer = self.buffers[index]
-        address = self.addresses.get(index) if buffer.address is None else buffer.address
-        if address is None or buffer.memory == "hbm":
-            return index, buffer.row_bytes, 0, 0
-        return -1 if buffer.memory == "sbuf" else -2, buffer.row_bytes, buffer.partition, address
-
-
 def find_edges(
     program: Program, instructions: Sequence[Instruction], addresses: Mapping[int, int] = MappingProxyType({})
 ) -> list[set[Edge]]:
@@ -146,36 +50,87 @@ def find_edges(
 
     `addresses`: byte in each partition, by buffer, of on-chip buffers that the kernel did not place and that reuse memory.
     """
-    places = _Places(program.buffers, addresses)
-    names: dict[str, int] = {}
-    uses = [
-        (index, write, region, names.setdefault(name, len(names)))
-        for index, instruction in enumerate(instructions)
-        for write, region, name in _accesses(instruction, places.number)
-    ]
+    import numpy as np
+
+    buffers = buffer_columns(program.buffers)
+    columns = columns_of(buffers, instructions)
+    placed = np.array([addresses.get(index, -1) for index in range(len(program.buffers))], np.int64)
+    edges = edges_of(columns, regions_of(buffers, columns, placed), settling(columns, instructions))
     found: list[set[Edge]] = [set() for _ in instructions]
-    operands = tuple(names)
-    for index, before, kind, operand in _conflicts(uses, places.regions):
-        found[index].add(_edge(Edge, (before, _KINDS[kind], operands[operand])))
+    waiting = np.repeat(np.arange(len(instructions)), np.diff(edges.start))
+    for index, before, kind, operand in zip(*(c.tolist() for c in (waiting, *edges[1:])), strict=True):
+        found[index].add(Edge(before, KINDS[kind], columns.names[operand]))
     return found
 
 
-def _conflicts(
-    uses: Sequence[tuple[int, bool, int, int]], regions: Sequence[tuple[int, Box]]
-) -> Iterator[tuple[int, int, int, int]]:
-    """(instruction, the one before, index of `_KINDS`, operand) of each pair that must keep its order.
-
-    `uses`: (instruction, whether it writes, region, operand), in program order.
-    """
+def settling(columns: Columns, instructions: Sequence[Instruction]) -> np.ndarray:
+    """1 for each barrier: what it guards is settled before it and used after it, so that it writes what it reads."""
     import numpy as np
 
-    if not uses:
-        return iter(())
-    parts = cut([storage for storage, _ in regions], [box for _, box in regions])
-    instruction, write, region, operand = np.array(uses, dtype=np.int64).T
+    barriers = [instructions[first].op == "core_barrier" for first in columns.first_of_kind.tolist()]
+    settles: np.ndarray = np.array(barriers, np.int64)[columns.kind]
+    return settles
+
+
+def edges_of(columns: Columns, regions: Regions, settles: np.ndarray) -> Edges:
+    """The edges of one core. `settles`: see `settling`."""
+    return (_plain if native.library() is None else _compiled)(columns, regions, settles)
+
+
+def _compiled(columns: Columns, regions: Regions, settles: np.ndarray) -> Edges:
+    """`_plain` in C."""
+    import numpy as np
+
+    uses = (columns.use_start, settles, regions.of_view[columns.view], columns.role, columns.name)
+    start = np.empty(len(settles) + 1, np.int64)
+    count, room = _EDGES_OF_A_USE * len(columns.view), -1
+    while count > room:
+        room = count
+        before, kind, operand = np.empty((3, room), np.int64)
+        count = native.call(
+            "find_edges", len(settles), len(columns.names), uses, len(regions.different), regions.different,
+            room, (start, before, kind, operand),
+        )  # fmt: skip
+    return Edges(start, before[:count], kind[:count], operand[:count])
+
+
+_EDGES_OF_A_USE = 4
+"""For which there is room at first."""
+
+
+def _plain(columns: Columns, regions: Regions, settles: np.ndarray) -> Edges:
+    import numpy as np
+
+    instructions = len(settles)
+    if not len(columns.view):
+        return Edges(np.zeros(instructions + 1, np.int64), *np.zeros((3, 0), np.int64))
+    uses = _uses(columns, regions, settles)
+    instruction, before, kind, operand = _conflicts(uses, cut(regions.different))
+    start = np.searchsorted(instruction, np.arange(instructions + 1)).astype(np.int64)
+    return Edges(start, before, kind, operand)
+
+
+def _uses(columns: Columns, regions: Regions, settles: np.ndarray) -> np.ndarray:
+    """(instruction, whether it writes, region, operand) of each use, in program order, in (4, n)."""
+    import numpy as np
+
+    instruction = np.repeat(np.arange(len(settles)), np.diff(columns.use_start))
+    writes = columns.role == WRITE
+    uses = np.stack([instruction, writes, regions.of_view[columns.view], columns.name])
+    again = uses[:, (settles[instruction] > 0) & ~writes]
+    again[1] = 1
+    uses = np.concatenate([uses, again], axis=1)
+    return uses[:, np.argsort(uses[0], kind="stable")]
+
+
+def _conflicts(uses: np.ndarray, parts: Parts) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(instruction, the one before, index of `KINDS`, operand) of each pair that must keep its order, in the order of these."""
+    import numpy as np
+
+    instruction, write, region, operand = uses
     # One entry for each part of each use, part by part and in program order within one.
     count = np.diff(parts.first)[region]
-    use = np.repeat(np.arange(len(uses)), count)
+    use = np.repeat(np.arange(len(region)), count)
     part = parts.part[np.arange(len(use)) + np.repeat(parts.first[region] - (np.cumsum(count) - count), count)]
     order = np.argsort(part, kind="stable")
     use, part = use[order], part[order]
@@ -189,22 +144,9 @@ def _conflicts(
     raw, waw, war = (earlier >= 0) & ~writes, (earlier >= 0) & writes, (later < number) & ~writes
     waiting = np.concatenate([use[raw], use[waw], use[later[war]]])
     before = np.concatenate([use[earlier[raw]], use[earlier[waw]], use[war]])
-    kind = np.repeat(np.arange(len(_KINDS)), [raw.sum(), waw.sum(), war.sum()])
+    kind = np.repeat(np.arange(len(KINDS)), [raw.sum(), waw.sum(), war.sum()])
     length, operands = int(instruction[-1]) + 1, int(operand.max()) + 1
-    key = ((instruction[waiting] * length + instruction[before]) * len(_KINDS) + kind) * operands + operand[waiting]
+    key = ((instruction[waiting] * length + instruction[before]) * len(KINDS) + kind) * operands + operand[waiting]
     key, which = np.divmod(np.unique(key[instruction[waiting] != instruction[before]]), operands)
-    key, kind = np.divmod(key, len(_KINDS))
-    return zip(*(column.tolist() for column in (*np.divmod(key, length), kind, which)), strict=True)
-
-
-def _accesses(instruction: Instruction, number: Callable[[Access], int]) -> list[_Use]:
-    row: list[_Use] = []
-    for write, operands in ((False, instruction.reads), (True, instruction.writes)):
-        for name, access in operands.items():
-            row.append((write, number(access), name))
-            for dynamic in access.dynamic:
-                row.append((False, number(dynamic.index), name))
-    if instruction.op == "core_barrier":
-        # What the barrier guards is settled before it and used after it.
-        row += [(True, region, name) for write, region, name in row if not write]
-    return row
+    key, kind = np.divmod(key, len(KINDS))
+    return *np.divmod(key, length), kind, which

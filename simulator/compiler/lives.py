@@ -2,37 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from neff_bench.simulator.program import Instruction
+from neff_bench.simulator import native
+from neff_bench.simulator.compiler.columns import INDEX, Columns, buffer_columns, columns_of, transposed
+from neff_bench.simulator.program import Buffer, Instruction
+
+if TYPE_CHECKING:
+    import numpy as np
+
 
 Life = tuple[int, int]
 """The first and the last instruction, as indices into the core's list."""
 
 
-def lives(instructions: Iterable[Instruction], moving: Collection[str] = ()) -> dict[int, Life]:
-    """The life of each buffer that a core uses, by its index, in order of first use.
+class Lives(NamedTuple):
+    """Of each buffer that a core uses, in order of first use: the first and the last instruction, as indices into the core's list.
+    Arrays of int64."""
 
-    `moving`: operations that do not lengthen the lives of their operands. A buffer that only they use lives at the last of them.
+    buffer: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+
+def lives(
+    buffers: Sequence[Buffer], instructions: Sequence[Instruction], moving: Collection[str] = ()
+) -> dict[int, Life]:
+    """The life of each buffer of a program that a core uses, by its index, in order of first use. `moving`: operations that do not
+    lengthen the lives of their operands."""
+    import numpy as np
+
+    columns = columns_of(buffer_columns(buffers), instructions)
+    moves = np.array([instructions[first].op in moving for first in columns.first_of_kind.tolist()], np.int64)
+    found = lives_of(columns, len(buffers), moves[columns.kind])
+    buffer, first, last = (column.tolist() for column in found)
+    return dict(zip(buffer, zip(first, last, strict=True), strict=True))
+
+
+def lives_of(columns: Columns, buffers: int, moves: np.ndarray | None = None) -> Lives:
+    """`buffers`: how many the program has. `moves`: 1 for each instruction that does not lengthen the lives of its operands, in int64.
+
+    A buffer that only such instructions use lives at the last of them; these come behind all others.
     """
+    import numpy as np
+
+    buffer = columns.views.buffer[columns.view]
+    moves = np.zeros(len(columns.kind), np.int64) if moves is None else moves
+    uses = (columns.use_start, moves, buffer, columns.role)
+    return (_plain if native.library() is None else _compiled)(uses, buffers)
+
+
+def _compiled(uses: tuple[np.ndarray, ...], buffers: int) -> Lives:
+    """`_plain` in C."""
+    import numpy as np
+
+    buffer, first, last = (np.empty(buffers, np.int64) for _ in range(3))
+    count = native.call("find_lives", len(uses[1]), buffers, uses, (buffer, first, last))
+    return Lives(buffer[:count], first[:count], last[:count])
+
+
+def _plain(uses: tuple[np.ndarray, ...], buffers: int) -> Lives:
+    import numpy as np
+
+    start, moves, buffer, role = uses
+    at = np.repeat(np.arange(len(moves)), np.diff(start))
+    moving = (moves[at] > 0) & (role != INDEX)
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     moved: dict[int, int] = {}
-    for at, instruction in enumerate(instructions):
-        moves = instruction.op in moving
-        for operands in (instruction.reads, instruction.writes):
-            for access in operands.values():
-                buffer = access.buffer
-                if moves:
-                    moved[buffer] = at
-                else:
-                    last[buffer] = at
-                    if buffer not in first:
-                        first[buffer] = at
-                for part in access.dynamic:
-                    last[part.index.buffer] = at
-                    first.setdefault(part.index.buffer, at)
-    found = {buffer: (at, last[buffer]) for buffer, at in first.items()}
-    for buffer, at in moved.items():
-        found.setdefault(buffer, (at, at))
-    return found
+    for here, number, only_moves in zip(at.tolist(), buffer.tolist(), moving.tolist(), strict=True):
+        (moved if only_moves else last)[number] = here
+        if not only_moves:
+            first.setdefault(number, here)
+    found = {number: (here, last[number]) for number, here in first.items()}
+    for number, here in moved.items():
+        found.setdefault(number, (here, here))
+    return Lives._make(transposed([(number, *life) for number, life in found.items()], 3))

@@ -13,42 +13,63 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from neff_bench.chips import Chip
-from neff_bench.simulator.compiler.dependencies import Edge
-from neff_bench.simulator.costs.steps import Lowered
-from neff_bench.simulator.costs.transfers import Transfer, packet_ns
+from neff_bench.simulator import native
+from neff_bench.simulator.compiler.dependencies import Edges
+from neff_bench.simulator.compiler.lowering import Operations
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _ENGINES = 5
 
 
-def issue_order(operations: Sequence[Lowered], edges: Sequence[set[Edge]], chip: Chip, sharers: int) -> list[int]:
-    """A permutation of the operations of one core that keeps every dependency. `sharers`: cores that share HBM.
+def issue_order(operations: Operations, kind: np.ndarray, edges: Edges, chip: Chip) -> np.ndarray:
+    """A permutation of the instructions of one core, in int64, that keeps every dependency. `kind`: of each instruction.
 
     Meetings of the two cores keep their order. Times are estimates: PE at full clock, DMAs one after the other.
     """
-    n = len(operations)
-    missing = [len(waits) for waits in edges]
+    steps = Operations._make(column[kind] for column in operations)
+    return (_plain if native.library() is None else _compiled)(steps, edges, chip)
+
+
+def _compiled(steps: Operations, edges: Edges, chip: Chip) -> np.ndarray:
+    """`_plain` in C."""
+    import numpy as np
+
+    order = np.empty(len(steps.engine), np.int64)
+    program = (*steps, edges.start, edges.before)
+    native.call("issue_order", len(order), program, float(chip.dma_wait_ns), float(chip.semaphore_ns), order)
+    return order
+
+
+def _plain(steps: Operations, edges: Edges, chip: Chip) -> np.ndarray:
+    import numpy as np
+
+    engines, loads, meets, busy_ns, result_ns, moving_ns = (column.tolist() for column in steps)
+    n = len(engines)
+    start_of, befores = edges.start.tolist(), edges.before.tolist()
+    waits_of = [befores[start_of[index] : start_of[index + 1]] for index in range(n)]
+    missing = [len(waits) for waits in waits_of]
     after: list[list[int]] = [[] for _ in range(n)]
     first_use = list(range(n))
-    for index, waits in enumerate(edges):
-        for edge in waits:
-            before = edge.before
+    for index, waits in enumerate(waits_of):
+        for before in waits:
             if not after[before]:
                 first_use[before] = index
             after[before].append(index)
-    wanted = [first_use[index] if operations[index].loads or not edges[index] else index for index in range(n)]
+    wanted = [first_use[index] if loads[index] or not waits_of[index] else index for index in range(n)]
     ranked = sorted(range(n), key=wanted.__getitem__)
     rank = [0] * n
     for place, index in enumerate(ranked):
         rank[index] = place
     follower = [-1] * n
-    for chain in _chains(operations, ranked):
+    for chain in _chains(engines, loads, meets, ranked):
         for before, index in itertools.pairwise(chain):
             follower[before] = index
             missing[index] += 1
-    transfers = {id(o.transfer): o.transfer for o in operations if o.transfer is not None}
-    moving = {key: _moving_ns(transfer, chip, sharers) for key, transfer in transfers.items()}
     ready = [0.0] * n
     free = [0.0] * _ENGINES
     dma_free = 0.0
@@ -56,7 +77,7 @@ def issue_order(operations: Sequence[Lowered], edges: Sequence[set[Edge]], chip:
     available: list[list[int]] = [[] for _ in range(_ENGINES)]
     for index in range(n):
         if not missing[index]:
-            heappush(available[operations[index].engine], rank[index])
+            heappush(available[engines[index]], rank[index])
     order: list[int] = []
     for _ in range(n):
         engine, start = -1, 0.0
@@ -73,11 +94,10 @@ def issue_order(operations: Sequence[Lowered], edges: Sequence[set[Edge]], chip:
             heappush(here, rank[heappop(soon)[1]])
         index = ranked[heappop(here)]
         order.append(index)
-        operation = operations[index]
-        free[engine] = start + operation.busy_ns
-        done = start + operation.result_ns
-        if operation.transfer is not None:
-            dma_free = max(dma_free, done) + moving[id(operation.transfer)]
+        free[engine] = start + busy_ns[index]
+        done = start + result_ns[index]
+        if moving_ns[index] >= 0:
+            dma_free = max(dma_free, done) + moving_ns[index]
             done = dma_free + chip.dma_wait_ns
         else:
             done += chip.semaphore_ns
@@ -86,25 +106,21 @@ def issue_order(operations: Sequence[Lowered], edges: Sequence[set[Edge]], chip:
                 ready[other] = done
             missing[other] -= 1
             if not missing[other]:
-                heappush(waiting[operations[other].engine], (ready[other], other))
+                heappush(waiting[engines[other]], (ready[other], other))
         other = follower[index]
         if other >= 0:
             missing[other] -= 1
             if not missing[other]:
-                heappush(waiting[operations[other].engine], (max(ready[other], start), other))
-    return order
+                heappush(waiting[engines[other]], (max(ready[other], start), other))
+    return np.array(order, np.int64)
 
 
-def _chains(operations: Sequence[Lowered], ranked: Sequence[int]) -> list[list[int]]:
+def _chains(
+    engines: Sequence[int], loads: Sequence[int], meets: Sequence[int], ranked: Sequence[int]
+) -> list[list[int]]:
     """What keeps its order among itself: the loads of each queue, and the meetings of the cores."""
-    loads: list[list[int]] = [[] for _ in range(_ENGINES)]
+    queues: list[list[int]] = [[] for _ in range(_ENGINES)]
     for index in ranked:
-        if operations[index].loads:
-            loads[operations[index].engine].append(index)
-    return [*loads, [index for index, operation in enumerate(operations) if operation.meets]]
-
-
-def _moving_ns(transfer: Transfer, chip: Chip, sharers: int) -> float:
-    """Time on all DMA engines of the core, or on its share of HBM."""
-    engines = transfer.packets * packet_ns(transfer, chip) / chip.dma_engines
-    return max(engines, (transfer.hbm_read + transfer.hbm_write) * sharers / chip.hbm_bandwidth)
+        if loads[index]:
+            queues[engines[index]].append(index)
+    return [*queues, [index for index, met in enumerate(meets) if met]]

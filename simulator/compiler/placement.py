@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neff_bench.simulator.compiler.dependencies import Box, find_edges, overlap, storage_box
+from neff_bench.simulator.compiler.dependencies import find_edges
 from neff_bench.simulator.compiler.lives import lives
+from neff_bench.simulator.compiler.rectangles import Box, overlap, storage_box
 from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
@@ -26,7 +27,7 @@ def check_placement(program: Program) -> None:
 def _any_rivals(buffers: Sequence[Buffer], core: Sequence[Instruction]) -> bool:
     """Whether two placed tensors share bytes and are in use, first to last instruction, at one time."""
     alive: dict[str, list[tuple[int, Box]]] = {"sbuf": [], "psum": []}
-    for index, (first, last) in lives(core).items():
+    for index, (first, last) in lives(buffers, core).items():
         buffer = buffers[index]
         if buffer.memory == "hbm" or buffer.address is None:
             continue

@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import allocate
+from neff_bench.simulator.compiler.columns import buffer_columns, columns_of
 from neff_bench.simulator.compiler.dependencies import find_edges
+from neff_bench.simulator.compiler.lives import lives_of
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 from tests.simulator.programs import whole
 
@@ -25,7 +27,9 @@ def touch(*indices):
 
 
 def addresses(buffers, *instructions):
-    return allocate(buffers, instructions, CHIP)
+    columns = buffer_columns(buffers)
+    found = allocate(columns, lives_of(columns_of(columns, instructions), len(buffers)), CHIP)
+    return {index: address for index, address in enumerate(found.tolist()) if address >= 0}
 
 
 def test_memory_is_reused_as_late_as_possible():
@@ -59,7 +63,7 @@ def test_a_ninth_product_waits_for_the_first_bank():
     buffers = [tensor(2048, "psum") for _ in range(9)]
     writes = [Instruction("memset", "vector", {"dst": whole(i, buffers)}, {}, {"value": 0}) for i in range(9)]
     program = Program("p", "trn2", 1, tuple(buffers), (), (), (tuple(writes),))
-    edges = find_edges(program, writes, allocate(buffers, writes, CHIP))
+    edges = find_edges(program, writes, addresses(buffers, *writes))
     assert [{edge.before for edge in waits} for waits in edges] == [set()] * 8 + [{0}]
 
 

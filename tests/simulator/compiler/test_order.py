@@ -1,9 +1,12 @@
+import numpy as np
 import pytest
 
 from neff_bench.chips import CHIPS
-from neff_bench.simulator.compiler.dependencies import find_edges
-from neff_bench.simulator.compiler.lowering import lowering
+from neff_bench.simulator.compiler.columns import buffer_columns, columns_of
+from neff_bench.simulator.compiler.dependencies import edges_of, find_edges, settling
+from neff_bench.simulator.compiler.lowering import lower, operation_columns
 from neff_bench.simulator.compiler.order import issue_order
+from neff_bench.simulator.compiler.rectangles import regions_of
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from tests.simulator.programs import matmul, whole
 
@@ -24,11 +27,19 @@ def load(dst, src, **attributes):
     return copy(dst, src, "sync", "dma_copy", **attributes)
 
 
+def order_in(program, core=0):
+    chip, instructions = CHIPS["trn2"], program.cores[core]
+    buffers = buffer_columns(program.buffers)
+    columns = columns_of(buffers, instructions)
+    regions = regions_of(buffers, columns, np.full(len(program.buffers), -1))
+    different = [lower(instructions[first], program, chip) for first in columns.first_of_kind]
+    operations = operation_columns(different, chip, len(program.cores))
+    edges = edges_of(columns, regions, settling(columns, instructions))
+    return issue_order(operations, columns.kind, edges, chip).tolist()
+
+
 def order_of(*instructions):
-    program = Program("o", "trn2", 1, tuple(BUFFERS), (), (), (instructions,))
-    lower = lowering(program, CHIPS["trn2"])
-    edges = find_edges(program, instructions)
-    return issue_order([lower(i) for i in instructions], edges, CHIPS["trn2"], 1)
+    return order_in(Program("o", "trn2", 1, tuple(BUFFERS), (), (), (instructions,)))
 
 
 def test_loads_of_a_queue_come_in_the_order_of_their_first_use():
@@ -58,9 +69,7 @@ def test_a_store_does_not_hold_up_the_loads_of_its_queue():
     program = Program(
         "s", "trn2", 1, tuple(buffers), (), (), ((load(T0, Q), copy(T1, T0), out, load(T2, V), copy(T3, T2)),)
     )
-    lower = lowering(program, CHIPS["trn2"])
-    edges = find_edges(program, program.cores[0])
-    order = issue_order([lower(i) for i in program.cores[0]], edges, CHIPS["trn2"], 1)
+    order = order_in(program)
     assert order.index(3) < order.index(2)
 
 
@@ -77,19 +86,16 @@ def test_a_buffer_of_hbm_that_is_written_between_two_loads_does_not_tie_a_knot()
     back = Instruction("dma_copy", "sync", {"dst": h}, {"src": whole(T1, buffers)}, {})
     again = Instruction("dma_copy", "sync", {"dst": whole(T2, buffers)}, {"src": h}, {})
     program = Program("k", "trn2", 1, tuple(buffers), (), (), ((first, back, again, copy(T3, T2), copy(T4, T0)),))
-    lower = lowering(program, CHIPS["trn2"])
-    edges = find_edges(program, program.cores[0])
-    order = issue_order([lower(i) for i in program.cores[0]], edges, CHIPS["trn2"], 1)
+    order = order_in(program)
     assert sorted(order) == [0, 1, 2, 3, 4] and order.index(0) < order.index(1) < order.index(2)
 
 
 @pytest.mark.parametrize("tiles", [1, 7])
 def test_every_order_keeps_every_dependency(tiles):
     program = matmul(tiles=tiles, lnc=2)
-    for instructions in program.cores:
-        lower = lowering(program, CHIPS["trn2"])
+    for core, instructions in enumerate(program.cores):
         edges = find_edges(program, instructions)
-        order = issue_order([lower(i) for i in instructions], edges, CHIPS["trn2"], 2)
+        order = order_in(program, core)
         place = {index: n for n, index in enumerate(order)}
         assert sorted(order) == list(range(len(instructions)))
         assert all(place[edge.before] < place[index] for index, waits in enumerate(edges) for edge in waits)

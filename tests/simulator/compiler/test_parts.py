@@ -1,9 +1,15 @@
 """Rectangles share bytes exactly where they share a part."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from neff_bench.simulator.compiler.parts import cut
+
+
+def parts_of(rectangles):
+    parts = cut(np.array(rectangles, np.int64).reshape(-1, 5))
+    return [set(parts.part[a:b].tolist()) for a, b in zip(parts.first, parts.first[1:])]
 
 
 @st.composite
@@ -14,8 +20,7 @@ def boxes(draw):
 
 @given(st.lists(st.tuples(st.integers(-2, 1), boxes()), min_size=1, max_size=20, unique=True))
 def test_parts_are_shared_where_bytes_are(found):
-    parts = cut([storage for storage, _ in found], [box for _, box in found])
-    sets = [set(parts.part[a:b].tolist()) for a, b in zip(parts.first, parts.first[1:])]
+    sets = parts_of([(storage, *box) for storage, box in found])
     for i, (storage, (r0, r1, c0, c1)) in enumerate(found):
         assert sets[i]
         for j, (other, (s0, s1, d0, d1)) in enumerate(found):
@@ -24,9 +29,8 @@ def test_parts_are_shared_where_bytes_are(found):
 
 
 def test_a_rectangle_that_is_inside_another_is_one_part():
-    parts = cut([0, 0], [(0, 8, 0, 64), (2, 4, 16, 32)])
-    assert [len(set(parts.part[a:b].tolist())) for a, b in zip(parts.first, parts.first[1:])][1] == 1
+    assert len(parts_of([(0, 0, 8, 0, 64), (0, 2, 4, 16, 32)])[1]) == 1
 
 
 def test_no_rectangles_have_no_parts():
-    assert cut([], []).part.size == 0
+    assert parts_of([]) == []

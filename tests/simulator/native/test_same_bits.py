@@ -8,9 +8,13 @@ from hypothesis import HealthCheck, given, settings
 
 from neff_bench.simulator import native
 from neff_bench.simulator.compiler.assembler import assemble
+from neff_bench.simulator.compiler.columns import buffer_columns, columns_of
+from neff_bench.simulator.compiler.dependencies import find_edges
+from neff_bench.simulator.compiler.lives import lives
+from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.schedule import schedule
+from tests.golden.programs import OURS
 from tests.simulator.native.random_programs import programs
-from tests.simulator.programs import matmul
 
 pytestmark = pytest.mark.skipif(native.library() is None, reason="the core is not compiled here")
 
@@ -23,7 +27,7 @@ def same(one, other, where=""):
     elif hasattr(one, "__dataclass_fields__"):
         for field in fields(one):
             same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
-    elif isinstance(one, tuple) and type(one) is tuple:
+    elif isinstance(one, tuple):
         assert len(one) == len(other), where
         for number, (left, right) in enumerate(zip(one, other, strict=True)):
             same(left, right, f"{where}[{number}]")
@@ -45,7 +49,27 @@ def test_of_random_programs(program):
     same(schedule(program), plain(lambda: schedule(program)))
 
 
-@pytest.mark.parametrize(("tiles", "lnc"), [(1, 1), (30, 2)])
-def test_of_a_matmul(tiles, lnc):
-    program = matmul(tiles=tiles, lnc=lnc)
-    same(schedule(program), plain(lambda: schedule(program)))
+@given(programs())
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+def test_of_columns_edges_and_lives(program):
+    def found():
+        buffers = buffer_columns(program.buffers)
+        columns = tuple(columns_of(buffers, core) for core in program.cores)
+        edges = tuple(tuple(map(frozenset, find_edges(program, core))) for core in program.cores)
+        return columns, edges, tuple(lives(program.buffers, core, {"dma_copy"}) for core in program.cores)
+
+    same(found(), plain(found))
+
+
+@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("target", ["inf2", "trn2"])
+def test_of_shipped_kernels(name, target):
+    program = OURS[name](target)
+    codes = assemble(program)
+    same(codes, plain(lambda: assemble(program)))
+    same(schedule(program, codes=codes), plain(lambda: schedule(program, codes=codes)))
+
+
+def test_of_a_program_without_instructions():
+    program = Program("empty", "trn2", 1, (), (), (), ((),))
+    same(assemble(program), plain(lambda: assemble(program)))

@@ -1,0 +1,203 @@
+/* Puts operations, in the order of issue, into machine instructions with their waits.
+
+   The same steps as `_Placer` of neff_bench.simulator.compiler.placing, which says what the columns are. An instruction waits for
+   one other; each further wait is an EVENT_SEMAPHORE of its own before it. */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_MEMORY (-1)
+#define ENGINES 5
+#define STREAMS 13 /* the engines, and behind QUEUES their DMA queues */
+#define QUEUES 8
+
+enum { TENSOR, SCALAR };
+enum { ALL, WEIGHTS, REST, NOTHING };
+enum { RAW };
+
+/* By kind of operation; step, waits: by step. function: what Scalar looks up, -1 for nothing. */
+struct operations {
+    const int64_t *engine, *moves, *meets, *function, *step_start, *step, *waits;
+};
+
+/* order: of issue. kind, stationary: by instruction; stationary is the view of the weights that the PE holds, -1 for none.
+   wait_start, before, conflict, operand: the edges. of_weights, is_stationary: by name of an operand. */
+struct program {
+    const int64_t *order, *kind, *stationary, *wait_start, *before, *conflict, *operand, *of_weights, *is_stationary;
+};
+
+/* event, final: the steps that wait, by engine. table: by function and loaded table, the table that must be loaded, -1 for none. */
+struct fixed {
+    const int64_t *event, *final, *table;
+    const int64_t *load_step, *tables;
+};
+
+struct code {
+    int32_t *step, *origin, *transfer, *meeting, *wait;
+};
+
+/* count: machine instructions so far. stream: what completes in order with each. last: the last machine instruction of each
+   instruction. seen: the last of each stream that an engine has waited for. held, held_since: weights in the PE. */
+struct state {
+    const struct operations *operations;
+    const struct program *program;
+    const struct fixed *fixed;
+    struct code *code;
+    int from_hlo;
+    int32_t count, transfers, meetings, *last, seen[ENGINES][STREAMS];
+    int8_t *stream;
+    int64_t table, held, held_since;
+};
+
+static void append(struct state *s, int64_t engine, int64_t step, int64_t origin, int32_t wait, int32_t transfer, int32_t meeting)
+{
+    s->code->step[s->count] = (int32_t)step;
+    s->code->origin[s->count] = (int32_t)origin;
+    s->code->wait[s->count] = wait;
+    s->code->transfer[s->count] = transfer;
+    s->code->meeting[s->count] = meeting;
+    s->stream[s->count++] = (int8_t)(transfer < 0 ? engine : QUEUES + engine);
+}
+
+static void load_table(struct state *s, int64_t index, int64_t function)
+{
+    int64_t table = s->fixed->table[function * *s->fixed->tables + s->table];
+
+    if (table < 0)
+        return;
+    append(s, SCALAR, *s->fixed->load_step, index, -1, -1, -1);
+    s->table = table;
+}
+
+/* Sorts the machine instructions to wait for; there are few. */
+static void sort(int32_t *waits, int count)
+{
+    for (int i = 1; i < count; i++) {
+        int32_t wait = waits[i];
+        int place = i;
+        for (; place && waits[place - 1] > wait; place--)
+            waits[place] = waits[place - 1];
+        waits[place] = wait;
+    }
+}
+
+/* Streams complete in order, and so does an engine. An engine therefore waits neither for its own earlier reads and writes nor for
+   what it has waited for before. PE accumulates in PSUM without waiting for itself. */
+static int is_settled(const struct state *s, int64_t engine, int moves, int64_t edge, int32_t machine)
+{
+    int stream = s->stream[machine];
+
+    if (stream == engine && !moves && (s->program->conflict[edge] != RAW || engine == TENSOR))
+        return 1;
+    return machine <= s->seen[engine][stream];
+}
+
+/* The last instruction to wait for in each stream, in order; how many there are. */
+static int waits_of(struct state *s, int64_t index, int64_t mode, int64_t engine, int moves, int32_t *waits)
+{
+    const struct program *program = s->program;
+    int32_t latest[STREAMS];
+    int count = 0;
+
+    memset(latest, -1, sizeof latest);
+    for (int64_t edge = program->wait_start[index]; edge < program->wait_start[index + 1] && mode != NOTHING; edge++) {
+        int32_t machine = s->last[program->before[edge]];
+        if (mode != ALL && program->of_weights[program->operand[edge]] != (mode == WEIGHTS))
+            continue;
+        if (!is_settled(s, engine, moves, edge, machine) && machine > latest[s->stream[machine]])
+            latest[s->stream[machine]] = machine;
+    }
+    for (int stream = 0; stream < STREAMS; stream++)
+        if (latest[stream] >= 0)
+            waits[count++] = s->seen[engine][stream] = latest[stream];
+    sort(waits, count);
+    return count;
+}
+
+/* Whether the PE of an HLO graph holds the weights of a matmul already; if not, it does from now on. */
+static int is_held(struct state *s, int64_t index, int64_t steps)
+{
+    const struct program *program = s->program;
+    int unchanged = 1;
+
+    for (int64_t edge = program->wait_start[index]; edge < program->wait_start[index + 1]; edge++)
+        if (program->is_stationary[program->operand[edge]] && program->before[edge] >= s->held_since)
+            unchanged = 0;
+    if (s->held == program->stationary[index] && unchanged && steps == 2)
+        return 1;
+    s->held = program->stationary[index];
+    s->held_since = index;
+    return 0;
+}
+
+static void place(struct state *s, int64_t index)
+{
+    const struct operations *operations = s->operations;
+    int64_t kind = s->program->kind[index], engine = operations->engine[kind];
+    int64_t begin = operations->step_start[kind], first = begin, end = operations->step_start[kind + 1];
+    int moves = operations->moves[kind] != 0, weights = s->from_hlo && engine == TENSOR;
+    int32_t transfer = moves ? s->transfers++ : -1, meeting = operations->meets[kind] ? s->meetings++ : -1, waits[STREAMS];
+
+    if (operations->function[kind] >= 0)
+        load_table(s, index, operations->function[kind]);
+    if (weights && is_held(s, index, end - begin))
+        first = end - 1;
+    for (int64_t step = first; step < end; step++) {
+        int64_t mode = weights ? (step == first ? ALL : NOTHING) : operations->waits[step];
+        int count = waits_of(s, index, mode, engine, moves, waits);
+        for (int i = 0; i < count - 1; i++)
+            append(s, engine, s->fixed->event[engine], index, waits[i], -1, -1);
+        append(s, engine, operations->step[step], index, count ? waits[count - 1] : -1, transfer, meeting);
+    }
+    s->last[index] = s->count - 1;
+}
+
+static int is_waited_for(const struct state *s, int32_t machine)
+{
+    for (int32_t i = machine + 1; i < s->count; i++)
+        if (s->code->wait[i] == machine)
+            return 1;
+    return 0;
+}
+
+/* A kernel ends when its last DMA on each queue has landed: the issuing engine waits for it. */
+static void wait_for_the_last(struct state *s)
+{
+    int32_t last[ENGINES], waits[ENGINES];
+    int count = 0;
+
+    memset(last, -1, sizeof last);
+    for (int32_t i = 0; i < s->count; i++)
+        if (s->code->transfer[i] >= 0)
+            last[s->stream[i] - QUEUES] = i;
+    for (int engine = 0; engine < ENGINES; engine++)
+        if (last[engine] >= 0 && !is_waited_for(s, last[engine]))
+            waits[count++] = last[engine];
+    sort(waits, count);
+    for (int i = 0; i < count; i++) {
+        int64_t engine = s->stream[waits[i]] - QUEUES;
+        append(s, engine, s->fixed->final[engine], s->code->origin[waits[i]], waits[i], -1, -1);
+    }
+}
+
+/* `room`: machine instructions that there can be. Gives how many there are. */
+int64_t place_all(int64_t instructions, int64_t room, int64_t from_hlo, const struct operations *operations,
+                  const struct program *program, const struct fixed *fixed, struct code *code)
+{
+    struct state s = {operations, program, fixed, code, from_hlo != 0, 0, 0, 0, NULL, {{0}}, NULL, 0, -1, -1};
+    int64_t count = NO_MEMORY;
+
+    memset(s.seen, -1, sizeof s.seen);
+    s.last = malloc((size_t)(instructions + 1) * sizeof *s.last);
+    s.stream = malloc((size_t)(room + 1) * sizeof *s.stream);
+    if (s.last && s.stream) {
+        for (int64_t i = 0; i < instructions; i++)
+            place(&s, program->order[i]);
+        wait_for_the_last(&s);
+        count = s.count;
+    }
+    free(s.last);
+    free(s.stream);
+    return count;
+}
