@@ -10,6 +10,7 @@ from pathlib import Path
 from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.event_rows import DmaRow, InstructionRow, SemaphoreRow, Timeline
 from neff_bench.parsers.formats.ntff import DMA_ENGINES, SIMULATED, dma_kind
+from neff_bench.parsers.semaphores import semaphore_names, shown
 from neff_bench.parsers.trace import Ntff
 from neff_bench.parsers.trace_summary import sizes_of, summary_of_trace
 
@@ -20,7 +21,6 @@ def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeli
     from neff_bench.parsers.debug_info import Labels, read_labels
     from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES
     from neff_bench.parsers.operands import operands_of
-    from neff_bench.parsers.semaphores import semaphore_names
     from neff_bench.parsers.timeline import assemble
 
     container = read_container(path)
@@ -99,7 +99,7 @@ def _packets(trace: Ntff, cores: dict[int, str]) -> list[DmaRow]:
                 dma_engine=str(number),
                 dma_queue=str(queue),
                 queue_type=kind if kind != "static" else "data" if name else "instruction",
-                queue_name=name,
+                queue_name=shown(name),
                 variable="unknown",
             )
         )

@@ -41,8 +41,7 @@ def _read(name: str, roots: Sequence[Path]) -> str | None:
         return None
     for root in roots:
         inside = os.path.realpath(root)
-        # A bundle keeps a file of an absolute name below its own folder.
-        for place in (name, name.lstrip("/")):
+        for place in _places(name, os.path.basename(inside)):
             path = os.path.realpath(os.path.join(inside, place))
             if path.startswith(inside + os.sep) and os.path.isfile(path) and os.path.getsize(path) <= BYTES_MAX:
                 try:
@@ -50,3 +49,13 @@ def _read(name: str, roots: Sequence[Path]) -> str | None:
                 except (OSError, UnicodeDecodeError):
                     continue
     return None
+
+
+def _places(name: str, root: str) -> list[str]:
+    """Where a file may lie below a folder: as it is called, or, when that is its place on another machine, by the end of it. A file name alone says too
+    little; its folder has to agree, which may be the one that is searched (`root`, its name)."""
+    if not name.startswith("/"):
+        return [name]
+    parts = name.strip("/").split("/")
+    ends = ["/".join(parts[at:]) for at in range(len(parts) - 1)]
+    return [name, *ends, *(parts[-1:] if parts[-2:-1] == [root] else ())]

@@ -35,3 +35,12 @@ def test_a_file_of_an_absolute_name_is_found_in_the_bundle_that_keeps_it(tmp_pat
     (tmp_path / "kernel.py").unlink()
     where = f"{tmp_path}/kernel.py:1"
     assert dict(read_sources([where], [tmp_path / "bundle" / SOURCES])) == {f"{tmp_path}/kernel.py": "x = 1\n"}
+
+
+def test_a_file_of_another_machine_is_found_by_the_end_of_its_place(tmp_path):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels/attn.py").write_text("x = 1\n")
+    (tmp_path / "alone.py").write_text("x = 2\n")
+    where = ["/home/u/kernels/attn.py:1", "/home/u/other/attn.py:1", "/home/u/alone.py:1"]
+    assert list(read_sources(where, [tmp_path])) == ["/home/u/kernels/attn.py"]
+    assert list(read_sources(where, [tmp_path / "kernels"])) == ["/home/u/kernels/attn.py"]

@@ -63,7 +63,7 @@ def _one_queue(facts: Facts) -> Iterator[Advice]:
     issue_us = facts.time_us(issued, engine)
     yield Advice(
         "Issue DMAs from several engines: Sync, Scalar and GpSimd have queues of their own",
-        f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us that nothing hides",
+        f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us {facts.alone}",
         issue_us * (1 - 1 / ISSUERS),
         f"{engine.lower()}_instruction_count",
     )
@@ -77,9 +77,10 @@ def _software_dmas(facts: Facts) -> Iterator[Advice]:
         return
     waited = sum(step.index in set(software) and step.spent_on == DMA for step in facts.path)
     slower_ns = max(chip.software_dma_prepare_ns + chip.software_dma_start_ns - chip.dma_start_ns, 0.0)
+    path = f"; the critical path waits for the start of {waited} of them" if facts.path else ""
     yield Advice(
         "Let the hardware write the descriptors of DMAs: issue them on Sync and Scalar in turn (dge_mode hwdge)",
-        f"GpSimd writes the descriptors of {len(software)} of {len(issued)} DMAs; the critical path waits for the start of {waited} of them",
+        f"GpSimd writes the descriptors of {len(software)} of {len(issued)} DMAs{path}",
         facts.time_us(software, "GpSimd") / 2 + waited * slower_ns / NS_PER_US,
         "software_dynamic_dma_packet_count",
     )

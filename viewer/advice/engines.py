@@ -32,7 +32,7 @@ def _float32(facts: Facts) -> Iterator[Advice]:
         on_pe = facts.time_us(wide)
         yield Advice(
             "Give the Tensor Engine bfloat16: float32 takes several passes through it, and twice the bytes",
-            f"{len(wide)} of {len(products)} instructions of the Tensor Engine read float32, {on_pe:.1f} us of the critical path",
+            f"{len(wide)} of {len(products)} instructions of the Tensor Engine read float32, {on_pe:.1f} us {facts.alone}",
             on_pe / 2,
             "tensor_active_us",
         )
@@ -57,7 +57,7 @@ def _transposes(facts: Facts) -> Iterator[Advice]:
     spent = facts.time_us([*turned, *emptied])
     yield Advice(
         "Lay the tensor out so that no tile is transposed on the Tensor Engine, swap the operands, or let the DMA transpose",
-        f"{len(turned)} of {len(products)} products are transposes; with the copies that empty PSUM after them they take {spent:.1f} us of the critical path",
+        f"{len(turned)} of {len(products)} products are transposes; with the copies that empty PSUM after them they take {spent:.1f} us {facts.alone}",
         spent,
         "transpose_flops",
     )
@@ -76,7 +76,7 @@ def _copies(facts: Facts) -> Iterator[Advice]:
     spent = facts.time_us([index for index in copies if facts.rows[index].subgroup == engine])
     yield Advice(
         f"Share the copies between {engine} and {other}",
-        f"{count} of {len(copies)} copies run on {engine}, {spent:.1f} us of the critical path, while {other} is idle {idle:.0%} of the time",
+        f"{count} of {len(copies)} copies run on {engine}, {spent:.1f} us {facts.alone}, while {other} is idle {idle:.0%} of the time",
         spent * idle / 2,
         f"{engine.lower()}_active_us",
     )
@@ -88,7 +88,7 @@ def _table_loads(facts: Facts) -> Iterator[Advice]:
         spent = facts.time_us(loads)
         yield Advice(
             "Group the activation functions: each change of the table loads it again",
-            f"{len(loads)} ACT_TABLE_LOAD, {spent:.1f} us of the critical path",
+            f"{len(loads)} ACT_TABLE_LOAD, {spent:.1f} us {facts.alone}",
             spent * (len(loads) - 1) / len(loads),
             "scalar_active_us",
         )
@@ -102,7 +102,7 @@ def _on_gpsimd(facts: Facts) -> Iterator[Advice]:
         spent = facts.time_us(work)
         yield Advice(
             "Move work from GpSimd to Vector or Scalar, which are several times as fast",
-            f"{len(work)} instructions on GpSimd, {spent:.1f} us of the critical path",
+            f"{len(work)} instructions on GpSimd, {spent:.1f} us {facts.alone}",
             spent / 2,
             "gpsimd_active_us",
         )
@@ -167,7 +167,7 @@ def _chains(facts: Facts) -> Iterator[Advice]:
     spent = facts.time_us(alone)
     yield Advice(
         "Join elementwise instructions on one tile: tensor_scalar takes two operations, activation a scale and a bias",
-        f"{len(alone)} results are read by one further elementwise instruction only, mostly {kinds.most_common(1)[0][0]}; the first ones take {spent:.1f} us of the critical path",
+        f"{len(alone)} results are read by one further elementwise instruction only, mostly {kinds.most_common(1)[0][0]}; the first ones take {spent:.1f} us {facts.alone}",
         spent,
         "vector_active_us",
     )

@@ -56,6 +56,11 @@ class Facts:
         """The critical path; empty where it is not known."""
         return critical_path(self.timeline)
 
+    @property
+    def alone(self) -> str:
+        """What `time_us` counts, for people."""
+        return "of the critical path" if self.path else "in which nothing else runs"
+
     @cached_property
     def dmas(self) -> dict[int, list[DmaRow]]:
         """By the instruction that started them: packets that move data."""

@@ -39,7 +39,8 @@ def notes_of(timeline: Timeline) -> tuple[str, ...]:
             f" no device ran; times {summary.get('simulator_time_error') or 'carry the error of the model'}."
         )
     if timeline.unnamed_count:
-        said.append(f"{timeline.unnamed_count} of {len(timeline.instructions)} instructions have no name.")
+        count = f"{timeline.unnamed_count} of {len(timeline.instructions)} instructions"
+        said.append(f"{count} could not be laid over the NEFF's: they have no name and no source line.")
     return tuple(said)
 
 

@@ -67,27 +67,39 @@ def lines(events: Events, steps: Sequence[PathStep], texts: Mapping[str, str]) -
             "<p>The profile names no source lines. NKI kernels: set NKI_DEBUG_INFO=True before compiling; "
             "other frameworks: NEURON_FRAMEWORK_DEBUG=1.</p>"
         )
-    return _line_table(events, totals) + "".join(_files(events, totals, texts))
+    files = "".join(_files(events, totals, texts, bool(steps)))
+    none = (
+        ""
+        if files or not any(map(place_of, events.lines))
+        else (
+            '<p class="dim">The text of these files is not below the directories that were searched; neff-bench view takes --sources DIR.</p>'
+        )
+    )
+    return _line_table(events, totals, bool(steps)) + files + none
 
 
-def _line_table(events: Events, totals: Sequence[LineTotal]) -> str:
+def _line_table(events: Events, totals: Sequence[LineTotal], has_path: bool) -> str:
+    """`has_path`: whether a critical path is known."""
     body = "".join(
         f'<tr data-line="{one.line}" tabindex=0><td>{text(events.lines[one.line])}</td>'
         + "".join(
             f'<td class="n">{cell}</td>'
-            for cell in (us(one.path_ns), us(one.own_ns), us(one.with_calls_ns), one.events)
+            for cell in (*_on_path(one, has_path), us(one.own_ns), us(one.with_calls_ns), one.events)
         )
         + "</tr>"
         for one in totals[:LINES_MAX]
     )
-    heads = "".join(
-        f"<th scope=col>{name}</th>" for name in ("line or operation", "path us", "own us", "with calls us", "events")
-    )
+    names = ("line or operation", *(["path us"] if has_path else []), "own us", "with calls us", "events")
+    heads = "".join(f"<th scope=col>{name}</th>" for name in names)
     more = f"<p class=dim>and {len(totals) - LINES_MAX} more lines</p>" if len(totals) > LINES_MAX else ""
     return f'<div class="scroll tall"><table class="lines"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>{more}'
 
 
-def _files(events: Events, totals: Sequence[LineTotal], texts: Mapping[str, str]) -> Iterator[str]:
+def _on_path(total: LineTotal, has_path: bool) -> list[str]:
+    return [us(total.path_ns)] if has_path else []
+
+
+def _files(events: Events, totals: Sequence[LineTotal], texts: Mapping[str, str], has_path: bool) -> Iterator[str]:
     """Each file whose text is known: its hot lines and what is around them."""
     hot: dict[str, dict[int, LineTotal]] = {}
     for one in totals:
@@ -104,20 +116,22 @@ def _files(events: Events, totals: Sequence[LineTotal], texts: Mapping[str, str]
         rows, before = [], 0
         for number in shown:
             if number != before + 1:
-                rows.append('<tr class="gap"><td colspan=4>…</td></tr>')
-            rows.append(_source_row(number, content[number - 1], marked.get(number), most))
+                rows.append(f'<tr class="gap"><td colspan={3 + has_path}>…</td></tr>')
+            rows.append(_source_row(number, content[number - 1], marked.get(number), most, has_path))
             before = number
-        heads = "<thead><tr><th scope=col>path us</th><th scope=col>with calls us</th><th scope=col>line</th><th></th></tr></thead>"
+        on_path = "<th scope=col>path us</th>" if has_path else ""
+        heads = f"<thead><tr>{on_path}<th scope=col>with calls us</th><th scope=col>line</th><th></th></tr></thead>"
         yield f'<h4>{text(file)}</h4><div class="scroll tall"><table class="source">{heads}<tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def _source_row(number: int, content: str, total: LineTotal | None, most: float) -> str:
+def _source_row(number: int, content: str, total: LineTotal | None, most: float, has_path: bool) -> str:
     code = f"<td class=code>{text(content.expandtabs(4))}</td>"
     if total is None:
-        return f'<tr><td></td><td></td><td class="n">{number}</td>{code}</tr>'
+        return f'<tr>{"<td></td>" * (1 + has_path)}<td class="n">{number}</td>{code}</tr>'
+    on_path = [f'<td class="n">{cell}</td>' for cell in _on_path(total, has_path)]
     heat = f"--heat:{100 * total.with_calls_ns / most:.1f}%"
     return (
-        f'<tr class="hot" style="{heat}" data-line="{total.line}" tabindex=0><td class="n">{us(total.path_ns)}</td>'
+        f'<tr class="hot" style="{heat}" data-line="{total.line}" tabindex=0>{"".join(on_path)}'
         f'<td class="n">{us(total.with_calls_ns)}</td><td class="n">{number}</td>{code}</tr>'
     )
 
@@ -127,7 +141,7 @@ def advice(found: Sequence[Advice]) -> str:
     if not found:
         return "<p>No rule found anything that would save 2 % of the time.</p>"
     rows = [(one.title, one.evidence, "" if one.gain_us is None else f"{one.gain_us:.2f}", one.metric) for one in found]
-    return table(("what to do", "evidence", "could save us", "see"), rows, (False, False, True, False))
+    return table(("what to do", "evidence", "could save, us", "see"), rows, (False, False, True, False))
 
 
 def constants(found: Sequence[Advice]) -> str:
