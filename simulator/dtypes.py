@@ -1,7 +1,7 @@
 """The element types of programs: canonical names, numpy types, sizes, and conversion through float32.
 
-Engines compute in float32 and round once, to nearest even, when they write. The generic casts are slow for all but
-dense bfloat16: bfloat16 is converted by integer shifts, float8 through tables of every code.
+Engines compute in float32 and round once, to nearest even, when they write. The generic casts are slow, but for
+that of bfloat16 to float32: others round by integer arithmetic, float8 goes through tables of every code.
 """
 
 from __future__ import annotations
@@ -77,8 +77,6 @@ def to_float32(array: np.ndarray) -> np.ndarray:
     dtype = array.dtype
     if dtype == np.float32:
         return array
-    if dtype == ml_dtypes.bfloat16:
-        return np.left_shift(array.view(np.uint16), 16, dtype=np.uint32).view(np.float32)
     if dtype.itemsize == 1 and dtype.kind not in "iu":
         return _table(_NAMES[dtype], "float32").take(array.view(np.uint8))
     return array.astype(np.float32)
@@ -86,11 +84,7 @@ def to_float32(array: np.ndarray) -> np.ndarray:
 
 def copy_to_float32(array: np.ndarray, out: np.ndarray) -> None:
     """The same values written into `out`, float32 of the same shape, in one pass."""
-    dtype = array.dtype
-    if dtype == ml_dtypes.bfloat16:
-        np.left_shift(array.view(np.uint16), 16, out=out.view(np.uint32), dtype=np.uint32)
-    else:
-        out[...] = to_float32(array)
+    out[...] = array if array.dtype == ml_dtypes.bfloat16 else to_float32(array)
 
 
 def convert(array: np.ndarray, name: str) -> np.ndarray:
