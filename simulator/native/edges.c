@@ -34,7 +34,7 @@ struct reader {
    `unused` on. found: edges of the instruction at hand as numbers. seen, by earlier instruction and kind: the use that found it. */
 struct state {
     const struct uses *uses;
-    struct parts parts;
+    struct cuts cuts;
     int64_t *written, *read, unused, made, reader_room, *found, found_count, found_room, *seen, names, number;
     struct reader *readers;
 };
@@ -117,8 +117,8 @@ static int use_parts(struct state *s, int64_t instruction, int64_t use, int writ
     int status = 0;
 
     s->number++;
-    for (int64_t i = s->parts.first[region]; i < s->parts.first[region + 1] && status == 0; i++) {
-        int64_t part = s->parts.part[i];
+    for (int64_t i = s->cuts.begin[region]; i < s->cuts.end[region] && status == 0; i++) {
+        int64_t part = s->cuts.part[i];
         status = writes ? write_part(s, part, instruction, operand) : read_part(s, part, instruction, operand);
     }
     return status;
@@ -171,7 +171,7 @@ static int64_t find_all(struct state *s, int64_t instructions, int64_t room, str
 
 static int begin(struct state *s, int64_t instructions)
 {
-    size_t parts = (size_t)s->parts.count + 1, seen = (size_t)(instructions * KINDS + 1);
+    size_t parts = (size_t)s->cuts.count + 1, seen = (size_t)(instructions * KINDS + 1);
 
     s->unused = -1;
     s->reader_room = s->found_room = 256;
@@ -195,9 +195,9 @@ int64_t find_edges(int64_t instructions, int64_t names, const struct uses *uses,
     struct state s = {.uses = uses, .names = names};
     int64_t count = NO_MEMORY;
 
-    if (cut(region_count, regions, &s.parts) == 0 && begin(&s, instructions) == 0)
+    if (cut(region_count, regions, &s.cuts) == 0 && begin(&s, instructions) == 0)
         count = find_all(&s, instructions, room, edges);
-    parts_end(&s.parts);
+    cuts_end(&s.cuts);
     free(s.written);
     free(s.read);
     free(s.seen);
