@@ -15,15 +15,16 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from neff_bench.parsers.neuron_ls import CORES_PER_HBM, hbm_of
+from neff_bench.parsers.neuron_ls import CORES_PER_HBM, NeuronDevice, hbm_of
 from neff_bench.stage2_profile.capture.grant import Grant, numbers
 from neff_bench.stage2_profile.capture.host import Host, User, signed_locks
 from neff_bench.stage2_profile.capture.nki_locks import CoreLocks
+from neff_bench.stage2_profile.capture.runs import Neighbour
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
 from neff_bench.terminal.lock import SHARED, holder, try_lock, unlock
 
@@ -42,13 +43,13 @@ LOCK_TIMEOUT_S = 3600.0
 @dataclass(frozen=True)
 class Slot:
     """A logical core to capture on. `logical` None: the tool needs none. `locked`: `cores`, and those that share their HBM;
-    `held`: their open lock files. `users`: who used the same devices when it was taken, None where nobody could say."""
+    `held`: their open lock files. `neighbours`: on the same devices when it was taken, None where nobody could say."""
 
     cores: tuple[int, ...] = ()
     logical: int | None = None
     locked: tuple[int, ...] = ()
     held: tuple[int, ...] = ()
-    users: tuple[User, ...] | None = None
+    neighbours: tuple[Neighbour, ...] | None = None
 
 
 def logical_cores(cores: tuple[int, ...], lnc: int) -> dict[int, tuple[int, ...]]:
@@ -117,10 +118,7 @@ class CorePool:
 
     def take_device_out(self, slot: Slot, why: str) -> None:
         """Never give a core of the devices of these cores again; of these cores alone where the host is not known."""
-        cores = set(slot.cores)
-        for core in slot.cores if self.host is not None else ():
-            device = self.host.topology.device_of(core) if self.host is not None else None
-            cores.update(device.physical_cores if device is not None else ())
+        cores = set(slot.cores).union(*(device.physical_cores for device in self._devices(slot.cores)))
         with self._guard:
             for core in cores:
                 self.out[core], self._errors[core] = why, NO_CHANCE
@@ -141,12 +139,40 @@ class CorePool:
         self._closed = why
         self._say(f"nothing more is captured on this host: {why}")
 
-    def users(self, cores: tuple[int, ...]) -> tuple[User, ...] | None:
+    def neighbours(self, slot: Slot) -> tuple[Neighbour, ...] | None:
+        """Who else uses the devices of a slot now; None where nobody can say."""
+        return self._neighbours(slot, self._users(slot.cores))
+
+    def _neighbours(self, slot: Slot, users: tuple[User, ...] | None) -> tuple[Neighbour, ...] | None:
+        if users is None or self.host is None:
+            return None
+        found = [
+            Neighbour(device=user.device, pid=user.pid, program=user.program, cores=user.cores or ())
+            for user in users
+            if not user.ours
+        ]
+        with self._guard:
+            others = self._busy - set(slot.locked)
+        for device in self._devices(slot.cores):
+            if cores := tuple(sorted(others & set(device.physical_cores))):
+                found.append(
+                    Neighbour(device=device.number, pid=None, program="another capture of this call", cores=cores)
+                )
+        return tuple(found)
+
+    def _devices(self, cores: Iterable[int]) -> list[NeuronDevice]:
+        """The devices of physical cores, none where the host is not known."""
+        if self.host is None:
+            return []
+        found = {device.number: device for core in cores if (device := self.host.topology.device_of(core)) is not None}
+        return list(found.values())
+
+    def _users(self, cores: tuple[int, ...]) -> tuple[User, ...] | None:
         """Who uses the devices of these cores now; None where nobody can say."""
         found = self.host.users(signed_locks(self._directory, self._prefix)) if self.host is not None else None
         if self.host is None or found is None:
             return None
-        devices = {device.number for core in cores if (device := self.host.topology.device_of(core)) is not None}
+        devices = {device.number for device in self._devices(cores)}
         return tuple(user for user in found if user.device in devices)
 
     def shares_hbm(self, slot: Slot) -> bool:
@@ -257,12 +283,12 @@ class CorePool:
     def _unused(self, slot: Slot) -> Slot | None:
         """The slot, unless another tool uses its cores: then they are left alone for a while."""
         why = self.nki_locks.take(slot.locked) if self.nki_locks is not None else None
-        users = self.users(slot.cores) if why is None else None
+        users = self._users(slot.cores) if why is None else None
         for user in users or ():
             if not user.ours and (user.cores is None or set(user.cores) & set(slot.cores)):
-                why = f"device {user.device} is used by process {user.pid} ({user.command or 'of another user'})"
+                why = f"device {user.device} is used by process {user.pid} ({user.program})"
         if why is None:
-            return replace(slot, users=users)
+            return replace(slot, neighbours=self._neighbours(slot, users))
         with self._guard:
             self._used[slot.cores] = (time.monotonic() + ASK_AGAIN_S, why)
         return None

@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from neff_bench.neffs.bundle import Bundle, Manifest
+from neff_bench.parsers.neuron_host import driver_version, runtime_version
 from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import nrtpy, runs
@@ -88,6 +89,7 @@ def capture(
                 done = attempts.once(slot, (*hold, *slot.held))
                 failure = None if done.exit_code == 0 and attempts.has_result() else diagnose(done.log)
                 attempts.judge_core(pool, slot, failure)
+                attempts.look_around(pool, slot)
         except CaptureFailed:
             if not attempts.commands:
                 shutil.rmtree(work, ignore_errors=True)
@@ -116,6 +118,9 @@ class Attempts:
         self.core_changes = 0
         self.suspect: Slot | None = None
         self.bad = 0
+        self.neighbours: tuple[runs.Neighbour, ...] | None = None
+        self.shared_hbm = False
+        self.instance_type: str | None = None
         self.commands: list[runs.Command] = []
         self.warnings: list[str] = []
 
@@ -183,6 +188,16 @@ class Attempts:
             if entry.is_file(follow_symlinks=False) and entry.stat().st_size
         ]
         return commands.traces(names)
+
+    def look_around(self, pool: CorePool, slot: Slot) -> None:
+        """Note who used the same devices before and after the last try."""
+        if self.tool.kind == "sim":
+            return
+        after = pool.neighbours(slot)
+        known = [found for found in (slot.neighbours, after) if found is not None]
+        self.neighbours = tuple(dict.fromkeys(each for found in known for each in found)) if known else None
+        self.shared_hbm = pool.shares_hbm(slot)
+        self.instance_type = pool.host.topology.instance_type if pool.host is not None else None
 
     def judge_core(self, pool: CorePool, slot: Slot, failure: Failure | None) -> None:
         """Take out of use what the failure says is broken; see `failures.Failure`."""
@@ -259,6 +274,7 @@ class Attempts:
             )
         if self.is_nrtpy and not reason:
             self.warnings += nrtpy.remarks(self._times())
+        conditions = None if self.tool.kind == "sim" else self._conditions()
         return runs.Run(
             status="failed" if reason else "viewed" if self.is_nrtpy else "captured",
             reason=reason,
@@ -281,7 +297,27 @@ class Attempts:
             commands=tuple(self.commands),
             series=self.series,
             warmup=self.settings.warmup,
+            conditions=conditions,
             timing=nrtpy.RESULT if self.is_nrtpy and not reason else None,
+        )
+
+    def _conditions(self) -> runs.Conditions:
+        """Under what the last try ran. A process that came to the device meanwhile makes a warning."""
+        for each in self.neighbours or ():
+            if each.pid is not None and not each.cores:
+                self.warnings.append(
+                    f"process {each.pid} ({each.program}) used device {each.device} beside the capture"
+                )
+        env = self.commands[-1].environment
+        notifications = env.get("NEURON_RT_ENABLE_DGE_NOTIFICATIONS") == "1" or self.plan.dge_notifications
+        return runs.Conditions(
+            instance_type=self.instance_type,
+            driver_version=driver_version(),
+            runtime_version=runtime_version(),
+            neighbours=self.neighbours,
+            shared_hbm=self.shared_hbm,
+            dge_notifications=notifications,
+            dge_compiled_out="--disable-dge" in self.bundle.manifest.case.flags,
         )
 
     def _counted(self) -> list[commands.Trace]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.neuron_ls import Topology, ask
+from neff_bench.terminal.text import plain
 
 TIMEOUT_S = 20.0
 TRIES = 3
@@ -32,6 +33,11 @@ class User:
     command: str
     cores: tuple[int, ...] | None
     ours: bool
+
+    @property
+    def program(self) -> str:
+        """The first two words of its command: what follows may be a secret."""
+        return plain(" ".join(self.command.split()[:2]))[:80] or "of another user"
 
 
 @dataclass
@@ -95,7 +101,11 @@ def users(topology: Topology, locks: Mapping[int, tuple[int, ...]]) -> tuple[Use
         for process in device.processes:
             line = ancestors(process.pid)
             holder = next((pid for pid in line if pid in locks), None)
-            cores = None if holder is None else tuple(core for core in locks[holder] if core in device.physical_cores)
+            cores = (
+                None
+                if holder is None
+                else tuple(core for core in sorted(locks[holder]) if core in device.physical_cores)
+            )
             found.append(User(device.number, process.pid, process.command, cores, os.getpid() in line))
     return tuple(found)
 

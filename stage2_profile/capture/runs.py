@@ -85,6 +85,34 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
+    """Who used a device beside a capture. `program`: the first words of its command; `cores`: physical ones, where it is known which.
+    `pid` None: another capture of the same call."""
+
+    device: int
+    pid: int | None
+    program: str
+    cores: tuple[int, ...] = ()
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """Under what a device was measured. None: not known.
+
+    `neighbours`: on the same devices, before the capture and after it. `shared_hbm`: another capture of the same call used the
+    same bank. `dge_notifications`: of the last try, `dge_compiled_out`: the case was built with --disable-dge. `throttling`: the
+    keys `throttle_*` of the profile, each the largest over the executions.
+    """
+
+    instance_type: str | None = None
+    driver_version: str | None = None
+    runtime_version: str | None = None
+    neighbours: tuple[Neighbour, ...] | None = None
+    shared_hbm: bool = False
+    dge_notifications: bool = False
+    dge_compiled_out: bool = False
+    throttling: dict[str, float] | None = None
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What `run.json` says.
 
@@ -92,7 +120,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     `cores`: physical cores. `outputs`: tensor name → file; empty when they are not to be trusted. `files`: size and sha256
     of every other file of the run, by its path in it. `series`: the number of the first of the captures that were taken for
     one median, None for a capture by itself. `warmup`: executions before the first that counts. `timing`: the file of nrtpy's
-    times.
+    times. `conditions`: of a measured run.
     """
 
     status: Literal["captured", "viewed", "failed"]
@@ -115,6 +143,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     series: str | None = None
     warmup: int = 0
     timing: str | None = None
+    conditions: Conditions | None = None
     schema: int = SCHEMA
 
     @property
@@ -372,6 +401,7 @@ def _build_decoder() -> None:
         commands=(command,),
         checked=Checked(compared="", check="passed"),
         files={"": FileSum(0, "")},
+        conditions=Conditions(neighbours=(Neighbour(device=0, pid=1, program=""),), throttling={"": 0.0}),
     )
     _DECODER.decode(_ENCODER.encode(run))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Sequence
 
@@ -10,6 +11,7 @@ from neff_bench.stage2_profile.metrics.median import median_interval
 from neff_bench.stage2_profile.metrics.metric import Evidence, Numbers, interquartile_range
 
 US_PER_S = 1e6
+_THROTTLE_ACTIVE = re.compile(r"throttle_active_nc\d+_time_ns")
 
 
 def peak_tflops(evidence: Evidence, numbers: Numbers) -> float | None:
@@ -43,6 +45,16 @@ def total_time_iqr_us(evidence: Evidence, numbers: Numbers) -> float | None:
     """None for fewer than two totals."""
     totals = [execution.total_time_s for execution in evidence.summaries if execution.total_time_s is not None]
     return interquartile_range(totals) * US_PER_S if len(totals) > 1 else None
+
+
+def throttle_active_us(evidence: Evidence, numbers: Numbers) -> float | None:
+    """Time in which the clock of the Tensor engine was limited, of the core with most of it; None where the profile does not say."""
+    by_execution = [
+        [value / 1e3 for key, value in each.throttle.items() if _THROTTLE_ACTIVE.fullmatch(key)]
+        for each in evidence.summaries
+    ]
+    known = [max(by_core) for by_core in by_execution if by_core]
+    return statistics.median(known) if known else None
 
 
 def execution_ci_low_us(evidence: Evidence, numbers: Numbers) -> float | None:

@@ -56,7 +56,8 @@ class Row:
     Times: medians over the profiled executions; `total_time_us` from start to end with idle gaps, `*_active_us` the union
     of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
     over `executions`; `total_time_low_us`, `total_time_high_us` where hardware's total lies for 80 % of rows like a simulated
-    one; `execution_ci_*_us` the 95 % confidence interval of the median over the executions of one capture, which share its
+    one; `throttle_active_us` with a limited clock, on the core with most of
+    it; `execution_ci_*_us` the 95 % confidence interval of the median over the executions of one capture, which share its
     circumstances (from 6 on); `total_time_ci_*_us` the 95 % confidence interval of the median over `capture_count` captures. `shapes`: of the inputs of a case from elsewhere, whose dimensions have no names.
     `kernel_path`: which of its code paths the kernel takes for these dimensions (`CTE`, `TKG`), where it has several.
     `fixed_overhead_us`: the part of a simulated time that any kernel has.
@@ -119,6 +120,7 @@ class Row:
     mfu_max_achievable_percent: float | None = metric("percent", "mfu_max_achievable_estimated_fraction")
     executions: int | None = metric("count", derived.executions)
     total_time_iqr_us: float | None = metric("us", derived.total_time_iqr_us)
+    throttle_active_us: float | None = metric("us", derived.throttle_active_us)
     execution_ci_low_us: float | None = metric("us", derived.execution_ci_low_us)
     execution_ci_high_us: float | None = metric("us", derived.execution_ci_high_us)
     capture_count: int | None = metric("count", derived.capture_count)

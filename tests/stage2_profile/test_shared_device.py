@@ -6,10 +6,13 @@ captures wait for each other where FAKE_TOGETHER says how many are to run at onc
 
 import json
 import os
+import signal
+import subprocess
 import time
 
 import pytest
 
+from neff_bench.stage2_profile.capture.runs import read_run
 from tests.neuron_ls import announced, devices, install
 from tests.stage2_profile.conftest import case
 
@@ -142,3 +145,61 @@ def test_simulated_neffs_ask_nobody(host, make_bundle, profile_neffs, monkeypatc
     profile_neffs()
     assert not (host / "asked").exists()
     assert not os.path.exists(os.environ["NEFF_BENCH_NKI_LOCK_DIR"])
+
+
+def conditions(bundle):
+    (path,) = bundle.path.glob("profiles/*/")
+    return read_run(path).conditions
+
+
+def test_a_run_says_under_what_it_was_measured(host, make_bundle, profile_neffs, monkeypatch):
+    """Who came to the device, which captures of the same call ran beside it, and the state of DGE."""
+    monkeypatch.setenv("FAKE_TOGETHER", "2")
+    one, other = (make_bundle(case(dims=(("M", m),), lnc=2, flags=("--disable-dge",))) for m in (1, 2))
+    arrives = """
+said = json.loads((here / "neuron-ls.json").read_text())
+if (here / "log").exists() and (here / "log").read_text().count("begin") == 2:
+    said[1]["neuron_processes"] = [
+        {"pid": 1, "command": "python3 train.py --password=secret", "neuron_runtime_version": None}
+    ]
+"""
+    program = host / "neuron-ls"
+    program.write_text(program.read_text().replace('said = json.loads((here / "neuron-ls.json").read_text())', arrives))
+    done = profile_neffs(
+        "--cores", "8-11", "--jobs", "2", "--enable-dge-notifs", "--lock-timeout", "20", "--format", "json"
+    )
+    assert done.exit_code == 0, done.output
+    for bundle in (one, other):
+        said = conditions(bundle)
+        assert said.instance_type == "trn2.48xlarge"
+        assert (said.dge_notifications, said.dge_compiled_out, said.shared_hbm) == (True, True, False)
+        assert ("python3 train.py", 1, 1) in [(each.program, each.pid, each.device) for each in said.neighbours]
+    assert {("another capture of this call", 1)} <= {
+        (each.program, each.device) for bundle in (one, other) for each in conditions(bundle).neighbours
+    }
+    assert "secret" not in "".join(path.read_text() for path in one.path.glob("profiles/*/run.json"))
+    assert "process 1 (python3 train.py) used device 1 beside the capture" in done.stdout
+
+
+def test_captures_of_another_call_are_neighbours_with_their_cores(host, make_bundle, profile_neffs, tmp_path):
+    """Its process has signed the locks of its cores, so the rest of the device stays free."""
+    (tmp_path / "locks").mkdir()
+    started = subprocess.run(["sh", "-c", "sleep 100 >/dev/null & echo $!"], stdout=subprocess.PIPE, check=True)
+    holder = int(started.stdout)  # no child of ours
+    try:
+        for core in (8, 9):
+            (tmp_path / "locks" / f"core-{core}.lock").write_text(f"process {holder} of somebody\n")
+        install(host, devices(4, busy={1: holder}))
+        bundle = make_bundle(case(lnc=2))
+        assert profile_neffs("--cores", "10-11", "--lock-timeout", "20").exit_code == 0
+    finally:
+        os.kill(holder, signal.SIGKILL)
+    (neighbour,) = conditions(bundle).neighbours
+    assert (neighbour.pid, neighbour.device, neighbour.cores) == (holder, 1, (8, 9))
+
+
+def test_without_neuron_ls_neighbours_are_not_known(host, make_bundle, profile_neffs):
+    (host / "neuron-ls").unlink()
+    bundle = make_bundle(case(lnc=2))
+    assert profile_neffs().exit_code == 0
+    assert conditions(bundle).neighbours is None and conditions(bundle).throttling == {}

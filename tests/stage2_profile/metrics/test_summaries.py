@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from neff_bench.parsers.summary import summary_from
+from neff_bench.parsers.summary import Summary, summary_from
 from neff_bench.stage2_profile.metrics.peaks import peak_tflops
 from neff_bench.stage2_profile.metrics.summaries import row_numbers
 
@@ -54,3 +54,23 @@ def test_packets_of_all_kinds_are_counted():
 )
 def test_peaks(target, dtype, lnc, tflops):
     assert peak_tflops(target, dtype, lnc) == (None if tflops is None else pytest.approx(tflops))
+
+
+def test_the_limited_clock_of_the_worst_core_is_the_median_over_executions():
+    throttled = [
+        Summary(
+            throttle={"throttle_active_nc0_time_ns": first, "throttle_active_nc1_time_ns": 500.0, "throttle_x": 9e9}
+        )
+        for first in (100.0, 700.0, 900.0)
+    ]
+    assert row_numbers(throttled, model_flops=None, peak=None)["throttle_active_us"] == 0.7
+    assert row_numbers([Summary()], model_flops=None, peak=None)["throttle_active_us"] is None
+
+
+def test_executions_of_one_capture_have_an_interval_from_six_on():
+    six = [Summary(total_time_s=time * 1e-6) for time in (5, 1, 4, 2, 6, 3)]
+    numbers = row_numbers(six, model_flops=None, peak=None)
+    assert (numbers["execution_ci_low_us"], numbers["execution_ci_high_us"]) == (1, 6)
+    assert row_numbers(six[:5], model_flops=None, peak=None)["execution_ci_low_us"] is None
+    several = row_numbers(six, model_flops=None, peak=None, captures=[six[:3], six[3:]])
+    assert several["execution_ci_low_us"] is None
