@@ -84,6 +84,7 @@ function paint(t) {
     g.fillRect(0, y + lane.height + 1, t.size.width, 1);
     if (lane.kind === "usage") paintUsage(t, g, lane, y);
     if (lane.kind === "track" && lane.row >= 9) labelEvents(t, g, lane, y);
+    if (lane.kind === "path" && t.showPath) labelPath(t, g, y + lane.height / 2);
   }
   paintAxis(t, g);
   if (t.height > t.size.height) {
@@ -129,17 +130,31 @@ function labelEvents(t, g, lane, y) {
   t.head.tracks[lane.track].rows.forEach(([first, last], at) => {
     let i = firstAbove(events.end, first, last, t.view.from);
     if (firstAbove(events.start, i, last, t.view.to) - i > 300) return;
-    for (; i < last && events.start[i] < t.view.to; i++) {
-      const left = Math.max(LABELS, toX(t, events.start[i])), right = Math.min(t.size.width, toX(t, events.end[i]));
-      if (right - left < 28) continue;
-      g.save();
-      g.beginPath(); g.rect(left, 0, right - left - 2, t.size.height); g.clip();
-      g.fillStyle = t.inks[events.name[i]];
-      g.fillText(events.names[events.name[i]], left + 3, y + at * lane.row + lane.row / 2);
-      g.restore();
-    }
+    for (; i < last && events.start[i] < t.view.to; i++)
+      label(t, g, events.name[i], events.start[i], events.end[i], y + at * lane.row + lane.row / 2);
   });
   g.font = "12px system-ui, sans-serif";
+}
+
+// Steps of the critical path with one name that follow each other have one label.
+function labelPath(t, g, middle) {
+  const { start, end, name } = t.path;
+  let i = firstAbove(end, 0, end.length, t.view.from);
+  if (firstAbove(start, i, start.length, t.view.to) - i > 3000) return;
+  for (let j = i; i < start.length && start[i] < t.view.to; i = ++j) {
+    while (j + 1 < start.length && name[j + 1] === name[i] && start[j + 1] <= end[j]) j++;
+    label(t, g, name[i], start[i], end[j], middle);
+  }
+}
+
+function label(t, g, name, from, to, middle) {
+  const left = Math.max(LABELS, toX(t, from)), right = Math.min(t.size.width, toX(t, to));
+  if (right - left < 28) return;
+  g.save();
+  g.beginPath(); g.rect(left, 0, right - left - 2, t.size.height); g.clip();
+  g.fillStyle = t.inks[name];
+  g.fillText(t.events.names[name], left + 3, middle);
+  g.restore();
 }
 
 function paintUsage(t, g, lane, y) {

@@ -32,8 +32,9 @@ function connectMouse(t) {
     t.base.setPointerCapture(event.pointerId);
   });
   t.base.addEventListener("pointermove", event => {
-    if (!down) return;
     const [x, y] = place(event);
+    showTip(t, down ? -1 : eventAt(t, x, y), x, y);
+    if (!down) return;
     if (!down.moved && Math.hypot(x - down.x, y - down.y) < DRAG) return;
     down.moved = true;
     if (down.pans) {
@@ -53,6 +54,18 @@ function connectMouse(t) {
     down = null;
   });
   t.base.addEventListener("pointercancel", () => { down = null; });
+  t.base.addEventListener("pointerleave", () => showTip(t, -1));
+}
+
+// What is under the pointer, in a line beside it.
+function showTip(t, event, x, y) {
+  const tip = t.host.querySelector(".tip"), { events } = t;
+  tip.hidden = event < 0;
+  if (event < 0) return;
+  const line = events.stacks[events.stack[event]][0];
+  tip.textContent = [events.names[events.name[event]], timeText(events.duration[event]), line === undefined ? "" : events.lines[line]].filter(Boolean).join(" · ");
+  tip.style.left = `${Math.max(0, Math.min(x + 12, t.size.width - tip.offsetWidth - 4))}px`;
+  tip.style.top = `${y + 44 < t.size.height ? y + 18 : y - 30}px`;
 }
 
 function fit(t) {

@@ -71,6 +71,13 @@ def test_every_event_is_there_and_an_instruction_tells_its_line(browser, profile
         row.timestamp for table in (timeline.instructions, timeline.dma, timeline.semaphores) for row in table
     )
     click(browser, event_named(browser, "MATMUL"))
+    place = browser.value(f"neffBench.locate({event_named(browser, 'MATMUL')})")
+    browser.mouse("mouseMoved", place["x"], place["y"])
+    browser.wait("!document.querySelector('.case.shown .tip').hidden")
+    assert (
+        "MATMUL" in (tip := browser.value("document.querySelector('.case.shown .tip').textContent"))
+        and "mm.py:2" in tip
+    )
     text = details(browser)
     assert "mm.py:2" in text and "stationary=" in text and "waited for" in text and "the last to end" in text
     assert browser.value("document.querySelector('tr[aria-current] td').textContent") == "mm.py:2"
