@@ -7,9 +7,8 @@ The simulator writes `data=float32@sbuf:tile+0[512,1][64,512]`: steps and counts
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from math import prod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Memory = Literal["sbuf", "psum", "hbm", ""]
 PSUM_FROM, PSUM_TO = 0x2000000, 0x3000000
@@ -24,8 +23,7 @@ _OPERAND = re.compile(
 _CHANNELS = re.compile(r"\bchannels=(\d+)")
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(NamedTuple):
     """`place`: address or buffer, which two operands on the same elements share. `free`: elements for each partition. `step`: between neighbours in a
     partition, in elements. `partitions`, `dtype`: None where the text does not say."""
 

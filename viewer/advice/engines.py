@@ -156,7 +156,8 @@ def _chains(facts: Facts) -> Iterator[Advice]:
         if not isinstance(row, LinkedInstructionRow):
             return
         flows = {number[one.id] for one in row.predecessors if one.type is Dependence.FLOW and one.id in number}
-        readers.update(flows)
+        for before in flows:
+            readers[before] += 1
         for before in flows if row.opcode in ELEMENTWISE else ():
             if rows[before].opcode in ELEMENTWISE and _continues(facts, before, index):
                 first[before] = index
