@@ -125,7 +125,8 @@ class Tool(Entry, frozen=True, kw_only=True):
 
 
 class Interface(Entry, frozen=True, kw_only=True):
-    """A way into NKI's compiler: `module:function` to the names of its parameters."""
+    """A way into NKI's compiler: `module:function` to the names of its parameters, with `=` behind those that may be left out
+    and `*` before those that need their name."""
 
     functions: dict[str, tuple[str, ...]]
 

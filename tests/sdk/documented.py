@@ -253,19 +253,20 @@ PACKAGES = {
     "torch-neuronx": ("torch_neuronx", "xla_impl"),
     "libneuronxla": ("libneuronxla", "neuron_cc_wrapper"),
 }
-OPTIONS = ("nki.compiler.ncc_driver:CompileOptions", "target lnc output_path artifacts_dir neuronx_cc_args")
+OPTIONS_0_3 = ("nki.compiler.ncc_driver:CompileOptions", "target lnc output_path artifacts_dir neuronx_cc_args=")
+OPTIONS = ("nki.compiler.ncc_driver:CompileOptions", "target= lnc= output_path= artifacts_dir= neuronx_cc_args=")
 FINISH = (
     "nki.compiler.ncc_driver:compile_bir_to_neff",
     "compile_opts bir input_arrays argument_names output_arg_names",
 )
 TO_NIR = (
     "nki.framework.compiled:compile_kernel_to_nir",
-    "kernel_func * inputs compile_opts frontend enable_cache trace_cache",
+    "kernel_func * inputs compile_opts frontend= enable_cache= trace_cache=",
 )
 INTERFACES = (  # name, first and last release, functions
-    ("nki_standalone", "2.28", "2.28", [("neuronxcc.nki_standalone:compile_nki_ir_kernel_to_neff", "kernel_func kernel_inputs_dict kernel_outputs platform_target logical_nc_config output_directory version additional_compiler_args")]),
-    ("ParserFrontend", "2.29", "2.29", [("nki.compiler.frontend:ParserFrontend.compile", "self kernel inputs target lnc artifacts_dir output_names"), ("nki.compiler.ncc_driver:CompiledKernel.from_frontend", "result options"), OPTIONS]),
-    ("compile_to_bir", "2.30", None, [("nki.compiler.driver:compile_to_bir", "kernel_func frontend inputs compile_opts output_names"), ("nki.compiler.frontend:ParserFrontend", ""), FINISH, OPTIONS]),
+    ("nki_standalone", "2.28", "2.28", [("neuronxcc.nki_standalone:compile_nki_ir_kernel_to_neff", "kernel_func kernel_inputs_dict kernel_outputs platform_target logical_nc_config output_directory version additional_compiler_args= enable_device_dump=")]),
+    ("ParserFrontend", "2.29", "2.29", [("nki.compiler.frontend:ParserFrontend.compile", "self kernel_func inputs target lnc= artifacts_dir= dump_python_ast= output_names="), ("nki.compiler.ncc_driver:CompiledKernel.from_frontend", "result compile_opts"), OPTIONS_0_3]),
+    ("compile_to_bir", "2.30", None, [("nki.compiler.driver:compile_to_bir", "kernel_func * frontend inputs compile_opts output_names="), ("nki.compiler.frontend:ParserFrontend", ""), FINISH, OPTIONS]),
     ("compile_kernel_to_nir", "2.31", None, [TO_NIR, FINISH, OPTIONS]),
     ("compile_bir_with_inputs", "2.32", None, [TO_NIR, ("nki.compiler.driver:_compile_bir_to_neff", "nir opts inputs"), OPTIONS]),
 )  # fmt: skip

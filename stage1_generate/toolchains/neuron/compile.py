@@ -6,8 +6,13 @@ No device is touched: the target is named, not looked for.
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +31,8 @@ from neff_bench.stage1_generate.toolchains.neuron import interfaces, torch_trace
 from neff_bench.stage1_generate.toolchains.neuron.sdk import arguments, release, resolve, versions
 
 NKI_NEFF = "file.neff"
+PLAIN_PATH = re.compile(r"[\w./+:@%,=-]*")
+"""A path that a shell takes as one word as it stands."""
 
 
 def compile(request: Request) -> Compiled:
@@ -54,7 +61,7 @@ def _compile_nki(request: Request) -> Compiled:
     import numpy as np
 
     sys.path[:0] = [path for path in request.paths if path not in sys.path]
-    name, compile_with = interfaces.choose()
+    name, compile_with = interfaces.choose(release().nki)
     kernel = resolve(request.entry)
     tensors = {tensor.name: np.zeros(tensor.shape, numpy_dtype(tensor.dtype)) for tensor in request.inputs}
     scalars = {key: _value(value) for key, value in request.arguments.items()}
@@ -64,16 +71,37 @@ def _compile_nki(request: Request) -> Compiled:
             SimpleNamespace(name=tensor.name, shape=tensor.shape, dtype=numpy_dtype(tensor.dtype))
             for tensor in request.outputs
         )
-    neff = Path(NKI_NEFF).absolute()
-    work = interfaces.Work(
-        kernel, {**tensors, **scalars}, outputs, request.target, request.lnc, str(neff), arguments(request)
-    )
-    start = time.perf_counter()
-    compile_with(work)
-    time_s = time.perf_counter() - start
-    if not neff.is_file():
+    inputs = {**tensors, **scalars}
+    with plain_directory(release().nki.backend_splits_paths):
+        neff = str(Path(NKI_NEFF).absolute())
+        work = interfaces.Work(kernel, inputs, outputs, request.target, request.lnc, neff, arguments(request))
+        start = time.perf_counter()
+        compile_with(work)
+        time_s = time.perf_counter() - start
+    if not Path(NKI_NEFF).is_file():
         raise BuildError(f"{name} ended without an error but wrote no {NKI_NEFF}")
     return Compiled(NKI_NEFF, name, time_s, versions=versions())
+
+
+@contextmanager
+def plain_directory(is_needed: bool) -> Iterator[None]:
+    """A current directory whose path has no blank and no quote: NKI's back end gets paths inside one string and splits it. What
+    is written there is moved to the directory of before."""
+    before = Path.cwd()
+    if not is_needed or PLAIN_PATH.fullmatch(str(before)):
+        yield
+        return
+    parent = tempfile.gettempdir()
+    with tempfile.TemporaryDirectory(
+        prefix="neff-bench-", dir=parent if PLAIN_PATH.fullmatch(parent) else "/tmp"
+    ) as directory:
+        os.chdir(directory)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+            for written in Path(directory).iterdir():
+                shutil.move(written, before / written.name)
 
 
 def _compile_xla(request: Request) -> Compiled:

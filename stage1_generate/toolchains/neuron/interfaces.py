@@ -16,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from neff_bench.sdk.release import Nki
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
 from neff_bench.stage1_generate.toolchains.command import run
 
@@ -56,10 +57,11 @@ class Work:
 
 @dataclass(frozen=True)
 class Interface:
-    """`name`: as it is written to case.json. `probe`: raises `Absent` when this generation is not installed, else returns
-    the function that compiles."""
+    """`name`: as it is written to case.json; `contract`: in the contract of the releases that have it. `probe`: raises `Absent`
+    when this generation is not installed, else returns the function that compiles."""
 
     name: str
+    contract: str
     probe: Callable[[], Callable[[Work], None]]
 
 
@@ -67,10 +69,11 @@ class Absent(GenerateError):
     """This generation of the interface is not installed; the text says what is missing."""
 
 
-def choose() -> tuple[str, Callable[[Work], None]]:
-    """Name and function of the newest interface that is installed. Raises `BuildError` when none is."""
+def choose(nki: Nki) -> tuple[str, Callable[[Work], None]]:
+    """Name and function of the newest interface that is installed; those that the contract of the installed release names come
+    before all others. Raises `BuildError` when none is."""
     reasons = []
-    for interface in INTERFACES:
+    for interface in sorted(INTERFACES, key=lambda interface: interface.contract not in nki.interfaces):
         try:
             return interface.name, interface.probe()
         except Absent as reason:
@@ -96,6 +99,21 @@ def _nir() -> Callable[[Work], None]:
             argument_names=[spec.name for spec in nir.descriptor.input_specs],
             output_arg_names=[spec.name for spec in nir.descriptor.output_specs],
         )
+
+    return compile
+
+
+def _nir_with_inputs() -> Callable[[Work], None]:
+    """Other builds of NKI 0.6 (SDK 2.32), seen in two public callers: the back end takes the inputs themselves."""
+    trace = _get("nki.framework.compiled", "compile_kernel_to_nir")
+    options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
+    finish = _get("nki.compiler.driver", "_compile_bir_to_neff")
+    _accepts(trace, None, inputs={}, compile_opts=None, enable_cache=False)
+    _accepts(finish, None, None, {})
+
+    def compile(work: Work) -> None:
+        options, inputs = _options(options_type, work), dict(work.inputs)
+        finish(trace(_launched(work), inputs=inputs, compile_opts=options, enable_cache=False), options, inputs)
 
     return compile
 
@@ -210,11 +228,12 @@ def _trace_kernel() -> Callable[[Work], None]:
 
 
 INTERFACES = (
-    Interface("nki compile_kernel_to_nir", _nir),
-    Interface("nki compile_to_bir", _bir),
-    Interface("nki ParserFrontend", _frontend),
-    Interface("nki_standalone", _standalone),
-    Interface("nki TraceKernel", _trace_kernel),
+    Interface("nki compile_kernel_to_nir", "compile_kernel_to_nir", _nir),
+    Interface("nki _compile_bir_to_neff", "compile_bir_with_inputs", _nir_with_inputs),
+    Interface("nki compile_to_bir", "compile_to_bir", _bir),
+    Interface("nki ParserFrontend", "ParserFrontend", _frontend),
+    Interface("nki_standalone", "nki_standalone", _standalone),
+    Interface("nki TraceKernel", "before 2.27", _trace_kernel),
 )
 
 

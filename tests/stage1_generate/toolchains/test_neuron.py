@@ -9,6 +9,7 @@ import pytest
 
 from neff_bench.neffs.bundle import verify_bundle
 from neff_bench.neffs.store import Store
+from tests.sdk import contracts, fake_nki
 
 FAKES = Path(__file__).parents[1] / "fake_sdk"
 KERNEL = """
@@ -28,6 +29,27 @@ SHAPES = "cases: [{{kernel: mlp, implementation: {}, b: 1, s: {}, h: 128, i: 256
 
 
 @pytest.fixture
+def tmp_path(tmp_path):
+    """With a blank, at which NKI's back end splits the path of the NEFF."""
+    (tmp_path / "my work").mkdir()
+    return tmp_path / "my work"
+
+
+def places(tmp_path, fakes):
+    """Folders for `sys.path`: of fakes by name, and for a number the NKI of that release, or those of its interfaces that follow."""
+    yield FAKES / "common"
+    for fake in fakes:
+        if fake[0].isdigit():
+            (tmp_path / fake).mkdir(exist_ok=True)
+            contract = json.loads(contracts.text(fake.split()[0]))
+            found = contract["nki"]["interfaces"]
+            contract["nki"]["interfaces"] = {name: found[name] for name in fake.split()[1:] or found}
+            yield fake_nki.install(contract, tmp_path / fake)
+        else:
+            yield FAKES / fake
+
+
+@pytest.fixture
 def sdk(tmp_path, generate, shapes_file, checkout):
     """Build one case with the given fakes on the path; returns the process, the manifest and what the fake was called with."""
     library = checkout()
@@ -35,7 +57,7 @@ def sdk(tmp_path, generate, shapes_file, checkout):
 
     def build(*fakes, implementation="nkilib", s=128, more="", arguments=(), path=""):
         env = {
-            "PYTHONPATH": os.pathsep.join(str(FAKES / fake) for fake in ("common", *fakes)),
+            "PYTHONPATH": os.pathsep.join(str(place) for place in places(tmp_path, fakes)),
             "FAKE_SDK_RECORD": str(tmp_path / "record.json"),
             "FAKE_SDK_PYTHON": sys.executable,
             "PATH": os.pathsep.join([path, os.environ["PATH"]] if path else [os.environ["PATH"]]),
@@ -52,23 +74,27 @@ def sdk(tmp_path, generate, shapes_file, checkout):
 
 
 @pytest.mark.parametrize(
-    ("generation", "interface", "production"),
+    ("release", "interface"),
     [
-        ("nki_0_6", "nki compile_kernel_to_nir", True),
-        ("nki_0_4", "nki compile_to_bir", True),
-        ("nki_0_3", "nki ParserFrontend", True),
-        ("nki_0_2", "nki_standalone", None),
+        ("2.28", "nki_standalone"),
+        ("2.29", "nki ParserFrontend"),
+        ("2.30", "nki compile_to_bir"),
+        ("2.31", "nki compile_kernel_to_nir"),
+        ("2.32", "nki compile_kernel_to_nir"),
+        ("2.33", "nki compile_kernel_to_nir"),
+        ("2.34", "nki compile_kernel_to_nir"),
     ],
 )
-def test_each_generation_of_nki_is_compiled_through_its_own_interface(sdk, generation, interface, production):
-    done, bundle, record = sdk(generation, arguments=["--disable-dge", "--verbose"])
+def test_nki_of_each_release_is_compiled_through_its_own_interface(sdk, release, interface):
+    done, bundle, record = sdk(release, arguments=["--disable-dge", "--verbose"])
     assert done.returncode == 0, done.stderr
     manifest = bundle.manifest
     assert (manifest.toolchain, manifest.interface, manifest.status) == ("neuron", interface, "built")
     assert record == {
-        "interface": generation[4:].replace("_", "."),
-        "production": production,
+        "interface": interface.removeprefix("nki "),
+        "production": None if release == "2.28" else True,
         "target_at_import": "trn2",
+        "debug_info": None,
     }
     assert [tensor.name for tensor in manifest.inputs] == [
         "hidden_tensor",
@@ -94,21 +120,26 @@ def test_a_kernel_is_traced_into_penguin_where_nki_has_nothing_newer(sdk):
     assert [tensor.shape for tensor in bundle.manifest.outputs] == [(1, 128, 128)]
 
 
+def test_another_build_of_nki_has_another_back_end(sdk):
+    done, bundle, _ = sdk("2.32 compile_bir_with_inputs")
+    assert (done.returncode, bundle.manifest.interface) == (0, "nki _compile_bir_to_neff"), done.stderr
+
+
 def test_the_newest_interface_wins_where_several_are_installed(sdk):
-    _, bundle, _ = sdk("nki_0_6", "nki_0_4", "nki_0_2")
+    _, bundle, _ = sdk("2.32")
     assert bundle.manifest.interface == "nki compile_kernel_to_nir"
 
 
 def test_outputs_are_named_as_in_the_neff(sdk):
-    _, bundle, _ = sdk("nki_0_6")
+    _, bundle, _ = sdk("2.32")
     assert [tensor.name for tensor in bundle.manifest.outputs] == ["output_0"]
     assert (bundle.path / "ref-output_0-000.bin").is_file()
 
 
 def test_intermediate_files_stay_only_when_asked_for(sdk):
-    _, bundle, _ = sdk("nki_0_3")
+    _, bundle, _ = sdk("2.29")
     assert not (bundle.path / "artifacts").exists()
-    _, bundle, _ = sdk("nki_0_3", arguments=["--verbose", "--force"])
+    _, bundle, _ = sdk("2.29", arguments=["--verbose", "--force"])
     assert (bundle.path / "artifacts").exists()
 
 
@@ -121,14 +152,14 @@ def test_an_sdk_without_a_known_interface_says_which_were_tried(sdk):
 
 
 def test_an_error_of_the_kernel_is_not_taken_for_a_wrong_interface(sdk):
-    done, bundle, _ = sdk("nki_0_6", "nki_0_4", s=5)
+    done, bundle, _ = sdk("2.32", s=5)
     assert done.returncode == 1
     assert bundle.manifest.reason == "TypeError: mlp() takes another shape (see compile.log)"
 
 
 def test_a_library_that_does_not_import_is_one_failed_row(sdk, checkout):
     (checkout() / "src/nkilib_src/nkilib/core/mlp/mlp.py").write_text("def broken(:\n")
-    done, bundle, _ = sdk("nki_0_6")
+    done, bundle, _ = sdk("2.32")
     assert done.returncode == 1
     assert "cannot import nkilib_src.nkilib.core.mlp.mlp:mlp: SyntaxError" in bundle.manifest.reason
 
@@ -205,7 +236,7 @@ def own(tmp_path, generate):
         (tmp_path / "own.yaml").write_text(OWN.format(implementation) + more)
         root = str(Path(__file__).parents[3])
         env = {
-            "PYTHONPATH": os.pathsep.join([root, *(str(FAKES / fake) for fake in ("common", *fakes))]),
+            "PYTHONPATH": os.pathsep.join([root, *map(str, places(tmp_path, fakes))]),
             "FAKE_SDK_PYTHON": sys.executable,
             "PATH": os.pathsep.join([str(FAKES / "cc" / "bin"), os.environ["PATH"]]),
         }
@@ -216,9 +247,9 @@ def own(tmp_path, generate):
     return build
 
 
-@pytest.mark.parametrize("generation", ["nki_0_6", "nki_0_4", "nki_0_3", "nki_0_2"])
-def test_a_kernel_of_one_s_own_is_compiled_by_each_generation(own, generation):
-    done, manifest = own(generation, more="    outputs: {out: {shape: [M, 64], dtype: bfloat16}}\n")
+@pytest.mark.parametrize("release", ["2.28", "2.29", "2.30", "2.32", "2.33"])
+def test_a_kernel_of_one_s_own_is_compiled_by_each_generation(own, release):
+    done, manifest = own(release, more="    outputs: {out: {shape: [M, 64], dtype: bfloat16}}\n")
     assert done.returncode == 0, done.stderr
     assert (manifest.toolchain, manifest.status) == ("neuron", "built")
     assert [tensor.name for tensor in manifest.inputs] == ["x"]
@@ -227,13 +258,13 @@ def test_a_kernel_of_one_s_own_is_compiled_by_each_generation(own, generation):
 
 
 def test_the_newest_generation_finds_the_outputs_itself(own):
-    done, manifest = own("nki_0_6")
+    done, manifest = own("2.32")
     assert done.returncode == 0, done.stderr
     assert [(tensor.name, tensor.shape) for tensor in manifest.outputs] == [("output_0", (128, 64))]
 
 
 def test_an_older_generation_says_what_it_must_be_told(own):
-    done, manifest = own("nki_0_2")
+    done, manifest = own("2.28")
     assert done.returncode == 1
     assert manifest.reason == "this version of NKI must be told the kernel's outputs; declare them under `outputs:`"
 
