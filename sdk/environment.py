@@ -32,6 +32,12 @@ def prepared(
     return env
 
 
+def for_lines() -> dict[str, str]:
+    """The variables that put source lines into a NEFF, with their values."""
+    found = load(names()[-1]).environment.items()
+    return {name: variable.lines for name, variable in found if variable.lines is not None}
+
+
 @cache
 def of_role(role: str, step: Step | None = None) -> tuple[str, ...]:
     """The variables that have a role in any release (for a step): a host may have parts of several."""

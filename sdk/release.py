@@ -151,11 +151,12 @@ class Module(Entry, frozen=True, kw_only=True):
 class Variable(Entry, frozen=True, kw_only=True):
     """A variable of the environment. `role`: `neff` changes the NEFF and belongs to the key; `measurement` changes what is
     measured and is recorded; `unset` leads a tool elsewhere and is taken away. `set`: the value that we give, `default` the
-    one that we give where the user gave none, for the steps of `used_by`."""
+    one that we give where the user gave none, for the steps of `used_by`. `lines`: the value that puts source lines into a NEFF."""
 
     role: Literal["neff", "measurement", "unset"]
     set: str | None = None
     default: str | None = None
+    lines: str | None = None
     used_by: Literal["compile", "capture", "both"] = "both"
 
 

@@ -90,6 +90,11 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
     "--cold", is_flag=True, help="Start each worker and compiler as a program of its own; slower, and the same files."
 )
 @click.option("--disable-dge", is_flag=True, help="Compile without descriptor generation on the device.")
+@click.option(
+    "--debug-info",
+    is_flag=True,
+    help="Compile source lines in, for profile-neffs --hot (the SDK's toolchain; sim always does).",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Raise the compiler's own log level; it goes to compile.log.")
 @click.argument("script_arguments", nargs=-1, metavar="[-- SCRIPT_ARGUMENT]...")
 def generate(
@@ -115,6 +120,7 @@ def generate(
     script: Path | None,
     cold: bool,
     disable_dge: bool,
+    debug_info: bool,
     verbose: bool,
     script_arguments: tuple[str, ...],
 ) -> int:
@@ -124,7 +130,7 @@ def generate(
     """
     if shared_store and ray is None:
         raise WrongCall("--shared-store says how --ray works; give --ray ADDRESS too")
-    with stoppable() as stop:
+    with stoppable() as stop, debug_variables(debug_info):
         if script is not None and ray is not None:
             raise WrongCall("--capture-framework-neff runs your script on this host; leave --ray out")
         if script is not None:
@@ -168,6 +174,24 @@ def generate(
         waiting = [job for wanted in ("build", "retry") for job, found in zip(work, states) if found == wanted]
         how = _How(jobs, timeout, force, fail_fast, cold, ray, shared_store)
         return _build(work, waiting, store, keys, how, stop)
+
+
+@contextmanager
+def debug_variables(wanted: bool) -> Iterator[None]:
+    """The variables that put source lines into a NEFF, for all that is started meanwhile; they are part of the keys."""
+    import os
+
+    from neff_bench.sdk.environment import for_lines
+
+    before = dict(os.environ)
+    if wanted:
+        os.environ.update(for_lines())
+    try:
+        yield
+    finally:
+        if wanted:
+            os.environ.clear()
+            os.environ.update(before)
 
 
 def _capture_framework(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from neff_bench.terminal.answer import Answer, Column, Grid
 
 FIELDS = "case kind engine where innermost opcode count core start_us time_us percent_of_engine wait_us operands source model".split()
 OPERANDS_MAX = 60
+SOURCE_LINE = re.compile(r":\d+$")
 LINE_COLUMNS = (
     Column("engine"),
     Column("source line", wraps=True),
@@ -87,6 +89,8 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
         *called * any(line.innermost != line.where for line in hot.lines),
         "Times are summed over cores and, for DMA, over packets that run at the same time; waits are not in them.",
     ]
+    if hot.row.source != "simulated" and not any(SOURCE_LINE.search(line.where) for line in hot.lines):
+        notes.append("The NEFF names no source lines; generate-neffs --debug-info compiles them in.")
     if hot.row.source == "simulated":
         notes.append(f"SIMULATED by {hot.row.tool}, model {hot.row.model}." if hot.row.model else "SIMULATED.")
     return [

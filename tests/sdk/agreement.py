@@ -219,6 +219,9 @@ def environment(contract, directory):
     found = {name: entry["role"] for name, entry in contract["environment"].items()}
     if found != expected:
         yield f"{set(found.items()) ^ set(expected.items())}"
+    lines = {name: entry["lines"] for name, entry in contract["environment"].items() if "lines" in entry}
+    if lines != documented.LINES_BY:
+        yield f"{lines}"
     for step in ("compile", "capture"):
         settings, taken = {}, {}
         for name, entry in contract["environment"].items():

@@ -222,6 +222,7 @@ SETTINGS = {  # variable: what a compilation and a capture get where the user sa
         "NEURON_RT_ENABLE_OCP_SATURATION": "1",
     },
 }
+LINES_BY = {"NKI_DEBUG_INFO": "1", "XLA_HLO_DEBUG": "1", "XLA_IR_DEBUG": "1"}
 TAKEN_AWAY = {  # and what each loses
     "compile": {"NKI_ARTIFACTS_DIR": "2.28", "NKI_SIMULATOR": "2.29"},
     "capture": {

@@ -60,6 +60,7 @@ def sdk(tmp_path, generate, shapes_file, checkout):
             "PYTHONPATH": os.pathsep.join(str(place) for place in places(tmp_path, fakes)),
             "FAKE_SDK_RECORD": str(tmp_path / "record.json"),
             "FAKE_SDK_PYTHON": sys.executable,
+            "FAKE_CONTRACT": str(contracts.write("2.32", tmp_path)),
             "PATH": os.pathsep.join([path, os.environ["PATH"]] if path else [os.environ["PATH"]]),
         }
         shapes = shapes_file(SHAPES.format(implementation, s, more))
@@ -120,6 +121,14 @@ def test_a_kernel_is_traced_into_penguin_where_nki_has_nothing_newer(sdk):
     assert [tensor.shape for tensor in bundle.manifest.outputs] == [(1, 128, 128)]
 
 
+def test_source_lines_are_compiled_in_when_asked_for_and_belong_to_the_key(sdk):
+    _, plain, record = sdk("2.32")
+    assert record["debug_info"] is None
+    _, lines, record = sdk("2.32", arguments=["--debug-info"])
+    assert record["debug_info"] == "1"
+    assert plain.manifest.key != lines.manifest.key
+
+
 def test_another_build_of_nki_has_another_back_end(sdk):
     done, bundle, _ = sdk("2.32 compile_bir_with_inputs")
     assert (done.returncode, bundle.manifest.interface) == (0, "nki _compile_bir_to_neff"), done.stderr
@@ -175,10 +184,17 @@ def test_xla_goes_through_neuronx_cc(sdk):
     verify_bundle(bundle)
 
 
-def test_what_the_compiler_says_is_the_reason(sdk):
-    done, bundle, _ = sdk(implementation="xla", more=", flags: -O9", path=str(FAKES / "cc" / "bin"))
+@pytest.mark.parametrize(
+    ("flag", "reason"),
+    [
+        ("-O9", "[NCC_FAKE] cannot optimise that much"),
+        ("--no-such-flag=1", "neuronx-cc: error: unrecognized arguments: --no-such-flag"),
+    ],
+)
+def test_what_the_compiler_says_is_the_reason(sdk, flag, reason):
+    done, bundle, _ = sdk(implementation="xla", more=f", flags: {flag}", path=str(FAKES / "cc" / "bin"))
     assert done.returncode == 1
-    assert bundle.manifest.reason == "[NCC_FAKE] cannot optimise that much"
+    assert bundle.manifest.reason == reason
 
 
 def test_without_jax_torch_neuronx_traces(sdk, tmp_path):
@@ -238,6 +254,7 @@ def own(tmp_path, generate):
         env = {
             "PYTHONPATH": os.pathsep.join([root, *map(str, places(tmp_path, fakes))]),
             "FAKE_SDK_PYTHON": sys.executable,
+            "FAKE_CONTRACT": str(contracts.write("2.32", tmp_path)),
             "PATH": os.pathsep.join([str(FAKES / "cc" / "bin"), os.environ["PATH"]]),
         }
         done = generate("--shapes", "own.yaml", env=env)

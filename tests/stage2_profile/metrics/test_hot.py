@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
 from neff_bench.stage2_profile.cli import profile
-from neff_bench.stage2_profile.metrics.hot import hot_instructions, hot_lines, parse_search, read_events
-from neff_bench.stage2_profile.metrics.hot_report import cut
+from neff_bench.stage2_profile.metrics.hot import Line, hot_instructions, hot_lines, parse_search, read_events
+from neff_bench.stage2_profile.metrics.hot_report import Hot, answer, cut
+from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.terminal.errors import WrongCall
 
 MATMUL = {"subgroup": "Tensor", "subgraph": "sg00", "opcode": "MATMUL", "operands": " moving=bfloat16 "}
@@ -163,3 +165,15 @@ def test_a_line_holds_what_its_helpers_did_with_the_innermost_beside_it(tmp_path
 
 def test_operands_are_cut_between_words():
     assert cut("a " * 40) == "a " * 29 + "a ..." and cut("short") == "short"
+
+
+def test_a_measured_profile_without_source_lines_says_how_to_get_them():
+    line = Line("Vector", "(COPY)", "(COPY)", "COPY", 1, 1.0, 100.0, 0.0)
+
+    def said(where, source):
+        hot = Hot(Row(case="c", status="profiled", source=source), [replace(line, where=where)], [])
+        return any("--debug-info" in note for grid in answer([hot], None).grids for note in grid.notes)
+
+    assert said("(COPY)", "measured")
+    assert not said("kernel.py:33", "measured")
+    assert not said("(COPY)", "simulated")

@@ -1,13 +1,14 @@
-"""`neuronx-cc compile MODEL --framework XLA --target T --output FILE [--lnc N] ...`, as documented for SDK 2.32."""
+"""`neuronx-cc compile` as the contract in FAKE_CONTRACT describes it."""
 
-import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
 import fake_sdk
 
 from neff_bench.parsers.hlo import read_hlo
+from tests.sdk.grammar import Refused, parse, value
 
 
 def signature(module):
@@ -23,30 +24,32 @@ def signature(module):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="neuronx-cc", allow_abbrev=False)
-    commands = parser.add_subparsers(required=True)
-    compile = commands.add_parser("compile", allow_abbrev=False)
-    compile.add_argument("model")
-    compile.add_argument("--framework", choices=["XLA"], required=True)
-    compile.add_argument("--target", choices=["inf2", "trn1", "trn1n", "trn2", "trn3"], required=True)
-    compile.add_argument("--output", default="file.neff")
-    compile.add_argument("--lnc", "--logical-nc-config", type=int, default=1)
-    compile.add_argument("--optlevel", "-O", type=int)
-    compile.add_argument("--verbose")
-    compile.add_argument("--disable-dge", action="store_true")
-    options = parser.parse_args()
-    if options.optlevel == 9:
+    contract = json.loads(Path(os.environ["FAKE_CONTRACT"]).read_text())
+    tool = contract["tools"]["neuronx-cc"]
+    words = sys.argv[1:]
+    if words == ["--version"]:
+        print(tool["version_line"].format(compiler=contract["versions"]["neuronx-cc"]))
+        return 0
+    command = tool["commands"][words[0]]
+    flags = command["flags"]
+    try:
+        given, (model,) = parse(flags, words[1:], command["files_given"])
+    except Refused as refused:
+        print(tool["unknown_flag"].format(flag=refused), file=sys.stderr)
+        return command["exits"]["failed"]["code"]
+    if given.get("--optlevel") == "9":
         print("ERROR: [NCC_FAKE] cannot optimise that much", file=sys.stderr)
-        return 70
-    model = Path(options.model)
-    fake_sdk.record(argv=sys.argv[1:])
+        return command["exits"]["failed"]["code"]
+    model = Path(model)
+    fake_sdk.record(argv=words)
     if model.suffix == ".py":  # penguin.py of the fake IRWriter
         inputs, outputs = json.loads(model.read_text()).values()
     else:
         inputs, outputs = signature(read_hlo(model.read_bytes()))
-    fake_sdk.neff(options.output, options.target, options.lnc, inputs, outputs)
-    print("Compiler status PASS")
-    return 0
+    path = command["files"]["neff"]["name"].format(output=value(given, flags, "--output"))
+    fake_sdk.neff(path, given["--target"], int(given.get("--logical-nc-config", 1)), inputs, outputs)
+    print(command["lines"]["passed"]["text"])
+    return command["exits"]["done"]["code"]
 
 
 if __name__ == "__main__":
