@@ -30,7 +30,7 @@ def row_schema() -> dict[str, Any]:
     hints = typing.get_type_hints(Row)
     properties = {}
     for field in fields(Row):
-        if field.name == "dims":
+        if field.name in ("dims", "by_rank"):
             continue
         described = _type(hints[field.name])
         if field.name in METRICS:

@@ -59,17 +59,18 @@ def _simulated_again(timeline: Timeline, trace: Path, neff: Path, linked: bool) 
 
 
 def of_bundle(path: Path, linked: bool) -> Timeline:
-    """The timeline of the newest good run of a bundle: its whole profile where there is one, else its last trace. Raises `ProfileError`, `BundleError`, `ParseError`."""
+    """The timeline of the newest good run of a bundle: its whole profile where there is one, else the last trace of its slowest rank. Raises `ProfileError`, `BundleError`, `ParseError`."""
     from neff_bench.neffs.bundle import read_bundle
     from neff_bench.stage2_profile.capture.runs import best_run, check_file
     from neff_bench.stage2_profile.errors import ProfileError
+    from neff_bench.stage2_profile.metrics.by_rank import shown_execution
 
     bundle = read_bundle(path)
     best = best_run(path, bundle.manifest.neff_sha256, traced=True)
     if best.found is None or not best.found[1].executions:
         raise ProfileError("; ".join((f"{path}: the bundle has no run with a trace; profile it first", *best.damaged)))
     directory, run = best.found
-    last = run.executions[-1]
+    last = run.executions[shown_execution(directory, run) or 0]
     name = last.detail or last.ntff
     check_file(directory, run, name)
     return of_file(directory / name, bundle.neff_path, linked)

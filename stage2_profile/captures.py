@@ -5,9 +5,9 @@ from __future__ import annotations
 from neff_bench.neffs.bundle import Bundle
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.device_step import Settings
+from neff_bench.stage2_profile.metrics.by_rank import read_summaries
 from neff_bench.stage2_profile.metrics.derived import total_times_s
 from neff_bench.stage2_profile.metrics.median import half_width_percent
-from neff_bench.stage2_profile.metrics.summarise import read_summaries
 
 MOST = 30
 """Captures of a case with --until and without --captures."""

@@ -28,6 +28,7 @@ from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool
 from neff_bench.stage2_profile.capture.warm import warm_parent
 from neff_bench.stage2_profile.errors import ProfileError, ToolMissing
 from neff_bench.stage2_profile.metrics import hot_report
+from neff_bench.stage2_profile.metrics.by_rank import shown_execution
 from neff_bench.stage2_profile.metrics.hot import Event, hot_instructions, hot_lines, parse_search, read_events
 from neff_bench.stage2_profile.metrics.hot_report import Hot
 from neff_bench.stage2_profile.metrics.rows import Row
@@ -212,7 +213,8 @@ def detail_path(entry: Entry, run: str | None) -> Path | None:
         return getattr(entry, "detail_json", None) or tables or getattr(entry, "ntff", None)
     directory = entry.path / PROFILES / (run or "")
     record = read_run(directory)
-    detail = record.executions[-1].detail if record.executions else None
+    place = shown_execution(directory, record)
+    detail = record.executions[place].detail if place is not None else None
     if detail is None:
         return None
     check_file(directory, record, detail)
@@ -229,7 +231,8 @@ def profile_files(entry: Entry, run: str | None) -> ProfileFiles:
     try:
         directory = entry.path / PROFILES / run
         record = read_run(directory)
-        trace = directory / record.executions[-1].ntff if record.executions else None
+        place = shown_execution(directory, record)
+        trace = directory / record.executions[place].ntff if place is not None else None
         return ProfileFiles(detail_path(entry, run) or trace, entry.path / str(entry.manifest.neff), entry.path)
     except (ProfileError, OSError) as error:
         return ProfileFiles(problem=str(error))

@@ -244,13 +244,14 @@ class Pipeline:
         """The run without what is damaged in it; None when a file is damaged that only a new capture can replace."""
         record = without_damage(path, record)
         try:
-            if record.timing is not None:
-                runs.check_file(path, record, record.timing)
+            for rank in record.by_rank:
+                if rank.timing is not None:
+                    runs.check_file(path, record, rank.timing)
             for execution in record.executions:
                 if execution.summary is None or (self.detail and execution.detail is None):
                     runs.check_file(path, record, execution.ntff)
             if not is_complete(bundle, record):
-                for file in record.outputs.values():
+                for file in runs.rank_files(record):
                     runs.check_file(path, record, file)
         except RunDamaged:
             if self.steps == "view":

@@ -16,6 +16,8 @@ from neff_bench.parsers.formats.ntff import SUFFIX, trace_name
 from neff_bench.sdk.release import Command
 from neff_bench.sdk.words import Asked, knows, words
 
+OUTPUTS_OF_RANK = "output_worker_{rank}/"
+"""Where outputs of a rank of several go."""
 SAVED_OUTPUT = re.compile(r'saved output "([^"]+)" as "([^"]+)"')
 
 
@@ -25,6 +27,7 @@ class CapturePlan:
 
     `num_exec`: executions; `profile_nth_exec`: every how many of them one is profiled (the first is cold, so 2 or more).
     `inputs`: (tensor name, file) pairs; an input that is not named is filled with zeros by the tool.
+    `ranks`: workers that run the NEFF together; `multi_input`: with several, the file that has the inputs of each.
     `alias`: write the inputs again before each execution, for kernels that write into their inputs.
     `save_nth_output`: ask for the outputs of the last execution by number (undocumented; older tools lack it).
     `single_io`: one buffer for all tensors: less device memory, wrong outputs.
@@ -39,6 +42,8 @@ class CapturePlan:
     save_nth_output: bool = True
     single_io: bool = False
     dge_notifications: bool = False
+    ranks: int = 1
+    multi_input: str | None = None
 
 
 def capture(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]:
@@ -55,7 +60,11 @@ def capture(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]
         asked.append(("--single-io", None))
     if plan.dge_notifications:
         asked.append(("--enable-dge-notifs", None))
-    pairs = [word for pair in plan.inputs for word in pair]
+    if plan.ranks > 1:
+        asked += [("--collectives-workers-per-node", str(plan.ranks)), ("--collectives-profile-id", "all")]
+        if plan.multi_input is not None:
+            asked.append(("--multi-input", plan.multi_input))
+    pairs = [word for pair in plan.inputs for word in pair] if plan.multi_input is None else []
     return [*tool, "capture", *words(known, asked), *pairs]
 
 

@@ -42,7 +42,7 @@ LOCK_TIMEOUT_S = 3600.0
 
 @dataclass(frozen=True)
 class Slot:
-    """A logical core to capture on. `logical` None: the tool needs none. `locked`: `cores`, and those that share their HBM;
+    """A logical core to capture on, the first of them where a case has several ranks. `logical` None: the tool needs none. `locked`: `cores`, and those that share their HBM;
     `held`: their open lock files. `neighbours`: on the same devices when it was taken, None where nobody could say."""
 
     cores: tuple[int, ...] = ()
@@ -95,13 +95,13 @@ class CorePool:
         self._guard = threading.Lock()
 
     @contextmanager
-    def slot(self, lnc: int) -> Iterator[Slot]:
-        """Hold a logical core; waits while all are in use. Raises `CaptureFailed` when none is left, on a stop, and when other
+    def slot(self, lnc: int, ranks: int = 1) -> Iterator[Slot]:
+        """Hold a logical core for each rank, side by side; waits while all are in use. Raises `CaptureFailed` when none is left, on a stop, and when other
         processes hold all cores for longer than `lock_timeout_s`."""
         if self.cores == ():
             yield Slot()
             return
-        slot = self._wait(lnc)
+        slot = self._wait(lnc, ranks)
         try:
             yield slot
         finally:
@@ -181,29 +181,31 @@ class CorePool:
         with self._guard:
             return any(hbm_of(core) in banks for core in self._busy - set(slot.locked))
 
-    def _groups(self, lnc: int) -> dict[int, tuple[int, ...]]:
-        """The logical cores that may be used for this LNC, in order. Raises `CaptureFailed` when there are none."""
+    def _groups(self, lnc: int, ranks: int) -> dict[int, tuple[int, ...]]:
+        """The first logical cores that may be used for this LNC and so many ranks, in order, with all physical cores. Raises
+        `CaptureFailed` when there are none."""
         granted = self.grant.physical(lnc) if self.grant is not None else None
         if self.cores is not None:
             cores = self.cores if granted is None else tuple(core for core in self.cores if core in granted)
         elif granted is not None:
             cores = granted
         else:
-            cores = self.host.topology.physical_cores if self.host is not None else tuple(range(lnc))
-        groups = logical_cores(cores, lnc)
+            cores = self.host.topology.physical_cores if self.host is not None else tuple(range(lnc * ranks))
+        groups = {block * ranks: group for block, group in logical_cores(cores, lnc * ranks).items()}
         if not groups:
             asked = "--cores" if self.cores is not None else "NEURON_RT_VISIBLE_CORES"
             left = numbers(cores) or "none that is granted"
-            raise CaptureFailed(f"no logical core of {lnc} physical cores in {asked} (physical cores: {left})")
+            need = f"{ranks} logical cores" if ranks > 1 else "logical core"
+            raise CaptureFailed(f"no {need} of {lnc} physical cores in {asked} (physical cores: {left})")
         return groups
 
-    def _wait(self, lnc: int) -> Slot:
+    def _wait(self, lnc: int, ranks: int) -> Slot:
         since = time.monotonic()
         told = False
         while not self._stop.is_set():
             if self._closed is not None:
                 raise CaptureFailed(f"nothing more is captured on this host: {self._closed}")
-            groups = self._groups(lnc)
+            groups = self._groups(lnc, ranks)
             groups = {logical: group for logical, group in groups.items() if not set(group) & set(self.out)}
             if not groups and self._second_chance():
                 continue

@@ -61,6 +61,8 @@ def plan_of(manifest: Manifest, settings: Settings) -> commands.CapturePlan:
     return commands.CapturePlan(
         neff=f"../../{manifest.neff}",
         inputs=tuple((tensor.name, f"../../{tensor.file}") for tensor in manifest.inputs),
+        ranks=manifest.case.ranks,
+        multi_input=f"../../{manifest.rank_inputs}" if manifest.rank_inputs else None,
         num_exec=settings.num_exec,
         profile_nth_exec=settings.profile_nth_exec,
         alias=settings.num_exec > 1 and any(tensor.name in inputs for tensor in manifest.outputs),
@@ -85,7 +87,7 @@ def capture(
     again = True
     while again:
         try:
-            with pool.slot(bundle.manifest.case.lnc) as slot:
+            with pool.slot(bundle.manifest.case.lnc, bundle.manifest.case.ranks) as slot:
                 done = attempts.once(slot, (*hold, *slot.held))
                 failure = None if done.exit_code == 0 and attempts.has_result() else diagnose(done.log)
                 attempts.judge_core(pool, slot, failure)
@@ -127,7 +129,9 @@ class Attempts:
     def once(self, slot: Slot, hold: Sequence[int]) -> Finished:
         """Run the capture command once in an empty work directory, on the cores of `slot`."""
         for left in self.work.iterdir():
-            if not left.name.endswith(".log") and left.is_file():
+            if left.is_dir():
+                shutil.rmtree(left)
+            elif not left.name.endswith(".log") and left.is_file():
                 left.unlink()
         case = self.bundle.manifest.case
         env = capture_environment(
@@ -138,6 +142,7 @@ class Attempts:
             lnc=case.lnc,
             core=slot.logical,
             dge_notifications=self.dge_variable,
+            ranks=case.ranks,
         )
         if self.is_nrtpy:
             env = nrtpy.environment(env)
@@ -178,7 +183,9 @@ class Attempts:
 
     def has_result(self) -> bool:
         """Whether the tool wrote what numbers come from."""
-        return (self.work / nrtpy.RESULT).is_file() if self.is_nrtpy else bool(self.traces())
+        if self.is_nrtpy:
+            return all((self.work / file).is_file() for file in nrtpy.result_files(self.plan.ranks))
+        return bool(self.traces())
 
     def traces(self) -> list[commands.Trace]:
         """The traces that the tool has written, by execution."""
@@ -273,7 +280,8 @@ class Attempts:
                 else f"the tool wrote a trace and ended with {describe_exit(done, self.settings.timeout_s)}"
             )
         if self.is_nrtpy and not reason:
-            self.warnings += nrtpy.remarks(self._times())
+            self.warnings += [remark for times in self._times() for remark in nrtpy.remarks(times)]
+        left = [] if reason else self._left(done)
         conditions = None if self.tool.kind == "sim" else self._conditions()
         return runs.Run(
             status="failed" if reason else "viewed" if self.is_nrtpy else "captured",
@@ -288,7 +296,7 @@ class Attempts:
             cores=slot.cores,
             created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             warnings=tuple(dict.fromkeys(self.warnings)),
-            outputs={} if reason or self.plan.single_io else self._outputs(done),
+            outputs=left[0].outputs if left else {},
             executions=()
             if reason
             else tuple(
@@ -298,7 +306,8 @@ class Attempts:
             series=self.series,
             warmup=self.settings.warmup,
             conditions=conditions,
-            timing=nrtpy.RESULT if self.is_nrtpy and not reason else None,
+            timing=left[0].timing if left else None,
+            other_ranks=tuple(left[1:]),
         )
 
     def _conditions(self) -> runs.Conditions:
@@ -330,8 +339,8 @@ class Attempts:
                 (self.work / trace.file).unlink()
         return counted
 
-    def _times(self) -> nrtpy.Times:
-        return nrtpy.read_times((self.work / nrtpy.RESULT).read_bytes())
+    def _times(self) -> list[nrtpy.Times]:
+        return [nrtpy.read_times((self.work / file).read_bytes()) for file in nrtpy.result_files(self.plan.ranks)]
 
     def _reason(self, done: Finished, failure: Failure | None, has_trace: bool) -> str:
         how = describe_exit(done, self.settings.timeout_s)
@@ -351,14 +360,26 @@ class Attempts:
             return f"it wrote a trace and ended with {describe_exit(done, self.settings.timeout_s)}"
         if self.is_nrtpy:
             try:
-                wrong = nrtpy.wrong_times(self._times())
+                wrong = next((wrong for times in self._times() if (wrong := nrtpy.wrong_times(times))), None)
             except ValueError as error:
                 wrong = str(error)
             if wrong is not None:
                 return wrong
         if self.plan.single_io:
             return None
-        outputs = self._outputs(done)
+        if not self.is_nrtpy and (without := self._untraced()):
+            return f"it wrote no trace of rank {', '.join(map(str, without))}"
+        for rank, left in enumerate(self._left(done)):
+            wrong = self._wrong_output(left.outputs)
+            if wrong is not None:
+                return wrong + (f" on rank {rank}" if self.plan.ranks > 1 else "")
+        return None
+
+    def _untraced(self) -> list[int]:
+        traced = {trace.rank for trace in self.traces()}
+        return [rank for rank in range(self.plan.ranks) if rank not in traced]
+
+    def _wrong_output(self, outputs: Mapping[str, str]) -> str | None:
         for tensor in self.bundle.manifest.outputs:
             if tensor.name not in outputs:
                 return f"it saved no output {tensor.name!r}"
@@ -367,13 +388,24 @@ class Attempts:
                 return f"it saved {size_bytes} of the {tensor.bytes} bytes of output {tensor.name!r}"
         return None
 
-    def _outputs(self, done: Finished) -> dict[str, str]:
+    def _left(self, done: Finished) -> list[runs.RankFiles]:
+        """What is there of each rank; no outputs where they are not to be trusted."""
+        times = nrtpy.result_files(self.plan.ranks) if self.is_nrtpy else [None] * self.plan.ranks
+        return [
+            runs.RankFiles({} if self.plan.single_io else self._outputs(done, rank), file)
+            for rank, file in enumerate(times)
+        ]
+
+    def _outputs(self, done: Finished, rank: int) -> dict[str, str]:
         """Tensor name → file: as the tool said, else by the names that it is known to use."""
         found, saved = {}, commands.saved_outputs(done.log)
+        folder = commands.OUTPUTS_OF_RANK.format(rank=rank) if self.plan.ranks > 1 else ""
         for tensor in self.bundle.manifest.outputs:
             last = f"{tensor.name}.{self.settings.num_exec}"
-            for file in (saved.get(tensor.name), last, tensor.name, f"{tensor.name}.npy", f"{tensor.name}.bin"):
-                if file and "/" not in file and (self.work / file).is_file() and not (self.work / file).is_symlink():
-                    found[tensor.name] = file
+            said = saved.get(tensor.name, "").rpartition("/")[2] if folder else saved.get(tensor.name)
+            for file in (said, last, tensor.name, f"{tensor.name}.npy", f"{tensor.name}.bin"):
+                path = self.work / folder / file if file and "/" not in file else None
+                if path is not None and path.is_file() and not path.is_symlink():
+                    found[tensor.name] = f"{folder}{file}"
                     break
         return found

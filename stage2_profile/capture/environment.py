@@ -11,6 +11,11 @@ from neff_bench.installation import IMPORT_ROOT
 from neff_bench.sdk.environment import of_role, prepared
 from neff_bench.sdk.release import Release
 
+MEETING = "NEURON_RT_ROOT_COMM_ID"
+"""Where ranks meet: HOST:PORT."""
+HERE, FIRST_PORT = "127.0.0.1", 62_000
+"""Of the meeting of ranks on this host, an IPv4 address as the runtime asks for; the number of the first logical core is added, so that two captures have two ports."""
+
 
 def tool_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
     """For steps that need no device. The explorer fails without a home directory, so it gets one."""
@@ -30,20 +35,26 @@ def capture_environment(
     lnc: int,
     core: int | None,
     dge_notifications: bool | None,
+    ranks: int = 1,
 ) -> dict[str, str]:
-    """For the device step on logical core `core`; None leaves the choice to the runtime.
+    """For the device step on logical core `core`, of several `ranks` on those that follow it; None leaves the choice to the runtime.
 
     What is set, and why, says the contract of the release: cores are reset at every start, since a change of LNC on a core
     without reset makes it unusable. `dge_notifications` None leaves the variable alone.
     """
     has_lnc = target in CHIPS and CHIPS[target].max_lnc > 1
-    values = {"lnc": str(lnc) if has_lnc else None, "core": None if core is None else str(core)}
+    cores = None if core is None else str(core) if ranks == 1 else f"{core}-{core + ranks - 1}"
+    values = {"lnc": str(lnc) if has_lnc else None, "core": cores}
     env = prepared(tool_environment(environ, home), release, "capture", values)
+    if ranks > 1:
+        env[MEETING] = f"{HERE}:{FIRST_PORT + (core or 0)}"
     if dge_notifications is not None:
         env["NEURON_RT_ENABLE_DGE_NOTIFICATIONS"] = str(int(dge_notifications))
     return env
 
 
 def recorded(env: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that may be written down: what changes a measurement or a model. Others may hold secrets."""
-    return {name: env[name] for name in (*of_role("measurement"), CALIBRATION) if name in env}
+    """The part of an environment that may be written down: what changes a measurement or a model, and where ranks met on this
+    host. Others may hold secrets."""
+    found = {name: env[name] for name in (*of_role("measurement"), CALIBRATION) if name in env}
+    return {**found, MEETING: env[MEETING]} if env.get(MEETING, "").startswith(f"{HERE}:") else found

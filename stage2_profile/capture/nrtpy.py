@@ -87,11 +87,19 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
 def arguments(tool: Sequence[str], manifest: Manifest, num_exec: int, warmup: int) -> list[str]:
     """The call for a bundle, with paths as seen from the run's directory."""
     argv = [*tool, "--neff", f"../../{manifest.neff}", f"--warmup={warmup}", f"--iterations={num_exec - warmup}"]
-    for tensor in manifest.inputs:
-        argv += ["--input", *_input(tensor)]
+    if manifest.case.ranks > 1:
+        argv.append(f"--ranks={manifest.case.ranks}")
+    for rank, tensors in enumerate(manifest.by_rank):
+        for tensor in tensors.inputs:
+            argv += ["--input", str(rank), *_input(tensor)]
     for tensor in manifest.outputs:
         argv += ["--output", tensor.name]
     return argv
+
+
+def result_files(ranks: int) -> list[str]:
+    """The file of the times of each rank."""
+    return [f"{nrtpy_program.folder_of(rank, ranks)}{RESULT}" for rank in range(ranks)]
 
 
 def shown() -> tuple[str, ...]:

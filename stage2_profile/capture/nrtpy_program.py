@@ -1,10 +1,14 @@
 """Runs a NEFF with nrtpy and writes what it took: a program of its own, started by file with the Python that has nrtpy.
 
-    python nrtpy_program.py --neff FILE --warmup W --iterations N [--input NAME DTYPE SHAPE FILE]... [--output NAME]...
+    python nrtpy_program.py --neff FILE --warmup W --iterations N [--input RANK NAME DTYPE SHAPE FILE]... [--output NAME]...
 
 nrtpy must not share an environment with nki (AWS Neuron docs, neuron-runtime/nrtpy), so nothing of neff-bench is imported here:
 the standard library, numpy and nrtpy are all there is. Outputs of the first execution go into files of their names, the
 times into benchmark.json. The cores are those of NEURON_RT_VISIBLE_CORES. Exit code 1: nrtpy raised an error, which is printed.
+
+With --ranks N it starts itself N times, once for each rank: a collective needs all ranks at once, and a call of nrtpy returns when
+it is done. Each gets one of the cores and writes into output_worker_R/. (AWS documents rank_id and world_size of a model, and no
+example of their use: one process for each rank is inferred.)
 """
 
 import argparse
@@ -12,6 +16,7 @@ import importlib
 import importlib.metadata
 import json
 import os
+import subprocess
 import sys
 
 RESULT = "benchmark.json"
@@ -24,9 +29,15 @@ def main() -> int:
     parser.add_argument("--neff")
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=20)
-    parser.add_argument("--input", nargs=4, action="append", default=[], metavar=("NAME", "DTYPE", "SHAPE", "FILE"))
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--rank", type=int)
+    parser.add_argument(
+        "--input", nargs=5, action="append", default=[], metavar=("RANK", "NAME", "DTYPE", "SHAPE", "FILE")
+    )
     parser.add_argument("--output", action="append", default=[])
     asked = parser.parse_args()
+    if asked.ranks > 1 and asked.rank is None:
+        return start_ranks(asked.ranks)
     try:
         nrtpy = importlib.import_module("nrtpy")
     except ImportError as error:
@@ -42,21 +53,59 @@ def main() -> int:
         return 1
 
 
+def start_ranks(ranks) -> int:
+    """This call once for each rank; when one fails the others are ended, for they would wait for it."""
+    granted = list(cores(os.environ["NEURON_RT_VISIBLE_CORES"])) if "NEURON_RT_VISIBLE_CORES" in os.environ else []
+    running = []
+    for rank in range(ranks):
+        core = granted[rank] if rank < len(granted) else rank
+        environ = dict(os.environ, NEURON_RT_VISIBLE_CORES=str(core))
+        running.append(subprocess.Popen([sys.executable, *sys.argv, f"--rank={rank}"], env=environ))
+    failed = 0
+    while running and not failed:
+        ended = [process for process in running if wait(process)]
+        failed = next((process.returncode for process in ended if process.returncode), 0)
+        running = [process for process in running if process not in ended]
+    for process in running:
+        process.terminate()
+        process.wait()
+    return 1 if failed else 0
+
+
+def wait(process) -> bool:
+    """Whether it has ended within a moment."""
+    try:
+        process.wait(timeout=0.05)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def folder_of(rank, ranks) -> str:
+    """Where the files of a rank go, with the slash; nowhere in particular for a single one."""
+    return f"output_worker_{rank}/" if ranks > 1 else ""
+
+
 def run(nrtpy, asked) -> int:
     """Execute once for the outputs, then time. The inputs are made again between: a kernel may write into them."""
     if "NEURON_RT_VISIBLE_CORES" in os.environ:
         nrtpy.configure(visible_cores=[int(core) for core in cores(os.environ["NEURON_RT_VISIBLE_CORES"])])
-    model = nrtpy.NrtpyModel.load_from_neff(asked.neff, core_id=0)
-    outputs = model(inputs=tensors(nrtpy, asked.input))
+    rank, folder = asked.rank or 0, folder_of(asked.rank or 0, asked.ranks)
+    together = {"cc_enabled": True, "rank_id": rank, "world_size": asked.ranks} if asked.ranks > 1 else {}
+    inputs = [words for number, *words in asked.input if int(number) == rank]
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    model = nrtpy.NrtpyModel.load_from_neff(asked.neff, core_id=0, **together)
+    outputs = model(inputs=tensors(nrtpy, inputs))
     for name in asked.output:
         if name not in outputs:
             print(f"the NEFF has no output {name!r}: it has {', '.join(map(repr, outputs))}", file=sys.stderr)
             return 1
-        with open(name, "wb") as file:
+        with open(folder + name, "wb") as file:
             file.write(outputs[name].numpy().tobytes())
-        print(f'saved output "{name}" as "{name}"')
+        print(f'saved output "{name}" as "{folder}{name}"')
     measured = model.benchmark(
-        inputs=tensors(nrtpy, asked.input),
+        inputs=tensors(nrtpy, inputs),
         warmup_iter=asked.warmup,
         benchmark_iter=asked.iterations,
         mode="device",
@@ -73,9 +122,9 @@ def run(nrtpy, asked) -> int:
         "std_dev_ms": measured.std_dev_ms,
         "durations_ms": list(measured.durations_ms),
     }
-    with open(f"{RESULT}.part", "w") as file:
+    with open(f"{folder}{RESULT}.part", "w") as file:
         json.dump(result, file, indent=1)
-    os.replace(f"{RESULT}.part", RESULT)
+    os.replace(f"{folder}{RESULT}.part", f"{folder}{RESULT}")
     return 0
 
 

@@ -40,8 +40,8 @@ from neff_bench.terminal.lock import try_lock, unlock
 LOCK = ".lock"
 RECORD = "run.json"
 WORK = ".work-"
-PLAIN_NAME = re.compile(r"[^-./][^/\0]*")
-"""No path, no option: what a run may name lies beside its record."""
+PLAIN_NAME = re.compile(r"(output_worker_[0-9]+/)?[^-./][^/\0]*")
+"""No option and no path, except into the folders that tools make for ranks: what a run may name lies beside its record."""
 UNTRACED = "nrtpy"
 """The tool whose runs have times and no trace."""
 SCHEMA = 2
@@ -75,14 +75,30 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
     detail: str | None = None
 
 
+class CheckedRank(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on the outputs of one rank."""
+
+    check: Literal["passed", "failed", "zero", "unchecked"]
+    max_abs_error: float | None = None
+    reason: str | None = None
+
+
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict on the outputs. `compared`: sha256 over everything that it depends on (outputs, references, tolerance),
-    so that it counts only as long as these are the same."""
+    """The verdict on the outputs, the worst of all ranks. `compared`: sha256 over everything that it depends on (outputs,
+    references, tolerance), so that it counts only as long as these are the same. `ranks`: of each rank, where there are several."""
 
     compared: str
     check: Literal["passed", "failed", "zero", "unchecked"]
     max_abs_error: float | None = None
     reason: str | None = None
+    ranks: tuple[CheckedRank, ...] = ()
+
+
+class RankFiles(msgspec.Struct, frozen=True):
+    """What a capture left of one rank: tensor name → file of the output, and the file of nrtpy's times."""
+
+    outputs: dict[str, str] = {}
+    timing: str | None = None
 
 
 class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,6 +137,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     of every other file of the run, by its path in it. `series`: the number of the first of the captures that were taken for
     one median, None for a capture by itself. `warmup`: executions before the first that counts. `timing`: the file of nrtpy's
     times. `conditions`: of a measured run.
+    With several ranks `outputs` and `timing` are those of rank 0, and `other_ranks` has the others.
     """
 
     status: Literal["captured", "viewed", "failed"]
@@ -144,7 +161,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     warmup: int = 0
     timing: str | None = None
     conditions: Conditions | None = None
+    other_ranks: tuple[RankFiles, ...] = ()
     schema: int = SCHEMA
+
+    @property
+    def by_rank(self) -> tuple[RankFiles, ...]:
+        """The outputs and times of every rank."""
+        return (RankFiles(self.outputs, self.timing), *self.other_ranks)
 
     @property
     def verified(self) -> bool:
@@ -178,19 +201,24 @@ def read_run(directory: Path) -> Run:
 
 def named_files(run: Run) -> Iterator[str]:
     """The outputs, traces and JSON files that the record names; logs aside."""
-    yield from run.outputs.values()
-    if run.timing is not None:
-        yield run.timing
+    yield from rank_files(run)
     for execution in run.executions:
         named = (execution.ntff, execution.summary, execution.session, execution.detail)
         yield from (name for name in named if name is not None)
 
 
+def rank_files(run: Run) -> Iterator[str]:
+    """The outputs of all ranks, and the files of nrtpy's times."""
+    for rank in run.by_rank:
+        yield from rank.outputs.values()
+        if rank.timing is not None:
+            yield rank.timing
+
+
 def number_files(run: Run) -> Iterator[str]:
     """The files that the numbers of a row come from."""
     yield from (execution.summary for execution in run.executions if execution.summary is not None)
-    if run.timing is not None:
-        yield run.timing
+    yield from (rank.timing for rank in run.by_rank if rank.timing is not None)
 
 
 def write_run(directory: Path, run: Run) -> None:
@@ -399,7 +427,8 @@ def _build_decoder() -> None:
         cores=(0,),
         executions=(Execution(rank=0, execution=1, ntff=""),),
         commands=(command,),
-        checked=Checked(compared="", check="passed"),
+        checked=Checked(compared="", check="passed", ranks=(CheckedRank(check="passed"),)),
+        other_ranks=(RankFiles({"": ""}, ""),),
         files={"": FileSum(0, "")},
         conditions=Conditions(neighbours=(Neighbour(device=0, pid=1, program=""),), throttling={"": 0.0}),
     )

@@ -84,7 +84,10 @@ def pair_cases(a: Sequence[Record], b: Sequence[Record], mixed: bool) -> Pairing
         a,
         b,
         exact=lambda row: row["case"],
-        loose=lambda row: (row.get("kernel") or row["case"], row.get("implementation"), dims(row), row.get("dtype")),
+        loose=lambda row: (
+            *(row.get("kernel") or row["case"], row.get("implementation"), dims(row), row.get("dtype")),
+            *(row.get("ranks"), row.get("rank")),
+        ),
         mixed=mixed,
     )
 
@@ -103,7 +106,7 @@ def pair_implementations(rows: Sequence[Record], a: str, b: str, mixed: bool) ->
             raise WrongCall(f"--between: no row of implementation {name!r} (there are: {', '.join(known) or 'none'})")
 
     def shape(row: Record) -> tuple[Any, ...]:
-        return (row["kernel"], dims(row), row["dtype"])
+        return (row["kernel"], dims(row), row["dtype"], row.get("ranks"), row.get("rank"))
 
     return _pair(
         [row for row in rows if row.get("implementation") == a],
@@ -170,7 +173,14 @@ def label(row: Record, other: Record) -> str:
     if row["implementation"] == other["implementation"]:
         kernel = f"{kernel} {row['implementation']}"
     shape = " ".join(f"{name}{size}" for name, size in dims(row))
-    return f"{kernel} {shape} {row['dtype']} {row['target']}/{row['lnc']}"
+    return f"{kernel} {shape} {row['dtype']} {row['target']}/{row['lnc']}{of_ranks(row)}"
+
+
+def of_ranks(row: Record) -> str:
+    """` 4 ranks` or ` rank 2 of 4`, nothing for a case of one."""
+    if row.get("ranks") is None:
+        return ""
+    return f" {row['ranks']} ranks" if row.get("rank") is None else f" rank {row['rank']} of {row['ranks']}"
 
 
 def differences(pair: Pair) -> list[Difference]:

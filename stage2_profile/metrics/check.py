@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from neff_bench.stage2_profile.capture.runs import Checked
+from neff_bench.stage2_profile.capture.runs import Checked, CheckedRank, RankFiles
 from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.stage2_profile.metrics.rows import Check
 
@@ -26,11 +27,13 @@ BLOCK_ELEMENTS = 1 << 18
 
 @dataclass(frozen=True)
 class Verdict:
-    """`max_abs_error`: over the outputs that were compared, None when none was (or an output has NaN)."""
+    """`max_abs_error`: over the outputs that were compared, None when none was (or an output has NaN). `ranks`: those of each rank,
+    where there are several; then the others are of the worst."""
 
     check: Check
     max_abs_error: float | None = None
     reason: str | None = None
+    ranks: tuple[Verdict, ...] = ()
 
 
 def compared(bundle: Bundle, run: Run) -> str | None:
@@ -38,8 +41,14 @@ def compared(bundle: Bundle, run: Run) -> str | None:
     if not run.verified:
         return None
     tensors = [
-        (tensor.name, tensor.dtype, tensor.sha256, run.files[file].sha256 if (file := _file(run, tensor)) else None)
-        for tensor in bundle.manifest.outputs
+        (
+            tensor.name,
+            tensor.dtype,
+            tensor.sha256,
+            run.files[file].sha256 if (file := _file(run, saved, tensor)) else None,
+        )
+        for expected, saved in zip(bundle.manifest.by_rank, run.by_rank)
+        for tensor in expected.outputs
     ]
     return hashlib.sha256(orjson.dumps([tensors, bundle.manifest.tolerance])).hexdigest()
 
@@ -49,7 +58,8 @@ def kept_verdict(bundle: Bundle, run: Run) -> Verdict | None:
     kept = run.checked
     if kept is None or kept.compared != compared(bundle, run):
         return None
-    return Verdict(kept.check, kept.max_abs_error, kept.reason)
+    ranks = tuple(Verdict(rank.check, rank.max_abs_error, rank.reason) for rank in kept.ranks)
+    return Verdict(kept.check, kept.max_abs_error, kept.reason, ranks)
 
 
 def checked(bundle: Bundle, path: Path, run: Run) -> Checked | None:
@@ -58,18 +68,38 @@ def checked(bundle: Bundle, path: Path, run: Run) -> Checked | None:
     if key is None:
         return None
     verdict = check_outputs(bundle, path, run)
-    return Checked(compared=key, check=verdict.check, max_abs_error=verdict.max_abs_error, reason=verdict.reason)
+    return Checked(
+        compared=key,
+        check=verdict.check,
+        max_abs_error=verdict.max_abs_error,
+        reason=verdict.reason,
+        ranks=tuple(
+            CheckedRank(check=rank.check, max_abs_error=rank.max_abs_error, reason=rank.reason)
+            for rank in verdict.ranks
+        ),
+    )
 
 
 def check_outputs(bundle: Bundle, path: Path, run: Run) -> Verdict:
-    """Compare each output of the NEFF with its reference; the worst verdict counts.
+    """Compare each output of the NEFF with its reference, on each rank; the worst verdict counts.
 
     `path`: the directory of the run. Raises `RunDamaged` for an output that is not as it was captured.
     """
-    tensors = bundle.manifest.outputs
-    if not tensors or bundle.manifest.tolerance is None:
+    if not bundle.manifest.outputs or bundle.manifest.tolerance is None:
         return Verdict("unchecked", None, "the bundle has no reference")
-    verdicts = [check_output(bundle, tensor, path, run) for tensor in tensors]
+    ranks = []
+    for number, expected in enumerate(bundle.manifest.by_rank):
+        saved = run.by_rank[number] if number < len(run.by_rank) else RankFiles()
+        ranks.append(_worst([check_output(bundle, tensor, path, run, saved) for tensor in expected.outputs]))
+    if len(ranks) == 1:
+        return ranks[0]
+    told = [
+        replace(verdict, reason=verdict.reason and f"rank {n}: {verdict.reason}") for n, verdict in enumerate(ranks)
+    ]
+    return replace(_worst(told), ranks=tuple(told))
+
+
+def _worst(verdicts: Sequence[Verdict]) -> Verdict:
     worst = min(verdicts, key=lambda verdict: WORST.index(verdict.check))
     if any(verdict.check == "failed" and verdict.max_abs_error is None for verdict in verdicts):
         return Verdict(worst.check, None, worst.reason)
@@ -77,9 +107,9 @@ def check_outputs(bundle: Bundle, path: Path, run: Run) -> Verdict:
     return Verdict(worst.check, max(errors, default=None), worst.reason)
 
 
-def check_output(bundle: Bundle, tensor: TensorFile, path: Path, run: Run) -> Verdict:
-    """One output: |out - ref| <= atol + rtol x |ref| in float64, element by element, a block at a time."""
-    file = run.outputs.get(tensor.name)
+def check_output(bundle: Bundle, tensor: TensorFile, path: Path, run: Run, saved: RankFiles) -> Verdict:
+    """One output of a rank, whose files `saved` names: |out - ref| <= atol + rtol x |ref| in float64, element by element, a block at a time."""
+    file = saved.outputs.get(tensor.name)
     if file is None:
         return Verdict("failed", None, f"the capture saved no output {tensor.name!r}")
     if tensor.file is None:
@@ -181,7 +211,7 @@ def _values(data: bytes, kind: np.dtype[Any]) -> np.ndarray:
     return np.frombuffer(data, kind, count=len(data) // kind.itemsize)
 
 
-def _file(run: Run, tensor: TensorFile) -> str | None:
-    """The captured file of a tensor, when the record has its checksum."""
-    file = run.outputs.get(tensor.name)
+def _file(run: Run, saved: RankFiles, tensor: TensorFile) -> str | None:
+    """The captured file of a tensor of a rank, when the record has its checksum."""
+    file = saved.outputs.get(tensor.name)
     return file if file is not None and file in run.files else None

@@ -59,6 +59,8 @@ class Row:
     one; `throttle_active_us` with a limited clock, on the core with most of
     it; `execution_ci_*_us` the 95 % confidence interval of the median over the executions of one capture, which share its
     circumstances (from 6 on); `total_time_ci_*_us` the 95 % confidence interval of the median over `capture_count` captures. `shapes`: of the inputs of a case from elsewhere, whose dimensions have no names.
+    `ranks`: of a case that runs on several; its row has the numbers of `slowest_rank`, the one with the largest median total time, and
+    `by_rank` has a row for each `rank`, with its own numbers and check. Equal times: the first is the slowest.
     `kernel_path`: which of its code paths the kernel takes for these dimensions (`CTE`, `TKG`), where it has several.
     `fixed_overhead_us`: the part of a simulated time that any kernel has.
     `mfu_percent`: model_flops / (mfu_peak_tflops x total time); `mfu_estimated_percent` is the profiler's own figure.
@@ -73,6 +75,9 @@ class Row:
     dtype: str | None = None
     target: str | None = None
     lnc: int | None = None
+    ranks: int | None = None
+    rank: int | None = None
+    slowest_rank: int | None = None
     source: Source | None = None
     status: Status
     check: Check | None = None
@@ -136,6 +141,7 @@ class Row:
     command: str | None = None
     warnings: tuple[str, ...] = ()
     reason: str | None = None
+    by_rank: tuple[Row, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -143,7 +149,8 @@ class Row:
         return self.status == "failed" or self.check in ("failed", "zero")
 
 
-NAMES = tuple(field.name for field in fields(Row))
+NAMES = tuple(field.name for field in fields(Row) if field.name != "by_rank")
+"""The keys of a record. Rows of ranks are records of their own."""
 METRICS = metrics_of(Row)
 
 
@@ -157,9 +164,15 @@ def built_fields(manifest: Manifest) -> dict[str, Any]:
         "dtype": case.dtype,
         "target": case.target,
         "lnc": case.lnc,
+        "ranks": case.ranks if case.ranks > 1 else None,
         "kernel_path": manifest.kernel_path,
         "compile_time_s": manifest.compile_time_s,
     }
+
+
+def with_ranks(rows: Iterable[Row]) -> list[Row]:
+    """The rows, each case of several ranks followed by those of its ranks."""
+    return [each for row in rows for each in (row, *row.by_rank)]
 
 
 def to_dict(row: Row) -> dict[str, Any]:

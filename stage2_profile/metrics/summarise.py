@@ -14,6 +14,7 @@ from neff_bench.neffs.bundle import Bundle, Manifest
 from neff_bench.parsers.errors import ParseError
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.errors import RunDamaged
+from neff_bench.stage2_profile.metrics.by_rank import read_summaries, read_summary, slowest
 from neff_bench.stage2_profile.metrics.check import Verdict, check_outputs, checked, kept_verdict
 from neff_bench.stage2_profile.metrics.peaks import peak_tflops
 from neff_bench.stage2_profile.metrics.rows import Row, Status, built_fields
@@ -40,14 +41,29 @@ def failed_row(bundle: Bundle, reason: str, status: Status = "failed") -> Row:
 def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool = False) -> Row:
     """The row of a run: numbers from its summaries, the check from its outputs, everything else from its record.
 
-    `read_traces`: where no tool has viewed the traces, take what our own reader can tell from them.
+    `read_traces`: where no tool has viewed the traces, take what our own reader can tell from them. With several ranks the numbers are
+    those of the slowest, and `by_rank` has a row for each.
     """
+    row = _row_of(bundle, path, record, None, read_traces)
+    ranks = bundle.manifest.case.ranks
+    if ranks == 1 or row.status == "failed":
+        return row
+    every = tuple(_row_of(bundle, path, record, rank, read_traces) for rank in range(ranks))
+    totals = {
+        each.rank: each.total_time_us for each in every if each.rank is not None and each.total_time_us is not None
+    }
+    found = slowest(totals) if totals else None
+    return replace(row, slowest_rank=found, by_rank=tuple(replace(each, slowest_rank=found) for each in every))
+
+
+def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read_traces: bool) -> Row:
+    """The row of a rank, None for that of the case."""
     reason = record.reason
     try:
-        summaries = read_summaries(path, record)
-        others = [read_summaries(*other) for other in runs.series(bundle.path, record) if other[0] != path]
-        numbers, warnings = _numbers(bundle.manifest, record, path, [summaries, *others], read_traces)
-        verdict = _verdict(bundle, path, record)
+        summaries = read_summaries(path, record, rank)
+        others = [read_summaries(*other, rank) for other in runs.series(bundle.path, record) if other[0] != path]
+        numbers, warnings = _numbers(bundle.manifest, record, path, rank, [summaries, *others], read_traces)
+        verdict = _verdict(bundle, path, record, rank)
     except RunDamaged as error:
         return _failed_run(bundle, path, record, f"{error}; profile it again with --force")
     except (ParseError, OSError) as error:
@@ -58,7 +74,8 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool =
         )
     first = summaries[0] if summaries else None
     return Row(
-        case=bundle.name,
+        case=bundle.name if rank is None else f"{bundle.name}.rank{rank}",
+        rank=rank,
         **built_fields(bundle.manifest),
         source="simulated" if record.kind == "sim" or (first and first.is_simulation) else "measured",
         status="profiled" if summaries else "captured",
@@ -70,7 +87,7 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool =
         model=first.simulator_model if first else None,
         time_error=first.simulator_time_error if first else None,
         command=reproduce(bundle, record),
-        warnings=(*record.warnings, *warnings, *_unverified(bundle, record)),
+        warnings=(*record.warnings, *warnings, *_unverified(bundle, record)) if rank is None else (),
         reason=verdict.reason,
     )
 
@@ -83,7 +100,7 @@ def without_damage(path: Path, record: runs.Run) -> runs.Run:
             if execution.summary is not None and record.verified:
                 runs.check_file(path, record, execution.summary)
             elif execution.summary is not None:
-                _summary(path, record, execution.summary)
+                read_summary(path, record, execution.summary)
         except (ParseError, RunDamaged):
             execution = msgspec.structs.replace(execution, summary=None)
         executions.append(execution)
@@ -114,7 +131,8 @@ def missing_output(bundle: Bundle, record: runs.Run) -> str | None:
     """The name of an output that the capture did not save although it should have, None when there is none."""
     if _single_io(record):
         return None
-    names = [tensor.name for tensor in bundle.manifest.outputs if tensor.name not in record.outputs]
+    saved = [*record.by_rank, *[runs.RankFiles()] * (bundle.manifest.case.ranks - len(record.by_rank))]
+    names = [tensor.name for rank in saved for tensor in bundle.manifest.outputs if tensor.name not in rank.outputs]
     return names[0] if names else None
 
 
@@ -133,9 +151,14 @@ def reproduce(bundle: Bundle, record: runs.Run) -> str | None:
 
 
 def _numbers(
-    manifest: Manifest, record: runs.Run, path: Path, captures: Sequence[Sequence[Summary]], read_traces: bool
+    manifest: Manifest,
+    record: runs.Run,
+    path: Path,
+    rank: int | None,
+    captures: Sequence[Sequence[Summary]],
+    read_traces: bool,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The numbers of a row, and what must be said about them."""
+    """The numbers of a row, and what must be said about them. `rank`: None for the slowest."""
     case, flops = manifest.case, manifest.model_flops
     peak = peak_tflops(case.target, case.dtype, case.lnc)
     if captures[0]:
@@ -148,7 +171,10 @@ def _numbers(
 
     for execution in record.executions:
         runs.check_file(path, record, execution.ntff)
-    traces = [read_ntff(path / execution.ntff) for execution in record.executions]
+    read = {execution: read_ntff(path / execution.ntff) for execution in record.executions}
+    totals = {execution.rank: trace.total_time_s or 0.0 for execution, trace in read.items()}
+    chosen = slowest(totals) if rank is None else rank
+    traces = [trace for execution, trace in read.items() if execution.rank == chosen]
     return trace_numbers(traces, model_flops=flops, peak=peak), trace_notes(traces)
 
 
@@ -161,7 +187,12 @@ def _tool(record: runs.Run) -> str:
     return f"{record.tool} {record.tool_version}"
 
 
-def _verdict(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:
+def _verdict(bundle: Bundle, path: Path, record: runs.Run, rank: int | None) -> Verdict:
+    verdict = _verdict_of_all(bundle, path, record)
+    return verdict.ranks[rank] if rank is not None and rank < len(verdict.ranks) else verdict
+
+
+def _verdict_of_all(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:
     if record.status == "failed":
         return Verdict("unchecked")
     if _single_io(record):
@@ -175,32 +206,3 @@ def _single_io(record: runs.Run) -> bool:
 
 def _unverified(bundle: Bundle, record: runs.Run) -> tuple[str, ...]:
     return () if bundle.verified and record.verified else (UNVERIFIED,)
-
-
-def read_summaries(path: Path, record: runs.Run) -> list[Summary]:
-    """Of every profiled execution of a run. Raises `RunDamaged` and `ParseError`."""
-    if record.timing is not None:
-        return _timed(path, record, record.timing)
-    return [_summary(path, record, execution.summary) for execution in record.executions if execution.summary]
-
-
-def _timed(path: Path, record: runs.Run, file: str) -> list[Summary]:
-    """Of every execution that nrtpy timed: the time alone."""
-    from neff_bench.parsers.summary import Summary
-    from neff_bench.stage2_profile.capture.nrtpy import read_times
-
-    try:
-        times = read_times(runs.read_file(path, record, file))
-    except ValueError as error:
-        raise ParseError(file, None, str(error)) from None
-    return [Summary(total_time_s=duration_ms / 1e3) for duration_ms in times.durations_ms]
-
-
-def _summary(path: Path, record: runs.Run, file: str) -> Summary:
-    from neff_bench.parsers.profile_json import read_summary
-
-    data = runs.read_file(path, record, file)
-    try:
-        return read_summary(data)
-    except ParseError as error:
-        raise ParseError(file, error.offset, error.what) from None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from neff_bench.stage2_profile.metrics.exactness import exact_part
 from neff_bench.stage2_profile.metrics.metric import Metric
-from neff_bench.stage2_profile.metrics.rows import METRICS, Row, columns, to_dict
+from neff_bench.stage2_profile.metrics.rows import METRICS, Row, columns, to_dict, with_ranks
 from neff_bench.terminal.answer import NONE, Answer, Column, Grid
 
 SHOWN = [metric for metric in METRICS.values() if metric.head]
@@ -29,7 +29,7 @@ COLUMNS = (
 
 def cells(row: Row) -> list[str]:
     """One text for each of COLUMNS."""
-    shape = " ".join(f"{name}{size}" for name, size in row.dims) or row.shapes or ""
+    shape = " ".join([*(f"{name}{size}" for name, size in row.dims), *_ranks(row)]) or row.shapes or ""
     target = f"{row.target}/{row.lnc}" if row.target else ""
     return [
         " ".join(filter(None, (row.kernel, row.implementation, row.kernel_path))) or row.case,
@@ -42,9 +42,18 @@ def cells(row: Row) -> list[str]:
 
 
 def answer(rows: Sequence[Row]) -> Answer:
-    """The table of rows, with what must be said under it."""
-    grid = Grid(COLUMNS, [cells(row) for row in rows], notes(rows))
-    return Answer([to_dict(row) for row in rows], columns(rows), [grid])
+    """The table of rows, those of ranks among them, with what must be said under it."""
+    every = with_ranks(rows)
+    grid = Grid(COLUMNS, [cells(row) for row in every], notes(rows))
+    return Answer([to_dict(row) for row in every], columns(every), [grid])
+
+
+def _ranks(row: Row) -> list[str]:
+    """Which of its ranks a row is of."""
+    if row.ranks is None:
+        return []
+    slowest = f", slowest {row.slowest_rank}" if row.slowest_rank is not None else ""
+    return [f"rank {row.rank} of {row.ranks}" if row.rank is not None else f"{row.ranks} ranks{slowest}"]
 
 
 def notes(rows: Sequence[Row]) -> list[str]:

@@ -80,9 +80,8 @@ def _run(store: Path, aside: Path, case: str, number: str, findings: Sequence[Fi
         except RunDamaged:
             run = None
         if run is None or set(lost) & {
-            *run.outputs.values(),
+            *runs.rank_files(run),
             *(execution.ntff for execution in run.executions),
-            run.timing,
         }:
             _move(store, aside, f"{case}/{PROFILES}/{number}")
             return dict.fromkeys(findings, "the run is set aside; the next profile captures the case again")

@@ -23,6 +23,7 @@ from neff_bench.stage2_profile.capture.failures import diagnose, last_words
 from neff_bench.stage2_profile.capture.process import Finished, describe_exit, run
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import RunDamaged, ToolMissing, ViewFailed
+from neff_bench.stage2_profile.metrics.by_rank import shown_execution
 from neff_bench.terminal.files import write_whole
 
 STDOUT_LIMIT_BYTES = 64 * 1024 * 1024
@@ -131,13 +132,15 @@ def summarise(tool: Tool, neff: str, ntff: str, number: int, path: Path, call_vi
 def view_detail(
     bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Settings, hold: Sequence[int]
 ) -> runs.Run:
-    """Make the whole profile of the last trace, unless it is there; returns the new record. Raises `ViewFailed`."""
-    last = record.executions[-1]
+    """Make the whole profile of the last trace, of the slowest rank's where there are several, unless it is there; returns the new
+    record. Raises `ViewFailed`."""
+    place = shown_execution(path, record) or 0
+    last = record.executions[place]
     if last.detail is not None and _is_good(path, record, last.detail):
         return record
     if record.kind != tool.kind:
         raise ToolMissing(f"captured by {record.tool}, which {tool.name} cannot view")
-    number, done_commands = len(record.executions), list(record.commands)
+    number, done_commands = place + 1, list(record.commands)
     reasons = []
     for form in _whole_forms(tool):
         file = f"profile-{number}.{form}"
@@ -157,7 +160,8 @@ def view_detail(
         reasons.append(f"{form}: {tool.name} view wrote no {file}")
     else:
         raise ViewFailed("; ".join(reasons))
-    executions = (*record.executions[:-1], msgspec.structs.replace(last, detail=file))
+    detailed = msgspec.structs.replace(last, detail=file)
+    executions = (*record.executions[:place], detailed, *record.executions[place + 1 :])
     new = done_commands[len(record.commands) :]
     others = {name: sums for name, sums in record.files.items() if not name.startswith(f"{file}/")}
     record = msgspec.structs.replace(record, executions=executions, commands=tuple(done_commands), files=others)

@@ -3,7 +3,8 @@
 As a program: FAKE_CONTRACT names the contract as JSON (`contracts.write`), FAKE_TOOL the tool. The "NEFF" is JSON:
 {"outputs": {name: hex bytes}, "total_time": seconds}. FAKE_PLAN is a JSON list of faults, one for each call of `capture` (the
 last one stays, or with FAKE_CYCLE it starts again): names of messages, or of what `Capture.misbehave` does. FAKE_STATE is the
-file that counts the calls. FAKE_GONE: output formats that this tool has no more. FAKE_DEVICES: what neuron-ls lists.
+file that counts the calls. FAKE_GONE: output formats that this tool has no more. FAKE_DEVICES: what neuron-ls lists. FAKE_SLOW_RANK takes half as long again,
+FAKE_LOST_RANK leaves no trace.
 """
 
 import fcntl
@@ -174,8 +175,8 @@ class Capture:
                 self.fake.say(message)
             return self.command["exits"]["failed"]["code"]
         if "--disable-profile" not in self.given:
-            for name, execution in self.traces():
-                self.trace(name, execution, fault)
+            for name, execution, rank in self.traces():
+                self.trace(name, execution, rank, fault)
         if fault != "no_output" and {"--save-output", "--save-output-npy"} & self.given.keys():
             self.outputs(fault)
         if fault == "crash_after":
@@ -215,17 +216,20 @@ class Capture:
         last = max(self.num, self.nth)
         executions = [number for number in range(1, last + 1) if self.nth and number % self.nth == 0]
         ranks = range(self.ranks) if self.rank == "all" else [int(self.rank)]
-        for rank in ranks if self.ranks else [None]:
+        lost = self.fake.environ.get("FAKE_LOST_RANK")
+        for rank in [rank for rank in ranks if str(rank) != lost] if self.ranks else [None]:
             for execution in executions:
                 kind = "trace" + ("_of_rank" if rank is not None else "")
                 if execution > 1:
                     kind += "_and_execution" if rank is not None else "_of_execution"
-                yield self.files[kind].format(stem=self.stem, rank=rank, execution=execution), execution
+                yield self.files[kind].format(stem=self.stem, rank=rank, execution=execution), execution, rank
 
-    def trace(self, name, execution, fault):
+    def trace(self, name, execution, rank, fault):
         noise = json.loads(self.fake.environ.get("FAKE_NOISE", "[0]"))
         percent = noise[(self.calls() - 1) % len(noise)]
         total = self.program["total_time"] * (1 + 0.01 * execution) * (1 + percent / 100)
+        if rank is not None and str(rank) == self.fake.environ.get("FAKE_SLOW_RANK"):
+            total *= 1.5
         text = json.dumps({"total_time": total, "environment": self.fake.environ.get("NEURON_RT_VISIBLE_CORES")})
         wrong = {"empty": "", "partial": text[:9]}
         (self.fake.directory / name).write_text(wrong.get(fault, text))

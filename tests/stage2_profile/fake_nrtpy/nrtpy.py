@@ -1,12 +1,15 @@
 """A stand-in for nrtpy with the classes and functions that AWS documents (neuron-runtime/nrtpy), and no others.
 
 It runs the "NEFF" of fake_profiler.py: JSON with {"outputs": {name: hex bytes}, "total_time": seconds}. FAKE_NRTPY in the environment
-is a fault: the name of an NRT status with its number ("NRT_FAILURE(6)"), "subgraphs" or "noise".
+is a fault: the name of an NRT status with its number ("NRT_FAILURE(6)"), "subgraphs" or "noise". FAKE_NRTPY_RANK_FAILS: the rank
+whose model cannot be loaded, for which the others wait; FAKE_SLOW_RANK takes half as long again. A rank of several writes what it
+was given into seen.json.
 """
 
 import json
 import os
 import statistics
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,8 +86,8 @@ class BenchmarkResult:
 
 
 class NrtpyModel:
-    def __init__(self, program, name):
-        self._program, self.name = program, name
+    def __init__(self, program, name, rank_id=0, world_size=1):
+        self._program, self.name, self._rank, self._ranks = program, name, rank_id, world_size
         self.input_tensors_info = {}
         self.output_tensors_info = {
             key: TensorMetadata((len(data) // 2,), len(data) // 2) for key, data in program["outputs"].items()
@@ -96,11 +99,22 @@ class NrtpyModel:
         fault = os.environ.get("FAKE_NRTPY", "")
         if fault.startswith("NRT_"):
             raise NrtError(f"NRT Error {fault}: Failed to load model")
-        return cls(json.loads(Path(neff_path).read_text()), name or Path(neff_path).stem)
+        if (world_size > 1) != cc_enabled or not 0 <= rank_id < world_size:
+            raise ValueError("rank_id, world_size and cc_enabled do not fit")
+        failing = os.environ.get("FAKE_NRTPY_RANK_FAILS")
+        if failing == str(rank_id):
+            raise NrtError("NRT Error NRT_FAILURE(1): Failed to load model")
+        if failing is not None:
+            time.sleep(600)
+        return cls(json.loads(Path(neff_path).read_text()), name or Path(neff_path).stem, rank_id, world_size)
 
     def __call__(self, inputs, outputs=None, save_trace=False, ntff_name=None):
         if not all(isinstance(tensor, NrtpyTensor) for tensor in inputs.values()):
             raise NrtpyError("an input is no NrtpyTensor")
+        if self._ranks > 1:
+            seen = {"rank_id": self._rank, "world_size": self._ranks, "cores": os.environ["NEURON_RT_VISIBLE_CORES"]}
+            first = {name: float(tensor.numpy()[0]) for name, tensor in inputs.items()}
+            Path(f"output_worker_{self._rank}/seen.json").write_text(json.dumps(seen | first))
         # libnrt does not always report the dtype: the tensor comes back as void
         made = {
             key: NrtpyTensor(bytearray.fromhex(data), (len(data) // 8,), np.dtype("V4"), key)
@@ -115,6 +129,8 @@ class NrtpyModel:
         spread = 0.5 if fault == "noise" else 0.001
         count = benchmark_iter * (2 if fault == "subgraphs" else 1)
         middle = self._program["total_time"] * 1e3
+        if self._ranks > 1 and str(self._rank) == os.environ.get("FAKE_SLOW_RANK"):
+            middle *= 1.5
         times = [middle * (1 + spread * (index / max(1, count - 1) - 0.5)) for index in range(count)]
         return BenchmarkResult(
             statistics.mean(times), min(times), max(times), statistics.pstdev(times), count, warmup_iter, times
