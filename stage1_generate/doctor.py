@@ -18,6 +18,7 @@ from neff_bench.terminal.output import output_options, write_answer
 
 if TYPE_CHECKING:
     from neff_bench.stage1_generate.host import Devices, Package, Tool
+    from neff_bench.stage1_generate.sdk_parts import Sdk
 
 LOW_DISK_BYTES = 2 << 30
 EPILOG = """\b
@@ -54,6 +55,7 @@ class Report:
     out: str
     free_bytes: int | None
     implementations: tuple[Ability, ...]
+    sdk: Sdk
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -103,6 +105,7 @@ def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: 
     tools, devices, free = host.tools(), host.devices(), host.free_bytes(out)
     profile = _profile(tools, devices)
     packages = host.packages()
+    sdk = host.sdk(packages, tools, devices)
     return Report(
         python=".".join(map(str, sys.version_info[:3])),
         toolchain=chosen.name,
@@ -115,8 +118,20 @@ def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: 
         free_bytes=free,
         implementations=abilities,
         problems=_problems(abilities, profile, free, out),
-        warnings=_warnings(packages, devices, tools, chosen.name),
+        sdk=sdk,
+        warnings=(*_warnings(packages, devices, tools, chosen.name), *sdk.warnings),
     )
+
+
+def _sdk(sdk: Sdk) -> list[tuple[str, str]]:
+    if sdk.release is None:
+        return [("release", "none: no part of the AWS Neuron SDK is installed")]
+    parts = ", ".join(f"{part.name} {part.version}" for part in sdk.parts)
+    rows = [("release", f"{sdk.release} ({parts})"), ("NKI", sdk.nki or "absent")]
+    return rows + [
+        (ability.what, f"no: {ability.why_not}" if ability.why_not else f"yes: {ability.how}")
+        for ability in sdk.abilities
+    ]
 
 
 def _cores(devices: Devices) -> str:
@@ -189,6 +204,7 @@ def answer(report: Report) -> Answer:
             ("free disk", f"{free} for {report.out}"),
             ("nki-library", report.nkilib or "not found (--nkilib, NKILIB_PATH)"),
         ],
+        "SDK": _sdk(report.sdk),
         "Packages": [
             (p.name, f"{p.version or ''} {'' if p.state == 'ok' else p.state}".strip()) for p in report.packages
         ],

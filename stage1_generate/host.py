@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neff_bench.parsers.neuron_host import driver_version, first_line, runtime_file
+from neff_bench.sdk.release import load
+from neff_bench.sdk.release import names as sdk_names
+from neff_bench.stage1_generate import sdk_parts
+from neff_bench.stage1_generate.sdk_parts import Sdk
 from neff_bench.stage1_generate.toolchains.find import module_folder, version_of
 
 if TYPE_CHECKING:
     from neff_bench.parsers.neuron_ls import Topology
 
-PACKAGES = {
-    "neuronx-cc": ("neuronxcc", "starfish"),
-    "nki": ("nki", "isa"),
-    "torch-neuronx": ("torch_neuronx", "xla_impl"),
-    "libneuronxla": ("libneuronxla", "neuron_cc_wrapper"),
+OTHERS = {
     "nki-library": ("nkilib_src", "nkilib"),
     "jax": ("jax", "numpy"),
     "numpy": ("numpy", "linalg"),
     "ml_dtypes": ("ml_dtypes", "_ml_dtypes_ext"),
 }
-"""Distribution -> package and a part of it that an empty placeholder does not have. PyPI holds placeholders under the
-names of the AWS packages; the real ones come from pip.repos.neuron.amazonaws.com."""
+"""Distribution -> package and a part of it, of those that are not the SDK's."""
 
 AWS_INDEX = "https://pip.repos.neuron.amazonaws.com"
 TOOLS = ("neuronx-cc", "neuron-explorer", "neuron-profile", "neuron-ls", "neuron-sim")
@@ -80,17 +81,45 @@ class Devices:
     holders: tuple[Holder, ...]
 
 
-def packages(names: Sequence[str] = tuple(PACKAGES)) -> tuple[Package, ...]:
-    """The state of each distribution in `PACKAGES`."""
-    return tuple(_package(name) for name in names)
+def packages(names: Sequence[str] | None = None) -> tuple[Package, ...]:
+    """The state of the SDK's packages and of `OTHERS`. PyPI holds empty placeholders under the names of the SDK's; the contract
+    says which part each lacks."""
+    found = load(sdk_names()[-1]).packages.items()
+    known = {name: (package.module, package.part) for name, package in found} | OTHERS
+    return tuple(_package(name, *known[name]) for name in names or known)
 
 
-def _package(name: str) -> Package:
+def _package(name: str, module: str, part: str) -> Package:
     version = version_of(name)
-    module, part = PACKAGES[name]
     if module_folder(module, part) is not None:
         return Package(name, "ok", version)
     return Package(name, "absent" if version is None else "placeholder", version)
+
+
+def sdk(packages: Sequence[Package], tools: Sequence[Tool], devices: Devices) -> Sdk:
+    """The release of the SDK that is here, and what works with it."""
+    versions = {package.name: package.version or "" for package in packages if package.state == "ok"}
+    versions |= {tool.name: tool.version or "" for tool in tools if tool.path is not None}
+    placeholders = {
+        package.name: f"{package.name} {package.version} is the empty placeholder from PyPI"
+        for package in packages
+        if package.state == "placeholder"
+    }
+    others = {
+        "nrtpy": version_of("nrtpy"),
+        "driver": devices.driver,
+        "runtime": devices.runtime and devices.runtime.rpartition(".so.")[2],
+        "device": "" if devices.devices else None,
+    }
+    versions |= {name: version for name, version in others.items() if version is not None}
+    absent = {**placeholders, "driver": "the driver is not loaded (aws-neuronx-dkms)", "device": "no Neuron device"}
+    return sdk_parts.examine(_numbers(versions), absent, find_spec("pyarrow") is not None)
+
+
+def _numbers(versions: Mapping[str, str]) -> dict[str, str]:
+    """The version numbers in what packages and tools say, such as `neuron-profile 2.29.22.0%kaena-tools/2.29 built on ...`."""
+    found = {name: re.search(r"\d+\.\d[\d.]*", text) for name, text in versions.items()}
+    return {name: match[0] if match else "" for name, match in found.items()}
 
 
 def tools(names: Sequence[str] = TOOLS) -> tuple[Tool, ...]:

@@ -1,11 +1,15 @@
 import json
 import os
+import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from neff_bench.stage1_generate import sdk_parts
 from neff_bench.stage1_generate.doctor import doctor
 from tests.neuron_ls import announced, devices, install
+from tests.sdk import contracts, fake_nki
 
 
 def run(*arguments):
@@ -52,3 +56,77 @@ def test_the_cores_of_a_host_are_those_that_neuron_ls_documents(tmp_path, monkey
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     done = run("--toolchain", "sim", "--out", str(tmp_path))
     assert "128 physical, 64 logical (LNC 2); busy: device 3" in " ".join(done.output.split())
+
+
+@pytest.fixture
+def on_host(tmp_path, monkeypatch):
+    """doctor's JSON on a host with the tools and the NKI of a release, and what the placeholders of PyPI leave."""
+
+    def go(release, nki=None, placeholders=()):
+        contracts.install(release, tmp_path / "bin")
+        packages = tmp_path / "packages"
+        packages.mkdir()
+        fake_nki.install(json.loads(contracts.text(nki or release)), packages)
+        monkeypatch.syspath_prepend(str(packages))
+        monkeypatch.syspath_prepend(str(Path(__file__).parent / "fake_sdk" / "common"))
+        for name, module in placeholders:
+            (packages / module).mkdir()
+            (packages / module / "__init__.py").touch()
+            (packages / f"{module}-1.0.dist-info").mkdir()
+            (packages / f"{module}-1.0.dist-info" / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+        monkeypatch.delitem(sys.modules, "nki", raising=False)
+        return json.loads(run("--format", "json", "--out", str(tmp_path)).output)
+
+    return go
+
+
+@pytest.mark.parametrize("release", contracts.RELEASES)
+def test_the_release_of_a_host_is_named_with_what_works_and_why_the_rest_does_not(on_host, release):
+    report = on_host(release)
+    sdk, contract = report["sdk"], json.loads(contracts.text(release))
+    assert sdk["release"] == release
+    assert sdk["nki"].startswith(contract["versions"]["nki"] + ": ")
+    why = {ability["what"]: ability["why_not"] for ability in sdk["abilities"]}
+    assert why["compile NKI kernels"] is None
+    assert why["capture on a device"] == "no Neuron device"
+    assert why["read a profile"] is None and why["list devices"] is None
+    assert (why["times without a trace (--tool nrtpy)"] == "nrtpy is absent") == (release >= "2.32")
+    how = {ability["what"]: ability["how"] for ability in sdk["abilities"]}
+    assert ("JSON" in how["read a whole profile (--hot)"]) == (release < "2.34")
+    assert "trn3 in no page" in how["compile XLA graphs"]
+    assert how["list devices"] == ("neuron-ls --json-output" if release < "2.34" else "neuron-ls --output-format json")
+    assert not any("several releases" in warning for warning in report["warnings"])
+
+
+def test_parts_of_two_releases_are_a_warning(on_host):
+    assert any(
+        "neuron-explorer 2.33.38 of 2.33" in warning and "nki 0.4.0 of 2.30" in warning
+        for warning in on_host("2.33", nki="2.30")["warnings"]
+    )
+
+
+def test_a_placeholder_is_no_part_of_the_sdk(on_host):
+    report = on_host("2.32", placeholders=[("torch-neuronx", "torch_neuronx"), ("libneuronxla", "libneuronxla")])
+    state = {package["name"]: package["state"] for package in report["packages"]}
+    assert (state["torch-neuronx"], state["libneuronxla"], state["nki"]) == ("placeholder", "placeholder", "ok")
+    said = {warning.split()[0] for warning in report["warnings"] if "is the empty placeholder from PyPI" in warning}
+    assert {"torch-neuronx", "libneuronxla"} <= said and "nki" not in said
+
+
+@pytest.mark.parametrize(
+    ("versions", "warning"),
+    [
+        ({"runtime": "2.32.31", "driver": "2.26.5"}, "runtime 2.32.31 does not work with driver 2.26.5"),
+        ({"neuron-explorer": "2.36.1"}, "neuron-explorer 2.36.1 is of no release that is known"),
+        ({"neuron-explorer": "2.34.2"}, "SDK 2.34 is known from announcements alone"),
+        ({"neuron-explorer": "2.31.15"}, "SDK 2.31: neuronx-cc 2.26 has a new code generator"),
+    ],
+)
+def test_what_does_not_fit_or_should_be_known_is_a_warning(versions, warning):
+    assert any(said.startswith(warning) for said in sdk_parts.examine(versions, {}, True).warnings)
+
+
+def test_parquet_alone_needs_pyarrow():
+    found = sdk_parts.examine({"neuron-explorer": "2.34.2"}, {}, False)
+    assert next(ability.why_not for ability in found.abilities if "--hot" in ability.what).endswith("[parquet]'")
