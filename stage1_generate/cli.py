@@ -138,6 +138,10 @@ def generate(
         if script_arguments:
             raise WrongCall(f"{script_arguments[0]}: unexpected argument (see --help)")
         cases = _select(_read(shapes, preset, {"target": target, "lnc": lnc}), only, skip)
+        if disable_dge:
+            from dataclasses import replace
+
+            cases = [replace(case, flags=(*case.flags, "--disable-dge")) for case in cases]
         if shard is not None:
             cases = [case for case in cases if shard.holds(case.name)]
             if not cases:
@@ -154,10 +158,6 @@ def generate(
         from neff_bench.stage1_generate.toolchains.find import choose
 
         chosen = choose(toolchain, nkilib)
-        if disable_dge:
-            from dataclasses import replace
-
-            cases = [replace(case, flags=(*case.flags, "--disable-dge")) for case in cases]
         store = Store(out)
         known = KnownImports(out, Path(closure.__file__))
         keys = Keys(chosen, str(shapes.parent.resolve()) if shapes else None, known)

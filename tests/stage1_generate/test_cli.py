@@ -14,6 +14,11 @@ def test_list_prints_the_names_and_nothing_else(generate, shapes_file):
     assert done.stderr == ""
 
 
+def test_a_name_in_the_list_is_that_of_the_bundle_with_the_flags_of_the_call(generate, shapes_file):
+    done = generate("--shapes", shapes_file(SHAPES), "--list", "--only", "exp*", "--disable-dge")
+    assert done.stdout.startswith("exp_nki_M128_N512_bfloat16_trn2_lnc2_flags")
+
+
 def test_dry_run_builds_nothing(generate, shapes_file, tmp_path):
     done = generate("--shapes", shapes_file(SHAPES), "--dry-run")
     assert done.returncode == 0
