@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from neff_bench.chips import Chip
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import allocate
-from neff_bench.simulator.compiler.columns import Buffers, buffer_columns, columns_of
+from neff_bench.simulator.compiler.columns import Table, table_of
 from neff_bench.simulator.compiler.dependencies import edges_of, settling
 from neff_bench.simulator.compiler.lives import lives_of
 from neff_bench.simulator.compiler.lowering import lower_different, lowering, operation_columns
@@ -73,18 +73,15 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        buffers, lower_once = buffer_columns(program.buffers), lowering(program, chip)
-        return tuple(_core(program, core, chip, buffers, lower_once) for core in range(len(program.cores)))
+        table, lower_once = table_of(program), lowering(program, chip)
+        return tuple(_core(program, core, chip, table, lower_once) for core in range(len(program.cores)))
     finally:
         if collecting:
             gc.enable()
 
 
-def _core(
-    program: Program, core: int, chip: Chip, buffers: Buffers, lower_once: Callable[[Instruction], Lowered]
-) -> Code:
-    instructions = program.cores[core]
-    columns = columns_of(buffers, instructions)
+def _core(program: Program, core: int, chip: Chip, table: Table, lower_once: Callable[[Instruction], Lowered]) -> Code:
+    instructions, buffers, columns = program.cores[core], table.buffers, table.cores[core]
     first_of_kind = columns.first_of_kind.tolist()
     operations = lower_different(instructions, first_of_kind, lower_once, program, chip)
     addresses = allocate(buffers, lives_of(columns, len(program.buffers)), chip)

@@ -58,8 +58,8 @@ _latest: tuple[ref[Program], tuple[Peak, ...]] | None = None
 
 def _peaks(program: Program) -> tuple[Peak, ...]:
     peaks = []
-    for number, core in enumerate(program.cores):
-        living = dict(sorted(lives(program.buffers, core, _TRANSFERS).items(), key=itemgetter(1)))
+    for number in range(len(program.cores)):
+        living = dict(sorted(lives(program, number, _TRANSFERS).items(), key=itemgetter(1)))
         for memory in ("sbuf", "psum"):
             peaks.append(_peak(program, number, memory, living))
     return tuple(peaks)

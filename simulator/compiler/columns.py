@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import ref
 
 import msgspec
 
 from neff_bench.simulator import native
-from neff_bench.simulator.program import Access, Buffer, Instruction
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,6 +92,34 @@ def buffer_columns(buffers: Sequence[Buffer]) -> Buffers:
 _USE_BYTES, _STEP_BYTES = 12, 3
 """The least that a use, and one pair of a pattern, take in MessagePack: a name and a view with its buffer, offset, pattern, dtype
 and index."""
+
+
+class Table(NamedTuple):
+    """A program as columns: its buffers, and the instructions of each core."""
+
+    buffers: Buffers
+    cores: tuple[Columns, ...]
+
+
+def table_of(program: Program) -> Table:
+    """That of the latest program is kept as long as the program: what checks a program when it is recorded and what assembles it
+    then need the same."""
+    global _latest
+    latest = _latest
+    if latest is None or latest[0]() is not program:
+        buffers = buffer_columns(program.buffers)
+        table = Table(buffers, tuple(columns_of(buffers, core) for core in program.cores))
+        latest = _latest = ref(program, _forget), table
+    return latest[1]
+
+
+_latest: tuple[ref[Program], Table] | None = None
+
+
+def _forget(gone: ref[Program]) -> None:
+    global _latest
+    if _latest is not None and _latest[0] is gone:
+        _latest = None
 
 
 def columns_of(buffers: Buffers, instructions: Sequence[Instruction]) -> Columns:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.columns import INDEX, Columns, buffer_columns, columns_of, transposed
-from neff_bench.simulator.program import Buffer, Instruction
+from neff_bench.simulator.compiler.columns import INDEX, Columns, table_of, transposed
+from neff_bench.simulator.program import Program
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,16 +26,14 @@ class Lives(NamedTuple):
     last: np.ndarray
 
 
-def lives(
-    buffers: Sequence[Buffer], instructions: Sequence[Instruction], moving: Collection[str] = ()
-) -> dict[int, Life]:
-    """The life of each buffer of a program that a core uses, by its index, in order of first use. `moving`: operations that do not
-    lengthen the lives of their operands."""
+def lives(program: Program, core: int, moving: Collection[str] = ()) -> dict[int, Life]:
+    """The life of each buffer that a core uses, by its index, in order of first use. `moving`: operations that do not lengthen the
+    lives of their operands."""
     import numpy as np
 
-    columns = columns_of(buffer_columns(buffers), instructions)
+    instructions, columns = program.cores[core], table_of(program).cores[core]
     moves = np.array([instructions[first].op in moving for first in columns.first_of_kind.tolist()], np.int64)
-    found = lives_of(columns, len(buffers), moves[columns.kind])
+    found = lives_of(columns, len(program.buffers), moves[columns.kind])
     buffer, first, last = (column.tolist() for column in found)
     return dict(zip(buffer, zip(first, last, strict=True), strict=True))
 

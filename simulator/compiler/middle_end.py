@@ -88,7 +88,7 @@ def _without_repeated_loads(program: Program, core: int) -> tuple[list[Instructi
     """The core's instructions without repeated loads, and whether the compiler had nothing to choose: no load is
     repeated, and all tiles fit into SBUF."""
     instructions = program.cores[core]
-    life = lives(program.buffers, instructions)
+    life = lives(program, core)
     repeats = _repeats(program, core, life)
     kept, fits = _kept(program, repeats, life, len(instructions))
     known = fits and not repeats

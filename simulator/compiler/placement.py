@@ -12,23 +12,23 @@ from neff_bench.simulator.compiler.dependencies import find_edges
 from neff_bench.simulator.compiler.lives import lives
 from neff_bench.simulator.compiler.rectangles import Box, overlap, storage_box
 from neff_bench.simulator.errors import NkiValidationError
-from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+from neff_bench.simulator.program import Access, Instruction, Program
 
 
 def check_placement(program: Program) -> None:
     """Raises NkiValidationError at the line that reads a placed tensor after another one was written over it."""
     if all(buffer.address is None for buffer in program.buffers):
         return
-    for core in program.cores:
-        if _any_rivals(program.buffers, core):
-            _check_reads(program, core)
+    for core in range(len(program.cores)):
+        if _any_rivals(program, core):
+            _check_reads(program, program.cores[core])
 
 
-def _any_rivals(buffers: Sequence[Buffer], core: Sequence[Instruction]) -> bool:
+def _any_rivals(program: Program, core: int) -> bool:
     """Whether two placed tensors share bytes and are in use, first to last instruction, at one time."""
     alive: dict[str, list[tuple[int, Box]]] = {"sbuf": [], "psum": []}
-    for index, (first, last) in lives(buffers, core).items():
-        buffer = buffers[index]
+    for index, (first, last) in lives(program, core).items():
+        buffer = program.buffers[index]
         if buffer.memory == "hbm" or buffer.address is None:
             continue
         box = storage_box(buffer)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from neff_bench.simulator import native
+from neff_bench.simulator.compiler import columns
 from neff_bench.simulator.compiler.assembler import assemble
-from neff_bench.simulator.compiler.columns import buffer_columns, columns_of
 from neff_bench.simulator.compiler.dependencies import find_edges
 from neff_bench.simulator.compiler.lives import lives
 from neff_bench.simulator.program import Program
@@ -39,6 +39,7 @@ def plain(work):
     """What `work` gives where nothing is compiled."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "library", lambda: None)
+        patch.setattr(columns, "_latest", None)
         return work()
 
 
@@ -53,10 +54,9 @@ def test_of_random_programs(program):
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
 def test_of_columns_edges_and_lives(program):
     def found():
-        buffers = buffer_columns(program.buffers)
-        columns = tuple(columns_of(buffers, core) for core in program.cores)
         edges = tuple(tuple(map(frozenset, find_edges(program, core))) for core in program.cores)
-        return columns, edges, tuple(lives(program.buffers, core, {"dma_copy"}) for core in program.cores)
+        lived = tuple(lives(program, core, {"dma_copy"}) for core in range(len(program.cores)))
+        return columns.table_of(program), edges, lived
 
     same(found(), plain(found))
 
