@@ -26,7 +26,7 @@ test: .venv/test
 	$(BIN)/pytest -n auto
 
 bench: .venv/test
-	@missed=0; for part in commands store parsers recorder scheduler executor latency; do \
+	@missed=0; for part in commands store parsers recorder scheduler executor peers latency; do \
 	    $(BIN)/python bench/$$part.py || missed=1; done; exit $$missed
 
 gate: .venv/test
