@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,12 @@ JSON_KEYS = {parquet: key for key, parquet in PARQUET_KEYS.items()} | {
 """The profiler's JSON key for a column of another name."""
 TIMES = ("timestamp", "duration", "evt_wait_time", "end")
 DEPTH_MAX = 64
+_TITLES = {title.lower(): title for title in TITLES}
+_INSTRUCTION_KEYS = frozenset((
+    "timestamp", "duration", "end", "evt_wait_time", "subgroup", "subgraph", "pcore_idx", "opcode", "pc", "operands", "bir_instruction_name", "raw_bir_id",
+    "hlo_name", "nki_source_location", "nki_call_stack", "kernel_instruction_name", "id", "instruction_type", "predecessors",
+))  # fmt: skip
+"""What the timeline takes of an instruction, of some sixty columns."""
 
 
 def timeline_of_parquet(path: str | os.PathLike[str], linked: bool) -> Timeline:
@@ -50,7 +56,8 @@ def timeline_of_parquet(path: str | os.PathLike[str], linked: bool) -> Timeline:
     stacks = _Stacks(tables)
     before = _predecessors(tables) if linked else {}
     instructions = [
-        _instruction(row, stacks, before, linked) for row in tables.rows("Instruction", "timestamp", "opcode")
+        _instruction(row, stacks, before, linked)
+        for row in tables.rows("Instruction", "timestamp", "opcode", keys=_INSTRUCTION_KEYS)
     ]
     packets, notes = list(tables.rows("DmaPacket", "timestamp")), []
     if not packets:
@@ -82,65 +89,82 @@ class _Tables:
 
     def __init__(self, directory: Path, metadata: Mapping[str, Any]) -> None:
         self.directory, self.metadata = directory, metadata
+        self.units: dict[tuple[str, str], str] = {}
         self.units = {
             (str(row.get("table_name")), str(row.get("field_name"))): str(row.get("field_unit") or "")
-            for row in self._records("SchemaFields")
+            for row in self.rows("SchemaFields")
         }
-        self.cores: dict[int, str] = {}
 
-    def rows(self, table: str, *needed: str) -> Iterator[dict[str, Any]]:
-        """Times in ns since the start of the execution. Raises ParseError when a needed column is in no part of the table."""
+    def rows(self, table: str, *needed: str, keys: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Times in ns since the start of the execution. `keys`: what is read, None for everything.
+
+        Raises ParseError when a needed column is in no part of the table.
+        """
         start: float | None = None
-        for record in self._records(table):
-            row = self._renamed(table, record)
-            if missing := [key for key in needed if row.get(key) is None]:
-                version = self.metadata.get("profile_schema_version", "unknown")
-                names = ", ".join(sorted(record))
-                what = f"table {table} has no column for {missing[0]} (schema {version}); its columns: {names}"
-                raise ParseError(self.directory, None, what)
-            if "timestamp" in row:
-                start = self._start_ns(row["timestamp"]) if start is None else start
-                if "duration" not in row and "end" in row:
-                    row["duration"] = row["end"] - row["timestamp"]
-                row["timestamp"] -= start
-            row["subgraph"] = self._core(row)
-            yield row
+        for columns in self._parts(table, needed, keys):
+            times = columns.get("timestamp") if "timestamp" in needed else None
+            if times:
+                if "duration" not in columns and "end" in columns:
+                    columns["duration"] = [end - begin for begin, end in zip(times, columns["end"])]
+                start = self._start_ns(times[0]) if start is None else start
+                if start:
+                    columns["timestamp"] = [time - start for time in times]
+            columns["subgraph"] = self._cores(columns)
+            names = tuple(columns)
+            for values in zip(*columns.values()):
+                yield dict(zip(names, values))
 
     def _start_ns(self, first: float) -> float:
         """What to take off: times may count from the start of the execution already."""
         start = self.metadata.get("first_hw_timestamp")
         return float(start) if isinstance(start, (int, float)) and 0 < start <= first else 0.0
 
-    def _core(self, row: Mapping[str, Any]) -> str:
-        if row.get("subgraph"):
-            return str(row["subgraph"])
-        core = row.get("pcore_idx")
-        return "" if core is None else f"sg{int(core) % 2:02d}"
+    def _cores(self, columns: Mapping[str, list[Any]]) -> list[str]:
+        none = [None] * len(next(iter(columns.values()), ()))
+        pairs = zip(columns.get("subgraph", none), columns.get("pcore_idx", none))
+        return [str(name) if name else "" if core is None else f"sg{int(core) % 2:02d}" for name, core in pairs]
 
-    def _renamed(self, table: str, record: Mapping[str, Any]) -> dict[str, Any]:
-        row: dict[str, Any] = {}
-        for name, value in record.items():
-            stem = _UNIT.sub("", name)
-            key = JSON_KEYS.get(name) or JSON_KEYS.get(f"{stem}_ns") or JSON_KEYS.get(stem) or name
-            if key in TIMES and value is not None:
-                unit = self.units.get((table, name)) or (found[1] if (found := _UNIT.search(name)) else "ns")
-                value *= NS.get(unit, 1.0)
-                value = int(value) if value == int(value) else value
-            row[key] = value
-        return row
+    def _key(self, name: str) -> str:
+        stem = _UNIT.sub("", name)
+        return JSON_KEYS.get(name) or JSON_KEYS.get(f"{stem}_ns") or JSON_KEYS.get(stem) or name
 
-    def _records(self, table: str) -> Iterator[dict[str, Any]]:
+    def _in_ns(self, table: str, name: str, values: list[Any]) -> list[Any]:
+        unit = self.units.get((table, name)) or (found[1] if (found := _UNIT.search(name)) else "ns")
+        scale = NS.get(unit, 1.0)
+        if scale == 1.0:
+            return values
+        scaled = [None if value is None else value * scale for value in values]
+        return [int(value) if value is not None and value == int(value) else value for value in scaled]
+
+    def _parts(self, table: str, needed: Sequence[str], keys: Collection[str] | None) -> Iterator[dict[str, list[Any]]]:
+        """Batches of columns. Where two columns of a table stand for one key, the one with a value counts."""
         parts = [path for path in self.directory.glob(f"{table}_*.parquet") if _PART.search(path.name) and
                  _PART.sub("", path.name) == table]  # fmt: skip
         whole = self.directory / f"{table}.parquet"
         ordered = sorted(parts, key=lambda path: int(_PART.search(path.name)[1]))  # type: ignore[index]
         for path in [whole] * whole.is_file() + ordered:
             with open_table(path) as file:
+                names = file.schema_arrow.names
+                wanted = [name for name in names if keys is None or self._key(name) in keys]
                 try:
-                    for batch in file.iter_batches():
-                        yield from batch.to_pylist()
+                    for batch in file.iter_batches(columns=wanted):
+                        yield self._columns(table, batch, needed, names)
                 except (OSError, ValueError) as error:  # ArrowException is one or the other
                     raise ParseError(path, None, f"no Parquet table: {str(error).splitlines()[0]}") from None
+
+    def _columns(self, table: str, batch: Any, needed: Sequence[str], names: Sequence[str]) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {}
+        for name, column in zip(batch.schema.names, batch.columns):
+            key, values = self._key(name), column.to_pylist()
+            values = self._in_ns(table, name, values) if key in TIMES else values
+            if key in columns:
+                values = [new if old is None else old for old, new in zip(columns[key], values)]
+            columns[key] = values
+        if batch.num_rows and (missing := [key for key in needed if None in columns.get(key, [None])]):
+            version = self.metadata.get("profile_schema_version", "unknown")
+            what = f"table {table} has no column for {missing[0]} (schema {version}); its columns: {', '.join(sorted(names))}"
+            raise ParseError(self.directory, None, what)
+        return columns
 
 
 class _Stacks:
@@ -200,14 +224,13 @@ def _sensitivity(tables: _Tables) -> Iterator[SensitivityRow]:
 def _instruction(
     row: Mapping[str, Any], stacks: _Stacks, before: Mapping[int, Sequence[Predecessor]], linked: bool
 ) -> InstructionRow:
-    titles = {title.lower(): title for title in TITLES}
     engine = str(row.get("subgroup") or "")
     source, callers = stacks.of(row)
     known = {
         "timestamp": row["timestamp"],
         "duration": row.get("duration") or 0,
         "evt_wait_time": row.get("evt_wait_time") or 0,
-        "subgroup": titles.get(engine.lower(), engine),
+        "subgroup": _TITLES.get(engine.lower(), engine),
         "subgraph": row["subgraph"],
         "opcode": str(row["opcode"]),
         "pc": int(row.get("pc") or 0),

@@ -69,7 +69,7 @@ def test_columns_are_found_without_their_unit_which_the_schema_fields_tell(direc
             {"table_name": "Instruction", "field_name": "duration_us", "field_unit": "us"},
             {"table_name": "Instruction", "field_name": "start_ts", "field_unit": "ns"},
         ],
-        Instruction_0=[{**INSTRUCTION, "duration_us": 0.5, "duration_ns": None, "new_column": 1}],
+        Instruction_0=[{"duration_us": 0.5, **INSTRUCTION, "duration_ns": None, "new_column": 1}],
         Instruction_1=[
             {**INSTRUCTION, "start_ts": 1_000_900, "duration_us": 2.0, "duration_ns": None, "engine": "Vector"}
         ],
