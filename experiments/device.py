@@ -159,6 +159,7 @@ def _instructions(bundle: Path, row: Mapping[str, Any], run: Callable[..., Any])
 
 def _view(bundle: Path, row: Mapping[str, Any], start: Callable[..., Any]) -> _Profile:
     """The full profile of a bundle's newest run. Raises `ExperimentError`."""
+    from neff_bench.stage2_profile.capture.arguments import view
     from neff_bench.stage2_profile.capture.environment import tool_environment
     from neff_bench.stage2_profile.capture.tools import find_neuron_tool, find_simulator
     from neff_bench.stage2_profile.errors import ProfileError
@@ -171,10 +172,12 @@ def _view(bundle: Path, row: Mapping[str, Any], start: Callable[..., Any]) -> _P
         tool = find_simulator(os.environ) if row["source"] == "simulated" else find_neuron_tool(os.environ)
     except ProfileError as error:
         raise ExperimentError(str(error)) from None
+    known = tool.command("view")
+    if "json" not in known.formats:
+        raise ExperimentError(f"{tool.name} of SDK {tool.release.name} writes no JSON")
     out = (run / "instructions.json").absolute()
-    given = ["-n", str(neffs[0].absolute()), "-s", str(traces[0].absolute())]
-    words = ["view", *given, "--output-format=json", f"--output-file={out}"]
-    done = start([*tool.argv, *words], cwd=run, env=tool_environment(os.environ, run))
+    argv = view(tool.argv, str(neffs[0].absolute()), str(traces[0].absolute()), "json", known, str(out))
+    done = start(argv, cwd=run, env=tool_environment(os.environ, run))
     try:
         if done.exit_code:
             raise ExperimentError(f"{tool.name} view: {(done.log.strip() or 'no message').splitlines()[-1]}")

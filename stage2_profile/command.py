@@ -18,13 +18,14 @@ from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import SUFFIX as NTFF
+from neff_bench.sdk.identify import identify
 from neff_bench.stage2_profile.capture import nrtpy
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.grant import parse_cores
 from neff_bench.stage2_profile.capture.pools import make_pools
 from neff_bench.stage2_profile.capture.runs import check_file, read_run
 from neff_bench.stage2_profile.capture.safety import check_store
-from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
+from neff_bench.stage2_profile.capture.tools import NEURON_TOOLS, Kind, Tool, find_neuron_tool, find_simulator
 from neff_bench.stage2_profile.capture.warm import warm_parent
 from neff_bench.stage2_profile.errors import ProfileError, ToolMissing
 from neff_bench.stage2_profile.metrics import hot_report
@@ -305,6 +306,10 @@ def choose_tools(
     for found in tools.values():
         if isinstance(found, Tool):
             notice(f"profiling with {found}")
+            if found.name in NEURON_TOOLS and not identify("tools", found.version).known:
+                notice(
+                    f"{found.name} {found.version} is of no known release of the SDK; taken for {found.release.name}"
+                )
     return tools
 
 

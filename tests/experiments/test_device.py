@@ -1,7 +1,11 @@
+import json
+import os
+
 import pytest
 
-from neff_bench.experiments.device import Build, _Instruction, count_instructions, count_reads
+from neff_bench.experiments.device import Build, _Instruction, count_instructions, count_reads, read_instructions
 from neff_bench.stage1_generate.shapes import presets
+from tests.sdk import contracts
 
 
 def matmul(duration, kind="REGULAR", flags=None):
@@ -56,3 +60,19 @@ def test_the_projections_are_those_of_the_document():
     assert {(e["M"], e["N"], e["K"]) for e in presets.preset("linear_projection")} == {
         (64, 960, 768), (64, 320, 768), (64, 768, 960), (64, 3072, 768), (64, 768, 3072)
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("release", "count"), [("2.33", 1), ("2.34", None)])
+def test_instructions_are_counted_where_the_release_of_the_profiler_writes_json(
+    tmp_path, monkeypatch, capsys, release, count
+):
+    contracts.install(release, tmp_path / "bin")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    run = tmp_path / "store" / "case" / "profiles" / "1"
+    run.mkdir(parents=True)
+    (run / "profile.ntff").write_text(json.dumps({"total_time": 1e-4}))
+    (run.parents[1] / "file.neff").touch()
+    rows = {"case": {"status": "profiled", "source": "measured", "run": "1"}}
+    found = read_instructions(tmp_path / "store", rows)["case"]
+    assert (found and found.matmul_count) == count
+    assert ("SDK 2.34 writes no JSON" in capsys.readouterr().err) == (count is None)

@@ -3,7 +3,7 @@
 As a program: FAKE_CONTRACT names the contract as JSON (`contracts.write`), FAKE_TOOL the tool. The "NEFF" is JSON:
 {"outputs": {name: hex bytes}, "total_time": seconds}. FAKE_PLAN is a JSON list of faults, one for each call of `capture` (the
 last one stays, or with FAKE_CYCLE it starts again): names of messages, or of what `Capture.misbehave` does. FAKE_STATE is the
-file that counts the calls. FAKE_GONE: output formats that this tool has no more. FAKE_DEVICES: what neuron-ls lists. FAKE_SLOW_RANK takes half as long again,
+file that counts the calls. FAKE_GONE: output formats and steps that this tool has no more. FAKE_DEVICES: what neuron-ls lists. FAKE_SLOW_RANK takes half as long again,
 FAKE_LOST_RANK leaves no trace.
 """
 
@@ -133,6 +133,9 @@ class Fake:
 
     def show_session(self, words, command):
         given, _ = parse(command["flags"], words, 0)
+        if "show-session" in self.gone():
+            print("error: cannot show this session", file=self.err)
+            return command["exits"]["failed"]["code"]
         (self.directory / given["-s"]).stat()
         print("time=now level=info msg=reading", file=self.out)
         graphs = [{"NC": 0, "CycleCount": 1000, "ErrorCount": 0}]

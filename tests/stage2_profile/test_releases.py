@@ -41,3 +41,22 @@ def test_a_host_with_the_old_tool_alone_is_served_by_it(make_bundle, profile_nef
     make_bundle()
     (row,) = json.loads(profile_neffs("--format", "json").stdout)
     assert (row["status"], row["tool"].split()[0]) == ("profiled", "neuron-profile")
+
+
+def test_a_tool_of_an_unknown_release_is_taken_for_the_nearest(make_bundle, profile_neffs, release_on_path):
+    contract = release_on_path("2.34") / "contract-2.34.json"
+    contract.write_text(contract.read_text().replace('"tools": "2.34"', '"tools": "2.36.1.0"'))
+    make_bundle()
+    result = profile_neffs("--format", "json")
+    assert json.loads(result.stdout)[0]["status"] == "profiled"
+    assert "2.36.1.0" in result.stderr
+    assert "is of no known release of the SDK; taken for 2.34" in " ".join(result.stderr.split())
+
+
+def test_a_session_that_cannot_be_shown_is_a_warning(make_bundle, profile_neffs, release_on_path, monkeypatch):
+    monkeypatch.setenv("FAKE_GONE", "show-session")
+    release_on_path("2.33")
+    make_bundle()
+    (row,) = json.loads(profile_neffs("--format", "json").stdout)
+    assert row["status"] == "profiled"
+    assert row["warnings"] == ["neuron-explorer show-session: exit code 1: error: cannot show this session"]

@@ -21,7 +21,7 @@ from typing import Any
 from neff_bench.chips import CHIPS
 from neff_bench.neffs.dtypes import numpy_dtype
 from neff_bench.sdk.environment import prepared
-from neff_bench.sdk.release import Command
+from neff_bench.sdk.release import Command, Release
 from neff_bench.sdk.words import Asked, words
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains import hlo
@@ -108,10 +108,21 @@ def _compile_xla(request: Request) -> Compiled:
     hlo.trace(request)
     argv = ["neuronx-cc", *compiler_words(request, release().tools["neuronx-cc"].commands["compile"])]
     hlo.write_command(argv)
-    finished = run(argv)
+    try:
+        finished = run(argv)
+    except BuildError as error:
+        raise BuildError(f"{error}{doubt(request, release())}") from None
     if not Path(hlo.NEFF).is_file():
         raise BuildError(f"neuronx-cc ended well but wrote no {hlo.NEFF}")
     return Compiled(hlo.NEFF, "neuronx-cc compile", finished.time_s, tuple(argv), versions())
+
+
+def doubt(request: Request, known: Release) -> str:
+    """What to add to the reason of a failed compilation: its target may be one that no page of the compiler names."""
+    target = known.tools["neuronx-cc"].commands["compile"].flags["--target"]
+    if request.target not in target.undocumented:
+        return ""
+    return f" (the pages of neuronx-cc name no target {request.target})"
 
 
 def compiler_words(request: Request, known: Command) -> list[str]:

@@ -185,14 +185,20 @@ def test_xla_goes_through_neuronx_cc(sdk):
 
 
 @pytest.mark.parametrize(
-    ("flag", "reason"),
+    ("flag", "arguments", "reason"),
     [
-        ("-O9", "[NCC_FAKE] cannot optimise that much"),
-        ("--no-such-flag=1", "neuronx-cc: error: unrecognized arguments: --no-such-flag"),
+        ("-O9", [], "[NCC_FAKE] cannot optimise that much"),
+        ("--no-such-flag=1", [], "neuronx-cc: error: unrecognized arguments: --no-such-flag"),
+        (
+            "-O9",
+            ["--target", "trn3"],
+            "[NCC_FAKE] cannot optimise that much (the pages of neuronx-cc name no target trn3)",
+        ),
     ],
 )
-def test_what_the_compiler_says_is_the_reason(sdk, flag, reason):
-    done, bundle, _ = sdk(implementation="xla", more=f", flags: {flag}", path=str(FAKES / "cc" / "bin"))
+def test_what_the_compiler_says_is_the_reason(sdk, flag, arguments, reason):
+    cc = str(FAKES / "cc" / "bin")
+    done, bundle, _ = sdk(implementation="xla", more=f", flags: {flag}", path=cc, arguments=arguments)
     assert done.returncode == 1
     assert bundle.manifest.reason == reason
 
