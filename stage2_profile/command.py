@@ -23,7 +23,7 @@ from neff_bench.stage2_profile.capture import nrtpy
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.grant import parse_cores
 from neff_bench.stage2_profile.capture.pools import make_pools
-from neff_bench.stage2_profile.capture.runs import check_file, read_run
+from neff_bench.stage2_profile.capture.runs import UNTRACED, check_file, read_run
 from neff_bench.stage2_profile.capture.safety import check_store
 from neff_bench.stage2_profile.capture.tools import NEURON_TOOLS, Kind, Tool, find_neuron_tool, find_simulator
 from neff_bench.stage2_profile.capture.warm import warm_parent
@@ -115,8 +115,26 @@ def profiled_rows(
     if steps in ("all", "capture"):
         pools = make_pools(cores, kinds, settings, force_cores=options.force_cores, share_hbm=options.share_hbm)
         pipeline = replace(pipeline, pools=pools)
+        warn_of_disk(store, found, pipeline)
     with nullcontext() if options.cold else warm_parent(settings.environ) as warm:
         return found, _rows(replace(pipeline, settings=replace(settings, warm=warm)), store, found, workers)
+
+
+def warn_of_disk(store: Path, found: Sequence[Entry], pipeline: Pipeline) -> None:
+    """Say so before the first capture on a device when the disk will not hold the traces of all."""
+    tool = pipeline.tools.get("neuron")
+    measured = [
+        entry
+        for entry in found
+        if isinstance(entry, Bundle) and entry.manifest.status == "built" and entry.manifest.toolchain == "neuron"
+    ]
+    if measured and isinstance(tool, Tool):
+        from neff_bench.stage2_profile.capture.disk import shortage
+
+        traced = tool.name != UNTRACED
+        said = shortage(store, measured, pipeline.settings, traced=traced, detail=pipeline.detail, force=pipeline.force)
+        if said is not None:
+            notice(said)
 
 
 def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> list[Row]:

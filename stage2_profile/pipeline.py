@@ -17,6 +17,7 @@ from neff_bench.neffs.verified import Verified
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.cores import CorePool
 from neff_bench.stage2_profile.capture.device_step import Settings, capture
+from neff_bench.stage2_profile.capture.disk import check_disk
 from neff_bench.stage2_profile.capture.safety import check_links
 from neff_bench.stage2_profile.capture.tools import Kind, Tool
 from neff_bench.stage2_profile.captures import still_wide, wants_more
@@ -198,7 +199,7 @@ class Pipeline:
             return failed_row(
                 bundle, "nothing captured yet; run profile-neffs --capture-only on a host with the device"
             )
-        path, record = usable or capture(bundle, tool, self.settings, self.pools[tool.kind], (descriptor,))
+        path, record = usable or self._capture(bundle, tool, descriptor)
         taken = record if usable else None
         if record.status == "captured" and self.steps != "capture":
             record = view(bundle, path, record, tool, self.settings, (descriptor,))
@@ -210,11 +211,16 @@ class Pipeline:
         notes = self._repeated(bundle, tool, record, descriptor) if self.steps == "all" else ()
         return with_warnings(run_row(bundle, path, record), (*notes, *(best.damaged if usable else ())))
 
+    def _capture(self, bundle: Bundle, tool: Tool, descriptor: int, series: str | None = None) -> tuple[Path, runs.Run]:
+        """One capture, where the disk has room for what it is expected to leave. Raises `CaptureFailed`."""
+        if tool.kind == "neuron":
+            check_disk(bundle, self.settings, traced=tool.name != runs.UNTRACED, detail=self.detail)
+        return capture(bundle, tool, self.settings, self.pools[tool.kind], (descriptor,), series)
+
     def _repeated(self, bundle: Bundle, tool: Tool, first: runs.Run, descriptor: int) -> tuple[str, ...]:
         """Capture again as often as is asked for. What a failed repetition leaves to be said."""
-        pool = self.pools[tool.kind]
         while not self.settings.stop.is_set() and wants_more(bundle, first, self.settings):
-            path, record = capture(bundle, tool, self.settings, pool, (descriptor,), first.series)
+            path, record = self._capture(bundle, tool, descriptor, first.series)
             if record.status == "captured":
                 record = view(bundle, path, record, tool, self.settings, (descriptor,))
             if record.status != "viewed":

@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from neff_bench.parsers.neuron_ls import CORES_PER_HBM, NeuronDevice, hbm_of
+from neff_bench.stage2_profile.capture.conditions import Neighbour
 from neff_bench.stage2_profile.capture.grant import Grant, numbers
 from neff_bench.stage2_profile.capture.host import Host, User, signed_locks
 from neff_bench.stage2_profile.capture.nki_locks import CoreLocks
-from neff_bench.stage2_profile.capture.runs import Neighbour
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
 from neff_bench.terminal.lock import SHARED, holder, try_lock, unlock
 

@@ -11,10 +11,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from neff_bench.neffs.bundle import Bundle, Manifest
-from neff_bench.parsers.neuron_host import driver_version, runtime_version
 from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import nrtpy, runs
+from neff_bench.stage2_profile.capture.conditions import Neighbour, conditions_of, unexplained
 from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S, CorePool, Slot
 from neff_bench.stage2_profile.capture.environment import capture_environment, recorded
 from neff_bench.stage2_profile.capture.failures import Failure, diagnose, last_words
@@ -120,7 +120,7 @@ class Attempts:
         self.core_changes = 0
         self.suspect: Slot | None = None
         self.bad = 0
-        self.neighbours: tuple[runs.Neighbour, ...] | None = None
+        self.neighbours: tuple[Neighbour, ...] | None = None
         self.shared_hbm = False
         self.instance_type: str | None = None
         self.commands: list[runs.Command] = []
@@ -200,8 +200,7 @@ class Attempts:
         """Note who used the same devices before and after the last try."""
         if self.tool.kind == "sim":
             return
-        after = pool.neighbours(slot)
-        known = [found for found in (slot.neighbours, after) if found is not None]
+        known = [found for found in (slot.neighbours, pool.neighbours(slot)) if found is not None]
         self.neighbours = tuple(dict.fromkeys(each for found in known for each in found)) if known else None
         self.shared_hbm = pool.shares_hbm(slot)
         self.instance_type = pool.host.topology.instance_type if pool.host is not None else None
@@ -282,7 +281,17 @@ class Attempts:
         if self.is_nrtpy and not reason:
             self.warnings += [remark for times in self._times() for remark in nrtpy.remarks(times)]
         left = [] if reason else self._left(done)
-        conditions = None if self.tool.kind == "sim" else self._conditions()
+        conditions = None
+        if self.tool.kind != "sim":
+            self.warnings += unexplained(self.neighbours)
+            conditions = conditions_of(
+                self.commands[-1].environment,
+                instance_type=self.instance_type,
+                neighbours=self.neighbours,
+                shared_hbm=self.shared_hbm,
+                dge_flag=self.plan.dge_notifications,
+                flags=self.bundle.manifest.case.flags,
+            )
         return runs.Run(
             status="failed" if reason else "viewed" if self.is_nrtpy else "captured",
             reason=reason,
@@ -310,34 +319,13 @@ class Attempts:
             other_ranks=tuple(left[1:]),
         )
 
-    def _conditions(self) -> runs.Conditions:
-        """Under what the last try ran. A process that came to the device meanwhile makes a warning."""
-        for each in self.neighbours or ():
-            if each.pid is not None and not each.cores:
-                self.warnings.append(
-                    f"process {each.pid} ({each.program}) used device {each.device} beside the capture"
-                )
-        env = self.commands[-1].environment
-        notifications = env.get("NEURON_RT_ENABLE_DGE_NOTIFICATIONS") == "1" or self.plan.dge_notifications
-        return runs.Conditions(
-            instance_type=self.instance_type,
-            driver_version=driver_version(),
-            runtime_version=runtime_version(),
-            neighbours=self.neighbours,
-            shared_hbm=self.shared_hbm,
-            dge_notifications=notifications,
-            dge_compiled_out="--disable-dge" in self.bundle.manifest.case.flags,
-        )
-
     def _counted(self) -> list[commands.Trace]:
         """The traces after the warm-up; those of the warm-up are removed."""
-        counted = []
-        for trace in self.traces():
-            if trace.execution > self.settings.warmup:
-                counted.append(trace)
-            else:
+        traces = self.traces()
+        for trace in traces:
+            if trace.execution <= self.settings.warmup:
                 (self.work / trace.file).unlink()
-        return counted
+        return [trace for trace in traces if trace.execution > self.settings.warmup]
 
     def _times(self) -> list[nrtpy.Times]:
         return [nrtpy.read_times((self.work / file).read_bytes()) for file in nrtpy.result_files(self.plan.ranks)]

@@ -33,6 +33,7 @@ import msgspec
 
 from neff_bench.neffs.bundle import PROFILES
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, seal, sum_file, wrong_content, wrong_size
+from neff_bench.stage2_profile.capture.conditions import Conditions, Neighbour
 from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.terminal.files import sync, write_whole
 from neff_bench.terminal.lock import try_lock, unlock
@@ -99,34 +100,6 @@ class RankFiles(msgspec.Struct, frozen=True):
 
     outputs: dict[str, str] = {}
     timing: str | None = None
-
-
-class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
-    """Who used a device beside a capture. `program`: the first words of its command; `cores`: physical ones, where it is known which.
-    `pid` None: another capture of the same call."""
-
-    device: int
-    pid: int | None
-    program: str
-    cores: tuple[int, ...] = ()
-
-
-class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """Under what a device was measured. None: not known.
-
-    `neighbours`: on the same devices, before the capture and after it. `shared_hbm`: another capture of the same call used the
-    same bank. `dge_notifications`: of the last try, `dge_compiled_out`: the case was built with --disable-dge. `throttling`: the
-    keys `throttle_*` of the profile, each the largest over the executions.
-    """
-
-    instance_type: str | None = None
-    driver_version: str | None = None
-    runtime_version: str | None = None
-    neighbours: tuple[Neighbour, ...] | None = None
-    shared_hbm: bool = False
-    dge_notifications: bool = False
-    dge_compiled_out: bool = False
-    throttling: dict[str, float] | None = None
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

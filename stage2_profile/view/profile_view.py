@@ -17,6 +17,7 @@ from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.kinds import kind_of
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import runs
+from neff_bench.stage2_profile.capture.conditions import with_throttling
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.environment import recorded, tool_environment
 from neff_bench.stage2_profile.capture.failures import diagnose, last_words
@@ -79,26 +80,11 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Set
         warnings=tuple(dict.fromkeys(warnings)),
         executions=(*executions, *record.executions[len(executions) :]),
         commands=tuple(done_commands),
-        conditions=with_throttling(record.conditions, path, executions),
+        conditions=with_throttling(record.conditions, [path / each.summary for each in executions if each.summary]),
     )
     record = runs.with_files(path, viewed, _written(record, viewed))
     runs.write_run(path, record)
     return record
-
-
-def with_throttling(
-    conditions: runs.Conditions | None, path: Path, executions: Sequence[runs.Execution]
-) -> runs.Conditions | None:
-    """The conditions of a measured run with what the summaries say of throttling."""
-    if conditions is None:
-        return None
-    from neff_bench.parsers.profile_json import read_summary
-
-    largest: dict[str, float] = {}
-    for execution in executions:
-        said = read_summary(path / execution.summary).throttle if execution.summary is not None else {}
-        largest.update({key: max(value, largest.get(key, value)) for key, value in said.items()})
-    return msgspec.structs.replace(conditions, throttling=largest)
 
 
 def summarise(tool: Tool, neff: str, ntff: str, number: int, path: Path, call_view: Callable[[Step], None]) -> str:

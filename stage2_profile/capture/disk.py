@@ -1,0 +1,85 @@
+"""Disk: what the traces of a capture will take, before it is taken, and what to do where there is too little."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from neff_bench.neffs.bundle import Bundle
+from neff_bench.stage2_profile.capture import runs
+from neff_bench.stage2_profile.capture.device_step import Settings
+from neff_bench.stage2_profile.errors import CaptureFailed
+from neff_bench.terminal.text import shell_word
+
+TRACE_PER_NEFF = 6
+"""Bytes of a trace for each byte of its NEFF, for a case that was never captured: 2.6 to 5.2 in five public pairs of trn2
+(github.com/allenkchau/trainium-kernel-fusion @ d709ddf1); a kernel with loops has more. It is a guess, not a bound."""
+WHOLE_PER_TRACE = 9
+"""Bytes of the whole profile, as JSON, for each byte of its trace: 6.2 to 8.6 in the same pairs."""
+MIB = 1 << 20
+
+
+def estimate_bytes(bundle: Bundle, settings: Settings, *, traced: bool, detail: bool) -> int:
+    """What one capture of a bundle adds to its store: traces (of the warm-up too, until they are removed), outputs, and with
+    `detail` the whole profile of the last trace. The trace of its newest run counts, where there is one."""
+    outputs_bytes = sum(tensor.bytes for tensor in bundle.manifest.outputs) * bundle.manifest.case.ranks
+    if not traced:
+        return outputs_bytes
+    neff = bundle.path / str(bundle.manifest.neff)
+    trace_bytes = _known_trace_bytes(bundle) or TRACE_PER_NEFF * neff.stat().st_size
+    traces = settings.num_exec // settings.profile_nth_exec * bundle.manifest.case.ranks
+    return outputs_bytes + trace_bytes * (traces + (WHOLE_PER_TRACE if detail else 0))
+
+
+def check_disk(bundle: Bundle, settings: Settings, *, traced: bool, detail: bool) -> None:
+    """Refuse a capture that the disk has no room for. Raises `CaptureFailed`."""
+    needed, free = (
+        estimate_bytes(bundle, settings, traced=traced, detail=detail),
+        shutil.disk_usage(bundle.path).free,
+    )
+    if needed > free:
+        raise CaptureFailed(
+            f"not captured: it would take about {_size(needed)}, and {_size(free)} are free for {bundle.path.parent}; "
+            f"{offer(bundle.path.parent)}, or ask for fewer executions"
+        )
+
+
+def shortage(
+    store: Path, bundles: Iterable[Bundle], settings: Settings, *, traced: bool, detail: bool, force: bool
+) -> str | None:
+    """What to say before the first capture where all that are still to be taken will not fit; None where they will. `force`: also
+    those that have a good run."""
+    needed = settings.captures * sum(
+        estimate_bytes(bundle, settings, traced=traced, detail=detail)
+        for bundle in bundles
+        if force or not _has_run(bundle, traced)
+    )
+    free = shutil.disk_usage(store).free
+    if needed <= free:
+        return None
+    return f"the captures may take about {_size(needed)}, and {_size(free)} are free for {store}; {offer(store)}"
+
+
+def offer(store: Path) -> str:
+    """The command that makes room."""
+    return f"`neff-bench gc {shell_word(str(store))} --keep 1` removes old runs"
+
+
+def _has_run(bundle: Bundle, traced: bool) -> bool:
+    found = runs.best_run(bundle.path, bundle.manifest.neff_sha256, traced=traced).found
+    return found is not None and found[1].status != "failed"
+
+
+def _known_trace_bytes(bundle: Bundle) -> int | None:
+    found = runs.best_run(bundle.path, bundle.manifest.neff_sha256, traced=True).found
+    if found is None:
+        return None
+    sizes = [found[1].files[each.ntff].bytes for each in found[1].executions if each.ntff in found[1].files]
+    return max((size for size in sizes if size is not None), default=None)
+
+
+def _size(count: int) -> str:
+    if count < MIB:
+        return f"{count} bytes"
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{round(count / MIB)} MiB"
