@@ -13,6 +13,7 @@ from neff_bench.terminal.answer import Answer, Column, Grid
 
 FIELDS = "case kind engine where innermost opcode count core start_us time_us percent_of_engine wait_us operands source model".split()
 OPERANDS_MAX = 60
+_SIGNALS = re.compile(r"\$?[SE]\[\d+\]( \(\w+\))?[^\s\[]*")
 SOURCE_LINE = re.compile(r":\d+$")
 LINE_COLUMNS = (
     Column("engine"),
@@ -146,7 +147,10 @@ def short(where: str) -> str:
 
 
 def cut(operands: str) -> str:
-    """As many whole words as fit."""
+    """As many whole words as fit; of an instruction that has more to say, not what it waits for and signals."""
+    if len(operands) <= OPERANDS_MAX:
+        return operands
+    operands = _SIGNALS.sub("", operands).strip() or operands
     if len(operands) <= OPERANDS_MAX:
         return operands
     whole = operands[:OPERANDS_MAX].rpartition(" ")[0] or operands[:OPERANDS_MAX]

@@ -177,3 +177,9 @@ def test_a_measured_profile_without_source_lines_says_how_to_get_them():
     assert said("(COPY)", "measured")
     assert not said("kernel.py:33", "measured")
     assert not said("(COPY)", "simulated")
+
+
+def test_what_an_instruction_waits_for_does_not_take_the_place_of_its_operands():
+    waits, tensors = "S[14] (qGpSimdDynamic)>=96 S[6] (Vector)++@complete", "src=fp32@0x4230[1,1,1,1][2,1,1,1]"
+    assert cut(f"{waits} {tensors}") == tensors
+    assert cut(waits) == waits
