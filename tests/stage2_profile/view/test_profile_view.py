@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from click.testing import CliRunner
 
+from neff_bench.doors.view_cli import view
 from neff_bench.stage2_profile.capture.runs import check_file, read_run
 from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.stage2_profile.upkeep.fsck import examine
@@ -69,3 +71,13 @@ def test_what_a_killed_view_left_is_no_part_of_the_tables(hot):
         "Metadata.parquet",
         "Summary.parquet",
     ]
+
+
+def test_the_page_of_a_run_and_of_its_bundle_are_made_of_the_tables(hot, profile_neffs, tmp_path):
+    _, run = hot("parquet")
+    assert profile_neffs("--output", tmp_path / "store.html").exit_code == 0
+    done = CliRunner().invoke(view, [str(run.parents[1]), "--output", str(tmp_path / "bundle.html")])
+    assert done.exit_code == 0, done.output
+    for page in ("store.html", "bundle.html"):
+        text = (tmp_path / page).read_text()
+        assert 'neff-bench-events" content="1"' in text and "kernel.py:33" in text
