@@ -15,6 +15,7 @@ from neff_bench.sdk.release import Answer, Kind, Message, load, names
 SMALL = 100
 """A status below is a number like any other: it counts by its name, or in a line of the runtime."""
 OF_RUNTIME = r"^(?=[^\n]*(?:\bNRT\b|NMGR:|TDRV:|\bnrt_))[^\n]*?"
+NEVER = "(?!)"
 STATUS = r"(?<!exit )\b(?i:status|error code|error|err)[ =:(]+"
 
 
@@ -79,4 +80,4 @@ def failure_of(name: str, message: Message) -> Failure:
     for status, number in message.statuses.items():
         parts.append(rf"\b{status}\b")
         parts.append((OF_RUNTIME if number < SMALL else "") + STATUS + rf"{number}\b")
-    return Failure(name, re.compile("|".join(parts), re.MULTILINE), message.answer, message.advice, message.kind)
+    return Failure(name, re.compile("|".join(parts) or NEVER, re.MULTILINE), message.answer, message.advice, message.kind)

@@ -192,8 +192,10 @@ def pattern_of(encoded):
 def messages(contract, directory):
     table = [pattern_of(json.dumps(item)) for item in contract["messages"].items()]
     said = {" ".join(line.split()) for entry in contract["messages"].values() for line in entry.get("lines", ())}
-    for line, name, kind in documented.LINES:
-        found = next((failure for failure in table if failure.pattern.search(line)), None)
+    newer = [line[:3] for line in documented.NEW_LINES if within(contract["name"], line[3], None)]
+    for line, name, kind in (*documented.LINES, *newer):
+        hits = (failure for failure in table if failure.pattern.search(line))
+        found = next((failure for failure in hits if failure.kind != "unknown"), None)
         if found is None or (found.name, found.kind) != (name, kind):
             yield f"{line}: {found}"
         said -= (shown := {text for text in said if text in " ".join(line.split())})

@@ -154,6 +154,11 @@ LINES = (  # a line of a log, the message that it is, who has to act
     ('ERRO[0183] Unable to convertToInt64. Cannot convert empty string "" to int64 for field ModelId.', "node left out of a profile", "none"),
 )  # fmt: skip
 
+NEW_LINES = (  # and the release that they come with
+    ("NRT Error NRT_FAILURE(6): Failed to load model", "other architecture, by nrtpy", "user", "2.32"),
+    ("ImportError: libnrt.so.1: cannot open shared object file: No such file or directory", "no runtime library", "user", "2.32"),
+)  # fmt: skip
+
 STATUSES = {  # nrt_status.h: the number, and who has to act
     "NRT_FAILURE": (1, "unknown"),
     "NRT_INVALID": (2, "user"),

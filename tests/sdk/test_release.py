@@ -18,7 +18,7 @@ def test_a_release_is_the_one_before_it_with_its_changes():
     assert "neuron-profile" in load("2.29").tools and "neuron-profile" not in load("2.30").tools
     assert "json" in load("2.33").formats("neuron-explorer") and "json" not in load("2.34").formats("neuron-explorer")
     assert load("2.32").parquet_schema.version == "7.4.0" and load("2.33").parquet_schema.version == "12.0.1"
-    assert list(load("2.34").messages) == list(load("2.28").messages)
+    assert set(load("2.34").messages) > set(load("2.28").messages)
 
 
 def test_a_file_with_an_unknown_word_is_refused():
