@@ -125,7 +125,7 @@ class Tool(Entry, frozen=True, kw_only=True):
 
 
 class Interface(Entry, frozen=True, kw_only=True):
-    """A way into NKI's compiler: `module:function` to the names of its parameters, with `=` behind those that may be left out
+    """Functions of a Python package, such as a way into NKI's compiler: `module:function` to the names of its parameters, with `=` behind those that may be left out
     and `*` before those that need their name."""
 
     functions: dict[str, tuple[str, ...]]
@@ -179,15 +179,9 @@ class Schema(Entry, frozen=True, kw_only=True):
     flag: str
 
 
-class NrtPy(Entry, frozen=True, kw_only=True):
-    """The Python bindings of the runtime: function to parameters."""
-
-    functions: dict[str, tuple[str, ...]]
-
-
 class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that is known of a release. `date`: None when it is only announced. `needs_driver`: the first driver that its
-    runtime works with, where that is documented. `notes`: what a user should know who compares times with an earlier release."""
+    runtime works with, where that is documented. `python`: what is called of packages other than NKI. `notes`: what a user should know who compares times with an earlier release."""
 
     name: str
     date: str | None
@@ -199,7 +193,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     nki: Nki
     environment: dict[str, Variable]
     messages: dict[str, Message]
-    nrtpy: NrtPy | None = None
+    python: dict[str, Interface]
     notes: tuple[str, ...] = ()
 
     @property

@@ -115,7 +115,7 @@ def _abilities(
     yield Ability("read a whole profile (--hot)", how, profiler or (why if unread else None))
     listed = release.tools["neuron-ls"].json
     yield Ability("list devices", f"neuron-ls {' '.join(listed.flag)}" if listed else "neuron-ls", lacks("neuron-ls"))
-    why_no_nrtpy = None if release.nrtpy is not None else f"SDK {release.name} has no nrtpy; it came with 2.32"
+    why_no_nrtpy = None if "nrtpy" in release.python else f"SDK {release.name} has no nrtpy; it came with 2.32"
     yield Ability("times without a trace (--tool nrtpy)", "nrtpy", why_no_nrtpy or lacks("nrtpy"))
 
 

@@ -80,4 +80,6 @@ def failure_of(name: str, message: Message) -> Failure:
     for status, number in message.statuses.items():
         parts.append(rf"\b{status}\b")
         parts.append((OF_RUNTIME if number < SMALL else "") + STATUS + rf"{number}\b")
-    return Failure(name, re.compile("|".join(parts) or NEVER, re.MULTILINE), message.answer, message.advice, message.kind)
+    return Failure(
+        name, re.compile("|".join(parts) or NEVER, re.MULTILINE), message.answer, message.advice, message.kind
+    )

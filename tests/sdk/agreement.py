@@ -288,11 +288,15 @@ def needs_driver(contract, directory):
         yield f"{contract['needs_driver']}"
 
 
-def nrtpy(contract, directory):
-    known = within(contract["name"], "2.32", None)
-    expected = {name: names.split() for name, names in documented.NRTPY.items()} if known else None
-    if (contract["nrtpy"]["functions"] if contract.get("nrtpy") else None) != expected:
-        yield f"{contract.get('nrtpy')}"
+def python(contract, directory):
+    expected = {
+        package: {name: names.split() for name, names in functions.items()}
+        for package, first, functions in documented.PYTHON
+        if within(contract["name"], first, None)
+    }
+    found = {package: entry["functions"] for package, entry in contract["python"].items()}
+    if found != expected:
+        yield f"{found}"
 
 
 SECTIONS = {
@@ -305,5 +309,5 @@ SECTIONS = {
     "packages": packages,
     "notes": notes,
     "needs_driver": needs_driver,
-    "nrtpy": nrtpy,
+    "python": python,
 }

@@ -276,12 +276,19 @@ INTERFACES = (  # name, first and last release, functions
     ("compile_kernel_to_nir", "2.31", None, [TO_NIR, FINISH, OPTIONS]),
     ("compile_bir_with_inputs", "2.32", None, [TO_NIR, ("nki.compiler.driver:_compile_bir_to_neff", "nir opts inputs"), OPTIONS]),
 )  # fmt: skip
-NRTPY = {
-    "configure": "visible_cores",
-    "NrtpyModel.load_from_neff": "path name core_id cc_enabled rank_id world_size",
-    "NrtpyModel.__call__": "inputs outputs save_trace ntff_name",
-    "NrtpyModel.benchmark": "inputs outputs warmup_iter benchmark_iter mode",
-}
+PYTHON = (  # package, first release, functions
+    ("torch_neuronx", "2.28", {"torch_neuronx:trace": "func example_inputs *_ input_output_aliases= compiler_workdir= compiler_args= partitioner_config= inline_weights_to_neff= cpu_backend="}),
+    ("nrtpy", "2.32", {
+        "nrtpy:configure": "visible_cores=",
+        "nrtpy:reset": "",
+        "nrtpy:NrtpyModel.load_from_neff": "neff_path name= core_id= cc_enabled= rank_id= world_size=",
+        "nrtpy:NrtpyModel.__call__": "self inputs outputs= save_trace= ntff_name=",
+        "nrtpy:NrtpyModel.benchmark": "self inputs outputs= warmup_iter= benchmark_iter= mode=",
+        "nrtpy:NrtpyTensor.from_numpy": "array name= core_id=",
+        "nrtpy:NrtpyTensor.write_from_numpy": "self array",
+        "nrtpy:NrtpyTensor.numpy": "self",
+    }),
+)  # fmt: skip
 LNC_BY = (("launch grid", "2.28", "2.32"), ("environment", "2.33", None))
 DEFAULTS = {  # tool, subcommand, flag: what the tool takes without it
     "neuron-explorer": {

@@ -1,5 +1,8 @@
 """The data of the releases, and which release a version is of."""
 
+import ast
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -55,3 +58,26 @@ def test_versions_are_compared_as_numbers():
 
 def test_neuron_ls_is_asked_in_every_way_that_a_release_knows():
     assert {load(name).tools["neuron-ls"].json.flag for name in names()} == set(ARGUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("package", "fake"),
+    [
+        ("nrtpy", "stage2_profile/fake_nrtpy/nrtpy.py"),
+        ("torch_neuronx", "stage1_generate/fake_sdk/torch/torch_neuronx/__init__.py"),
+    ],
+)
+def test_the_fake_of_a_package_has_the_parameters_of_the_contract(package, fake):
+    tree = ast.parse((Path(__file__).parents[1] / fake).read_text())
+    found = {}
+    for owner in [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]:
+        for function in (node for node in owner.body if isinstance(node, ast.FunctionDef)):
+            given = function.args
+            optional = [None] * (len(given.args) - len(given.defaults)) + given.defaults
+            words = [each.arg + "=" * (default is not None) for each, default in zip(given.args, optional)]
+            words += [f"*{given.vararg.arg}"] if given.vararg else []
+            words += [f"{each.arg}=" for each in given.kwonlyargs]
+            prefix = f"{owner.name}." if isinstance(owner, ast.ClassDef) else ""
+            found[f"{package}:{prefix}{function.name}"] = tuple(word for word in words if word != "cls")
+    functions = load(names()[-1]).python[package].functions
+    assert {name: found.get(name) for name in functions} == functions
