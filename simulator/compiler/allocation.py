@@ -13,7 +13,6 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from neff_bench.chips import Chip
-from neff_bench.simulator import native
 from neff_bench.simulator.compiler.columns import PSUM, SBUF, Buffers
 from neff_bench.simulator.compiler.lives import Lives
 
@@ -22,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def allocate(buffers: Buffers, lives: Lives, chip: Chip) -> np.ndarray:
-    """Byte address in each partition, by buffer, of what one core uses and the kernel did not place; -1 for all others."""
+    """Byte address in each partition, by buffer, of what one core uses and the kernel did not place; -1 for all others.
+
+    simulator/native/ring.c is the same in C.
+    """
     import numpy as np
 
     found = np.full(len(buffers.memory), -1, np.int64)
@@ -34,20 +36,11 @@ def allocate(buffers: Buffers, lives: Lives, chip: Chip) -> np.ndarray:
         buffer, first, last = (column[mine] for column in lives)
         placed = buffers.address[buffer]
         tensors = (first, last, buffers.row_bytes[buffer], placed)
-        address = (_plain if native.library() is None else _compiled)(tensors, size, bank)
-        found[buffer] = np.where(placed < 0, address, -1)
+        found[buffer] = np.where(placed < 0, _addresses(tensors, size, bank), -1)
     return found
 
 
-def _compiled(tensors: tuple[np.ndarray, ...], size: int, bank: int) -> np.ndarray:
-    """`_plain` in C."""
-    first, last, count, placed = tensors
-    address: np.ndarray = placed.copy()
-    native.call("allocate", len(first), size, bank, (first, last, count, address))
-    return address
-
-
-def _plain(tensors: tuple[np.ndarray, ...], size: int, bank: int) -> np.ndarray:
+def _addresses(tensors: tuple[np.ndarray, ...], size: int, bank: int) -> np.ndarray:
     """`tensors`: first and last instruction, bytes, and the address where the kernel placed it or -1, by first use."""
     import numpy as np
 

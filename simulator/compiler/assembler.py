@@ -8,20 +8,20 @@ of tensors, the regions that views lie in, who waits for whom, the order of issu
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neff_bench.chips import Chip
+from neff_bench.simulator import native
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import allocate
-from neff_bench.simulator.compiler.columns import Table, table_of
+from neff_bench.simulator.compiler.columns import Buffers, Columns, Table, item_bytes, table_of
 from neff_bench.simulator.compiler.dependencies import edges_of, settling
 from neff_bench.simulator.compiler.lives import lives_of
-from neff_bench.simulator.compiler.lowering import lower_different, lowering, operation_columns
+from neff_bench.simulator.compiler.lowering import Operations, lower_different, lowering, operation_columns
 from neff_bench.simulator.compiler.order import issue_order
-from neff_bench.simulator.compiler.placing import Placed, place, step_columns
-from neff_bench.simulator.compiler.rectangles import regions_of
+from neff_bench.simulator.compiler.placing import STREAMS, Fixed, fixed_columns, place, step_columns
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import Instruction, Program
@@ -81,29 +81,50 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
 
 
 def _core(program: Program, core: int, chip: Chip, table: Table, lower_once: Callable[[Instruction], Lowered]) -> Code:
-    instructions, buffers, columns = program.cores[core], table.buffers, table.cores[core]
-    first_of_kind = columns.first_of_kind.tolist()
-    operations = lower_different(instructions, first_of_kind, lower_once, program, chip)
-    addresses = allocate(buffers, lives_of(columns, len(program.buffers)), chip)
-    edges = edges_of(columns, regions_of(buffers, columns, addresses), settling(columns, instructions))
-    order = issue_order(operation_columns(operations, chip, len(program.cores)), columns.kind, edges, chip)
-    placed = place(operations, columns, edges, order, chip, program.from_hlo)
-    return _code(placed, [operations[kind].transfer for kind in columns.kind[order].tolist()])
-
-
-def _code(placed: Placed, transfers: Sequence[Transfer | None]) -> Code:
-    """`transfers`: of each instruction in the order of issue."""
     import numpy as np
 
-    waiting = placed.wait >= 0
-    wait_start = np.zeros(len(waiting) + 1, np.int64)
+    buffers, columns = table.buffers, table.cores[core]
+    first = [program.cores[core][index] for index in columns.first_of_kind.tolist()]
+    lowered = lower_different(first, lower_once, program, chip)
+    operations, numbered = operation_columns(lowered, settling(first), chip, len(program.cores))
+    fixed = fixed_columns(chip, program.from_hlo, columns.names, numbered)
+    place_core = _plain if columns.block is None else _compiled
+    step, origin, transfer, meeting, wait = place_core(buffers, columns, operations, fixed, chip)
+    waiting = wait >= 0
+    wait_start = np.zeros(len(wait) + 1, np.int64)
     np.cumsum(waiting, out=wait_start[1:])
+    moved = origin[transfer >= 0]  # a DMA is one step
     return Code(
-        **step_columns(placed),
-        origin=placed.origin,
-        transfer=placed.transfer,
-        meeting=placed.meeting,
+        **step_columns(list(numbered.steps), step),
+        origin=origin,
+        transfer=transfer,
+        meeting=meeting,
         wait_start=wait_start,
-        waits=placed.wait[waiting],
-        transfers=tuple(transfer for transfer in transfers if transfer is not None),
+        waits=wait[waiting],
+        transfers=tuple(moves for kind in columns.kind[moved].tolist() if (moves := lowered[kind].transfer)),
     )
+
+
+def _plain(buffers: Buffers, columns: Columns, operations: Operations, fixed: Fixed, chip: Chip) -> np.ndarray:
+    """See `place`; one pass after the other, for where nothing is compiled."""
+    import numpy as np
+
+    lives = lives_of(columns, len(buffers.memory), np.zeros(len(operations.engine), np.int64))
+    address = np.where(buffers.address >= 0, buffers.address, allocate(buffers, lives, chip))
+    edges = edges_of(buffers, columns, address, operations.settles)
+    return place(columns, edges, issue_order(operations, columns.kind, edges, chip), operations, fixed)
+
+
+def _compiled(buffers: Buffers, columns: Columns, operations: Operations, fixed: Fixed, chip: Chip) -> np.ndarray:
+    """`_plain` in C: simulator/native/assemble.c."""
+    import numpy as np
+
+    sizes = np.array([chip.sbuf_partition_bytes, chip.psum_partition_bytes, chip.psum_bank_bytes], np.int64)
+    waits = np.array([chip.dma_wait_ns, chip.semaphore_ns], np.float64)
+    given = (len(buffers.memory), np.stack(buffers), item_bytes(columns), sizes, waits)
+    steps = int(np.diff(operations.step_start)[columns.kind].sum())
+    # A step waits for no more than one instruction of each stream; Scalar may load a table; queues end with a wait.
+    room = STREAMS * steps + len(columns.kind) + STREAMS
+    code = np.empty((5, room), np.int32)
+    count = native.call("assemble_core", columns.block, given, operations, fixed, room, tuple(native.rows(code)))
+    return code[:, :count]

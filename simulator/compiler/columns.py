@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -10,6 +11,7 @@ from weakref import ref
 
 import msgspec
 
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator import native
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
@@ -40,7 +42,8 @@ class Columns:
     kind, by instruction: what costs the same has the same. first_of_kind: the first instruction of each kind.
     A use is one view that an instruction reads or writes: first what it reads, then what it writes, and behind each operand the
     indices of its run-time address. view, role, name, by use: the view's number, READ, WRITE or INDEX, and the operand's name as
-    an index into `names`. use_start: where the uses of each instruction begin, and the end.
+    an index into `names`. use_start: where the uses of each instruction begin, and the end. block: all of them as compiled passes take
+    them, None where nothing is compiled.
     """
 
     kind: np.ndarray
@@ -52,6 +55,7 @@ class Columns:
     views: Views
     names: tuple[str, ...]
     dtypes: tuple[str, ...]
+    block: np.ndarray | None = None
 
 
 class Buffers(NamedTuple):
@@ -137,26 +141,35 @@ def _compiled(place: np.ndarray, instructions: Sequence[Instruction]) -> Columns
 
     encoded = msgspec.msgpack.encode(instructions)
     number, uses, steps = len(instructions) + 1, len(encoded) // _USE_BYTES + 2, len(encoded) // _STEP_BYTES + 2
-    counts, kind, use_start, first_of_kind, view, role, name, buffer, offset, dtype, dynamic, start, step, length = (
-        np.empty(room, np.int64) for room in (6, *[number] * 3, *[uses] * 8, *[steps] * 2)
+    rooms = (*[number] * 3, *[uses] * 8, *[steps] * 2, *[2 * uses] * 2)
+    ends = list(itertools.accumulate(rooms, initial=_COUNTS))
+    block = np.empty(ends[-1], np.int64)
+    block[:_COUNTS] = (len(instructions), 0, 0, 0, 0, 0, 0, number, uses, steps)
+    native.call("tabulate", encoded, place, block)
+    _, used, views, pairs, kinds, names, dtypes, *_ = block[:_COUNTS].tolist()
+    lengths = (number - 1, number, kinds, used, used, used, views, views, views, views, views + 1, pairs, pairs)
+    kind, use_start, first_of_kind, view, role, name, *of_views = (
+        block[start : start + length] for start, length in zip(ends, lengths, strict=False)
     )
-    names, dtypes = np.empty((uses, 2), np.int64), np.empty((uses, 2), np.int64)
-    native.call(
-        "tabulate", encoded, len(instructions), place, len(encoded) // _STEP_BYTES,
-        (counts, kind, use_start, first_of_kind, view, role, name, buffer, offset, dtype, dynamic, start, step, length,
-         names, dtypes),
-    )  # fmt: skip
-    uses, different, steps, kinds, *_ = counts.tolist()
-    of_views = [column[:different] for column in (buffer, offset, dtype, dynamic)]
-    views = Views._make([*of_views, start[: different + 1], step[:steps], length[:steps]])
-    return Columns(
-        kind[:-1], first_of_kind[:kinds], use_start, view[:uses], role[:uses], name[:uses], views,
-        _texts(encoded, names, counts[4]), _texts(encoded, dtypes, counts[5]),
-    )  # fmt: skip
+    texts = (_texts(encoded, block[ends[13] :], names), _texts(encoded, block[ends[14] :], dtypes))
+    return Columns(kind, first_of_kind, use_start, view, role, name, Views._make(of_views), *texts, block)
+
+
+def item_bytes(columns: Columns) -> np.ndarray:
+    """Bytes of an element, by dtype, in int64."""
+    import numpy as np
+
+    return np.array([SIZE_BYTES[dtype] for dtype in columns.dtypes], np.int64)
+
+
+_COUNTS = 10
+"""Numbers at the start of a block: see simulator/native/columns.h."""
 
 
 def _texts(encoded: bytes, where: np.ndarray, count: int) -> tuple[str, ...]:
-    return tuple(msgspec.msgpack.decode(encoded[start:end]) for start, end in where[:count].tolist())
+    return tuple(
+        msgspec.msgpack.decode(encoded[start:end]) for start, end in where[: 2 * count].reshape(-1, 2).tolist()
+    )
 
 
 def _plain(place: Sequence[int], instructions: Sequence[Instruction]) -> Columns:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.columns import WRITE, Columns, buffer_columns, columns_of
+from neff_bench.simulator.compiler.columns import WRITE, Buffers, Columns, buffer_columns, columns_of, item_bytes
 from neff_bench.simulator.compiler.parts import Parts, cut
 from neff_bench.simulator.compiler.rectangles import Regions, regions_of
 from neff_bench.simulator.program import Instruction, Program
@@ -54,8 +54,10 @@ def find_edges(
 
     buffers = buffer_columns(program.buffers)
     columns = columns_of(buffers, instructions)
-    placed = np.array([addresses.get(index, -1) for index in range(len(program.buffers))], np.int64)
-    edges = edges_of(columns, regions_of(buffers, columns, placed), settling(columns, instructions))
+    given = np.array([addresses.get(index, -1) for index in range(len(program.buffers))], np.int64)
+    address = np.where(buffers.address >= 0, buffers.address, given)
+    settles = settling([instructions[first] for first in columns.first_of_kind.tolist()])
+    edges = edges_of(buffers, columns, address, np.array(settles, np.int64))
     found: list[set[Edge]] = [set() for _ in instructions]
     waiting = np.repeat(np.arange(len(instructions)), np.diff(edges.start))
     for index, before, kind, operand in zip(*(c.tolist() for c in (waiting, *edges[1:])), strict=True):
@@ -63,48 +65,46 @@ def find_edges(
     return found
 
 
-def settling(columns: Columns, instructions: Sequence[Instruction]) -> np.ndarray:
-    """1 for each barrier: what it guards is settled before it and used after it, so that it writes what it reads."""
+def settling(first_of_kind: Sequence[Instruction]) -> list[bool]:
+    """Which kinds of instruction are barriers: what one guards is settled before it and used after it, so that it writes what it reads."""
+    return [first.op == "core_barrier" for first in first_of_kind]
+
+
+def edges_of(buffers: Buffers, columns: Columns, address: np.ndarray, settles: np.ndarray) -> Edges:
+    """The edges of one core. `address`: see `regions_of`. `settles`: see `settling`."""
+    if columns.block is None:
+        return plain_edges(columns, regions_of(buffers, columns, address), settles)
+    return _compiled(buffers, columns, address, settles)
+
+
+def _compiled(buffers: Buffers, columns: Columns, address: np.ndarray, settles: np.ndarray) -> Edges:
+    """`plain_edges` in C, with the regions."""
     import numpy as np
 
-    barriers = [instructions[first].op == "core_barrier" for first in columns.first_of_kind.tolist()]
-    settles: np.ndarray = np.array(barriers, np.int64)[columns.kind]
-    return settles
-
-
-def edges_of(columns: Columns, regions: Regions, settles: np.ndarray) -> Edges:
-    """The edges of one core. `settles`: see `settling`."""
-    return (_plain if native.library() is None else _compiled)(columns, regions, settles)
-
-
-def _compiled(columns: Columns, regions: Regions, settles: np.ndarray) -> Edges:
-    """`_plain` in C."""
-    import numpy as np
-
-    uses = (columns.use_start, settles, regions.of_view[columns.view], columns.role, columns.name)
-    start = np.empty(len(settles) + 1, np.int64)
+    start = np.empty(len(columns.kind) + 1, np.int64)
     count, room = _EDGES_OF_A_USE * len(columns.view), -1
     while count > room:
         room = count
-        before, kind, operand = np.empty((3, room), np.int64)
+        found = np.empty((3, room), np.int64)
         count = native.call(
-            "find_edges", len(settles), len(columns.names), uses, len(regions.different), regions.different,
-            room, (start, before, kind, operand),
+            "edges_of", columns.block, len(address), np.stack(buffers), address, item_bytes(columns), settles, room,
+            (start, *native.rows(found)),
         )  # fmt: skip
-    return Edges(start, before[:count], kind[:count], operand[:count])
+    return Edges(start, *found[:, :count])
 
 
 _EDGES_OF_A_USE = 4
 """For which there is room at first."""
 
 
-def _plain(columns: Columns, regions: Regions, settles: np.ndarray) -> Edges:
+def plain_edges(columns: Columns, regions: Regions, settles: np.ndarray) -> Edges:
+    """The edges of one core, for where nothing is compiled. simulator/native/edges.c is the same in C."""
     import numpy as np
 
-    instructions = len(settles)
+    instructions = len(columns.kind)
     if not len(columns.view):
         return Edges(np.zeros(instructions + 1, np.int64), *np.zeros((3, 0), np.int64))
-    uses = _uses(columns, regions, settles)
+    uses = _uses(columns, regions, settles[columns.kind])
     instruction, before, kind, operand = _conflicts(uses, cut(regions.different))
     start = np.searchsorted(instruction, np.arange(instructions + 1)).astype(np.int64)
     return Edges(start, before, kind, operand)

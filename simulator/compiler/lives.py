@@ -33,39 +33,34 @@ def lives(program: Program, core: int, moving: Collection[str] = ()) -> dict[int
 
     instructions, columns = program.cores[core], table_of(program).cores[core]
     moves = np.array([instructions[first].op in moving for first in columns.first_of_kind.tolist()], np.int64)
-    found = lives_of(columns, len(program.buffers), moves[columns.kind])
-    buffer, first, last = (column.tolist() for column in found)
+    buffer, first, last = (column.tolist() for column in lives_of(columns, len(program.buffers), moves))
     return dict(zip(buffer, zip(first, last, strict=True), strict=True))
 
 
-def lives_of(columns: Columns, buffers: int, moves: np.ndarray | None = None) -> Lives:
-    """`buffers`: how many the program has. `moves`: 1 for each instruction that does not lengthen the lives of its operands, in int64.
+def lives_of(columns: Columns, buffers: int, moves: np.ndarray) -> Lives:
+    """`buffers`: how many the program has. `moves`: 1 for each kind of instruction that does not lengthen the lives of its operands, in
+    int64.
 
     A buffer that only such instructions use lives at the last of them; these come behind all others.
     """
-    import numpy as np
-
-    buffer = columns.views.buffer[columns.view]
-    moves = np.zeros(len(columns.kind), np.int64) if moves is None else moves
-    uses = (columns.use_start, moves, buffer, columns.role)
-    return (_plain if native.library() is None else _compiled)(uses, buffers)
+    return _plain(columns, moves) if columns.block is None else _compiled(columns.block, buffers, moves)
 
 
-def _compiled(uses: tuple[np.ndarray, ...], buffers: int) -> Lives:
+def _compiled(block: np.ndarray, buffers: int, moves: np.ndarray) -> Lives:
     """`_plain` in C."""
     import numpy as np
 
-    buffer, first, last = (np.empty(buffers, np.int64) for _ in range(3))
-    count = native.call("find_lives", len(uses[1]), buffers, uses, (buffer, first, last))
-    return Lives(buffer[:count], first[:count], last[:count])
+    found = np.empty((3, buffers), np.int64)
+    count = native.call("lives_of", block, buffers, moves, tuple(native.rows(found)))
+    return Lives._make(found[:, :count])
 
 
-def _plain(uses: tuple[np.ndarray, ...], buffers: int) -> Lives:
+def _plain(columns: Columns, moves: np.ndarray) -> Lives:
     import numpy as np
 
-    start, moves, buffer, role = uses
-    at = np.repeat(np.arange(len(moves)), np.diff(start))
-    moving = (moves[at] > 0) & (role != INDEX)
+    at = np.repeat(np.arange(len(columns.kind)), np.diff(columns.use_start))
+    moving = (moves[columns.kind][at] > 0) & (columns.role != INDEX)
+    buffer = columns.views.buffer[columns.view]
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     moved: dict[int, int] = {}

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.chips import Chip
-from neff_bench.simulator.costs.steps import Lowered
+from neff_bench.simulator.compiler.columns import transposed
+from neff_bench.simulator.costs.steps import Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.operations import OPERATIONS
@@ -17,33 +18,53 @@ if TYPE_CHECKING:
 
 
 class Operations(NamedTuple):
-    """The different operations of a core. One element for each, in int64; times in ns.
+    """The different operations of a core. One element for each, in int64 and float64; times in ns.
 
-    engine, loads, meets, busy_ns, result_ns: as in `Lowered`. moving_ns: what a DMA takes on all DMA engines of the core, or on its
-    share of HBM; -1 for what is no DMA.
+    engine, loads, meets, busy_ns, result_ns: as in `Lowered`. moves: 1 for any DMA. settles: 1 for what writes what it reads. function:
+    that Scalar looks up, or -1. moving_ns: what a DMA takes on all DMA engines of the core, or on its share of HBM; -1 for what is no
+    DMA. step, waits: of their steps, cut up by `step_start`: its number, and what it waits for.
     """
 
     engine: np.ndarray
     loads: np.ndarray
+    moves: np.ndarray
     meets: np.ndarray
+    settles: np.ndarray
+    function: np.ndarray
     busy_ns: np.ndarray
     result_ns: np.ndarray
     moving_ns: np.ndarray
+    step_start: np.ndarray
+    step: np.ndarray
+    waits: np.ndarray
 
 
-def operation_columns(operations: Sequence[Lowered], chip: Chip, sharers: int) -> Operations:
-    """`sharers`: cores that share HBM."""
+class Numbered(NamedTuple):
+    """Numbers of different things, in the order in which they came: steps with their engines, and functions of Scalar."""
+
+    steps: dict[tuple[int, Step], int]
+    functions: dict[str, int]
+
+
+def operation_columns(
+    operations: Sequence[Lowered], settles: Sequence[bool], chip: Chip, sharers: int
+) -> tuple[Operations, Numbered]:
+    """`settles`: see `Operations`. `sharers`: cores that share HBM."""
     import numpy as np
 
-    moving = [-1.0 if o.transfer is None else _moving_ns(o.transfer, chip, sharers) for o in operations]
-    return Operations(
-        np.array([o.engine for o in operations], np.int64),
-        np.array([o.loads for o in operations], np.int64),
-        np.array([o.meets for o in operations], np.int64),
-        np.array([o.busy_ns for o in operations], np.float64),
-        np.array([o.result_ns for o in operations], np.float64),
-        np.array(moving, np.float64),
-    )
+    numbered = Numbered({}, {})
+    steps, functions = numbered
+    whole, times, pairs, step_start = [], [], [], [0]
+    for o, settled in zip(operations, settles, strict=True):
+        engine, _, transfer, loads, meets, function, busy_ns, result_ns = o
+        looked_up = functions.setdefault(function, len(functions)) if function else -1
+        whole.append((engine, loads, transfer is not None, meets, settled, looked_up))
+        times.append((busy_ns, result_ns, -1.0 if transfer is None else _moving_ns(transfer, chip, sharers)))
+        pairs += [(steps.setdefault((engine, step), len(steps)), step.waits) for step in o.steps]
+        step_start.append(len(pairs))
+    ns = np.array(times, np.float64).reshape(-1, 3).T.copy()
+    columns = [*transposed(whole, 6), *ns, np.array(step_start, np.int64), *transposed(pairs, 2)]
+    return Operations._make(columns), numbered
 
 
 def _moving_ns(transfer: Transfer, chip: Chip, sharers: int) -> float:
@@ -53,19 +74,16 @@ def _moving_ns(transfer: Transfer, chip: Chip, sharers: int) -> float:
 
 
 def lower_different(
-    instructions: Sequence[Instruction], first_of_kind: Sequence[int], lower_once: Callable[[Instruction], Lowered],
-    program: Program, chip: Chip,
-) -> list[Lowered]:  # fmt: skip
+    first_of_kind: Sequence[Instruction], lower_once: Callable[[Instruction], Lowered], program: Program, chip: Chip
+) -> list[Lowered]:
     """What each different operation of a core becomes. `lower_once`: see `lowering`; the cores of a program share it.
 
     A descriptor that is made at compile time belongs to the ports of its own partitions, so no other core's can stand for it.
     """
-    found = []
-    for first in first_of_kind:
-        instruction = instructions[first]
-        of_its_own = instruction.attributes.get("dge_mode") == "none"
-        found.append(lower(instruction, program, chip) if of_its_own else lower_once(instruction))
-    return found
+    return [
+        lower(first, program, chip) if first.attributes.get("dge_mode") == "none" else lower_once(first)
+        for first in first_of_kind
+    ]
 
 
 def lowering(program: Program, chip: Chip) -> Callable[[Instruction], Lowered]:

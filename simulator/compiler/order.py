@@ -16,7 +16,6 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from neff_bench.chips import Chip
-from neff_bench.simulator import native
 from neff_bench.simulator.compiler.dependencies import Edges
 from neff_bench.simulator.compiler.lowering import Operations
 
@@ -30,25 +29,13 @@ def issue_order(operations: Operations, kind: np.ndarray, edges: Edges, chip: Ch
     """A permutation of the instructions of one core, in int64, that keeps every dependency. `kind`: of each instruction.
 
     Meetings of the two cores keep their order. Times are estimates: PE at full clock, DMAs one after the other.
+    simulator/native/order.c is the same in C.
     """
-    steps = Operations._make(column[kind] for column in operations)
-    return (_plain if native.library() is None else _compiled)(steps, edges, chip)
-
-
-def _compiled(steps: Operations, edges: Edges, chip: Chip) -> np.ndarray:
-    """`_plain` in C."""
     import numpy as np
 
-    order = np.empty(len(steps.engine), np.int64)
-    program = (*steps, edges.start, edges.before)
-    native.call("issue_order", len(order), program, float(chip.dma_wait_ns), float(chip.semaphore_ns), order)
-    return order
-
-
-def _plain(steps: Operations, edges: Edges, chip: Chip) -> np.ndarray:
-    import numpy as np
-
-    engines, loads, meets, busy_ns, result_ns, moving_ns = (column.tolist() for column in steps)
+    o = operations
+    columns = (o.engine, o.loads, o.meets, o.busy_ns, o.result_ns, o.moving_ns)
+    engines, loads, meets, busy_ns, result_ns, moving_ns = (column[kind].tolist() for column in columns)
     n = len(engines)
     start_of, befores = edges.start.tolist(), edges.before.tolist()
     waits_of = [befores[start_of[index] : start_of[index + 1]] for index in range(n)]

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.simulator import native
-from neff_bench.simulator.compiler.columns import HBM, Buffers, Columns, Views
+from neff_bench.simulator.compiler.columns import HBM, Buffers, Columns
 from neff_bench.simulator.program import Access, Buffer
 
 if TYPE_CHECKING:
@@ -58,40 +57,22 @@ def overlap(a: Box, b: Box) -> bool:
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
-def regions_of(buffers: Buffers, columns: Columns, addresses: np.ndarray) -> Regions:
-    """`addresses`, by buffer: the byte in each partition of those that are on chip and reuse memory, -1 for the others."""
+def regions_of(buffers: Buffers, columns: Columns, address: np.ndarray) -> Regions:
+    """`address`, by buffer: the byte in each partition where it is known, and -1 elsewhere. simulator/native/rectangles.c is the same in C."""
     import numpy as np
 
-    address = np.where(buffers.address >= 0, buffers.address, addresses)
     shared = (address >= 0) & (buffers.memory != HBM)
-    storage = np.where(shared, buffers.memory - 1, np.arange(len(address)) + _SHARED)
-    down, right = np.where(shared, buffers.partition, 0), np.where(shared, address, 0)
-    places = (storage, buffers.row_bytes, buffers.rows, down, right)
-    size = np.array([SIZE_BYTES[dtype] for dtype in columns.dtypes], np.int64)[columns.views.dtype]
-    return (_plain if native.library() is None else _compiled)(places, columns.views._replace(dtype=size))
-
-
-def _compiled(places: tuple[np.ndarray, ...], views: Views) -> Regions:
-    """`_plain` in C. The views have sizes instead of dtypes."""
-    import numpy as np
-
-    number = len(views.buffer)
-    of_view, different = np.empty(number, np.int64), np.empty((number, 5), np.int64)
-    count = native.call("regions_of", number, places, views, of_view, different)
-    return Regions(of_view, different[:count])
-
-
-def _plain(places: tuple[np.ndarray, ...], views: Views) -> Regions:
-    import numpy as np
-
-    storage, row, rows, down, right = (column.tolist() for column in places)
-    buffer, offset, size, dynamic, start, step, length = (column.tolist() for column in views)
+    storage = np.where(shared, buffers.memory - 1, np.arange(len(address)) + _SHARED).tolist()
+    down, right = (np.where(shared, column, 0).tolist() for column in (buffers.partition, address))
+    row, rows = buffers.row_bytes.tolist(), buffers.rows.tolist()
+    buffer, offset, dtype, dynamic, start, step, length = (column.tolist() for column in columns.views)
+    sizes = [SIZE_BYTES[name] for name in columns.dtypes]
     pairs = list(zip(step, length, strict=True))
     numbers: dict[tuple[int, ...], int] = {}
     of_view = []
     for view, b in enumerate(buffer):
         pattern = pairs[start[view] : start[view + 1]]
-        box = _box(offset[view], size[view], dynamic[view] != 0, pattern, row[b], rows[b], down[b], right[b])
+        box = _box(offset[view], sizes[dtype[view]], dynamic[view] != 0, pattern, row[b], rows[b], down[b], right[b])
         of_view.append(numbers.setdefault((storage[b], *box), len(numbers)))
     return Regions(np.array(of_view, np.int64), np.array(list(numbers), np.int64).reshape(-1, 5))
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neff_bench.simulator.native.sources import FOLDER, digest
+
+if TYPE_CHECKING:
+    import numpy as np
 
 NO_MEMORY = -1
 """What a pass returns when it cannot allocate."""
@@ -33,7 +36,7 @@ def library() -> ctypes.CDLL | None:
 def call(name: str, *arguments: Any) -> int:
     """Run a pass: the answer that is not in its columns, often a count. Raises MemoryError.
 
-    A number is passed as int64 or double, an array as its address, a record of arrays as a struct of their addresses.
+    A number is passed as int64 or double, an array as its address, and a record as a struct: the addresses of its arrays, and numbers.
     """
     run = getattr(library(), name)
     run.restype = ctypes.c_int64
@@ -51,5 +54,12 @@ def _passed(argument: Any) -> Any:
     if isinstance(argument, bytes):
         return ctypes.c_char_p(argument)
     if isinstance(argument, tuple):
-        return (ctypes.c_void_p * len(argument))(*(column.ctypes.data for column in argument))
+        fields = [field if isinstance(field, int) else field.ctypes.data for field in argument]
+        return (ctypes.c_int64 * len(fields))(*fields)
     return ctypes.c_void_p(argument.ctypes.data)
+
+
+def rows(block: np.ndarray) -> list[int]:
+    """The addresses of the rows of an array, for a record."""
+    first, apart = block.ctypes.data, block.strides[0]
+    return [first + number * apart for number in range(len(block))]

@@ -3,39 +3,29 @@
    The same edges as neff_bench.simulator.compiler.dependencies, which says what the columns are. The uses are taken in program
    order; of each part of the memory it is known who wrote it last and who has read it since. */
 
-#include <stdint.h>
+#include "edges.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "parts.h"
+#include "rectangles.h"
 
-#define NO_MEMORY (-1)
-#define KINDS 3
-
-enum { RAW, WAW, WAR };
-enum { WRITE = 1 };
-
-/* settles, by instruction: 1 where what it reads is also written, for all that follows. region, role, name: by use. */
-struct uses {
-    const int64_t *start, *settles, *region, *role, *name;
-};
-
-/* start, by instruction; before, kind and operand by edge. */
-struct edges {
-    int64_t *start, *before, *kind, *operand;
-};
+#define KINDS_OF_CONFLICT 3
 
 /* One reader of a part since its last write, and the one before it, -1 for none. */
 struct reader {
     int64_t instruction, next;
 };
 
-/* written, readers, by part: the instruction that wrote it last, and its latest reader; -1 for none. readers are used again from
+/* of_view: regions. settles, by kind of instruction: 1 where what it reads is also written, for all that follows.
+   written, read, by part: the instruction that wrote it last, and its latest reader; -1 for none. readers are used again from
    `unused` on. found: edges of the instruction at hand as numbers. seen, by earlier instruction and kind: the use that found it. */
 struct state {
-    const struct uses *uses;
+    const struct columns *columns;
+    const int64_t *of_view, *settles;
+    struct edges *edges;
     struct cuts cuts;
-    int64_t *written, *read, unused, made, reader_room, *found, found_count, found_room, *seen, names, number;
+    int64_t *written, *read, unused, made, reader_room, *found, found_count, found_room, *seen, number;
     struct reader *readers;
 };
 
@@ -48,7 +38,7 @@ static int order_of_integers(const void *a, const void *b)
 /* Notes that the instruction at hand waits for `before`, for an operand. */
 static int wait_for(struct state *s, int64_t instruction, int64_t before, int64_t kind, int64_t operand)
 {
-    int64_t key = before * KINDS + kind;
+    int64_t key = before * KINDS_OF_CONFLICT + kind;
 
     if (before < 0 || before == instruction || s->seen[key] == s->number)
         return 0;
@@ -60,7 +50,7 @@ static int wait_for(struct state *s, int64_t instruction, int64_t before, int64_
         s->found = more;
         s->found_room *= 2;
     }
-    s->found[s->found_count++] = key * s->names + operand;
+    s->found[s->found_count++] = key * s->columns->names + operand;
     return 0;
 }
 
@@ -113,7 +103,7 @@ static int write_part(struct state *s, int64_t part, int64_t instruction, int64_
 /* One use, with its parts read or written. */
 static int use_parts(struct state *s, int64_t instruction, int64_t use, int writes)
 {
-    int64_t region = s->uses->region[use], operand = s->uses->name[use];
+    int64_t region = s->of_view[s->columns->view[use]], operand = s->columns->name[use];
     int status = 0;
 
     s->number++;
@@ -126,52 +116,83 @@ static int use_parts(struct state *s, int64_t instruction, int64_t use, int writ
 
 static int use_all(struct state *s, int64_t instruction)
 {
-    int64_t first = s->uses->start[instruction], end = s->uses->start[instruction + 1];
+    int64_t first = s->columns->use_start[instruction], end = s->columns->use_start[instruction + 1];
     int status = 0;
 
     for (int64_t use = first; use < end && status == 0; use++)
-        status = use_parts(s, instruction, use, s->uses->role[use] == WRITE);
-    for (int64_t use = first; use < end && status == 0 && s->uses->settles[instruction]; use++)
-        if (s->uses->role[use] != WRITE)
+        status = use_parts(s, instruction, use, s->columns->role[use] == WRITE);
+    for (int64_t use = first; use < end && status == 0 && s->settles[s->columns->kind[instruction]]; use++)
+        if (s->columns->role[use] != WRITE)
             status = use_parts(s, instruction, use, 1);
     return status;
 }
 
-/* The edges that were found for one instruction, sorted and each once, behind `count` others. Gives the new count. */
-static int64_t give(struct state *s, int64_t count, int64_t room, struct edges *edges)
+static int more_edges(struct edges *edges)
 {
+    int64_t **columns[] = {&edges->before, &edges->kind, &edges->operand};
+
+    for (int i = 0; i < 3; i++) {
+        int64_t *more = realloc(*columns[i], (size_t)(2 * edges->room) * sizeof *more);
+        if (!more)
+            return NO_MEMORY;
+        *columns[i] = more;
+    }
+    edges->room *= 2;
+    return 0;
+}
+
+/* Adds the edges that were found for one instruction, sorted and each once. */
+static int add_found(struct state *s)
+{
+    struct edges *edges = s->edges;
+
     qsort(s->found, (size_t)s->found_count, sizeof *s->found, order_of_integers);
     for (int64_t i = 0; i < s->found_count; i++) {
         if (i && s->found[i] == s->found[i - 1])
             continue;
-        if (count < room) {
-            edges->before[count] = s->found[i] / s->names / KINDS;
-            edges->kind[count] = s->found[i] / s->names % KINDS;
-            edges->operand[count] = s->found[i] % s->names;
-        }
-        count++;
+        if (edges->count == edges->room && more_edges(edges) < 0)
+            return NO_MEMORY;
+        edges->before[edges->count] = s->found[i] / s->columns->names / KINDS_OF_CONFLICT;
+        edges->kind[edges->count] = s->found[i] / s->columns->names % KINDS_OF_CONFLICT;
+        edges->operand[edges->count++] = s->found[i] % s->columns->names;
     }
     s->found_count = 0;
-    return count;
+    return 0;
 }
 
-static int64_t find_all(struct state *s, int64_t instructions, int64_t room, struct edges *edges)
+static int find_all(struct state *s)
 {
-    int64_t count = 0;
-
-    for (int64_t instruction = 0; instruction < instructions; instruction++) {
-        edges->start[instruction] = count;
-        if (use_all(s, instruction) < 0)
+    for (int64_t instruction = 0; instruction < s->columns->instructions; instruction++) {
+        s->edges->start[instruction] = s->edges->count;
+        if (use_all(s, instruction) < 0 || add_found(s) < 0)
             return NO_MEMORY;
-        count = give(s, count, room, edges);
     }
-    edges->start[instructions] = count;
-    return count;
+    s->edges->start[s->columns->instructions] = s->edges->count;
+    return 0;
 }
 
-static int begin(struct state *s, int64_t instructions)
+static int edges_begin(struct edges *edges, int64_t instructions)
 {
-    size_t parts = (size_t)s->cuts.count + 1, seen = (size_t)(instructions * KINDS + 1);
+    edges->count = 0;
+    edges->room = 4 * instructions + 16;
+    edges->start = malloc((size_t)(instructions + 1) * sizeof *edges->start);
+    edges->before = malloc((size_t)edges->room * sizeof *edges->before);
+    edges->kind = malloc((size_t)edges->room * sizeof *edges->kind);
+    edges->operand = malloc((size_t)edges->room * sizeof *edges->operand);
+    return edges->start && edges->before && edges->kind && edges->operand ? 0 : NO_MEMORY;
+}
+
+void edges_end(struct edges *edges)
+{
+    free(edges->start);
+    free(edges->before);
+    free(edges->kind);
+    free(edges->operand);
+}
+
+static int begin(struct state *s)
+{
+    size_t parts = (size_t)s->cuts.count + 1, seen = (size_t)(s->columns->instructions * KINDS_OF_CONFLICT + 1);
 
     s->unused = -1;
     s->reader_room = s->found_room = 256;
@@ -187,21 +208,60 @@ static int begin(struct state *s, int64_t instructions)
     return 0;
 }
 
-/* `regions`: the different regions, `region_count` of them. `names`: how many names of operands there are. `room`: for edges. Gives
-   the number of edges; those above `room` are not given. */
-int64_t find_edges(int64_t instructions, int64_t names, const struct uses *uses, int64_t region_count,
-                   const struct region *regions, int64_t room, struct edges *edges)
+/* The edges between instructions whose regions are known. */
+static int find_between(const struct columns *columns, const int64_t *of_view, int64_t count, const struct region *different,
+                        const int64_t *settles, struct edges *edges)
 {
-    struct state s = {.uses = uses, .names = names};
-    int64_t count = NO_MEMORY;
+    struct state s = {.columns = columns, .of_view = of_view, .settles = settles, .edges = edges};
+    int status = NO_MEMORY;
 
-    if (cut(region_count, regions, &s.cuts) == 0 && begin(&s, instructions) == 0)
-        count = find_all(&s, instructions, room, edges);
+    if (cut(count, different, &s.cuts) == 0 && begin(&s) == 0)
+        status = find_all(&s);
     cuts_end(&s.cuts);
     free(s.written);
     free(s.read);
     free(s.seen);
     free(s.readers);
     free(s.found);
+    return status;
+}
+
+int find_edges(const struct columns *columns, const struct buffers *buffers, const int64_t *address, const int64_t *size,
+               const int64_t *settles, struct edges *edges)
+{
+    int64_t *of_view = malloc((size_t)(columns->views + 1) * sizeof *of_view), count;
+    struct region *different = malloc((size_t)(columns->views + 1) * sizeof *different);
+    int status = edges_begin(edges, columns->instructions);
+
+    if (!of_view || !different)
+        status = NO_MEMORY;
+    if (status == 0) {
+        count = find_regions(columns, buffers, address, size, of_view, different);
+        status = count < 0 ? NO_MEMORY : find_between(columns, of_view, count, different, settles, edges);
+    }
+    free(of_view);
+    free(different);
+    return status;
+}
+
+/* `find_edges` for Python. `rows`: the columns of the buffers. `given`: where each instruction's edges begin, then before, kind and
+   operand of each, with `room` for them. Gives the number of edges; those above `room` are not given. */
+int64_t edges_of(int64_t *block, int64_t buffer_count, const int64_t *rows, const int64_t *address, const int64_t *size,
+                 const int64_t *settles, int64_t room, struct edges_given *given)
+{
+    struct columns columns = columns_in(block);
+    struct buffers buffers = buffers_in(buffer_count, rows);
+    struct edges edges;
+    int64_t count = NO_MEMORY;
+
+    if (find_edges(&columns, &buffers, address, size, settles, &edges) == 0) {
+        size_t bytes = (size_t)(edges.count < room ? edges.count : room) * sizeof(int64_t);
+        memcpy(given->start, edges.start, (size_t)(columns.instructions + 1) * sizeof(int64_t));
+        memcpy(given->before, edges.before, bytes);
+        memcpy(given->kind, edges.kind, bytes);
+        memcpy(given->operand, edges.operand, bytes);
+        count = edges.count;
+    }
+    edges_end(&edges);
     return count;
 }

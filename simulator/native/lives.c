@@ -2,23 +2,10 @@
 
    The same as neff_bench.simulator.compiler.lives, which says what the columns are. */
 
-#include <stdint.h>
+#include "lives.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#define NO_MEMORY (-1)
-
-enum { INDEX = 2 };
-
-/* moves, by instruction: 1 where it does not lengthen the lives of its operands. buffer, role: by use. */
-struct uses {
-    const int64_t *start, *moves, *buffer, *role;
-};
-
-/* One element for each buffer that is used, in the order in which they are found. */
-struct lives {
-    int64_t *buffer, *first, *last;
-};
 
 /* first, last, moved: by buffer, -1 for never. */
 struct state {
@@ -35,31 +22,42 @@ static void live(struct state *s, int64_t buffer, int64_t instruction)
     s->last[buffer] = instruction;
 }
 
-static void use_all(struct state *s, int64_t instructions, const struct uses *uses)
+static int64_t buffer_of(const struct columns *columns, int64_t use)
 {
-    for (int64_t i = 0; i < instructions; i++)
-        for (int64_t use = uses->start[i]; use < uses->start[i + 1]; use++) {
-            if (uses->moves[i] && uses->role[use] != INDEX)
-                s->moved[uses->buffer[use]] = i;
+    return columns->buffer[columns->view[use]];
+}
+
+/* Whether a use is an operand of an instruction that only moves. */
+static int only_moves(const struct columns *columns, const int64_t *moves, int64_t instruction, int64_t use)
+{
+    return moves && moves[columns->kind[instruction]] && columns->role[use] != INDEX;
+}
+
+static void use_all(struct state *s, const struct columns *columns, const int64_t *moves)
+{
+    for (int64_t i = 0; i < columns->instructions; i++)
+        for (int64_t use = columns->use_start[i]; use < columns->use_start[i + 1]; use++) {
+            if (only_moves(columns, moves, i, use))
+                s->moved[buffer_of(columns, use)] = i;
             else
-                live(s, uses->buffer[use], i);
+                live(s, buffer_of(columns, use), i);
         }
 }
 
 /* Buffers that only moves use live at the last of them; they come behind all others, in the order of their first move. */
-static void add_moved(struct state *s, int64_t instructions, const struct uses *uses)
+static void add_moved(struct state *s, const struct columns *columns, const int64_t *moves)
 {
-    for (int64_t i = 0; i < instructions; i++)
-        for (int64_t use = uses->start[i]; use < uses->start[i + 1] && uses->moves[i]; use++)
-            if (uses->role[use] != INDEX && s->first[uses->buffer[use]] < 0) {
-                int64_t buffer = uses->buffer[use];
-                s->lives->buffer[s->count++] = buffer;
-                s->first[buffer] = s->last[buffer] = s->moved[buffer];
-            }
+    for (int64_t i = 0; i < columns->instructions && moves; i++)
+        for (int64_t use = columns->use_start[i]; use < columns->use_start[i + 1]; use++) {
+            int64_t buffer = buffer_of(columns, use);
+            if (!only_moves(columns, moves, i, use) || s->first[buffer] >= 0)
+                continue;
+            s->lives->buffer[s->count++] = buffer;
+            s->first[buffer] = s->last[buffer] = s->moved[buffer];
+        }
 }
 
-/* Gives the number of lives. */
-int64_t find_lives(int64_t instructions, int64_t buffers, const struct uses *uses, struct lives *lives)
+int64_t find_lives(const struct columns *columns, int64_t buffers, const int64_t *moves, struct lives *lives)
 {
     size_t bytes = (size_t)(buffers + 1) * sizeof(int64_t);
     struct state s = {lives, 0, malloc(bytes), malloc(bytes), malloc(bytes)};
@@ -67,8 +65,8 @@ int64_t find_lives(int64_t instructions, int64_t buffers, const struct uses *use
 
     if (s.first && s.last && s.moved) {
         memset(s.first, -1, bytes);
-        use_all(&s, instructions, uses);
-        add_moved(&s, instructions, uses);
+        use_all(&s, columns, moves);
+        add_moved(&s, columns, moves);
         for (int64_t i = 0; i < s.count; i++) {
             lives->first[i] = s.first[lives->buffer[i]];
             lives->last[i] = s.last[lives->buffer[i]];
@@ -79,4 +77,12 @@ int64_t find_lives(int64_t instructions, int64_t buffers, const struct uses *use
     free(s.last);
     free(s.moved);
     return count;
+}
+
+/* `find_lives` for Python. */
+int64_t lives_of(int64_t *block, int64_t buffers, const int64_t *moves, struct lives *lives)
+{
+    struct columns columns = columns_in(block);
+
+    return find_lives(&columns, buffers, moves, lives);
 }

@@ -2,62 +2,59 @@
 
    The same steps, with the same arithmetic, as neff_bench.simulator.compiler.order, which says what the columns are. */
 
-#include <stdint.h>
+#include "order.h"
+
 #include <stdlib.h>
 
 #include "heap.h"
 
-#define NO_MEMORY (-1)
-#define ENGINES 5
-
-/* By instruction; moving_ns is below 0 where nothing moves by DMA. wait_start, before: the edges. */
-struct program {
-    const int64_t *engine, *loads, *meets;
-    const double *busy_ns, *result_ns, *moving_ns;
-    const int64_t *wait_start, *before;
-};
-
 /* wanted: the place in the program that an instruction is ordered by. rank: the number of its place; ranked: the other way round.
    missing: for how many it still waits. after_start, after: who waits for it. follower: who must come behind it, -1 for none. */
 struct state {
-    const struct program *program;
+    const int64_t *kind;
+    const struct operations *operations;
+    const struct edges *edges;
     int64_t count, *wanted, *rank, *ranked, *missing, *after_start, *after, *follower;
     double *ready, free[ENGINES], dma_free, dma_wait_ns, semaphore_ns;
     struct heap waiting[ENGINES], available[ENGINES];
 };
 
+static int64_t engine_of(const struct state *s, int64_t index)
+{
+    return s->operations->engine[s->kind[index]];
+}
+
 /* Who waits for each instruction, and for how many each waits. */
 static void turn_edges(struct state *s)
 {
-    const struct program *program = s->program;
+    const struct edges *edges = s->edges;
 
     for (int64_t i = 0; i <= s->count; i++)
         s->after_start[i] = 0;
-    for (int64_t edge = 0; edge < program->wait_start[s->count]; edge++)
-        s->after_start[program->before[edge] + 1]++;
+    for (int64_t edge = 0; edge < edges->start[s->count]; edge++)
+        s->after_start[edges->before[edge] + 1]++;
     for (int64_t i = 0; i < s->count; i++) {
         s->after_start[i + 1] += s->after_start[i];
         s->missing[i] = 0;
     }
     for (int64_t i = 0; i < s->count; i++)
-        for (int64_t edge = program->wait_start[i]; edge < program->wait_start[i + 1]; edge++) {
-            int64_t before = program->before[edge];
+        for (int64_t edge = edges->start[i]; edge < edges->start[i + 1]; edge++) {
+            int64_t before = edges->before[edge];
             s->after[s->after_start[before] + s->missing[before]++] = i;
         }
     for (int64_t i = 0; i < s->count; i++)
-        s->missing[i] = program->wait_start[i + 1] - program->wait_start[i];
+        s->missing[i] = edges->start[i + 1] - edges->start[i];
 }
 
 /* Loads, and what waits for nothing, are wanted where they are first used. Instructions that are wanted at one place keep their
    order. */
 static void rank_all(struct state *s)
 {
-    const struct program *program = s->program;
     int64_t *begin = s->follower; /* free until the chains are made */
 
     for (int64_t i = 0; i < s->count; i++) {
         int64_t used = s->after_start[i + 1] > s->after_start[i] ? s->after[s->after_start[i]] : i;
-        s->wanted[i] = program->loads[i] || !s->missing[i] ? used : i;
+        s->wanted[i] = s->operations->loads[s->kind[i]] || !s->missing[i] ? used : i;
         begin[i] = 0;
     }
     for (int64_t i = 0; i < s->count; i++)
@@ -91,10 +88,10 @@ static void chain(struct state *s)
     for (int64_t i = 0; i < s->count; i++)
         s->follower[i] = -1;
     for (int64_t place = 0; place < s->count; place++)
-        if (s->program->loads[s->ranked[place]])
-            follow(s, &last[s->program->engine[s->ranked[place]]], s->ranked[place]);
+        if (s->operations->loads[s->kind[s->ranked[place]]])
+            follow(s, &last[engine_of(s, s->ranked[place])], s->ranked[place]);
     for (int64_t i = 0; i < s->count; i++)
-        if (s->program->meets[i])
+        if (s->operations->meets[s->kind[i]])
             follow(s, &met, i);
 }
 
@@ -123,18 +120,18 @@ static int first_engine(const struct state *s, double *start)
 static void arrive(struct state *s, int64_t index, double ready)
 {
     if (--s->missing[index] == 0)
-        heap_push(&s->waiting[s->program->engine[index]], ready, index);
+        heap_push(&s->waiting[engine_of(s, index)], ready, index);
 }
 
 static void issue(struct state *s, int64_t index, double start)
 {
-    const struct program *program = s->program;
-    double done = start + program->result_ns[index];
-    int64_t follower = s->follower[index];
+    const struct operations *operations = s->operations;
+    int64_t kind = s->kind[index], follower = s->follower[index];
+    double done = start + operations->result[kind];
 
-    s->free[program->engine[index]] = start + program->busy_ns[index];
-    if (program->moving_ns[index] >= 0.0) {
-        s->dma_free = (done > s->dma_free ? done : s->dma_free) + program->moving_ns[index];
+    s->free[operations->engine[kind]] = start + operations->busy[kind];
+    if (operations->moving[kind] >= 0.0) {
+        s->dma_free = (done > s->dma_free ? done : s->dma_free) + operations->moving[kind];
         done = s->dma_free + s->dma_wait_ns;
     } else {
         done += s->semaphore_ns;
@@ -153,7 +150,7 @@ static void issue_all(struct state *s, int64_t *order)
 {
     for (int64_t i = 0; i < s->count; i++)
         if (!s->missing[i])
-            heap_push(&s->available[s->program->engine[i]], (double)s->rank[i], 0);
+            heap_push(&s->available[engine_of(s, i)], (double)s->rank[i], 0);
     for (int64_t place = 0; place < s->count; place++) {
         double start = 0.0;
         int engine = first_engine(s, &start);
@@ -167,7 +164,7 @@ static void issue_all(struct state *s, int64_t *order)
 
 static int begin(struct state *s)
 {
-    size_t integers = (size_t)(s->count + 1), edges = (size_t)s->program->wait_start[s->count] + 1;
+    size_t integers = (size_t)(s->count + 1), edges = (size_t)s->edges->count + 1;
     int64_t **columns[] = {&s->wanted, &s->rank, &s->ranked, &s->missing, &s->after_start, &s->follower};
     int status = 0;
 
@@ -199,10 +196,14 @@ static void end(struct state *s)
 }
 
 /* Every edge leads to an earlier instruction, so that there always is one that can be issued. */
-int64_t issue_order(int64_t count, const struct program *program, double dma_wait_ns, double semaphore_ns, int64_t *order)
+int issue_order(const struct columns *columns, const struct operations *operations, const struct edges *edges, double dma_wait_ns,
+                double semaphore_ns, int64_t *order)
 {
-    struct state s = {.program = program, .count = count, .dma_wait_ns = dma_wait_ns, .semaphore_ns = semaphore_ns};
-    int64_t status = begin(&s);
+    struct state s = {
+        .kind = columns->kind, .operations = operations, .edges = edges, .count = columns->instructions,
+        .dma_wait_ns = dma_wait_ns, .semaphore_ns = semaphore_ns,
+    };
+    int status = begin(&s);
 
     if (status == 0) {
         turn_edges(&s);

@@ -3,48 +3,24 @@
    The same steps as `_Placer` of neff_bench.simulator.compiler.placing, which says what the columns are. An instruction waits for
    one other; each further wait is an EVENT_SEMAPHORE of its own before it. */
 
-#include <stdint.h>
+#include "place.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_MEMORY (-1)
-#define ENGINES 5
 #define STREAMS 13 /* the engines, and behind QUEUES their DMA queues */
 #define QUEUES 8
 
 enum { TENSOR, SCALAR };
-enum { ALL, WEIGHTS, REST, NOTHING };
-enum { RAW };
-
-/* By kind of operation; step, waits: by step. function: what Scalar looks up, -1 for nothing. */
-struct operations {
-    const int64_t *engine, *moves, *meets, *function, *step_start, *step, *waits;
-};
-
-/* order: of issue. kind, stationary: by instruction; stationary is the view of the weights that the PE holds, -1 for none.
-   wait_start, before, conflict, operand: the edges. of_weights, is_stationary: by name of an operand. */
-struct program {
-    const int64_t *order, *kind, *stationary, *wait_start, *before, *conflict, *operand, *of_weights, *is_stationary;
-};
-
-/* event, final: the steps that wait, by engine. table: by function and loaded table, the table that must be loaded, -1 for none. */
-struct fixed {
-    const int64_t *event, *final, *table;
-    const int64_t *load_step, *tables;
-};
-
-struct code {
-    int32_t *step, *origin, *transfer, *meeting, *wait;
-};
 
 /* count: machine instructions so far. stream: what completes in order with each. last: the last machine instruction of each
    instruction. seen: the last of each stream that an engine has waited for. held, held_since: weights in the PE. */
 struct state {
+    const struct columns *columns;
     const struct operations *operations;
-    const struct program *program;
+    const struct edges *edges;
     const struct fixed *fixed;
     struct code *code;
-    int from_hlo;
     int32_t count, transfers, meetings, *last, seen[ENGINES][STREAMS];
     int8_t *stream;
     int64_t table, held, held_since;
@@ -62,11 +38,11 @@ static void append(struct state *s, int64_t engine, int64_t step, int64_t origin
 
 static void load_table(struct state *s, int64_t index, int64_t function)
 {
-    int64_t table = s->fixed->table[function * *s->fixed->tables + s->table];
+    int64_t table = s->fixed->table[function * s->fixed->tables + s->table];
 
     if (table < 0)
         return;
-    append(s, SCALAR, *s->fixed->load_step, index, -1, -1, -1);
+    append(s, SCALAR, s->fixed->load, index, -1, -1, -1);
     s->table = table;
 }
 
@@ -88,7 +64,7 @@ static int is_settled(const struct state *s, int64_t engine, int moves, int64_t 
 {
     int stream = s->stream[machine];
 
-    if (stream == engine && !moves && (s->program->conflict[edge] != RAW || engine == TENSOR))
+    if (stream == engine && !moves && (s->edges->kind[edge] != RAW || engine == TENSOR))
         return 1;
     return machine <= s->seen[engine][stream];
 }
@@ -96,14 +72,14 @@ static int is_settled(const struct state *s, int64_t engine, int moves, int64_t 
 /* The last instruction to wait for in each stream, in order; how many there are. */
 static int waits_of(struct state *s, int64_t index, int64_t mode, int64_t engine, int moves, int32_t *waits)
 {
-    const struct program *program = s->program;
+    const struct edges *edges = s->edges;
     int32_t latest[STREAMS];
     int count = 0;
 
     memset(latest, -1, sizeof latest);
-    for (int64_t edge = program->wait_start[index]; edge < program->wait_start[index + 1] && mode != NOTHING; edge++) {
-        int32_t machine = s->last[program->before[edge]];
-        if (mode != ALL && program->of_weights[program->operand[edge]] != (mode == WEIGHTS))
+    for (int64_t edge = edges->start[index]; edge < edges->start[index + 1] && mode != NOTHING; edge++) {
+        int32_t machine = s->last[edges->before[edge]];
+        if (mode != ALL && s->fixed->of_weights[edges->operand[edge]] != (mode == WEIGHTS))
             continue;
         if (!is_settled(s, engine, moves, edge, machine) && machine > latest[s->stream[machine]])
             latest[s->stream[machine]] = machine;
@@ -115,18 +91,30 @@ static int waits_of(struct state *s, int64_t index, int64_t mode, int64_t engine
     return count;
 }
 
+/* The view of the weights of a matmul. */
+static int64_t weights_of(const struct state *s, int64_t index)
+{
+    const struct columns *columns = s->columns;
+
+    for (int64_t use = columns->use_start[index]; use < columns->use_start[index + 1]; use++)
+        if (s->fixed->is_stationary[columns->name[use]])
+            return columns->view[use];
+    return -1;
+}
+
 /* Whether the PE of an HLO graph holds the weights of a matmul already; if not, it does from now on. */
 static int is_held(struct state *s, int64_t index, int64_t steps)
 {
-    const struct program *program = s->program;
+    const struct edges *edges = s->edges;
+    int64_t weights = weights_of(s, index);
     int unchanged = 1;
 
-    for (int64_t edge = program->wait_start[index]; edge < program->wait_start[index + 1]; edge++)
-        if (program->is_stationary[program->operand[edge]] && program->before[edge] >= s->held_since)
+    for (int64_t edge = edges->start[index]; edge < edges->start[index + 1]; edge++)
+        if (s->fixed->is_stationary[edges->operand[edge]] && edges->before[edge] >= s->held_since)
             unchanged = 0;
-    if (s->held == program->stationary[index] && unchanged && steps == 2)
+    if (s->held == weights && unchanged && steps == 2)
         return 1;
-    s->held = program->stationary[index];
+    s->held = weights;
     s->held_since = index;
     return 0;
 }
@@ -134,9 +122,9 @@ static int is_held(struct state *s, int64_t index, int64_t steps)
 static void place(struct state *s, int64_t index)
 {
     const struct operations *operations = s->operations;
-    int64_t kind = s->program->kind[index], engine = operations->engine[kind];
+    int64_t kind = s->columns->kind[index], engine = operations->engine[kind];
     int64_t begin = operations->step_start[kind], first = begin, end = operations->step_start[kind + 1];
-    int moves = operations->moves[kind] != 0, weights = s->from_hlo && engine == TENSOR;
+    int moves = operations->moves[kind] != 0, weights = s->fixed->from_hlo && engine == TENSOR;
     int32_t transfer = moves ? s->transfers++ : -1, meeting = operations->meets[kind] ? s->meetings++ : -1, waits[STREAMS];
 
     if (operations->function[kind] >= 0)
@@ -181,19 +169,19 @@ static void wait_for_the_last(struct state *s)
     }
 }
 
-/* `room`: machine instructions that there can be. Gives how many there are. */
-int64_t place_all(int64_t instructions, int64_t room, int64_t from_hlo, const struct operations *operations,
-                  const struct program *program, const struct fixed *fixed, struct code *code)
+int64_t place_all(const struct columns *columns, const struct operations *operations, const struct edges *edges,
+                  const struct fixed *fixed, const int64_t *order, int64_t room, struct code *code)
 {
-    struct state s = {operations, program, fixed, code, from_hlo != 0, 0, 0, 0, NULL, {{0}}, NULL, 0, -1, -1};
+    struct state s = {.columns = columns, .operations = operations, .edges = edges, .fixed = fixed, .code = code,
+                      .held = -1, .held_since = -1};
     int64_t count = NO_MEMORY;
 
     memset(s.seen, -1, sizeof s.seen);
-    s.last = malloc((size_t)(instructions + 1) * sizeof *s.last);
+    s.last = malloc((size_t)(columns->instructions + 1) * sizeof *s.last);
     s.stream = malloc((size_t)(room + 1) * sizeof *s.stream);
     if (s.last && s.stream) {
-        for (int64_t i = 0; i < instructions; i++)
-            place(&s, program->order[i]);
+        for (int64_t i = 0; i < columns->instructions; i++)
+            place(&s, order[i]);
         wait_for_the_last(&s);
         count = s.count;
     }

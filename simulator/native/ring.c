@@ -2,19 +2,12 @@
 
    The same as neff_bench.simulator.compiler.allocation. Times are indices of instructions, bytes are those of a partition. */
 
-#include <stdint.h>
+#include "ring.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "heap.h"
-
-#define NO_MEMORY (-1)
-
-/* One element for each tensor, by first use. address: -1 where the kernel did not place it; found goes there. */
-struct tensors {
-    const int64_t *first, *last, *bytes;
-    int64_t *address;
-};
 
 /* start, stop: the spans that are taken, in order. No tensor of at most `bank` bytes crosses a multiple of it. */
 struct ring {
@@ -99,19 +92,20 @@ static int64_t take(struct ring *ring, int64_t bytes)
     }
 }
 
-/* Takes what the kernel placed, for ever; spans that touch are one. */
-static int take_placed(struct ring *ring, int64_t count, const struct tensors *tensors)
+/* Takes what the kernel placed in a memory, for ever; spans that touch are one. */
+static int take_placed(struct ring *ring, const struct buffers *buffers, int64_t memory, int64_t count, const struct lives *lives)
 {
     struct span *spans = malloc((size_t)(count + 1) * sizeof *spans);
     int64_t placed = 0;
 
     if (!spans)
-        return NO_MEMORY;
-    for (int64_t i = 0; i < count; i++)
-        if (tensors->address[i] >= 0) {
-            struct span span = {tensors->address[i], tensors->address[i] + tensors->bytes[i]};
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t b = lives->buffer[i];
+        struct span span = {buffers->address[b], buffers->address[b] + buffers->row_bytes[b]};
+        if (buffers->memory[b] == memory && span.start >= 0)
             spans[placed++] = span;
-        }
+    }
     qsort(spans, (size_t)placed, sizeof *spans, order_of_spans);
     for (int64_t i = 0; i < placed; i++) {
         int64_t *last = ring->count ? &ring->stop[ring->count - 1] : NULL;
@@ -124,35 +118,44 @@ static int take_placed(struct ring *ring, int64_t count, const struct tensors *t
     return 0;
 }
 
-static void place_all(struct ring *ring, int64_t count, struct tensors *tensors, struct heap *ends)
+static void place_tensors(struct ring *ring, const struct buffers *buffers, int64_t memory, int64_t count,
+                          const struct lives *lives, struct heap *ends, int64_t *address)
 {
     for (int64_t i = 0; i < count; i++) {
-        int64_t start;
-        if (tensors->address[i] >= 0)
+        int64_t b = lives->buffer[i], start;
+        if (buffers->memory[b] != memory || buffers->address[b] >= 0)
             continue;
-        while (ends->count && ends->items[0].at < (double)tensors->first[i])
+        while (ends->count && ends->items[0].at < (double)lives->first[i])
             release(ring, heap_pop(ends).number);
-        start = take(ring, tensors->bytes[i]);
+        start = take(ring, buffers->row_bytes[b]);
         if (start < 0)
             continue;
-        tensors->address[i] = start;
-        heap_push(ends, (double)tensors->last[i], start);
+        address[b] = start;
+        heap_push(ends, (double)lives->last[i], start);
     }
 }
 
-int64_t allocate(int64_t count, int64_t size, int64_t bank, struct tensors *tensors)
+static int allocate_in(const struct buffers *buffers, int64_t memory, int64_t size, int64_t bank, int64_t count,
+                       const struct lives *lives, int64_t *address)
 {
     size_t bytes = (size_t)(count + 1) * sizeof(int64_t);
     struct ring ring = {size, bank, 0, 0, malloc(bytes), malloc(bytes)};
     struct heap ends = {malloc((size_t)(count + 1) * sizeof *ends.items), 0};
-    int64_t status = NO_MEMORY;
+    int status = -1;
 
-    if (ring.start && ring.stop && ends.items && take_placed(&ring, count, tensors) == 0) {
-        place_all(&ring, count, tensors, &ends);
+    if (ring.start && ring.stop && ends.items && take_placed(&ring, buffers, memory, count, lives) == 0) {
+        place_tensors(&ring, buffers, memory, count, lives, &ends, address);
         status = 0;
     }
     free(ring.start);
     free(ring.stop);
     free(ends.items);
     return status;
+}
+
+int allocate(const struct buffers *buffers, int64_t count, const struct lives *lives, const struct sizes *sizes, int64_t *address)
+{
+    if (allocate_in(buffers, SBUF, sizes->sbuf, sizes->sbuf, count, lives, address) < 0)
+        return -1;
+    return allocate_in(buffers, PSUM, sizes->psum, sizes->bank, count, lives, address);
 }

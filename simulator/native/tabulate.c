@@ -8,20 +8,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "columns.h"
 #include "numbers.h"
 
-#define NO_MEMORY (-1)
 #define PLACES 8
-
-enum { READ, WRITE, INDEX };
-
-/* counts: uses, views, steps of patterns, kinds, names, dtypes. *_at: where in the bytes each name and dtype begins and ends. */
-struct columns {
-    int64_t *counts, *kind, *use_start, *first_of_kind;
-    int64_t *view, *role, *name;
-    int64_t *buffer, *offset, *dtype, *dynamic, *pattern_start, *step, *length;
-    int64_t *name_at, *dtype_at;
-};
 
 /* form: of each view, what the cost of an instruction can depend on: pattern, dtype and kind of memory. keys: of the kinds. */
 struct table {
@@ -243,27 +233,29 @@ static int begin(struct numbers **all, int count)
     return status;
 }
 
-/* `place_of_buffer`: below 8. `room`: a third of the bytes, and so no fewer than the operands, steps and kinds. */
-int64_t tabulate(const uint8_t *bytes, int64_t instructions, const int64_t *place_of_buffer, int64_t room, struct columns *out)
+/* `place_of_buffer`: below 8. The block has the number of instructions, and its rooms: no fewer than the instructions and 1, the uses
+   and 2, and the steps of patterns and 2; and no fewer steps than instructions and twice the uses. */
+int64_t tabulate(const uint8_t *bytes, const int64_t *place_of_buffer, int64_t *block)
 {
-    struct table t = {.bytes = bytes, .place_of_buffer = place_of_buffer, .out = out};
+    struct columns out = columns_in(block);
+    struct table t = {.bytes = bytes, .place_of_buffer = place_of_buffer, .out = &out};
     struct numbers *all[] = {&t.names, &t.dtypes, &t.views, &t.forms, &t.heads, &t.attributes, &t.kinds};
-    int64_t *keys = malloc((size_t)(3 * room + 8) * sizeof *keys), status = NO_MEMORY;
+    int64_t *keys = malloc((size_t)(3 * block[STEP_ROOM] + 8) * sizeof *keys), status = NO_MEMORY;
 
     t.keys = keys;
-    t.form = malloc((size_t)(room + 1) * sizeof *t.form);
-    out->pattern_start[0] = 0;
+    t.form = malloc((size_t)block[USE_ROOM] * sizeof *t.form);
+    out.pattern_start[0] = 0;
     if (begin(all, 7) == 0 && keys && t.form)
-        status = add_instructions(&t, instructions);
+        status = add_instructions(&t, block[INSTRUCTIONS]);
+    block[USES] = t.uses;
+    block[VIEWS] = t.views.count;
+    block[STEPS] = t.steps;
+    block[KINDS] = t.kinds.count;
+    block[NAMES] = t.names.count;
+    block[DTYPES] = t.dtypes.count;
     for (int i = 0; i < 7; i++)
         numbers_end(all[i]);
     free(keys);
     free(t.form);
-    out->counts[0] = t.uses;
-    out->counts[1] = t.views.count;
-    out->counts[2] = t.steps;
-    out->counts[3] = t.kinds.count;
-    out->counts[4] = t.names.count;
-    out->counts[5] = t.dtypes.count;
     return status;
 }

@@ -1,5 +1,6 @@
 """Addresses of tensors that the kernel left to the compiler."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +29,9 @@ def touch(*indices):
 
 def addresses(buffers, *instructions):
     columns = buffer_columns(buffers)
-    found = allocate(columns, lives_of(columns_of(columns, instructions), len(buffers)), CHIP)
+    used = columns_of(columns, instructions)
+    life = lives_of(used, len(buffers), np.zeros(len(used.first_of_kind), np.int64))
+    found = allocate(columns, life, CHIP)
     return {index: address for index, address in enumerate(found.tolist()) if address >= 0}
 
 

@@ -6,7 +6,6 @@ from neff_bench.simulator.compiler.columns import buffer_columns, columns_of
 from neff_bench.simulator.compiler.dependencies import edges_of, find_edges, settling
 from neff_bench.simulator.compiler.lowering import lower, operation_columns
 from neff_bench.simulator.compiler.order import issue_order
-from neff_bench.simulator.compiler.rectangles import regions_of
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from tests.simulator.programs import matmul, whole
 
@@ -31,10 +30,10 @@ def order_in(program, core=0):
     chip, instructions = CHIPS["trn2"], program.cores[core]
     buffers = buffer_columns(program.buffers)
     columns = columns_of(buffers, instructions)
-    regions = regions_of(buffers, columns, np.full(len(program.buffers), -1))
-    different = [lower(instructions[first], program, chip) for first in columns.first_of_kind]
-    operations = operation_columns(different, chip, len(program.cores))
-    edges = edges_of(columns, regions, settling(columns, instructions))
+    first = [instructions[index] for index in columns.first_of_kind]
+    different = [lower(instruction, program, chip) for instruction in first]
+    operations, _ = operation_columns(different, settling(first), chip, len(program.cores))
+    edges = edges_of(buffers, columns, np.full(len(program.buffers), -1), operations.settles)
     return issue_order(operations, columns.kind, edges, chip).tolist()
 
 

@@ -1,0 +1,28 @@
+/* Operations as machine instructions with their waits: see place.c. */
+
+#ifndef PLACE_H
+#define PLACE_H
+
+#include "columns.h"
+#include "edges.h"
+#include "operations.h"
+
+/* One element for each machine instruction. */
+struct code {
+    int32_t *step, *origin, *transfer, *meeting, *wait;
+};
+
+/* event, final: the steps that wait for one thing more, and for the last DMA of a queue, by engine. load: the step that loads a table.
+   table: by function and loaded table, the table that must be loaded, or -1; there are `tables`, and 0 is none. of_weights,
+   is_stationary: 1 for the names of operands that LDWEIGHTS reads, and for the weights of a matmul. */
+struct fixed {
+    int64_t from_hlo, load, tables;
+    const int64_t *event, *final, *table, *of_weights, *is_stationary;
+};
+
+/* `room` of the columns of `code`: 10 for each step of each instruction, and 1 more for each, and ENGINES. Gives how many machine
+   instructions there are. */
+int64_t place_all(const struct columns *columns, const struct operations *operations, const struct edges *edges,
+                  const struct fixed *fixed, const int64_t *order, int64_t room, struct code *code);
+
+#endif
