@@ -21,9 +21,6 @@ from neff_bench.parsers.source import source_name
 
 ARGUMENTS = (("--json-output",), ("--output-format", "json"))
 """How to ask for JSON: to 2.33, and from 2.34."""
-CORES_PER_HBM = 2
-"""Physical cores that share a bank of HBM: 2i and 2i+1 on trn2 (neuron-runtime/explore/device-memory.rst); both cores of a
-device of trn1 and inf2 (one memory of 32 GiB a device); on trn3 inferred from trn2."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +74,6 @@ class Topology:
     def device_of(self, core: int) -> NeuronDevice | None:
         """The device of a physical core, None for a core that the host lacks."""
         return next((device for device in self.devices if core in device.physical_cores), None)
-
-
-def hbm_of(core: int) -> int:
-    """The bank of HBM of a physical core, numbered over the whole host."""
-    return core // CORES_PER_HBM
 
 
 class _Process(msgspec.Struct):

@@ -19,14 +19,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from neff_bench.parsers.neuron_ls import CORES_PER_HBM, NeuronDevice, hbm_of
+from neff_bench.chips.hbm import bank_of, cores_of
 from neff_bench.stage2_profile.capture.conditions import Neighbour
 from neff_bench.stage2_profile.capture.grant import Grant, numbers
 from neff_bench.stage2_profile.capture.host import Host, User, signed_locks
 from neff_bench.stage2_profile.capture.nki_locks import CoreLocks
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
 from neff_bench.terminal.lock import SHARED, holder, try_lock, unlock
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.neuron_ls import NeuronDevice
 
 LOCK_DIRECTORY = Path("/tmp/neff-bench-cores")
 LOCK_VARIABLE = "NEFF_BENCH_LOCK_DIR"
@@ -177,9 +181,9 @@ class CorePool:
 
     def shares_hbm(self, slot: Slot) -> bool:
         """Whether another capture of this process uses the same HBM now."""
-        banks = {hbm_of(core) for core in slot.cores}
+        banks = {bank_of(core) for core in slot.cores}
         with self._guard:
-            return any(hbm_of(core) in banks for core in self._busy - set(slot.locked))
+            return any(bank_of(core) in banks for core in self._busy - set(slot.locked))
 
     def _groups(self, lnc: int, ranks: int) -> dict[int, tuple[int, ...]]:
         """The first logical cores that may be used for this LNC and so many ranks, in order, with all physical cores. Raises
@@ -253,8 +257,8 @@ class CorePool:
         return bool(back)
 
     def _try(self, logical: int, group: tuple[int, ...]) -> Slot | None:
-        banks = {hbm_of(core) for core in group}
-        every = group if self.share_hbm else tuple(sorted({*group, *_cores_of(banks)}))
+        banks = {bank_of(core) for core in group}
+        every = group if self.share_hbm else tuple(sorted({*group, *cores_of(banks)}))
         one_at_a_time = self.cores is None and self.grant is None
         with self._guard:
             if self._busy & set(every) or (one_at_a_time and self._busy):
@@ -314,10 +318,6 @@ class CorePool:
 
     def _path(self, core: int) -> Path:
         return self._directory / f"{self._prefix}-{core}.lock"
-
-
-def _cores_of(banks: set[int]) -> set[int]:
-    return {bank * CORES_PER_HBM + part for bank in banks for part in range(CORES_PER_HBM)}
 
 
 def lock_directory(environ: Mapping[str, str]) -> Path:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from neff_bench.parsers.neuron_ls import Topology
 from neff_bench.terminal.errors import WrongCall
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.neuron_ls import Topology
 
 VARIABLE = "NEURON_RT_VISIBLE_CORES"
 MAX_CORES = 4096

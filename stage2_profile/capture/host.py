@@ -11,10 +11,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.neuron_ls import Topology, ask
 from neff_bench.terminal.text import plain
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.neuron_ls import Topology
 
 TIMEOUT_S = 20.0
 TRIES = 3
@@ -71,6 +73,8 @@ def find_host(environ: Mapping[str, str], folder: Path) -> Host | None:
 
 def topology_of(program: str, environ: Mapping[str, str]) -> Topology | None:
     """What the program says; None when it gives no answer in `TRIES`."""
+    from neff_bench.parsers.errors import ParseError
+    from neff_bench.parsers.neuron_ls import ask
 
     def answer(arguments: Sequence[str]) -> bytes | None:
         try:

@@ -11,12 +11,7 @@ it is done. Each gets one of the cores and writes into output_worker_R/. (AWS do
 example of their use: one process for each rank is inferred.)
 """
 
-import argparse
-import importlib
-import importlib.metadata
-import json
 import os
-import subprocess
 import sys
 
 RESULT = "benchmark.json"
@@ -24,6 +19,9 @@ RESULT = "benchmark.json"
 
 def main() -> int:
     """Exit code 0: done, 1: nrtpy is absent or raised an error."""
+    import argparse
+    import importlib
+
     parser = argparse.ArgumentParser()
     parser.add_argument("--version", action="store_true")
     parser.add_argument("--neff")
@@ -55,6 +53,8 @@ def main() -> int:
 
 def start_ranks(ranks) -> int:
     """This call once for each rank; when one fails the others are ended, for they would wait for it."""
+    import subprocess
+
     granted = list(cores(os.environ["NEURON_RT_VISIBLE_CORES"])) if "NEURON_RT_VISIBLE_CORES" in os.environ else []
     running = []
     for rank in range(ranks):
@@ -74,6 +74,8 @@ def start_ranks(ranks) -> int:
 
 def wait(process) -> bool:
     """Whether it has ended within a moment."""
+    import subprocess
+
     try:
         process.wait(timeout=0.05)
     except subprocess.TimeoutExpired:
@@ -88,6 +90,8 @@ def folder_of(rank, ranks) -> str:
 
 def run(nrtpy, asked) -> int:
     """Execute once for the outputs, then time. The inputs are made again between: a kernel may write into them."""
+    import json
+
     if "NEURON_RT_VISIBLE_CORES" in os.environ:
         nrtpy.configure(visible_cores=[int(core) for core in cores(os.environ["NEURON_RT_VISIBLE_CORES"])])
     rank, folder = asked.rank or 0, folder_of(asked.rank or 0, asked.ranks)
@@ -149,6 +153,8 @@ def cores(text: str):
 
 def version(nrtpy) -> str:
     """Of the wheel, else what the module says of itself."""
+    import importlib.metadata
+
     try:
         return importlib.metadata.version("nrtpy")
     except importlib.metadata.PackageNotFoundError:

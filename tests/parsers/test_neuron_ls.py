@@ -5,7 +5,7 @@ import json
 import pytest
 
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.neuron_ls import ask, hbm_of, read_neuron_ls
+from neff_bench.parsers.neuron_ls import ask, read_neuron_ls
 from tests.neuron_ls import announced, devices
 
 TRN2 = devices(2, busy={1: 77})
@@ -28,10 +28,6 @@ def test_both_forms_say_the_same(said):
 def test_a_chip_without_lnc_has_logical_cores_of_one(tmp_path):
     topology = read_neuron_ls(json.dumps(devices(16, logical=2, lnc=None)).encode())
     assert (topology.lnc, len(topology.physical_cores), topology.instance_type) == (1, 32, None)
-
-
-def test_two_physical_cores_share_a_bank():
-    assert [hbm_of(core) for core in (0, 1, 2, 7, 8)] == [0, 0, 1, 3, 4]
 
 
 @pytest.mark.parametrize(
