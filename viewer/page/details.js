@@ -1,4 +1,5 @@
 // What is selected, in words: one event with what it waited for, or the totals of an area.
+const NO_LINE = new Map([["unaligned", "not known: this instruction could not be laid over the NEFF's"], ["runtime", "none: an instruction of the runtime"]]);
 const NAMES_SHOWN = 12, LINKS_SHOWN = 20;
 const data = JSON.parse(document.getElementById("data").textContent);
 
@@ -10,7 +11,7 @@ function element(name, content, properties = {}) {
 
 async function showEvent(t, event) {
   const { events, head } = t, track = head.tracks[trackOf(head, event)], number = t.selected;
-  const [first, second, operands] = (await detailsOf(events))[events.detail[event]].split("\n").concat("", "", "");
+  const [first, second, operands, placed] = (await detailsOf(events))[events.detail[event]].split("\n").concat("", "", "", "");
   if (t.selected !== number) return;
   const facts = [["event", events.names[events.name[event]]], ["track", track.title],
     ["begin", timeText(events.start[event])], ["duration", timeText(events.duration[event])]];
@@ -24,7 +25,7 @@ async function showEvent(t, event) {
   for (const [name, content] of facts) if (content) row(name, content);
   const stack = events.stacks[events.stack[event]];
   stack.forEach((line, depth) => add(depth ? "called from" : "source line", lineButton(t, line)));
-  if (!stack.length && track.kind === "engine") add("source line", element("span", events.lines.length ? "none: not made by a line of the kernel" : "not in this profile", { className: "dim" }));
+  if (!stack.length && track.kind === "engine") add("source line", element("span", NO_LINE.has(placed) ? NO_LINE.get(placed) : events.lines.length ? "none: not made by a line of the kernel" : "not in this profile", { className: "dim" }));
   if (operands) add("operands", [element("span", operands, { className: "operands" })]);
   if (t.onPath.has(event)) add("critical path", "yes");
   const before = predecessors(events, event);

@@ -160,7 +160,8 @@ def _order(kind: Kind, name: str) -> int:
 
 
 def _instruction(row: InstructionRow) -> tuple[str, float, str, int]:
-    detail = f"{row.bir_instruction_name}\n{row.hlo_name}\n{row.operands.strip()}"
+    placed = "" if row.alignment == "compiled" else row.alignment
+    detail = f"{row.bir_instruction_name}\n{row.hlo_name}\n{row.operands.strip()}\n{placed}"
     return row.opcode or "(no opcode)", row.evt_wait_time, detail, row.pc + 1
 
 

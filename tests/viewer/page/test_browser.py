@@ -147,6 +147,15 @@ def test_names_that_are_markup_are_text_and_a_click_on_a_row_opens_its_case(brow
     assert browser.errors() == []
 
 
+def test_an_instruction_that_could_not_be_aligned_says_so(browser, tmp_path):
+    timeline = small()
+    last = timeline.instructions[-1]
+    last.nki_source_location, last.alignment = None, "unaligned"
+    shown(browser, tmp_path / "page.html", document("title", [Case("case", (Side("", timeline),))]))
+    click(browser, event_named(browser, "COPY"))
+    assert "could not be laid over the NEFF's" in details(browser)
+
+
 def test_two_timelines_are_compared_and_printed(browser, tmp_path):
     shown(browser, tmp_path / "page.html", document("diff", [Case("pair", (Side("A", small()), Side("B", small())))]))
     titles = browser.value("neffBench.timeline.lanes.filter(lane => lane.kind === 'track').map(lane => lane.title)")
