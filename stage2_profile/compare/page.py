@@ -16,6 +16,7 @@ from neff_bench.viewer.page.document import Case, document
 from neff_bench.viewer.page.events import Side
 from neff_bench.viewer.roofline import point_of, roofline_of
 
+OF_A_RANK = ProfileFiles(problem="the timeline is that of the slowest rank; neff-bench view shows the trace of another")
 NO_TIMELINE = ProfileFiles(problem="rows and baselines hold no timeline; compare stores or profiles")
 
 
@@ -38,6 +39,8 @@ class _Files:
 
     def of(self, record: Mapping[str, object]) -> ProfileFiles:
         """The files behind a row record."""
+        if record.get("rank") is not None:
+            return OF_A_RANK
         entry = self._entries.get(str(record["case"]))
         if entry is not None:
             run = record.get("run")

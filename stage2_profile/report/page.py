@@ -23,11 +23,15 @@ from neff_bench.viewer.roofline import Point, Roofline, point_of, roofline, roof
 
 
 def report_page(directory: Path, rows: Sequence[Row], files: Sequence[ProfileFiles]) -> bytes:
-    """The page of `rows`, each with its files. A profile that cannot be read costs its timeline, and not the page."""
+    """The page of `rows`, each with its files. A profile that cannot be read costs its timeline, and not the page. Of a case of several
+    ranks it has the timeline of the slowest."""
     [grid] = answer(rows).grids
     cases = (_case(row, files_) for row, files_ in zip(rows, files, strict=True))
     title = f"neff-bench {directory.resolve().name}"
-    return document(title, cases, grid, list(range(len(rows))), rooflines_of(rows))
+    links = [
+        number if own else None for number, row in enumerate(rows) for own in (True, *(False for _ in row.by_rank))
+    ]
+    return document(title, cases, grid, links, rooflines_of(rows))
 
 
 def rooflines_of(rows: Sequence[Row]) -> list[tuple[Roofline, list[Point]]]:
