@@ -290,6 +290,8 @@ class CorePool:
         """The slot, unless another tool uses its cores: then they are left alone for a while."""
         why = self.nki_locks.take(slot.locked) if self.nki_locks is not None else None
         users = self._users(slot.cores) if why is None else None
+        if why is None and users is None and self.host is not None:
+            why = "neuron-ls gives no answer, so it is not known who uses the device"
         for user in users or ():
             if not user.ours and (user.cores is None or set(user.cores) & set(slot.cores)):
                 why = f"device {user.device} is used by process {user.pid} ({user.program})"

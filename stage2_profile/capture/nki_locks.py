@@ -176,7 +176,7 @@ def refusal(state: Mapping[str, Any], cores: tuple[int, ...], now: int) -> str |
     for core in cores:
         end = state[_LOCKS].get(str(core))
         if isinstance(end, (int, float)) and now < end:
-            return f"core {core} is locked by nki-library until {_clock(end)}"
+            return f"core {core} is locked until {_clock(end)} in the core locks of nki-library"
     for entry in state.get("queue") or ():
         if isinstance(entry, dict) and now < entry.get("last_seen_ts", 0) + STALE_S:
             reserved = set(entry.get("reserved_region") or entry.get("reserved_cores") or ()) & set(cores)

@@ -125,6 +125,17 @@ def test_cores_that_nki_library_has_locked_are_left_to_it(host, tmp_path, make_b
     assert json.loads((locks / "locks.json").read_text())["physical_neuron_cores_lock_timeout"] == ends
 
 
+def test_a_device_is_not_used_while_neuron_ls_gives_no_answer(host, make_bundle, profile_neffs):
+    """It answered once, so there is a device, and somebody may use it now."""
+    program = host / "neuron-ls"
+    once = "marker = here / 'asked'\nif marker.exists():\n    sys.exit(1)\nmarker.touch()\nsaid = "
+    program.write_text(program.read_text().replace("said = ", once, 1))
+    make_bundle(case(lnc=2))
+    done = profile_neffs("--lock-timeout", "0.3")
+    assert done.exit_code == 1 and "neuron-ls gives no answer" in done.output
+    assert not (host / "log").exists()
+
+
 def test_both_cores_of_a_bank_are_used_at_once_only_when_that_is_asked_for(
     host, make_bundle, profile_neffs, monkeypatch
 ):

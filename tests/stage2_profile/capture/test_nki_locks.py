@@ -44,7 +44,7 @@ def test_a_core_that_they_hold_is_not_taken_and_one_that_ended_is(directory):
     now = int(time.time())
     written(directory, **{LOCKS: {"0": now + 30, "2": now - 1}})
     locks = CoreLocks(directory)
-    assert "core 0 is locked by nki-library until" in locks.take((0, 1))
+    assert "core 0 is locked until" in locks.take((0, 1))
     assert locks_of(directory)[LOCKS] == {"0": now + 30, "2": now - 1}  # all or none
     assert locks.take((2, 3)) is None
 
