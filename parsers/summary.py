@@ -145,6 +145,7 @@ class Summary:
     simulator_high_total_time_s: float | None = None
     simulator_sbuf_peak_bytes: int | None = None
     simulator_psum_peak_bytes: int | None = None
+    simulator_collective_sent_bytes: int | None = None
     throttle: Mapping[str, float] = field(default_factory=dict)
     unknown: Mapping[str, object] = field(default_factory=dict)
 

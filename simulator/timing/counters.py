@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from neff_bench.neffs import __version__
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.compiler.capacity import memory_peak
-from neff_bench.simulator.costs.transfers import Transfer
+from neff_bench.simulator.costs.transfers import COLLECTIVES, Transfer
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.model import model_name, model_version
 from neff_bench.simulator.timing.schedule import Schedule
@@ -47,7 +47,8 @@ def summarise(
     program: Program, schedule: Schedule, timeline: Timeline, core_ids: Sequence[int] | None = None
 ) -> dict[str, Any]:
     """The `summary` record: times in seconds, `_percent` as fractions, bytes and FLOPs as integers. The peaks of SBUF and
-    PSUM (`simulator_*_peak_bytes`, ours) are bytes of one partition, of the core that uses more. `core_ids`: the physical cores, whose sum is
+    PSUM (`simulator_*_peak_bytes`, ours) are bytes of one partition, of the core that uses more; `simulator_collective_sent_bytes`, ours too, what the rank sends to others.
+    `core_ids`: the physical cores, whose sum is
     `nc_idx` as in real summaries."""
     chip = schedule.chip
     total = timeline.total_ps * 1e-12
@@ -56,6 +57,7 @@ def summarise(
     moving = merged([core.dma.start_ps for core in timeline.cores], [core.dma.end_ps for core in timeline.cores])
     summary |= _engines(timeline, moving)
     summary |= _dma(schedule, timeline, moving)
+    summary |= _collectives(program, schedule)
     events = sum(len(core.semaphores.time_ps) for core in timeline.cores)
     rows = sum(len(core.instructions.pc) + len(core.dma.bytes) for core in timeline.cores)
     summary["event_count"] = events
@@ -206,6 +208,30 @@ def _dma(schedule: Schedule, timeline: Timeline, moving: tuple[np.ndarray, np.nd
         summary[f"{kind}_dma_size_percent"] = moved / size
         summary[f"{kind}_dma_active_time"] = union_ps([start[chosen]], [end[chosen]]) * 1e-12
     return summary
+
+
+def _collectives(program: Program, schedule: Schedule) -> dict[str, Any]:
+    """Collectives of the rank, from their trigger to their end; nothing of a program without them. One that both cores share counts
+    once."""
+    import numpy as np
+
+    count, sent, starts, ends = 0, 0, [], []
+    for core, instructions in zip(schedule.cores, program.cores, strict=True):
+        code = core.code
+        queues = np.array([*(transfer.queue for transfer in code.transfers), -1])
+        mine = np.flatnonzero(queues[code.transfer] == COLLECTIVES)
+        count += sum(instructions[at].attributes.get("half") != 1 for at in code.origin[mine].tolist())
+        sent += sum(code.transfers[at].bytes for at in code.transfer[mine].tolist())
+        starts.append(np.rint(core.start_ns[mine] * 1000).astype(np.int64))
+        ends.append(np.rint(core.done_ns[mine] * 1000).astype(np.int64))
+    if not count:
+        return {}
+    return {
+        "cc_op_count": count,
+        "cc_op_time": sum(int((end - start).sum()) for start, end in zip(starts, ends, strict=True)) * 1e-12,
+        "cc_op_active_time": union_ps(starts, ends) * 1e-12,
+        "simulator_collective_sent_bytes": sent,
+    }
 
 
 def _kinds(rows: DmaRows, transfers: Sequence[Transfer]) -> np.ndarray:

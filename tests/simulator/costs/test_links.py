@@ -69,6 +69,8 @@ def test_bytes_are_those_of_the_operands_and_of_what_is_sent(lnc):
     summary = summarise(made, timed, timeline_of(timed))
     copies = 2 * size * lnc  # in and out, by each core
     assert summary["hbm_read_bytes"] == copies + size
+    assert (summary["cc_op_count"], summary["simulator_collective_sent_bytes"]) == (1, 2 * 3 * size // 4)
+    assert 2 * TRN2.collective_step_ns < summary["cc_op_active_time"] * 1e9 < 2 * TRN2.collective_step_ns + 4000
 
 
 def test_devices_and_slower_links_cost_time():
