@@ -8,7 +8,7 @@ the name of its list of devices is not public, so it is the one list of objects 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,6 @@ from neff_bench.parsers.document import decode, prepare
 from neff_bench.parsers.errors import ParseError, guarded
 from neff_bench.parsers.json_text import read_json
 from neff_bench.parsers.source import source_name
-
-ARGUMENTS = (("--json-output",), ("--output-format", "json"))
-"""How to ask for JSON: to 2.33, and from 2.34."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +92,10 @@ class _Device(msgspec.Struct):
 prepare(list[_Device])
 
 
-def ask(answer: Callable[[Sequence[str]], bytes | None]) -> Topology:
-    """The topology from the first of `ARGUMENTS` that `answer` (which runs the tool) has an answer for. Raises ParseError."""
+def ask(answer: Callable[[Sequence[str]], bytes | None], forms: Iterable[Sequence[str]]) -> Topology:
+    """The topology from the first of `forms` (arguments) for which `answer`, which runs the tool, has one. Raises ParseError."""
     problem = ParseError("neuron-ls", None, "it gave no answer")
-    for arguments in ARGUMENTS:
+    for arguments in forms:
         said = answer(arguments)
         if said is not None:
             try:

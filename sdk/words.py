@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from neff_bench.sdk.release import Command, Flag
+from neff_bench.sdk.release import Command, Flag, load, names
 from neff_bench.terminal.errors import NeffBenchError
 
 Asked = tuple[str, "str | None"]
@@ -44,3 +44,9 @@ def words(command: Command, asked: Iterable[Asked]) -> list[str]:
 def knows(command: Command, spelling: str) -> bool:
     """Whether the release has this flag."""
     return find_flag(command, spelling) is not None
+
+
+def neuron_ls_forms() -> list[tuple[str, ...]]:
+    """How neuron-ls is asked for JSON, of every release, older ones first: the flags for which it is known."""
+    listed = [load(name).tools["neuron-ls"].json for name in names()]
+    return list(dict.fromkeys(tuple(each.flag) for each in listed if each is not None))

@@ -171,6 +171,7 @@ def _topology() -> Topology | None:
     """What `neuron-ls` says, None where it is absent or gives no answer."""
     from neff_bench.parsers.errors import ParseError
     from neff_bench.parsers.neuron_ls import ask
+    from neff_bench.sdk.words import neuron_ls_forms
 
     path = find_tool("neuron-ls")
     if path is None:
@@ -184,7 +185,7 @@ def _topology() -> Topology | None:
         return asked.stdout if asked.returncode == 0 else None
 
     try:
-        return ask(answer)
+        return ask(answer, neuron_ls_forms())
     except ParseError:
         return None
 

@@ -75,6 +75,7 @@ def topology_of(program: str, environ: Mapping[str, str]) -> Topology | None:
     """What the program says; None when it gives no answer in `TRIES`."""
     from neff_bench.parsers.errors import ParseError
     from neff_bench.parsers.neuron_ls import ask
+    from neff_bench.sdk.words import neuron_ls_forms
 
     def answer(arguments: Sequence[str]) -> bytes | None:
         try:
@@ -91,7 +92,7 @@ def topology_of(program: str, environ: Mapping[str, str]) -> Topology | None:
 
     for attempt in range(TRIES):
         try:
-            return ask(answer)
+            return ask(answer, neuron_ls_forms())
         except ParseError:
             if attempt + 1 < TRIES:
                 time.sleep(PAUSE_S)

@@ -6,6 +6,7 @@ import pytest
 
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.neuron_ls import ask, read_neuron_ls
+from neff_bench.sdk.words import neuron_ls_forms
 from tests.neuron_ls import announced, devices
 
 TRN2 = devices(2, busy={1: 77})
@@ -53,10 +54,11 @@ def test_the_second_form_is_asked_for_when_the_first_has_no_answer():
         asked.append(tuple(arguments))
         return None if "--json-output" in arguments else json.dumps(announced(TRN2)).encode()
 
-    assert len(ask(answer).devices) == 2
-    assert asked == [("--json-output",), ("--output-format", "json")]
+    assert neuron_ls_forms() == [("--json-output",), ("--output-format", "json")]
+    assert len(ask(answer, neuron_ls_forms()).devices) == 2
+    assert asked == neuron_ls_forms()
 
 
 def test_a_tool_without_an_answer_is_an_error():
     with pytest.raises(ParseError, match="no answer"):
-        ask(lambda arguments: None)
+        ask(lambda arguments: None, neuron_ls_forms())
