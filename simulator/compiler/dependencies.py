@@ -6,6 +6,7 @@ cut into parts (parts.py), and each part has its last writer and the readers sin
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +35,11 @@ class Edges(NamedTuple):
     kind: np.ndarray
     operand: np.ndarray
 
+    def waits(self) -> list[list[int]]:
+        """By instruction: the earlier ones that it waits for."""
+        start, before = self.start.tolist(), self.before.tolist()
+        return [before[begin:end] for begin, end in itertools.pairwise(start)]
+
 
 class Edge(NamedTuple):
     """`instruction` waits for `before`. `kind`: "raw", "war" or "waw". `operand`: its name in the waiting instruction."""
@@ -52,17 +58,26 @@ def find_edges(
     """
     import numpy as np
 
-    buffers = buffer_columns(program.buffers)
-    columns = columns_of(buffers, instructions)
-    given = np.array([addresses.get(index, -1) for index in range(len(program.buffers))], np.int64)
-    address = np.where(buffers.address >= 0, buffers.address, given)
-    settles = settling([instructions[first] for first in columns.first_of_kind.tolist()])
-    edges = edges_of(buffers, columns, address, np.array(settles, np.int64))
+    columns, edges = columns_and_edges(program, instructions, addresses)
     found: list[set[Edge]] = [set() for _ in instructions]
     waiting = np.repeat(np.arange(len(instructions)), np.diff(edges.start))
     for index, before, kind, operand in zip(*(c.tolist() for c in (waiting, *edges[1:])), strict=True):
         found[index].add(Edge(before, KINDS[kind], columns.names[operand]))
     return found
+
+
+def columns_and_edges(
+    program: Program, instructions: Sequence[Instruction], addresses: Mapping[int, int] = MappingProxyType({})
+) -> tuple[Columns, Edges]:
+    """The instructions of one core as columns, and what they wait for. `addresses`: as for `find_edges`."""
+    import numpy as np
+
+    buffers = buffer_columns(program.buffers)
+    columns = columns_of(buffers, instructions)
+    given = np.array([addresses.get(index, -1) for index in range(len(program.buffers))], np.int64)
+    address = np.where(buffers.address >= 0, buffers.address, given)
+    settles = settling([instructions[first] for first in columns.first_of_kind.tolist()])
+    return columns, edges_of(buffers, columns, address, np.array(settles, np.int64))
 
 
 def settling(first_of_kind: Sequence[Instruction]) -> list[bool]:

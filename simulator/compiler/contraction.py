@@ -1,0 +1,75 @@
+"""The dependencies of a program while several of its instructions become one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from heapq import heapify, heappop, heappush
+
+
+class Contraction:
+    """`edges[i]`: the instructions that instruction i waits for. Merged instructions go by the number of their first one."""
+
+    def __init__(self, edges: Sequence[Collection[int]]) -> None:
+        self.stands_for = list(range(len(edges)))
+        """The instruction that each one has become part of."""
+        self.before = [set(waits) for waits in edges]
+        self.after: list[set[int]] = [set() for _ in edges]
+        for index, waits in enumerate(edges):
+            for earlier in waits:
+                self.after[earlier].add(index)
+
+    def behind(self, instructions: Collection[int]) -> set[int]:
+        """These instructions and all that wait for them, directly or not."""
+        found = set(instructions)
+        waiting = list(found)
+        while waiting:
+            for later in self.after[waiting.pop()]:
+                if later not in found:
+                    found.add(later)
+                    waiting.append(later)
+        return found
+
+    def merge(self, members: Sequence[int]) -> bool:
+        """Make one of these instructions, the first of them. False where one of them has to come before another."""
+        first, last = members[0], members[-1]
+        wanted = set(members)
+        if any(self.stands_for[member] != member for member in members):
+            return False
+        seen: set[int] = set()
+        waiting = [later for member in members for later in self.after[member]]
+        while waiting:
+            index = waiting.pop()
+            if index in wanted:
+                return False
+            # What begins behind the last member leads back only by way of another merge; `order` finds that.
+            if index not in seen and index < last:
+                seen.add(index)
+                waiting += self.after[index]
+        for member in members[1:]:
+            self._join(first, member)
+        return True
+
+    def _join(self, first: int, member: int) -> None:
+        self.stands_for[member] = first
+        for here, there in ((self.before, self.after), (self.after, self.before)):
+            for other in here[member]:
+                there[other].discard(member)
+                there[other].add(first)
+            here[first] |= here[member]
+            here[member] = set()
+
+    def order(self) -> list[int] | None:
+        """The instructions that are left, each behind those that it waits for and as early as its number says; None for a circle."""
+        missing = [len(waits) for waits in self.before]
+        left = [index for index, first in enumerate(self.stands_for) if index == first]
+        ready = [index for index in left if not missing[index]]
+        heapify(ready)
+        order = []
+        while ready:
+            index = heappop(ready)
+            order.append(index)
+            for later in self.after[index]:
+                missing[later] -= 1
+                if not missing[later]:
+                    heappush(ready, later)
+        return order if len(order) == len(left) else None

@@ -1,0 +1,353 @@
+"""Neighbouring tiles in one instruction, and PSUM read where it lies: what AWS's compiler does to loops over tiles.
+
+Source: the instructions of eight traces of attention, four of them fused, beside their kernels (github
+allenkchau/trainium-kernel-fusion @d709ddf1, profiling/artifacts; development data). What they show:
+
+- A copy from PSUM to SBUF that only Vector and Scalar read is left out: they read PSUM. At most half of the banks are used like
+  this, so a loop is taken in blocks of as many rounds; of several tiles of one round it is the last ones.
+- Instructions of one line that do the same to neighbouring tiles become one, as long as a partition of the whole has at most 512
+  elements. Tiles of their own are laid side by side: in SBUF all of a block, in PSUM those of one bank, where one product writes each.
+- DMAs of neighbouring tiles become one of at most 512 KiB.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.simulator.compiler.contraction import Contraction
+from neff_bench.simulator.compiler.dependencies import columns_and_edges
+from neff_bench.simulator.compiler.rectangles import box_of, overlap
+from neff_bench.simulator.costs.engines import POINTERS
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+
+ELEMENTS_MAX = 512
+"""Of one partition of a merged operand."""
+DMA_BYTES_MAX = 512 * 1024
+BANK_BYTES = 2048
+BANKS_IN_PLACE = 4
+"""PSUM banks, of eight, whose tiles are read in place."""
+
+_READ_PSUM = frozenset({"tensor_reduce", "activation", "tensor_scalar"})
+_MERGED = frozenset({
+    "tensor_copy", "tensor_reduce", "reciprocal", "activation", "tensor_scalar", "tensor_tensor", "dma_copy",
+})  # fmt: skip
+
+
+class Place(NamedTuple):
+    """Where a tile lies once it is laid beside others: as number `position` in `buffer`, whose rows hold `tiles` of them."""
+
+    buffer: int
+    position: int
+    tiles: int
+
+
+def merged_tiles(program: Program, instructions: Sequence[Instruction]) -> tuple[tuple[Buffer, ...], list[Instruction]]:
+    """The buffers and the instructions of one core afterwards; every result stays what it was."""
+    steps, readers, block = psum_in_place(program.buffers, instructions)
+    graph = Contraction(columns_and_edges(program, steps)[1].waits())
+    behind = graph.behind(readers)
+    buffers = list(program.buffers)
+    places: dict[int, Place] = {}
+    uses = _uses(steps)
+    merged: dict[int, Instruction] = {}
+    for members in _alike(program.buffers, steps):
+        for run in _runs(steps, members):
+            in_blocks = behind.intersection(run) and steps[run[0]].op != "dma_copy"
+            limit = block if in_blocks else len(run)
+            size = min(limit, _tiles_at_once(buffers, steps, run, uses))
+            for part in (run[at : at + size] for at in range(0, len(run), max(size, 1))):
+                families = _families(buffers, steps, part, uses, places) if len(part) > 1 else None
+                if families is not None and graph.merge(part):
+                    for family in families:
+                        _lay_side_by_side(buffers, places, family)
+                    merged[part[0]] = _one(buffers, steps, part)
+    order = graph.order()
+    if order is None:
+        return program.buffers, steps
+    return tuple(buffers), [_placed(merged.get(index, steps[index]), buffers, places) for index in order]
+
+
+def psum_in_place(
+    buffers: Sequence[Buffer], instructions: Sequence[Instruction]
+) -> tuple[list[Instruction], set[int], int]:
+    """The instructions without the copies whose readers read PSUM, the indices of these readers, and the rounds of a block."""
+    uses = _uses(instructions)
+    by_line: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for index, step in enumerate(instructions):
+        if _can_be_left_out(buffers, instructions, uses, index):
+            by_line[step.source][step.writes["dst"].buffer].append(index)
+    gone: dict[int, list[int]] = {}
+    block = BANKS_IN_PLACE
+    for tiles in by_line.values():
+        rounds = min(len(tiles), BANKS_IN_PLACE)
+        block = min(block, rounds)
+        for copies in tiles.values():
+            for index in copies[-(BANKS_IN_PLACE // rounds) :]:
+                gone[index] = _readers(instructions, uses, index)
+    moved: dict[int, Access] = {
+        reader: instructions[copy].reads["src"] for copy, found in gone.items() for reader in found
+    }
+    kept = [index for index in range(len(instructions)) if index not in gone]
+    steps = [_reading(instructions[index], moved.get(index)) for index in kept]
+    readers = {place for place, index in enumerate(kept) if index in moved}
+    return steps, readers, block
+
+
+def _reading(step: Instruction, data: Access | None) -> Instruction:
+    return step if data is None else msgspec.structs.replace(step, reads={**step.reads, "data": data})
+
+
+class _Uses(NamedTuple):
+    """Instructions by buffer, in program order."""
+
+    readers: dict[int, list[int]]
+    writers: dict[int, list[int]]
+    dtypes: dict[int, set[str]]
+    dynamic: set[int]
+
+
+def _uses(steps: Sequence[Instruction]) -> _Uses:
+    found = _Uses(defaultdict(list), defaultdict(list), defaultdict(set), set())
+    for index, step in enumerate(steps):
+        for operands, by_buffer in ((step.reads, found.readers), (step.writes, found.writers)):
+            for access in operands.values():
+                by_buffer[access.buffer].append(index)
+                found.dtypes[access.buffer].add(access.dtype)
+                if access.dynamic:
+                    found.dynamic.update((access.buffer, *(part.index.buffer for part in access.dynamic)))
+    return found
+
+
+def _can_be_left_out(buffers: Sequence[Buffer], steps: Sequence[Instruction], uses: _Uses, index: int) -> bool:
+    """Whether a copy moves a tile of one PSUM bank as it is, for readers that can read PSUM."""
+    step = steps[index]
+    if step.op != "tensor_copy" or step.engine != "vector" or step.attributes:
+        return False
+    source, to = step.reads["src"], step.writes["dst"]
+    held, kept = buffers[source.buffer], buffers[to.buffer]
+    if (held.memory, kept.memory, held.address, kept.address) != ("psum", "sbuf", None, None):
+        return False
+    if source.dtype != to.dtype or source.shape != to.shape or held.row_bytes > BANK_BYTES:
+        return False
+    if max(uses.writers[source.buffer]) > index or {source.buffer, to.buffer} & uses.dynamic:
+        return False
+    readers = _readers(steps, uses, index)
+    others = [at for at in uses.readers[to.buffer] if at not in readers]
+    return (
+        bool(readers)
+        and all(_apart(steps[at], to, kept) for at in others)
+        and not any(at != index and not _apart(steps[at], to, kept) for at in uses.writers[to.buffer])
+    )
+
+
+def _readers(steps: Sequence[Instruction], uses: _Uses, copy: int) -> list[int]:
+    """The Vector and Scalar instructions that read exactly what a copy wrote."""
+    to = steps[copy].writes["dst"]
+    return [
+        at
+        for at in uses.readers[to.buffer]
+        if at > copy and steps[at].op in _READ_PSUM and steps[at].engine in ("vector", "scalar")
+        and [name for name, access in steps[at].reads.items() if access.buffer == to.buffer] == ["data"]
+        and steps[at].reads["data"] == to
+    ]  # fmt: skip
+
+
+def _apart(step: Instruction, tile: Access, buffer: Buffer) -> bool:
+    """Whether no operand of the step touches the rectangle around the tile."""
+    mine = box_of(tile, buffer)
+    return not any(
+        access.buffer == tile.buffer and overlap(mine, box_of(access, buffer))
+        for access in (*step.reads.values(), *step.writes.values())
+    )
+
+
+def _alike(buffers: Sequence[Buffer], steps: Sequence[Instruction]) -> list[list[int]]:
+    """Instructions of one line that do the same to views of the same form, in program order; two of them are within the limits."""
+
+    def form(name: str, access: Access) -> tuple[object, ...]:
+        memory = buffers[access.buffer].memory
+        return name, access.pattern, access.dtype, memory, access.buffer if memory == "hbm" else None
+
+    found: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for index, step in enumerate(steps):
+        if step.op not in _MERGED:
+            continue
+        accesses = (*step.reads.items(), *step.writes.items())
+        if not any(access.dynamic for _, access in accesses) and _most(accesses, step.op) >= 2:
+            views = tuple(form(name, access) for name, access in accesses)
+            found[step.source, step.op, step.engine, repr(step.attributes), views].append(index)
+    return [members for members in found.values() if len(members) > 1]
+
+
+def _most(accesses: Sequence[tuple[str, Access]], op: str) -> int:
+    """How many instructions with these operands one may replace."""
+    if op == "dma_copy":
+        return DMA_BYTES_MAX // max(access.elements * SIZE_BYTES[access.dtype] for _, access in accesses)
+    return ELEMENTS_MAX // max(access.columns for _, access in accesses)
+
+
+def _runs(steps: Sequence[Instruction], members: Sequence[int]) -> list[list[int]]:
+    """The members in pieces whose operands go on by one stride, or have a tile of their own each."""
+    runs: list[list[int]] = []
+    tiles: dict[str, set[int]] = {}
+    for index in members:
+        if runs and _goes_on(steps, runs[-1], index, tiles):
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+            tiles = {}
+        for name in (*steps[index].reads, *steps[index].writes):
+            tiles.setdefault(name, set()).add(_operand(steps[index], name).buffer)
+    return [run for run in runs if len(run) > 1]
+
+
+def _goes_on(steps: Sequence[Instruction], run: Sequence[int], index: int, tiles: dict[str, set[int]]) -> bool:
+    """`tiles`: the buffers of each operand of the run."""
+    first, step = steps[run[0]], steps[index]
+    for name in (*first.reads, *first.writes):
+        one, other = _operand(first, name), _operand(step, name)
+        if name in POINTERS:
+            if one != other:
+                return False
+        elif one.buffer == other.buffer:
+            stride = _stride(steps, (run[0], run[1] if len(run) > 1 else index), name)
+            if stride is None or other.offset != one.offset + len(run) * stride:
+                return False
+            if stride < 0 or (stride == 0 and name in step.writes):
+                return False
+        elif other.offset != one.offset or other.buffer in tiles[name] or len(tiles[name]) < len(run):
+            return False
+    return True
+
+
+def _operand(step: Instruction, name: str) -> Access:
+    return step.writes[name] if name in step.writes else step.reads[name]
+
+
+def _stride(steps: Sequence[Instruction], run: Sequence[int], name: str) -> int | None:
+    """Elements from an operand of the first to that of the second; None for two buffers."""
+    one, other = (_operand(steps[at], name) for at in run[:2])
+    return other.offset - one.offset if one.buffer == other.buffer else None
+
+
+def _tiles_at_once(buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[int], uses: _Uses) -> int:
+    """How many of a run become one instruction; 1 for none."""
+    first = steps[run[0]]
+    accesses = (*first.reads.items(), *first.writes.items())
+    most = _most(accesses, first.op)
+    if first.op == "dma_copy":
+        loads_or_stores = {buffers[access.buffer].memory for _, access in accesses} == {"hbm", "sbuf"}
+        alike = len({access.pattern[0][1] for _, access in accesses}) == 1
+        return min(len(run), most) if loads_or_stores and alike and not first.attributes else 1
+    size = len(run)
+    for name, access in accesses:
+        buffer = buffers[access.buffer]
+        if buffer.memory == "psum" and _stride(steps, run, name) is None:
+            if any(len(uses.writers[_operand(steps[at], name).buffer]) > 1 for at in run):
+                return 1
+            size = min(size, BANK_BYTES // buffer.row_bytes)
+    return size if size <= most else 1
+
+
+def _families(
+    buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[int], uses: _Uses, places: dict[int, Place]
+) -> list[tuple[int, ...]] | None:
+    """The tiles that have to lie side by side and do not yet; None where they cannot."""
+    found = []
+    for name in (*steps[run[0]].reads, *steps[run[0]].writes):
+        tiles = tuple(_operand(steps[at], name).buffer for at in run)
+        if tiles in found:
+            continue
+        if len(set(tiles)) == 1:
+            if not _within_rows(buffers[tiles[0]], steps, run, name):
+                return None
+            continue
+        if any(tile in places for tile in tiles):
+            first = places.get(tiles[0])
+            wanted = [first and Place(first.buffer, number, len(run)) for number in range(len(run))]
+            if first is None or [places.get(tile) for tile in tiles] != wanted:
+                return None
+            continue
+        if not all(_can_move(buffers[tile], buffers[tiles[0]], uses, tile) for tile in tiles):
+            return None
+        found.append(tiles)
+    return found
+
+
+def _within_rows(buffer: Buffer, steps: Sequence[Instruction], run: Sequence[int], name: str) -> bool:
+    """Whether the views of a run lie in the same partitions: one stride cannot go from one to the next."""
+    if buffer.memory == "hbm":
+        return True
+    first, last = _operand(steps[run[0]], name), _operand(steps[run[-1]], name)
+    row = buffer.row_bytes // SIZE_BYTES[first.dtype]
+    return first.offset // row == last.offset // row
+
+
+def _can_move(tile: Buffer, first: Buffer, uses: _Uses, index: int) -> bool:
+    alike = (tile.memory, tile.shape, tile.dtype, tile.core) == (first.memory, first.shape, first.dtype, first.core)
+    free = tile.memory in ("sbuf", "psum") and tile.kind == "internal" and tile.address is None
+    return alike and free and uses.dtypes[index] == {tile.dtype} and index not in uses.dynamic
+
+
+def _lay_side_by_side(buffers: list[Buffer], places: dict[int, Place], tiles: Sequence[int]) -> None:
+    first = buffers[tiles[0]]
+    row = first.row_bytes // SIZE_BYTES[first.dtype]
+    for position, tile in enumerate(tiles):
+        places[tile] = Place(len(buffers), position, len(tiles))
+    buffers.append(msgspec.structs.replace(first, shape=(first.shape[0], len(tiles) * row)))
+
+
+def _one(buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[int]) -> Instruction:
+    """The instruction that does what the run did. Tiles of their own count as lying one row apart until they are placed."""
+    first = steps[run[0]]
+    views = {}
+    for name in (*first.reads, *first.writes):
+        access, stride = _operand(first, name), _stride(steps, run, name)
+        if stride is None:
+            buffer = buffers[access.buffer]
+            stride = buffer.row_bytes // SIZE_BYTES[buffer.dtype]
+        if not (name in POINTERS and stride == 0):
+            pattern = (access.pattern[0], (stride, len(run)), *access.pattern[1:])
+            access = msgspec.structs.replace(access, pattern=pattern)
+        views[name] = access
+    attributes = first.attributes
+    if first.op == "tensor_reduce":
+        axes = attributes["axis"]
+        inner = [axis + 1 if axis > 0 else axis for axis in ([axes] if isinstance(axes, int) else axes)]
+        attributes = {**attributes, "axis": inner}
+    return msgspec.structs.replace(
+        first,
+        reads={name: views[name] for name in first.reads},
+        writes={name: views[name] for name in first.writes},
+        attributes=attributes,
+    )
+
+
+def _placed(step: Instruction, buffers: Sequence[Buffer], places: dict[int, Place]) -> Instruction:
+    """The instruction with its operands where their tiles lie now."""
+    if not any(access.buffer in places for access in (*step.reads.values(), *step.writes.values())):
+        return step
+    reads = {name: _moved(access, buffers, places) for name, access in step.reads.items()}
+    writes = {name: _moved(access, buffers, places) for name, access in step.writes.items()}
+    return msgspec.structs.replace(step, reads=reads, writes=writes)
+
+
+def _moved(access: Access, buffers: Sequence[Buffer], places: dict[int, Place]) -> Access:
+    """On chip the first pair of a pattern walks the partitions, the others stay within a row."""
+    place = places.get(access.buffer)
+    if place is None:
+        return access
+    row = buffers[access.buffer].row_bytes // SIZE_BYTES[access.dtype]
+    partition, column = divmod(access.offset, row)
+    step, size = access.pattern[0]
+    return msgspec.structs.replace(
+        access,
+        buffer=place.buffer,
+        offset=partition * row * place.tiles + place.position * row + column,
+        pattern=((step * place.tiles, size), *access.pattern[1:]),
+    )

@@ -1,0 +1,108 @@
+"""Neighbouring tiles in one instruction, as the traces of attention show it, and every result as before."""
+
+import numpy as np
+import pytest
+
+from neff_bench.simulator.nki.beta import isa as nisa
+from neff_bench.simulator.nki.beta import language as nl
+from neff_bench.simulator.nki.beta.jit import jit
+from neff_bench.simulator.nki.simulate import simulate
+from tests.simulator.nki.beta.kernels import recorded
+
+RANDOM = np.random.default_rng(5)
+
+
+def turned(x):
+    """Each 128 columns of x, turned on the PE, next to each other."""
+    tiles = x.shape[1] // 128
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    whole = nl.load(x)
+    kept = nl.ndarray((nl.par_dim(128), tiles, 128), dtype=x.dtype, buffer=nl.sbuf)
+    for tile in nl.affine_range(tiles):
+        kept[:, tile, :] = nisa.tensor_copy(nisa.nc_transpose(whole[:, nl.ds(128 * tile, 128)]))
+    for tile in nl.affine_range(tiles):
+        nl.store(out[:, nl.ds(128 * tile, 128)], kept[:, tile, :])
+    return out
+
+
+def rows_of(x):
+    """The largest value of each row, from each 512 columns of the scores x.T @ x; in blocks of 128 rows."""
+    length = x.shape[1]
+    out = nl.ndarray((length, 1), dtype=x.dtype, buffer=nl.shared_hbm)
+    whole = nl.load(x)
+    for block in nl.affine_range(length // 128):
+        scores = nl.ndarray((nl.par_dim(128), length), dtype=nl.float32, buffer=nl.sbuf)
+        parts = nl.ndarray((nl.par_dim(128), length // 512), dtype=nl.float32, buffer=nl.sbuf)
+        for part in nl.affine_range(length // 512):
+            columns = nl.ds(512 * part, 512)
+            product = nisa.nc_matmul(whole[:, nl.ds(128 * block, 128)], whole[:, columns])
+            scores[:, columns] = nisa.tensor_copy(product, dtype=nl.float32)
+        for part in nl.affine_range(length // 512):
+            parts[:, part] = nisa.tensor_reduce(np.max, scores[:, nl.ds(512 * part, 512)], axis=1)
+        nl.store(out[nl.ds(128 * block, 128), :], nisa.tensor_reduce(np.max, parts, axis=1))
+    return out
+
+
+def sizes(program, op, operand):
+    """How many columns the instructions of one operation have."""
+    return [step.writes[operand].columns for step in program.cores[0] if step.op == op]
+
+
+@pytest.mark.parametrize(
+    ("columns", "dtype", "expected"),
+    [(512, "float32", [512]), (1024, "float32", [512, 512]), (512, "bfloat16", [512]), (1024, "bfloat16", [128] * 8)],
+)
+def test_copies_of_transposes_become_one_for_each_bank_unless_that_has_more_than_512_elements(columns, dtype, expected):
+    program = recorded(turned, (128, columns), dtype=dtype, middle_end=True)
+    assert sizes(program, "tensor_copy", "dst") == expected
+    assert sizes(recorded(turned, (128, columns), dtype=dtype), "tensor_copy", "dst") == [128] * (columns // 128)
+
+
+@pytest.mark.parametrize(
+    ("length", "copies", "last"), [(512, 0, [4]), (1024, 8, [4, 4])], ids=["half the banks", "twice as many tiles"]
+)
+def test_scores_are_read_in_psum_as_far_as_half_of_its_banks_go(length, copies, last):
+    program = recorded(rows_of, (128, length), middle_end=True)
+    reduces = [step for step in program.cores[0] if step.op == "tensor_reduce"]
+    in_psum = [step for step in reduces if program.buffers[step.reads["data"].buffer].memory == "psum"]
+    tiles = length // 128 * (length // 512)
+    assert len(sizes(program, "tensor_copy", "dst")) == copies
+    assert len(in_psum) == tiles - copies
+    assert [columns for columns in sizes(program, "tensor_reduce", "dst") if columns > 1] == last
+
+
+def test_dmas_of_neighbouring_tiles_become_one_of_512_kib():
+    def copied(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        for tile in nl.affine_range(4):
+            rows = nl.ds(128 * tile, 128)
+            nl.store(out[rows, :], nl.load(x[rows, :]))
+        return out
+
+    for columns, expected in ((64, [4 * 64] * 2), (512, [1024] * 4), (1024, [1024] * 8)):
+        program = recorded(copied, (512, columns), middle_end=True)
+        moved = [step.writes["dst"].elements // 128 for step in program.cores[0] if step.op == "dma_copy"]
+        assert moved == expected
+        x = RANDOM.standard_normal((512, columns)).astype(np.float32)
+        assert np.array_equal(simulate(jit(copied))(x), x)
+
+
+def test_tiles_that_depend_on_each_other_stay_apart():
+    def chained(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        for _ in nl.sequential_range(4):
+            tile = nisa.reciprocal(tile)
+        nl.store(out, tile)
+        return out
+
+    program = recorded(chained, (128, 4), middle_end=True)
+    assert sizes(program, "reciprocal", "dst") == [4] * 4
+
+
+@pytest.mark.parametrize("length", [512, 1024])
+def test_results_are_those_of_numpy(length):
+    x = RANDOM.standard_normal((128, length)).astype(np.float32)
+    expected = np.concatenate([x[:, at : at + 128].T for at in range(0, length, 128)], axis=1)
+    assert np.array_equal(simulate(jit(turned))(x), expected)
+    assert np.allclose(simulate(jit(rows_of))(x), (x.T @ x).max(axis=1, keepdims=True), rtol=1e-5)

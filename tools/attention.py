@@ -1,0 +1,58 @@
+"""The eight attention kernels of trainium-kernel-fusion from their source, beside the traces of the same kernels.
+
+    python -m tools.attention CHECKOUT     # a clone of github allenkchau/trainium-kernel-fusion at d709ddf
+
+A line for each: total time, and the instructions of the Tensor, Vector and Scalar engines, ours and measured. These rows are
+development data: `simulator/compiler/merging.py` was written with them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+from neff_bench.chips.engines import TITLES
+from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.simulator.nki.load import trace_kernel
+from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
+from neff_bench.simulator.timing.schedule import schedule
+
+_ENGINES = ("Tensor", "Vector", "Scalar")
+_WAITS = ("EVENT_SEMAPHORE", "NOP")
+
+
+def main(checkout: Path) -> int:
+    for kind in ("baseline", "fused"):
+        for dtype, short in (("bfloat16", "bf16"), ("float32", "fp32")):
+            for length in (512, 1024):
+                name = f"{kind}_{short}_s{length}"
+                [report] = (checkout / "profiling" / "artifacts" / name / "json_reports").glob("*profile_full.json")
+                measured_us, measured = _measured(json.loads(report.read_bytes()))
+                entry = f"{checkout}/kernels/{kind}/attention.py:{kind}_attention"
+                ours_us, ours = _ours(entry, length, dtype)
+                counts = ", ".join(f"{engine} {ours[engine]} {measured[engine]}" for engine in _ENGINES)
+                error = ours_us / measured_us - 1
+                print(f"{name:20} {ours_us:6.1f} us, measured {measured_us:6.1f} ({error:+.1%}); instructions, ours and measured: {counts}")  # fmt: skip
+    return 0
+
+
+def _measured(profile: dict) -> tuple[float, Counter[str]]:
+    rows = [row for row in profile["instruction"] if row["instruction_type"] and row["subgraph"] == "sg00"]
+    total_us = profile["summary"][0]["total_time"] * 1e6
+    return total_us, Counter(row["subgroup"] for row in rows if not row["opcode"].startswith((*_WAITS, "DMA")))
+
+
+def _ours(entry: str, length: int, dtype: str) -> tuple[float, Counter[str]]:
+    inputs = tuple(InputSpec(f"{letter}_ref", (128, length), dtype) for letter in "qkv")
+    timed = schedule(trace_kernel(KernelSpec(entry, inputs), "trn2", 1))
+    code = timed.cores[0].code
+    names = {value: name for name, value in OPCODES.items()}
+    rows = zip(code.engine.tolist(), code.opcode.tolist(), code.transfer.tolist())
+    counted = [TITLES[engine] for engine, opcode, transfer in rows if transfer < 0 and names[opcode] not in _WAITS]
+    return timed.total_ns / 1e3, Counter(counted)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve()))
