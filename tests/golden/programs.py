@@ -10,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from neff_bench.chips import CHIPS
+from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
+from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
 from tests.simulator.programs import ProgramBuilder
 
@@ -229,6 +231,30 @@ def _meetings(target: str) -> Program:
     return b.program()
 
 
+def _collectives(target: str) -> Program:
+    """A short and a long all_reduce, within a device and over the devices of a server."""
+    install()
+    import nki.collectives as ncc
+    import nki.isa as nisa
+    import nki.language as nl
+
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        last = x
+        for ranks in (2, CHIPS[target].cores_of_server // CHIPS[target].max_lnc):
+            for rows in (1, x.shape[0]):
+                source, sums = (nl.ndarray((rows, x.shape[1]), dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(2))
+                nisa.dma_copy(dst=source, src=last[0:rows, :])
+                ncc.all_reduce([source], [sums], ncc.ReplicaGroup([list(range(ranks))]), nl.add)
+            last = sums
+        nisa.dma_copy(dst=out, src=last)
+        return out
+
+    return record(
+        kernel, "collectives", [InputSpec("x", (512, 8192), "float32")], {}, (), target, CHIPS[target].max_lnc
+    )
+
+
 OURS: dict[str, Callable[[str], Program]] = {
     "one copy": _one_copy,
     "engines": _engines,
@@ -239,6 +265,7 @@ OURS: dict[str, Callable[[str], Program]] = {
     "hbm": _hbm,
     "full memory": _full_memory,
     "meetings": _meetings,
+    "collectives": _collectives,
     "exp 256x8192 float32": _recorded(f"{_KERNELS}.exp_nki:exp", "float32", x=(256, 8192)),
     "matmul 256x512x1024 float32": _recorded(
         f"{_KERNELS}.matmul_nki:matmul", "float32", lhs=(256, 512), rhs=(512, 1024)
