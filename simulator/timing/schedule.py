@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from neff_bench.chips import Chip
@@ -24,21 +23,6 @@ from neff_bench.simulator.timing.scheduler import run_loop
 
 if TYPE_CHECKING:
     import numpy as np
-
-
-@dataclass(frozen=True)
-class Packets:
-    """DMA packets of one core, by start. `transfer`: index into `Code.transfers`. Times in ns.
-
-    semaphore_ns: when each DMA engine signals the end of its share, transfer by transfer, engine by engine.
-    """
-
-    transfer: np.ndarray
-    engine: np.ndarray
-    bytes: np.ndarray
-    start_ns: np.ndarray
-    end_ns: np.ndarray
-    semaphore_ns: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -71,11 +55,6 @@ class CoreSchedule:
     by_hbm: np.ndarray
     warm: tuple[tuple[float, float], ...]
     kernel_end_ns: float
-
-    @cached_property
-    def packets(self) -> Packets:
-        """Single packets; made when they are asked for, since there are many more of them than instructions."""
-        return _packets(self.code, self.runs)
 
 
 @dataclass(frozen=True)
@@ -193,34 +172,3 @@ def _partners(codes: Sequence[Code], first: np.ndarray) -> np.ndarray:
         partners[places[0] + first[0]] = places[1] + first[1]
         partners[places[1] + first[1]] = places[0] + first[0]
     return partners
-
-
-def _packets(code: Code, runs: Runs) -> Packets:
-    """Expands the packet runs of each (transfer, DMA engine) into single packets."""
-    import numpy as np
-
-    n, width = len(code.transfers), runs.width
-    count, start, spacing = runs.count, runs.start_ns, runs.spacing_ns
-    total = int(count.sum())
-    run_of = np.repeat(np.arange(n * width), count)
-    within = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-    transfer = (run_of // width).astype(np.int32)
-    size = np.array([t.packet_bytes for t in code.transfers], dtype=np.int64)[transfer] if n else np.zeros(0, np.int64)
-    begin = start[run_of] + within * spacing[run_of]
-    if n:
-        # The last packet of a transfer carries what is left.
-        left = np.array([t.bytes - (t.packets - 1) * t.packet_bytes for t in code.transfers], dtype=np.int64)
-        position = np.cumsum(np.ones(total, np.int64)) - 1
-        last = np.full(n, -1, dtype=np.int64)
-        np.maximum.at(last, transfer, position)
-        size = size.copy()
-        size[last[last >= 0]] = left[last >= 0]
-    place = np.argsort(begin, kind="stable")
-    return Packets(
-        transfer=transfer[place],
-        engine=(run_of % width).astype(np.int32)[place],
-        bytes=size[place],
-        start_ns=begin[place],
-        end_ns=(begin + spacing[run_of])[place],
-        semaphore_ns=start + count * spacing,
-    )

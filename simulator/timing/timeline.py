@@ -4,12 +4,13 @@ semaphore update, in whole picoseconds. NTFF files and the profile JSON are made
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_BYTES, SEMAPHORE_PACKET_NS
+from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_BYTES, SEMAPHORE_PACKET_NS, Transfer
 from neff_bench.simulator.timing.runtime import Around, around, fetched
-from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
+from neff_bench.simulator.timing.schedule import CoreSchedule, Runs, Schedule
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,37 +127,49 @@ def _instructions(core: CoreSchedule, runtime: Around) -> Instructions:
 
 
 def _dma(schedule: Schedule, number: int, core: CoreSchedule) -> DmaRows:
+    """The fetches, the packets of each run, and the semaphore packet of each DMA engine, which follows its last data packet of the
+    transfer."""
     import numpy as np
 
-    packets, transfers = core.packets, core.code.transfers
+    runs, transfers = core.runs, core.code.transfers
     fetches = fetched(schedule.overheads, number)
-    width = schedule.chip.dma_engines
-    queue_of = np.array([t.queue for t in transfers], dtype=np.int32)
-    # The semaphore packet of each DMA engine follows its last data packet of the transfer.
-    count = len(transfers)
-    last = packets.semaphore_ns
-    transfer = np.concatenate([
-        np.full(len(fetches.engine), -1), packets.transfer, np.repeat(np.arange(count), width)
-    ]).astype(np.int32)  # fmt: skip
-    engine = np.concatenate([
-        fetches.engine, packets.engine, np.tile(np.arange(width), count)
-    ]).astype(np.int32)  # fmt: skip
-    size = np.concatenate([
-        fetches.bytes, packets.bytes, np.full(len(last), SEMAPHORE_PACKET_BYTES)
-    ]).astype(np.int64)  # fmt: skip
-    start = np.concatenate([fetches.start_ns, packets.start_ns, last])
+    run = np.repeat(np.arange(len(runs.count)), runs.count)
+    spacing = runs.spacing_ns[run]
+    begin = runs.start_ns[run] + (np.arange(len(run)) - (np.cumsum(runs.count) - runs.count)[run]) * spacing
+    transfer_of, engine_of = (
+        np.repeat(np.arange(len(transfers)), runs.width),
+        np.tile(np.arange(runs.width), len(transfers)),
+    )
+    transfer = np.concatenate([np.full(len(fetches.engine), -1), transfer_of[run], transfer_of]).astype(np.int32)
+    start = np.concatenate([fetches.start_ns, begin, runs.start_ns + runs.count * runs.spacing_ns])
     duration = np.concatenate([
-        fetches.duration_ns,
-        packets.end_ns - packets.start_ns,
-        np.full(len(last), SEMAPHORE_PACKET_NS),
+        fetches.duration_ns, begin + spacing - begin, np.full(len(transfer_of), SEMAPHORE_PACKET_NS)
     ])  # fmt: skip
-    queue = np.full(len(transfer), FETCH_QUEUE, dtype=np.int32)
-    real = transfer >= 0
-    queue[real] = queue_of[transfer[real]]
     place = np.argsort(start, kind="stable")
     start_ps = np.rint(start * 1000).astype(np.int64)[place]
-    end_ps = start_ps + np.rint(duration * 1000).astype(np.int64)[place]
-    return DmaRows(transfer[place], engine[place], queue[place], size[place], start_ps, end_ps)
+    return DmaRows(
+        transfer[place],
+        np.concatenate([fetches.engine, engine_of[run], engine_of]).astype(np.int32)[place],
+        # The last one is that of the fetches, whose transfer is -1.
+        np.array([*(t.queue for t in transfers), FETCH_QUEUE], dtype=np.int32)[transfer[place]],
+        np.concatenate([
+            fetches.bytes, _packet_bytes(transfers, runs), np.full(len(transfer_of), SEMAPHORE_PACKET_BYTES)
+        ])[place],
+        start_ps,
+        start_ps + np.rint(duration * 1000).astype(np.int64)[place],
+    )  # fmt: skip
+
+
+def _packet_bytes(transfers: Sequence[Transfer], runs: Runs) -> np.ndarray:
+    """Of each packet, run after run. The last packet of a transfer carries what is left."""
+    import numpy as np
+
+    packets = runs.count.reshape(len(transfers), runs.width).sum(1)
+    size = np.repeat(np.array([t.packet_bytes for t in transfers], dtype=np.int64), packets)
+    left = np.array([t.bytes - (t.packets - 1) * t.packet_bytes for t in transfers], dtype=np.int64)
+    some = packets > 0
+    size[np.cumsum(packets)[some] - 1] = left[some]
+    return size
 
 
 def _semaphores(core: CoreSchedule, runtime: Around) -> Semaphores:
