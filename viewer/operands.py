@@ -45,19 +45,22 @@ class Operand(NamedTuple):
 def operands_in(text: str) -> tuple[Operand, ...]:
     """Those that are access patterns, in the order of the text."""
     channels = _CHANNELS.search(text)
-    return tuple(_operand(found, int(channels[1]) if channels else None) for found in _OPERAND.finditer(text))
+    partitions = int(channels[1]) if channels else None
+    return tuple(_operand(groups, partitions) for groups in _OPERAND.findall(text))
 
 
-def _operand(found: re.Match[str], channels: int | None) -> Operand:
-    steps, counts = ([int(one) for one in found[key].split(",") if one] for key in ("steps", "counts"))
-    memory, place = _memory(found["memory"], found["place"]), found[0].partition("=")[2]
-    if found["memory"]:
-        free, partitions = counts[1:], counts[0] if counts else None
-        return Operand(found["name"], found["dtype"], memory, place, prod(free), steps[-1] if free else 1, partitions)
-    return Operand(found["name"], found["dtype"], memory, place, prod(counts), steps[0] if steps else 1, channels)
+def _operand(groups: tuple[str, ...], partitions: int | None) -> Operand:
+    name, dtype, place, buffer, steps, counts = groups
+    numbers = [int(one) for one in counts.split(",") if one]
+    if buffer:
+        partitions, numbers, step = numbers[0] if numbers else None, numbers[1:], steps.rpartition(",")[2]
+    else:
+        step = steps.partition(",")[0]
+    whole = f"{place}[{steps}][{counts}]"
+    return Operand(name, dtype or None, _memory(buffer, place), whole, prod(numbers), int(step or 1), partitions)
 
 
-def _memory(said: str | None, place: str) -> Memory:
+def _memory(said: str, place: str) -> Memory:
     if said in ("sbuf", "psum", "hbm"):
         return said  # type: ignore[return-value]
     if said:

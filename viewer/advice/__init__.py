@@ -15,6 +15,7 @@ from neff_bench.viewer.advice.engines import RULES as ENGINE_RULES
 from neff_bench.viewer.advice.facts import Advice as Advice
 from neff_bench.viewer.advice.facts import Facts, total_us
 from neff_bench.viewer.advice.shapes import RULES as SHAPE_RULES
+from neff_bench.viewer.critical_path import PathStep
 
 GAIN_SHARE_MIN = 0.02
 """Of the total time; what would save less is not said."""
@@ -22,9 +23,9 @@ GAIN_SHARE_MIN = 0.02
 RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (*DMA_RULES, *ENGINE_RULES, *SHAPE_RULES)
 
 
-def advise(timeline: Timeline) -> tuple[Advice, ...]:
-    """The findings for a timeline, the largest gain first. `linked` ones are judged along their critical path."""
-    facts = Facts(timeline)
+def advise(timeline: Timeline, path: Sequence[PathStep] | None = None) -> tuple[Advice, ...]:
+    """The findings for a timeline, the largest gain first. `linked` ones are judged along their critical path (`path`, where it is known already)."""
+    facts = Facts(timeline, path)
     found = [advice for rule in RULES for advice in rule(facts)]
     found = [one for one in found if one.gain_us is None or one.gain_us >= GAIN_SHARE_MIN * facts.total_us]
     return tuple(sorted(found, key=lambda advice: -(advice.gain_us or 0.0)))

@@ -41,7 +41,8 @@ def total_us(timeline: Timeline) -> float:
 class Facts:
     """What the rules ask a timeline for; each answer is worked out once."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, path: Sequence[PathStep] | None = None) -> None:
+        self._path = path
         self.timeline, self.rows = timeline, timeline.instructions
         self.total_us = total_us(timeline)
 
@@ -52,9 +53,9 @@ class Facts:
         return CHIPS[family] if family else None
 
     @cached_property
-    def path(self) -> tuple[PathStep, ...]:
+    def path(self) -> Sequence[PathStep]:
         """The critical path; empty where it is not known."""
-        return critical_path(self.timeline)
+        return critical_path(self.timeline) if self._path is None else self._path
 
     @property
     def alone(self) -> str:

@@ -154,7 +154,7 @@ def _panels(case: Case, events: Events, steps: Sequence[PathStep]) -> Iterator[s
         yield from _roofline(case)
     else:
         timeline = case.sides[0].timeline
-        yield panel("Advice", panels.advice(advise(timeline)), simulated, "advice")
+        yield panel("Advice", panels.advice(advise(timeline, steps)), simulated, "advice")
         yield panel("Shares of engines and DMA", panels.shares(events), simulated, "shares")
         yield from _roofline(case)
         yield panel("Critical path", panels.path(steps), simulated, "path")
