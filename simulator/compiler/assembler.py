@@ -74,13 +74,16 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
     gc.disable()
     try:
         table, lower_once = table_of(program), lowering(program, chip)
-        return tuple(_core(program, core, chip, table, lower_once) for core in range(len(program.cores)))
+        given = _given(table.buffers, chip)
+        return tuple(_core(program, core, chip, table, lower_once, given) for core in range(len(program.cores)))
     finally:
         if collecting:
             gc.enable()
 
 
-def _core(program: Program, core: int, chip: Chip, table: Table, lower_once: Callable[[Instruction], Lowered]) -> Code:
+def _core(
+    program: Program, core: int, chip: Chip, table: Table, lower_once: Callable[[Instruction], Lowered], given: _Given
+) -> Code:
     import numpy as np
 
     buffers, columns = table.buffers, table.cores[core]
@@ -88,8 +91,11 @@ def _core(program: Program, core: int, chip: Chip, table: Table, lower_once: Cal
     lowered = lower_different(first, lower_once, program, chip)
     operations, numbered = operation_columns(lowered, settling(first), chip, len(program.cores))
     fixed = fixed_columns(chip, program.from_hlo, columns.names, numbered)
-    place_core = _plain if columns.block is None else _compiled
-    step, origin, transfer, meeting, wait = place_core(buffers, columns, operations, fixed, chip)
+    if columns.block is None:
+        placed = _plain(buffers, columns, operations, fixed, chip)
+    else:
+        placed = _compiled(given, columns, operations, fixed)
+    step, origin, transfer, meeting, wait = placed
     waiting = wait >= 0
     wait_start = np.zeros(len(wait) + 1, np.int64)
     np.cumsum(waiting, out=wait_start[1:])
@@ -115,16 +121,26 @@ def _plain(buffers: Buffers, columns: Columns, operations: Operations, fixed: Fi
     return place(columns, edges, issue_order(operations, columns.kind, edges, chip), operations, fixed)
 
 
-def _compiled(buffers: Buffers, columns: Columns, operations: Operations, fixed: Fixed, chip: Chip) -> np.ndarray:
-    """`_plain` in C: simulator/native/assemble.c."""
+_Given = tuple[int, "np.ndarray", "np.ndarray", "np.ndarray"]
+
+
+def _given(buffers: Buffers, chip: Chip) -> _Given:
+    """What every core is assembled with: how many buffers there are, their columns, sizes of memories, and waits."""
     import numpy as np
 
     sizes = np.array([chip.sbuf_partition_bytes, chip.psum_partition_bytes, chip.psum_bank_bytes], np.int64)
     waits = np.array([chip.dma_wait_ns, chip.semaphore_ns], np.float64)
-    given = (len(buffers.memory), np.stack(buffers), item_bytes(columns), sizes, waits)
-    steps = int(np.diff(operations.step_start)[columns.kind].sum())
+    return len(buffers.memory), np.array(buffers), sizes, waits
+
+
+def _compiled(given: _Given, columns: Columns, operations: Operations, fixed: Fixed) -> np.ndarray:
+    """`_plain` in C: simulator/native/assemble.c."""
+    import numpy as np
+
+    steps = int((operations.step_start[1:] - operations.step_start[:-1])[columns.kind].sum())
     # A step waits for no more than one instruction of each stream; Scalar may load a table; queues end with a wait.
     room = STREAMS * steps + len(columns.kind) + STREAMS
     code = np.empty((5, room), np.int32)
-    count = native.call("assemble_core", columns.block, given, operations, fixed, room, tuple(native.rows(code)))
+    of_core = (*given, item_bytes(columns))
+    count = native.call("assemble_core", columns.block, of_core, operations, fixed, room, tuple(native.rows(code)))
     return code[:, :count]

@@ -204,11 +204,10 @@ def step_columns(steps: Sequence[tuple[int, Step]], number: np.ndarray) -> dict[
     machine instruction, as an index into `steps`."""
     import numpy as np
 
-    table = [(engine, *step) for engine, step in steps]
-    columns = dict(zip(("engine", *Step._fields), zip(*table, strict=True), strict=True))
-    narrow = np.array([columns["engine"], columns["opcode"]], np.int32)[:, number]
-    whole = np.array([columns[name] for name in _INTEGERS], np.int64)[:, number]
-    times = np.array([columns[name] for name in _TIMES], np.float64)[:, number]
+    columns = dict(zip(Step._fields, zip(*(step for _, step in steps), strict=True), strict=True))
+    narrow = np.array([[engine for engine, _ in steps], columns["opcode"]], np.int32).take(number, axis=1)
+    whole = np.array([columns[name] for name in _INTEGERS], np.int64).take(number, axis=1)
+    times = np.array([columns[name] for name in _TIMES], np.float64).take(number, axis=1)
     return {
         "engine": narrow[0],
         "opcode": narrow[1],

@@ -116,22 +116,21 @@ def _has_pointer(instruction: Instruction, n: int) -> bool:
 
 def _with_bytes(step: Step, instruction: Instruction, program: Program) -> Step:
     """The step with the bytes of each partition that it reads and writes on chip."""
-    reads, writes = instruction.reads, instruction.writes
-    written, from_psum = _on_chip_bytes(writes, "sbuf", program), _on_chip_bytes(reads, "psum", program)
+    read, written = _bytes_by_memory(instruction.reads, program), _bytes_by_memory(instruction.writes, program)
     return step._replace(
-        sbuf_read=_on_chip_bytes(reads, "sbuf", program),
-        sbuf_write=written,
-        psum_read=from_psum,
-        psum_write=_on_chip_bytes(writes, "psum", program),
-        psum_read_sbuf_write=written if from_psum else 0,
+        sbuf_read=read["sbuf"],
+        sbuf_write=written["sbuf"],
+        psum_read=read["psum"],
+        psum_write=written["psum"],
+        psum_read_sbuf_write=written["sbuf"] if read["psum"] else 0,
     )
 
 
-def _on_chip_bytes(operands: dict[str, Access], memory: str, program: Program) -> int:
-    """Bytes of one partition of the operands that lie in `memory`. An operand with one value for each partition (bias, scale) is
+def _bytes_by_memory(operands: dict[str, Access], program: Program) -> dict[str, int]:
+    """Bytes of one partition of the operands that lie in each memory. An operand with one value for each partition (bias, scale) is
     a pointer in the instruction, and real profiles do not count it."""
-    return sum(
-        access.columns * SIZE_BYTES[access.dtype]
-        for name, access in operands.items()
-        if name not in POINTERS and program.buffers[access.buffer].memory == memory
-    )
+    found = {"sbuf": 0, "psum": 0, "hbm": 0}
+    for name, access in operands.items():
+        if name not in POINTERS:
+            found[program.buffers[access.buffer].memory] += access.columns * SIZE_BYTES[access.dtype]
+    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from neff_bench.simulator.native.sources import FOLDER, digest
 
@@ -54,12 +54,23 @@ def _passed(argument: Any) -> Any:
     if isinstance(argument, bytes):
         return ctypes.c_char_p(argument)
     if isinstance(argument, tuple):
-        fields = [field if isinstance(field, int) else field.ctypes.data for field in argument]
+        fields = [field if isinstance(field, int) else address(field) for field in argument]
         return (ctypes.c_int64 * len(fields))(*fields)
-    return ctypes.c_void_p(argument.ctypes.data)
+    return ctypes.c_int64(address(argument))
+
+
+def address(array: np.ndarray) -> int:
+    """Where the elements of an array lie."""
+    try:
+        return ctypes.addressof(_BYTE.from_buffer(cast("Any", array)))  # a third of the time of `ctypes.data`
+    except (TypeError, ValueError):  # it may not be written to, or is empty
+        return array.ctypes.data
+
+
+_BYTE = ctypes.c_char
 
 
 def rows(block: np.ndarray) -> list[int]:
     """The addresses of the rows of an array, for a record."""
-    first, apart = block.ctypes.data, block.strides[0]
+    first, apart = address(block), block.strides[0]
     return [first + number * apart for number in range(len(block))]

@@ -18,12 +18,13 @@ struct chip {
     double dma_wait_ns, semaphore_ns;
 };
 
-/* What every core of a program is assembled with. buffers: six rows of `count`. size: bytes of an element, by dtype. */
+/* rows: six columns of `count` buffers. size: bytes of an element, by dtype. */
 struct given {
     int64_t count;
-    const int64_t *rows, *size;
+    const int64_t *rows;
     const struct sizes *sizes;
     const struct chip *chip;
+    const int64_t *size;
 };
 
 /* Addresses of all buffers: the kernel's, and those that are chosen. NULL when there is no memory. */
