@@ -1,4 +1,5 @@
-"""Figures of a profile that no device can have: a wrong counter, a wrong rate, or a damaged file."""
+"""Figures of a profile that no device can have: a wrong counter, a wrong rate, or a damaged file. And a time that is mostly the wait
+of a first execution."""
 
 from __future__ import annotations
 
@@ -13,9 +14,13 @@ PEAK_FACTOR = 4
 TIME_TOLERANCE = 0.02
 """Tools from 2.29 on count up to 0.6 % more in one of the two times."""
 
+LEAST_ACTIVE = 0.05
+"""Of the total time. Four public first executions on inf2 (github AnchovyPark/npu_profiling_code @2a956420) are active for 0.3 to
+0.4 % of theirs, five public later ones on trn2 (allenkchau/trainium-kernel-fusion) for more than 80 %."""
+
 
 def doubts(summary: Summary) -> tuple[str, ...]:
-    """One sentence for each figure that cannot be; empty for a plausible summary."""
+    """One sentence for each figure that cannot be, or that says little of the kernel; empty for a plausible summary."""
     found = []
     for name in OF_A_PEAK:
         share = getattr(summary, f"{name}_fraction")
@@ -26,4 +31,13 @@ def doubts(summary: Summary) -> tuple[str, ...]:
         time_s = getattr(summary, f"{name}_s")
         if total_s and time_s is not None and time_s > total_s * (1 + TIME_TOLERANCE):
             found.append(f"{name} is {time_s:g} s, longer than the total_time of {total_s:g} s")
-    return tuple(found)
+    waits = first_execution(total_s, summary.total_active_time_s)
+    return (*found, waits) if waits else tuple(found)
+
+
+def first_execution(total_s: float | None, active_s: float | None) -> str | None:
+    """What there is to say of a time that is mostly the wait of a first execution; None for any other, or an unknown one."""
+    if not total_s or active_s is None or active_s >= total_s * LEAST_ACTIVE:
+        return None
+    times = f"active for {active_s:g} s of a total_time of {total_s:g} s"
+    return f"{times}, as a first execution is: --profile-nth-exec 2 captures a later one"

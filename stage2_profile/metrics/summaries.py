@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from neff_bench.parsers.plausibility import first_execution
 from neff_bench.stage2_profile.metrics.metric import Evidence, values
 from neff_bench.stage2_profile.metrics.rows import METRICS
 
@@ -44,4 +45,5 @@ def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
         notes.append(f"not decoded, and not in the numbers: {counts}")
     if full:
         notes.append(f"the device's buffers were full ({', '.join(full)}): the numbers are lower bounds")
-    return tuple(notes)
+    waits = (first_execution(trace.total_time_s, trace.total_active_time_s) for trace in traces)
+    return tuple(dict.fromkeys((*notes, *filter(None, waits))))

@@ -61,5 +61,7 @@ def test_a_table_with_a_row_that_is_none_is_refused():
 
 
 def test_neuron_sim_prints_the_table_that_aws_prints():
-    head = TraceHead(b"", "", "", False, 0, (4, 5), (42002434, 45256596), (873, 873), (513, 512), "file.neff", 0)
+    head = TraceHead(
+        b"", "", "", False, 0, (4, 5), (42002434, 45256596), (873, 873), (513, 512), "file.neff", 0, memoryview(b"")
+    )
     assert session_text(head).encode() == b"Model file.neff (simulated)\n" + TABLE
