@@ -99,6 +99,10 @@ class CoreLocks:
     def _renew(self) -> None:
         while True:
             time.sleep(RENEW_S)
+            with self._guard:
+                if not self._entries:
+                    self._renewing = None
+                    return
             try:
                 self.renew()
             except OSError:

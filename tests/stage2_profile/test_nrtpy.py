@@ -60,6 +60,13 @@ def test_warmup_and_executions_are_asked_for(timed, make_bundle):
     assert (said["warmup_iterations"], said["requested_iterations"]) == (2, 7)
 
 
+def test_captures_are_repeated_for_an_interval_as_with_the_profiler(timed, make_bundle):
+    make_bundle(total_time=2e-4)
+    row = row_of(timed("--captures", "6"))
+    assert (row["capture_count"], row["executions"], row["execution_ci_low_us"]) == (6, 120, None)
+    assert row["total_time_ci_low_us"] == pytest.approx(200)
+
+
 def test_wrong_outputs_are_seen(timed, make_bundle):
     make_bundle(out=np.arange(8) + 1)
     done = timed()

@@ -3,6 +3,7 @@
 import json
 import stat
 import subprocess
+import threading
 import time
 
 import pytest
@@ -99,6 +100,20 @@ def test_an_entry_lasts_longer_when_it_is_renewed(directory, monkeypatch):
     monkeypatch.setattr(nki_locks.time, "time", lambda: first)
     locks.renew()
     assert locks_of(directory)[LOCKS]["0"] == first + nki_locks.ENTRY_S
+
+
+def test_entries_are_renewed_while_they_are_held_and_no_thread_stays(directory, monkeypatch):
+    monkeypatch.setattr(nki_locks, "RENEW_S", 0.05)
+    renewed = threading.Event()
+    locks = CoreLocks(directory)
+    monkeypatch.setattr(locks, "renew", renewed.set)
+    before = set(threading.enumerate())
+    locks.take((0,))
+    (thread,) = set(threading.enumerate()) - before
+    assert renewed.wait(10)
+    locks.release((0,))
+    thread.join(10)
+    assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("version", [1, 6, "x"])
