@@ -12,7 +12,7 @@ from typing import Any
 
 from neff_bench.history.database import SeriesKey
 from neff_bench.history.errors import HistoryError
-from neff_bench.stage2_profile.compare.comparison import COMPARED, dims
+from neff_bench.stage2_profile.compare.comparison import COMPARED, dims, of_ranks
 
 METRICS = tuple(metric for metric in COMPARED if metric != "compile_time_s")
 """What is kept. The time to compile depends on how busy the host was, also for simulated rows."""
@@ -77,5 +77,11 @@ def _label(row: Mapping[str, Any]) -> str:
     if row.get("kernel") is None:
         return str(row["case"])
     shape = " ".join(f"{name}{size}" for name, size in dims(row))
-    words = (row["kernel"], row.get("implementation"), shape, row.get("dtype"), f"{row.get('target')}/{row.get('lnc')}")
+    words = (
+        row["kernel"],
+        row.get("implementation"),
+        shape,
+        row.get("dtype"),
+        f"{row.get('target')}/{row.get('lnc')}{of_ranks(row)}",
+    )
     return " ".join(str(word) for word in words if word)

@@ -37,7 +37,7 @@ class OwnKernel:
 
     `inputs`: under the names of the function's parameters, in their order. `outputs`: what the function returns, in order;
     None when it is not said, and then the NEFF says it. `arguments`: further keyword arguments, what JSON can hold or
-    `{"ref": "package.module:Enum.MEMBER"}`. `reference`: an entry of a function that is called with the inputs by name as
+    `{"ref": "package.module:Enum.MEMBER"}`, with `"args": [...]` what a call of it returns. `reference`: an entry of a function that is called with the inputs by name as
     float32 numpy arrays and returns one array for each output; None leaves the outputs unchecked. `tolerance`:
     (rtol, atol) of |out - ref| <= atol + rtol * |ref|; None takes that of the element types, scaled to the reference. `flops`: floating-point operations of the mathematics, None when
     unknown.

@@ -3,7 +3,8 @@
 {"entry": "package.module:function" or "file.py:function",
  "path": [directories for sys.path, absolute or relative to kernel.json],
  "inputs": [{"name": "hidden", "shape": [1, 128, 1024], "dtype": "bfloat16"}],
- "arguments": {"eps": 1e-6, "activation_fn": {"ref": "package.module:ActFnType.SiLU"}},
+ "arguments": {"eps": 1e-6, "activation_fn": {"ref": "package.module:ActFnType.SiLU"},
+               "replica_group": {"ref": "nki.collectives:ReplicaGroup", "args": [[[0, 1], [2, 3]]]}},
  "outputs": ["out"]}
 """
 
@@ -68,13 +69,17 @@ def read_spec(path: Path) -> KernelSpec:
 
 
 def resolve_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Replace every {"ref": "module:attribute.path"} by the object it names. Raises SpecError for an unknown one."""
+    """Replace every {"ref": "module:attribute.path"} by the object it names, or with "args" by what a call of it returns. Raises
+    SpecError for an unknown one."""
     return {name: _resolve(value) for name, value in arguments.items()}
 
 
 def _resolve(value: Any) -> Any:
     if isinstance(value, dict):
-        return lookup(value["ref"]) if set(value) == {"ref"} else {key: _resolve(item) for key, item in value.items()}
+        if set(value) in ({"ref"}, {"ref", "args"}):
+            found = lookup(value["ref"])
+            return found(*value["args"]) if "args" in value else found
+        return {key: _resolve(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_resolve(item) for item in value]
     return value

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from neff_bench.stage2_profile.compare.comparison import Pair, Pairing, dims
+from neff_bench.stage2_profile.compare.comparison import Pair, Pairing, dims, of_ranks
 from neff_bench.stage2_profile.compare.verdict import SAME, Record
 from neff_bench.stage2_profile.gate.config import Config
 
@@ -153,7 +153,7 @@ def _change_percent(before: float, after: float) -> float:
 
 def _finding(row: Record, metric: str, before: object, after: object, verdict: Verdict, why: str) -> Finding:
     shape = " ".join(f"{name}{size}" for name, size in dims(row))
-    words = (shape, row.get("dtype"), f"{row['target']}/{row['lnc']}" if row.get("target") else "")
+    words = (shape, row.get("dtype"), f"{row['target']}/{row['lnc']}{of_ranks(row)}" if row.get("target") else "")
     kernel = str(row.get("kernel") or row["case"])
     return Finding(
         str(row["case"]),

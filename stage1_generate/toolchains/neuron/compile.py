@@ -135,4 +135,7 @@ def compiler_words(request: Request, known: Command) -> list[str]:
 
 
 def _value(value: Any) -> Any:
-    return resolve(value["ref"]) if isinstance(value, dict) and set(value) == {"ref"} else value
+    if not isinstance(value, dict) or set(value) not in ({"ref"}, {"ref", "args"}):
+        return value
+    found = resolve(value["ref"])
+    return found(*value["args"]) if "args" in value else found
