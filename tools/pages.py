@@ -68,11 +68,13 @@ def write(words: Sequence[str], page: Path) -> list[Path]:
     )
     if not page.is_file():
         raise SystemExit(f"{' '.join(words)}: {done.stderr.strip().splitlines()[-1]}")
-    return (
-        sorted(store.glob("*/profiles/*/profile-*.json"))
-        if is_store
-        else [Path(word) for word in words if word.endswith(".json")]
-    )
+    if not is_store:
+        return [Path(word) for word in words if word.endswith(".json")]
+    newest = {
+        path.parents[2]: path
+        for path in sorted(store.glob("*/profiles/*/profile-*.json"), key=lambda path: int(path.parent.name))
+    }
+    return list(newest.values())
 
 
 def events_said(page: Path) -> int:
