@@ -17,7 +17,9 @@ from operator import itemgetter
 from weakref import ref
 
 from neff_bench.chips import chip_for
-from neff_bench.simulator.compiler.lives import Life, lives
+from neff_bench.simulator import native
+from neff_bench.simulator.compiler.columns import MEMORIES, table_of
+from neff_bench.simulator.compiler.lives import Life, lives, lives_of_all
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.program import Buffer, Memory, Program
 from neff_bench.simulator.recording.regions import PARTITIONS
@@ -59,10 +61,44 @@ _latest: tuple[ref[Program], tuple[Peak, ...]] | None = None
 def _peaks(program: Program) -> tuple[Peak, ...]:
     peaks = []
     for number in range(len(program.cores)):
+        if native.library():
+            peaks += _peaks_in_c(program, number)
+            continue
         living = dict(sorted(lives(program, number, _TRANSFERS).items(), key=itemgetter(1)))
         for memory in ("sbuf", "psum"):
             peaks.append(_peak(program, number, memory, living))
     return tuple(peaks)
+
+
+def _peaks_in_c(program: Program, core: int) -> list[Peak]:
+    """`_peak` of both memories in C: simulator/native/peak.c."""
+    import numpy as np
+
+    table = table_of(program)
+    buffers, instructions = table.buffers, program.cores[core]
+    moving = [instructions[first].op in _TRANSFERS for first in table.cores[core].first_of_kind.tolist()]
+    living = lives_of_all(table, core, moving)
+    order = np.lexsort((living.last, living.first))
+    peaks = []
+    for memory in ("sbuf", "psum"):
+        mine = order[buffers.memory[living.buffer[order]] == MEMORIES.index(memory)]
+        b, first, last = (column[mine] for column in living)
+        start, row_bytes = buffers.address[b], buffers.row_bytes[b]
+        packed = row_bytes * (-(-buffers.rows[b] // _QUADRANT) * _QUADRANT) // PARTITIONS
+        capacity, found = capacity_bytes(program.target, memory), np.empty(2, np.int64)
+        native.call("peak_of", len(b), (first, last, start, start + row_bytes, packed), capacity, found)
+        used, at = found.tolist()
+        peaks.append(_peak_at(program, core, memory, capacity, used, (int(first[at]), int(b[at])) if at >= 0 else None))
+    return peaks
+
+
+def _peak_at(
+    program: Program, core: int, memory: Memory, capacity: int, used: int, place: tuple[int, int] | None
+) -> Peak:
+    """`place`: the instruction at which the peak was reached, and the buffer that was added last."""
+    if place is None:
+        return Peak(core, memory, 0, capacity, None, None, "")
+    return Peak(core, memory, used, capacity, *place, program.sources[program.buffers[place[1]].source])
 
 
 def check_capacity(program: Program) -> tuple[Peak, ...]:
@@ -123,10 +159,7 @@ def _peak(program: Program, core: int, memory: Memory, living: Mapping[int, Life
             best, place = packed + placed, (first, index)
             if best > capacity:
                 break
-    if place is None:
-        return Peak(core, memory, 0, capacity, None, None, "")
-    source = program.sources[program.buffers[place[1]].source]
-    return Peak(core, memory, best, capacity, place[0], place[1], source)
+    return _peak_at(program, core, memory, capacity, best, place)
 
 
 def span(buffer: Buffer) -> tuple[int, int]:

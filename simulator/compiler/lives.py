@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.columns import INDEX, Columns, table_of, transposed
+from neff_bench.simulator.compiler.columns import INDEX, Columns, Table, table_of, transposed
 from neff_bench.simulator.program import Program
 
 if TYPE_CHECKING:
@@ -35,6 +35,17 @@ def lives(program: Program, core: int, moving: Collection[str] = ()) -> dict[int
     moves = np.array([instructions[first].op in moving for first in columns.first_of_kind.tolist()], np.int64)
     buffer, first, last = (column.tolist() for column in lives_of(columns, len(program.buffers), moves))
     return dict(zip(buffer, zip(first, last, strict=True), strict=True))
+
+
+def lives_of_all(table: Table, core: int, moving: Sequence[bool] = ()) -> Lives:
+    """The lives of one core's buffers as columns. `moving`: for each kind of instruction, whether it does not lengthen the lives of its
+    operands; none does when it is left out."""
+    import numpy as np
+
+    columns = table.cores[core]
+    moves = np.zeros(len(columns.first_of_kind), np.int64)
+    moves[: len(moving)] = moving
+    return lives_of(columns, len(table.buffers.memory), moves)
 
 
 def lives_of(columns: Columns, buffers: int, moves: np.ndarray) -> Lives:

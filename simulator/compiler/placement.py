@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from neff_bench.simulator import native
+from neff_bench.simulator.compiler.columns import PSUM, SBUF, table_of
 from neff_bench.simulator.compiler.dependencies import find_edges
-from neff_bench.simulator.compiler.lives import lives
+from neff_bench.simulator.compiler.lives import lives, lives_of_all
 from neff_bench.simulator.compiler.rectangles import Box, overlap, storage_box
 from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.program import Access, Instruction, Program
@@ -20,7 +22,7 @@ def check_placement(program: Program) -> None:
     if all(buffer.address is None for buffer in program.buffers):
         return
     for core in range(len(program.cores)):
-        if _any_rivals(program, core):
+        if (_rivals_in_c if native.library() else _any_rivals)(program, core):
             _check_reads(program, program.cores[core])
 
 
@@ -36,6 +38,20 @@ def _any_rivals(program: Program, core: int) -> bool:
         if any(overlap(other, box) for _, other in alive[buffer.memory]):
             return True
         alive[buffer.memory].append((last, box))
+    return False
+
+
+def _rivals_in_c(program: Program, core: int) -> bool:
+    """`_any_rivals` in C: simulator/native/peak.c."""
+    table = table_of(program)
+    buffers, living = table.buffers, lives_of_all(table, core)
+    for memory in (SBUF, PSUM):
+        mine = (buffers.memory[living.buffer] == memory) & (buffers.address[living.buffer] >= 0)
+        b, first, last = (column[mine] for column in living)
+        row, start = buffers.partition[b], buffers.address[b]
+        boxes = (first, last, row, row + buffers.rows[b], start, start + buffers.row_bytes[b])
+        if native.call("any_rivals", len(b), boxes):
+            return True
     return False
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import fields, replace
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,8 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from neff_bench.simulator import native
 from neff_bench.simulator.compiler import columns
 from neff_bench.simulator.compiler.assembler import assemble
+from neff_bench.simulator.compiler.capacity import memory_peak
 from neff_bench.simulator.compiler.dependencies import find_edges
 from neff_bench.simulator.compiler.lives import lives
+from neff_bench.simulator.compiler.placement import check_placement
+from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.schedule import schedule
 from tests.golden.programs import OURS
@@ -58,6 +62,20 @@ def test_of_columns_edges_and_lives(program):
         lived = tuple(lives(program, core, {"dma_copy"}) for core in range(len(program.cores)))
         table = columns.table_of(program)
         return table.buffers, tuple(replace(core, block=None) for core in table.cores), edges, lived
+
+    same(found(), plain(found))
+
+
+@given(programs())
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+def test_of_peaks_and_of_tensors_written_over(program):
+    def found():
+        try:
+            check_placement(program)
+            refused = ""
+        except NkiValidationError as error:
+            refused = str(error)
+        return tuple(memory_peak(msgspec.structs.replace(program))), refused
 
     same(found(), plain(found))
 
