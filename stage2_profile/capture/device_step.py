@@ -90,7 +90,7 @@ def capture(
             with pool.slot(bundle.manifest.case.lnc, bundle.manifest.case.ranks) as slot:
                 done = attempts.once(slot, (*hold, *slot.held))
                 failure = None if done.exit_code == 0 and attempts.has_result() else diagnose(done.log)
-                attempts.judge_core(pool, slot, failure)
+                attempts.judge_core(pool, slot, failure, done)
                 attempts.look_around(pool, slot)
         except CaptureFailed:
             if not attempts.commands:
@@ -205,14 +205,14 @@ class Attempts:
         self.shared_hbm = pool.shares_hbm(slot)
         self.instance_type = pool.host.topology.instance_type if pool.host is not None else None
 
-    def judge_core(self, pool: CorePool, slot: Slot, failure: Failure | None) -> None:
+    def judge_core(self, pool: CorePool, slot: Slot, failure: Failure | None, done: Finished) -> None:
         """Take out of use what the failure says is broken; see `failures.Failure`."""
         if failure is None:
             return
         first = self.core_changes == 0
         match failure.answer:
             case "host_out":
-                pool.close(failure.advice)
+                pool.close(failure.explain(done.log))
             case "device_out":
                 pool.take_device_out(slot, failure.name)
             case "core_out":
@@ -251,11 +251,10 @@ class Attempts:
                 self.warnings.append(f"{failure.advice}; captured with --single-io, so its outputs are invalid")
                 return True
             case "drop_flag" if self.plan.save_nth_output or self.plan.alias:
-                flag = failure.explain(done.log).rsplit("--", 1)[-1]
-                before = self.plan
+                flag, before = failure.explain(done.log).rsplit("--", 1)[-1], self.plan
                 if flag == "save-nth-output":
                     self.plan = replace(self.plan, save_nth_output=False)
-                else:
+                elif flag == "write-tensors-per-exec":
                     self.plan = replace(self.plan, alias=False)
                 return self.plan != before
             case "core_out" | "another_core" | "new_process" if self.core_changes == 0:

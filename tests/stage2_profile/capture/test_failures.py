@@ -87,6 +87,13 @@ def test_a_core_that_cannot_recover_gets_a_new_process_and_then_no_more(on_cores
     assert "rmmod neuron" in run.reason
 
 
+def test_what_the_driver_reports_is_said(on_cores):
+    _, _, said = on_cores("hardware error in dmesg")
+    assert said[-1] == (
+        "nothing more is captured on this host: the driver reports SRAM_UNCORRECTABLE_ERROR; terminate this instance"
+    )
+
+
 def test_an_error_of_the_user_is_tried_once(on_cores):
     run, pool, _ = on_cores("out of bounds")
     assert (run.status, len(run.commands), pool.out) == ("failed", 1, {})
