@@ -66,6 +66,18 @@ class Code:
         return len(self.engine)
 
 
+_DTYPES = {
+    "int32": ("engine", "opcode", "origin", "transfer", "meeting", "waits"),
+    "float64": ("interval_ns", "latency_ns", "pe_ns"),
+    "bool": ("transpose",),
+}
+
+
+def dtype_of(column: str) -> str:
+    """The dtype of a column of `Code`: int64 where it counts."""
+    return next((dtype for dtype, names in _DTYPES.items() if column in names), "int64")
+
+
 def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
     """Machine code of each core. `chip`: constants to use instead of the target's own. Raises SimulatorError."""
     chip = chip or chip_for(program.target)

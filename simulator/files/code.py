@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from neff_bench.simulator.compiler.assembler import Code
-from neff_bench.simulator.costs.transfers import Transfer
+from neff_bench.simulator.compiler.assembler import Code, dtype_of
+from neff_bench.simulator.costs.transfers import PORTS, Transfer
 from neff_bench.simulator.errors import CaptureError
+from neff_bench.simulator.program import ENGINES
 from neff_bench.simulator.timing.model import model_name
 
 if TYPE_CHECKING:
@@ -60,12 +61,38 @@ def decode_code(data: bytes, target: str, uuid: bytes) -> tuple[Code, ...] | Non
         member = msgspec.msgpack.decode(body, type=_Member)
         if member.model != model_name(target):
             return None
-        return tuple(
+        codes = tuple(
             Code(
                 **{name: np.frombuffer(raw, dtype) for name, (dtype, raw) in zip(_COLUMNS, core.columns, strict=True)},
                 transfers=core.transfers,
             )
             for core in member.cores
         )
+        if not all(_is_sound(code) for code in codes):
+            raise CaptureError("its machine code cannot be run")
+        return codes
     except (msgspec.MsgspecError, TypeError, ValueError, UnicodeDecodeError) as error:
         raise CaptureError(f"its machine code cannot be read ({error})") from None
+
+
+def _is_sound(code: Code) -> bool:
+    """Whether every column has its type and length, and every index a target: the schedule is computed from it without a further look."""
+    n = len(code)
+    columns = {name: getattr(code, name) for name in _COLUMNS}
+    if any(column.dtype != dtype_of(name) for name, column in columns.items()):
+        return False
+    lengths = {"wait_start": n + 1, "waits": len(code.waits)}
+    if any(len(column) != lengths.get(name, n) for name, column in columns.items()):
+        return False
+    start, waiting = code.wait_start, code.wait_start[1:] - code.wait_start[:-1]
+    if start[0] != 0 or start[-1] != len(code.waits) or (waiting < 0).any():
+        return False
+    within = all(
+        bool(((column >= low) & (column < high)).all())
+        for column, low, high in (
+            (code.engine, 0, len(ENGINES)),
+            (code.transfer, -1, len(code.transfers)),
+            (code.waits, 0, n),
+        )
+    )
+    return within and all(t.packets >= 0 <= t.first_port <= PORTS - t.ports for t in code.transfers)

@@ -56,6 +56,24 @@ def test_code_that_was_changed_is_refused(neff, monkeypatch):
             files.read_neff_content(neff)
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("waits", lambda column: column + 10**6),
+        ("waits", lambda column: column.astype("int64")),
+        ("engine", lambda column: column - 9),
+        ("transfer", lambda column: column + 99),
+        ("wait_start", lambda column: column[::-1].copy()),
+        ("latency_ns", lambda column: column[1:]),
+    ],
+)
+def test_code_that_cannot_be_run_is_refused(name, change):
+    code, *_ = assembler.assemble(matmul())
+    damaged = dataclasses.replace(code, **{name: change(getattr(code, name))})
+    with pytest.raises(CaptureError, match="cannot be run"):
+        member.decode_code(member.encode_code([damaged], "trn2", b""), "trn2", b"")
+
+
 def test_a_neff_without_code_is_read(neff, monkeypatch):
     monkeypatch.setattr(files, "CODE_MEMBER", "sim/nothing")
     content = files.read_neff_content(neff)
