@@ -95,4 +95,4 @@ def test_source_files_are_found_where_the_kernel_was_compiled(tmp_path):
     (tmp_path / "kernel.json").write_text('{"path": ["/kernels"]}')
     assert Path("/kernels") in roots_of(ProfileFiles(bundle=tmp_path))
     (tmp_path / "kernel.json").write_text('{"path": 3}')
-    assert roots_of(ProfileFiles(bundle=tmp_path)) == roots_of(ProfileFiles())
+    assert roots_of(ProfileFiles(bundle=tmp_path)) == (tmp_path / "sources", *roots_of(ProfileFiles()))
