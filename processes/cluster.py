@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
@@ -24,6 +25,8 @@ RETRIES = 3
 IN_FLIGHT_MAX = 256
 """Calls of one command that wait in its threads."""
 _POLL_S = 0.2
+_LOOK_S = 10.0
+"""How often a waiting call looks whether a host is left for it."""
 _CONNECT_S = 5.0
 _END_S = 30.0
 """How long a cancelled call may take to end in order."""
@@ -61,15 +64,22 @@ class Cluster:
         """What the function returns, called on some host that grants `cpus` and `resources`.
 
         `go_on` is called while waiting and may raise; the call is then cancelled, and its end is waited for. Raises
-        `ClusterError` when the function raises, and when its hosts are lost more than `RETRIES` times.
+        `ClusterError` when the function raises, when its hosts are lost more than `RETRIES` times, and when no host is left that
+        could ever grant what it needs.
         """
+        needs = {"CPU": cpus, **resources}
+        self._check(needs)
         remote = self._ray.remote(function).options(num_cpus=cpus, resources=dict(resources), max_retries=RETRIES)
         reference = remote.remote(*arguments)
         future: Future[T] = reference.future()
+        look = time.monotonic() + _LOOK_S
         try:
             while not future.done():
                 go_on()
                 wait([future], _POLL_S)
+                if time.monotonic() > look:
+                    look = time.monotonic() + _LOOK_S
+                    self._check(needs)
         except BaseException:
             with suppress(Exception):
                 self._ray.cancel(reference)
@@ -79,6 +89,13 @@ class Cluster:
             return future.result()
         except Exception as error:
             raise ClusterError(_one_line(error)) from None
+
+    def _check(self, needs: Mapping[str, float]) -> None:
+        """Ray waits for ever for what no host has. Raises `ClusterError`."""
+        totals = self._ray.cluster_resources()
+        for name, units in needs.items():
+            if totals.get(name, 0) < units:
+                raise ClusterError(f"no host of the cluster has {name} any more; call again when one is back")
 
 
 @contextmanager

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from neff_bench.neffs.bundle import PROFILES, Bundle, files_of
 from neff_bench.neffs.checksums import wrong_content, wrong_size
 from neff_bench.neffs.errors import BundleError
@@ -81,10 +83,13 @@ def _add_runs(ours: Bundle, source: Path, theirs: Bundle) -> Merged:
     with runs.locked(ours.path) as descriptor:
         if descriptor is None:
             return Merged(ours.name, str(source), "busy", "its profiles are in use; merge again")
-        known = {_identity(run) for _, run in _runs(ours.path)}
-        added = 0
+        known = {_identity(run): run for _, run in _runs(ours.path)}
+        added, series = 0, {}
         for path, run in reversed(_runs(theirs.path)):
-            if run.status == "failed" or _identity(run) in known:
+            if _identity(run) in known:
+                series[run.series] = known[_identity(run)].series
+                continue
+            if run.status == "failed":
                 continue
             try:
                 for name in run.files:
@@ -93,6 +98,9 @@ def _add_runs(ours: Bundle, source: Path, theirs: Bundle) -> Merged:
                 return Merged(ours.name, str(source), "damaged", str(error))
             work = runs.new_work(ours.path)
             shutil.copytree(path, work, dirs_exist_ok=True, symlinks=True, ignore=shutil.ignore_patterns(runs.RECORD))
+            if run.series is not None:  # its number there may be that of another series here
+                here = series.setdefault(run.series, work.name.removeprefix(runs.WORK))
+                run = msgspec.structs.replace(run, series=here)
             runs.publish(work, run)
             added += 1
     return Merged(ours.name, str(source), "runs added" if added else "kept")

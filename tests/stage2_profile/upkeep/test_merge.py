@@ -62,6 +62,19 @@ def test_runs_of_a_case_that_both_have_are_added_once(whole, tmp_path):
     assert all(row["status"] == "profiled" for row in table(whole, "--parse-only"))
 
 
+def test_series_of_two_stores_stay_apart(make_bundle, store, fake_on_path, tmp_path, monkeypatch):
+    make_bundle(total_time=1e-5)
+    shutil.copytree(store, tmp_path / "other")
+    for directory, percent in ((store, 0), (tmp_path / "other", 100)):
+        monkeypatch.setenv("FAKE_NOISE", json.dumps([percent]))
+        table(directory, "--captures", "2")
+    for count in (3, 4):  # the series there goes on between two merges
+        (there,) = table(tmp_path / "other", "--captures", count)
+        assert call(neff_bench, "merge", store, tmp_path / "other").exit_code == 0
+        (row,) = table(store, "--parse-only")
+        assert (row["capture_count"], row["total_time_us"]) == (count, there["total_time_us"])
+
+
 def test_another_build_of_a_case_stays_out(whole, make_bundle, tmp_path):
     shutil.copytree(whole, tmp_path / "other")
     make_bundle(case(dims=(("M", 2), ("K", 3), ("N", 4))), ref=np.ones(8), total_time=1e-5)
