@@ -120,10 +120,20 @@ def contract():
         return json.load(file)
 
 
+def check_environment(target, lnc):
+    """What the contract says to set is set, and what leads the compiler elsewhere is gone."""
+    for name, entry in contract()["environment"].items():
+        if entry.get("used_by", "both") != "capture" and (entry["role"] == "unset" or "set" in entry):
+            wanted = entry["set"].format(target=target, lnc=lnc) if "set" in entry else None
+            assert os.environ.get(name) == wanted, f"{name} is {os.environ.get(name)}, expected {wanted}"
+
+
 def traced(kernel, inputs, names, interface, options):
     import fake_sdk
     import nki
 
+    if options is not None:
+        check_environment(options.target, options.lnc)
     by_environment = contract()["nki"]["lnc_by"] == "environment"
     lnc = int(os.environ.get("NEURON_LOGICAL_NC_CONFIG", "1")) if by_environment else None
     if options is not None:
@@ -191,7 +201,6 @@ def compile_to_bir(kernel_func, frontend, inputs, compile_opts, output_names):
 
 def compile_kernel_to_nir(kernel_func, inputs, compile_opts, frontend, enable_cache, trace_cache):
     assert enable_cache is False
-    assert os.environ.get("NKI_ENABLE_TRACE_CACHE", "0") == "0"
     assert kernel_func.lnc == compile_opts.lnc
     return traced(kernel_func, inputs, None, "compile_kernel_to_nir", compile_opts)
 

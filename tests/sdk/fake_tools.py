@@ -170,7 +170,17 @@ class Capture:
         for path in (path for words in lists for path in words[1::2]):
             (fake.directory / path).stat()
 
+    def check_environment(self):
+        """What the contract says to set is set, and what leads the tool elsewhere is gone."""
+        for name, entry in self.fake.contract["environment"].items():
+            if entry.get("used_by", "both") != "compile" and "{" not in entry.get("set", ""):
+                if entry["role"] == "unset" or "set" in entry:
+                    found = self.fake.environ.get(name)
+                    assert found == entry.get("set"), f"{name} is {found}, expected {entry.get('set')}"
+
     def run(self):
+        if "FAKE_STATE" in self.fake.environ:
+            self.check_environment()
         fault = self.next_fault()
         message = SHORT.get(fault, fault)
         if self.misbehave(fault) or self.fails(message):

@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from neff_bench.parsers.neuron_ls import ARGUMENTS
 from neff_bench.sdk.identify import identify, newest_published
 from neff_bench.sdk.release import documents, load, names, order, read
 
@@ -54,10 +53,6 @@ def test_a_version_names_its_release(component, version, release, known):
 def test_versions_are_compared_as_numbers():
     assert order("2.9.1") < order("2.31.24-abc12")
     assert order("unknown") == ()
-
-
-def test_neuron_ls_is_asked_in_every_way_that_a_release_knows():
-    assert {load(name).tools["neuron-ls"].json.flag for name in names()} == set(ARGUMENTS)
 
 
 @pytest.mark.parametrize(

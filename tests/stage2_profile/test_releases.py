@@ -22,6 +22,9 @@ def test_a_case_is_profiled_by_the_tools_of_a_release(
     if gone:
         pytest.importorskip("pyarrow")
     monkeypatch.setenv("FAKE_GONE", gone)
+    for name in ("NEURON_RT_NUM_CORES", "NEURON_RT_INSPECT_ENABLE", "NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("NEURON_RT_RESET_CORES", "0")
     release_on_path(release)
     bundle = make_bundle()
     result = profile_neffs("--format", "json")

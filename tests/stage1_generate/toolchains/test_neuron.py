@@ -59,6 +59,8 @@ def sdk(tmp_path, generate, shapes_file, checkout):
         env = {
             "PYTHONPATH": os.pathsep.join(str(place) for place in places(tmp_path, fakes)),
             "FAKE_SDK_RECORD": str(tmp_path / "record.json"),
+            "NKI_ARTIFACTS_DIR": "/nowhere",
+            "NKI_SIMULATOR": "1",
             "FAKE_SDK_PYTHON": sys.executable,
             "FAKE_CONTRACT": str(contracts.write("2.32", tmp_path)),
             "PATH": os.pathsep.join([path, os.environ["PATH"]] if path else [os.environ["PATH"]]),
