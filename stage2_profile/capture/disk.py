@@ -27,7 +27,8 @@ def estimate_bytes(bundle: Bundle, settings: Settings, *, traced: bool, detail: 
     if not traced:
         return outputs_bytes
     neff = bundle.path / str(bundle.manifest.neff)
-    trace_bytes = _known_trace_bytes(bundle) or TRACE_PER_NEFF * neff.stat().st_size
+    neff_bytes = neff.stat().st_size if neff.is_file() else 0  # one that is missing becomes a row
+    trace_bytes = _known_trace_bytes(bundle) or TRACE_PER_NEFF * neff_bytes
     traces = settings.num_exec // settings.profile_nth_exec * bundle.manifest.case.ranks
     return outputs_bytes + trace_bytes * (traces + (WHOLE_PER_TRACE if detail else 0))
 
