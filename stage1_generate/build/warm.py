@@ -10,7 +10,11 @@ from neff_bench.stage1_generate.own_kernel import implementation_of
 from neff_bench.stage1_generate.toolchains.command import python_environment
 
 _WORKER = ("neff_bench.stage1_generate.*", "neff_bench.parsers.neff", "numpy.random", "orjson")
-_SIMULATOR = "neff_bench.simulator.*"
+_SIMULATOR = (
+    "neff_bench.simulator.*",
+    "neff_bench.simulator.native:library",
+    "neff_bench.simulator.timing.model:fingerprint",
+)
 _TRACER = "jax"
 
 
@@ -20,4 +24,4 @@ def warm_parent(jobs: Iterable[Job]) -> WarmParent | None:
     if any(job.toolchain == "neuron" for job in jobs):
         return None
     traces = any(implementation_of(job.case, job.folder).route == "xla" for job in jobs)
-    return WarmParent([*_WORKER, _SIMULATOR, *([_TRACER] if traces else [])], python_environment())
+    return WarmParent([*_WORKER, *_SIMULATOR, *([_TRACER] if traces else [])], python_environment())

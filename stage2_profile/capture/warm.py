@@ -10,6 +10,7 @@ from neff_bench.stage2_profile.capture.environment import tool_environment
 
 _TOOL = (
     "neff_bench.simulator.*",
+    "neff_bench.simulator.native:library",
     "neff_bench.simulator.timing.model:fingerprint",
     "neff_bench.parsers.wire",
     "difflib",
