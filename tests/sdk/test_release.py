@@ -76,3 +76,7 @@ def test_the_fake_of_a_package_has_the_parameters_of_the_contract(package, fake)
             found[f"{package}:{prefix}{function.name}"] = tuple(word for word in words if word != "cls")
     functions = load(names()[-1]).python[package].functions
     assert {name: found.get(name) for name in functions} == functions
+
+
+def test_a_wheel_holds_the_data_files():
+    assert '"neff_bench.sdk" = ["releases/*.yaml"]' in (Path(__file__).parents[2] / "pyproject.toml").read_text()
