@@ -39,7 +39,8 @@ def test_64_partitions_take_twice_the_time_of_128():
         p = ProgramBuilder()
         p.load_of("x", (partitions, columns), "float32")
         timed = schedule(made_at_compile_time(p.program()))
-        packets = timed.cores[0].packets
-        return packets.end_ns.max() - packets.start_ns.min()
+        packets = timeline_of(timed).cores[0].dma
+        own = packets.transfer >= 0
+        return packets.end_ps[own].max() - packets.start_ps[own].min()
 
     assert transfer_ns(64, 8192) > 1.8 * transfer_ns(128, 4096)

@@ -3,7 +3,7 @@ import pytest
 
 from neff_bench.chips import CHIPS
 from neff_bench.simulator.costs.links import plan
-from neff_bench.simulator.costs.transfers import COLLECTIVES
+from neff_bench.simulator.costs.transfers import COLLECTIVES, SEMAPHORE_PACKET_BYTES
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
@@ -64,8 +64,10 @@ def test_bytes_are_those_of_the_operands_and_of_what_is_sent(lnc):
     moved = [t for core in timed.cores for t in core.code.transfers if t.queue == COLLECTIVES]
     assert sum(t.bytes for t in moved) == 2 * 3 * size // 4 and len(moved) == lnc
     assert sum(t.hbm_read for t in moved) == sum(t.hbm_write for t in moved) == size
-    packets = [core.packets for core in timed.cores]
-    assert sum(int(p.bytes.sum()) for p in packets) == sum(t.bytes for core in timed.cores for t in core.code.transfers)
+    packets = [core.dma for core in timeline_of(timed).cores]
+    assert sum(int(p.bytes[(p.transfer >= 0) & (p.bytes > SEMAPHORE_PACKET_BYTES)].sum()) for p in packets) == sum(
+        t.bytes for core in timed.cores for t in core.code.transfers
+    )
     summary = summarise(made, timed, timeline_of(timed))
     copies = 2 * size * lnc  # in and out, by each core
     assert summary["hbm_read_bytes"] == copies + size
