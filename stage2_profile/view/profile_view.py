@@ -14,7 +14,6 @@ import msgspec
 
 from neff_bench.neffs.bundle import Bundle
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.kinds import kind_of
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.conditions import with_throttling
@@ -167,6 +166,8 @@ def _whole_forms(tool: Tool) -> list[str]:
 
 def _kind(path: Path) -> str | None:
     """What a tool wrote at a path; None for nothing, and for what is no profile."""
+    from neff_bench.parsers.kinds import kind_of
+
     try:
         return kind_of(path)
     except ParseError:
