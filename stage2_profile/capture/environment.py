@@ -11,6 +11,9 @@ from neff_bench.installation import IMPORT_ROOT
 from neff_bench.sdk.environment import of_role, prepared
 from neff_bench.sdk.release import Release
 
+OF_SDK = ("NEURON_", "NKI_")
+"""How the SDK's variables begin. The contract, which takes a tenth of a call without work to read, is read where one is set."""
+
 MEETING = "NEURON_RT_ROOT_COMM_ID"
 """Where ranks meet: HOST:PORT."""
 HERE, FIRST_PORT = "127.0.0.1", 62_000
@@ -19,7 +22,11 @@ HERE, FIRST_PORT = "127.0.0.1", 62_000
 
 def tool_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
     """For steps that need no device. The explorer fails without a home directory, so it gets one."""
-    env = {name: value for name, value in environ.items() if name not in of_role("unset", "capture")}
+    env = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(OF_SDK) or name not in of_role("unset", "capture")
+    }
     env.setdefault("HOME", str(home))
     env["PYTHONPATH"] = ":".join(filter(None, [str(IMPORT_ROOT), environ.get("PYTHONPATH", "")]))
     env["PYTHONSAFEPATH"] = "1"  # the working directory holds files that are named after tensors
