@@ -59,5 +59,12 @@ def test_a_recipe_is_the_whole_change(name, copy):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_there_are_five_recipes():
-    assert list(RECIPES) == ["A kernel", "A chip", "An operation of the ISA", "A metric", "A format"]
+def test_there_is_a_recipe_for_each_kind_of_change():
+    assert list(RECIPES) == [
+        "A kernel",
+        "A chip",
+        "An operation of the ISA",
+        "A metric",
+        "A format",
+        "A release of the AWS SDK",
+    ]

@@ -45,7 +45,11 @@ def replay(profile: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
     end = max(max(r["timestamp"] + r["duration"] for r in rows), max(d["timestamp"] + d["duration"] for d in packets))
     yield "kernel span us", (float(core.end_ns.max()) - _first_trigger(core, chip)) / 1000, (end - begin) / 1000
     yield from _engines(rows, core)
-    yield "dma active us", _union(core.packets.start_ns, core.packets.end_ns), _measured_union(packets)
+    # The packets of a run follow each other without a gap.
+    moving = core.runs.count > 0
+    starts = core.runs.start_ns[moving]
+    ends = starts + (core.runs.count * core.runs.spacing_ns)[moving]
+    yield "dma active us", _union(starts, ends), _measured_union(packets)
 
 
 def target_of(profile: dict[str, Any]) -> str:
