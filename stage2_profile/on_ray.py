@@ -22,7 +22,7 @@ from neff_bench.neffs.parcel import files_below, pack, pack_bundle, unpack, unpa
 from neff_bench.neffs.store import Store
 from neff_bench.processes.cluster import NEURON_CORES, Cluster, connected, ended_in_order, granted_core, host
 from neff_bench.processes.warm import WarmParent
-from neff_bench.stage2_profile.capture import nrtpy, runs
+from neff_bench.stage2_profile.capture import adoption, nrtpy, runs
 from neff_bench.stage2_profile.capture.cores import CorePool, lock_directory
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.grant import Grant
@@ -129,7 +129,7 @@ def adopt(bundle: Bundle, data: bytes) -> None:
     arrived.mkdir()  # what a killed holder of the lock left of it is gone
     try:
         unpack(data, arrived)
-        runs.adopt(bundle.path, arrived)
+        adoption.adopt(bundle.path, arrived)
     finally:
         shutil.rmtree(arrived)
 
@@ -169,10 +169,10 @@ def profile_here(name: str, data: bytes | None, asked: Asked) -> Answer:
             bundle = unpack_bundle(data, path)
         except BundleError as error:
             return Answer(Row(case=name, status="failed", reason=f"{host()}: {error.what}"))
-        before = runs.records(path)
+        before = adoption.records(path)
         row = _row(bundle, asked)
         there = path / PROFILES
-        return Answer(row, pack(there, files_below(there, runs.unadopted(path, before))))
+        return Answer(row, pack(there, files_below(there, adoption.unadopted(path, before))))
 
 
 def _row(bundle: Bundle, asked: Asked) -> Row:
