@@ -302,7 +302,7 @@ class Attempts:
             profile_nth_exec=self.settings.profile_nth_exec,
             lnc=self.bundle.manifest.case.lnc,
             cores=slot.cores,
-            created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            created=datetime.now(timezone.utc).isoformat(timespec="microseconds"),
             warnings=tuple(dict.fromkeys(self.warnings)),
             outputs=left[0].outputs if left else {},
             executions=()

@@ -118,5 +118,5 @@ def _runs(bundle: Path) -> list[tuple[Path, runs.Run]]:
 
 
 def _identity(run: runs.Run) -> tuple[object, ...]:
-    """What tells one run from another, wherever it lies."""
+    """What tells one run from another, wherever it lies: captures of one second may have equal files, so the time counts microseconds."""
     return (run.created, *sorted((name, file.sha256) for name, file in run.files.items()))
