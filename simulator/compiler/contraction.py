@@ -12,6 +12,7 @@ class Contraction:
     def __init__(self, edges: Sequence[Collection[int]]) -> None:
         self.stands_for = list(range(len(edges)))
         """The instruction that each one has become part of."""
+        self._merged: set[int] = set()
         self.before = [set(waits) for waits in edges]
         self.after: list[set[int]] = [set() for _ in edges]
         for index, waits in enumerate(edges):
@@ -30,10 +31,10 @@ class Contraction:
         return found
 
     def merge(self, members: Sequence[int]) -> bool:
-        """Make one of these instructions, the first of them. False where one of them has to come before another."""
+        """Make one of these instructions, the first of them. False where one is part of a merge or has to come before another."""
         first, last = members[0], members[-1]
         wanted = set(members)
-        if any(self.stands_for[member] != member for member in members):
+        if not self._merged.isdisjoint(wanted):
             return False
         seen: set[int] = set()
         waiting = [later for member in members for later in self.after[member]]
@@ -47,6 +48,7 @@ class Contraction:
                 waiting += self.after[index]
         for member in members[1:]:
             self._join(first, member)
+        self._merged |= wanted
         return True
 
     def _join(self, first: int, member: int) -> None:

@@ -27,6 +27,7 @@ import msgspec
 
 from neff_bench.chips import Chip
 from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.compiler.capacity import check_capacity
 from neff_bench.simulator.compiler.dependencies import columns_and_edges, settling
 from neff_bench.simulator.compiler.lives import lives
 from neff_bench.simulator.compiler.lowering import lower_different, lowering, operation_columns
@@ -34,6 +35,7 @@ from neff_bench.simulator.compiler.merging import merged_tiles
 from neff_bench.simulator.compiler.order import issue_order
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
 from neff_bench.simulator.dtypes import numpy_dtype
+from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.machine.operands import PARTITIONS
 from neff_bench.simulator.program import ENGINES, Access, Buffer, Dynamic, Instruction, Program
 
@@ -51,22 +53,37 @@ class Repeat(NamedTuple):
 
 
 def middle_end(program: Program) -> Program:
-    """The program after the known transformations."""
-    cores = []
-    known = True
-    for core in range(len(program.cores)):
-        found, certain = _without_repeated_loads(program, core)
-        known = known and certain
-        buffers, found = merged_tiles(program, found)
-        program = msgspec.structs.replace(program, buffers=buffers)
-        cores.append(_shared_copies(program, found))
+    """The program after the known transformations, as many of them as memory has room for."""
+    numbers = range(len(program.cores))
+    found = [_without_repeated_loads(program, core) for core in numbers]
+    known = all(certain for _, certain in found)
+    kept = [instructions for instructions, _ in found]
+    for merges in (True, False):
+        made, cores = program, []
+        for instructions in kept:
+            if merges:
+                buffers, instructions = merged_tiles(made, instructions)
+                made = msgspec.structs.replace(made, buffers=buffers)
+            cores.append(_shared_copies(made, instructions))
+        made = _with_identities(made, cores, known and merges)
+        if _fits(made):
+            return made
+    # What of its tiles the compiler keeps and merges where not all of it has room is not known.
+    return _with_identities(program, [_shared_copies(program, list(core)) for core in program.cores], known=False)
+
+
+def _with_identities(program: Program, cores: Sequence[Sequence[Instruction]], known: bool) -> Program:
     buffers, loads = _identities(program)
-    return msgspec.structs.replace(
-        program,
-        buffers=buffers,
-        cores=tuple((*load, *core) for load, core in zip(loads, cores)),
-        before_middle_end=not known,
-    )
+    whole = tuple((*load, *core) for load, core in zip(loads, cores))
+    return msgspec.structs.replace(program, buffers=buffers, cores=whole, before_middle_end=not known)
+
+
+def _fits(program: Program) -> bool:
+    try:
+        check_capacity(program)
+    except CapacityError:
+        return False
+    return True
 
 
 def _identities(program: Program) -> tuple[tuple[Buffer, ...], list[list[Instruction]]]:

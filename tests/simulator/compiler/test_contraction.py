@@ -22,9 +22,10 @@ def test_an_instruction_never_joins_one_that_it_waits_for():
 
 
 def test_an_instruction_is_merged_once():
-    graph = Contraction([set(), set(), set()])
-    assert graph.merge([0, 1])
-    assert not graph.merge([1, 2])
+    graph = Contraction([set(), set(), set(), set()])
+    assert graph.merge([1, 2])
+    assert not graph.merge([2, 3])
+    assert not graph.merge([0, 1])
 
 
 def test_two_merges_that_wait_for_each_other_have_no_order():

@@ -101,6 +101,28 @@ def test_a_tile_for_which_there_is_no_room_is_loaded_again_and_the_program_says_
     assert program.before_middle_end
 
 
+def test_tiles_are_merged_only_where_there_is_room_for_them():
+    """Four tiles take 1 KiB of a partition one after the other, and 4 KiB when they are merged."""
+
+    def beside(columns):
+        def kernel(x, wide):
+            out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+            kept = nl.load(wide)
+            kept += 1.0
+            for tile in nl.affine_range(4):
+                rows = nl.ds(128 * tile, 128)
+                nl.store(out[rows, :], nl.add(nl.load(x[rows, :]), 1.0))
+            kept += 1.0
+            last = nl.ndarray(wide.shape, dtype=wide.dtype, buffer=nl.shared_hbm)
+            nl.store(last, kept)
+            return out, last
+
+        return recorded(kernel, (512, 256), (128, columns), target="trn1", middle_end=True)
+
+    assert (len(loads(beside(16384))), beside(16384).before_middle_end) == (1 + 1, False)
+    assert (len(loads(beside(48384))), beside(48384).before_middle_end) == (4 + 1, True)
+
+
 def test_copies_that_name_no_engine_are_shared():
     def copies(x):
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
