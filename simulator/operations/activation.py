@@ -72,7 +72,7 @@ def _activation_reduce(o: Operands) -> None:
     o.write("dst", result)
 
 
-@operation(execute=_activation_reduce, cost=engine_work(function=True, rows=2), opcode="ACTIVATE_REDUCE")
+@operation(execute=_activation_reduce, cost=engine_work(function=True), opcode="ACTIVATE_REDUCE")
 def activation_reduce(
     dst: NkiTensor,
     op: Any,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from neff_bench.simulator.costs.engines import fixed_work
+from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.costs.links import collective_cost
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.operands import Operands
@@ -32,9 +32,6 @@ _REDUCTIONS = frozenset({"add", "minimum", "maximum"})
 _ON_CHIP = {"all_reduce": (0,), "all_gather": (0, 1), "reduce_scatter": (0,), "collective_permute_implicit": (0,),
             "collective_permute_implicit_reduce": (0,)}  # fmt: skip
 """Collectives of tensors in SBUF, with the dimensions that they may go along; others want HBM."""
-
-_RANK_NS = 1060.0
-"""As TENSOR_LOAD (registers.py): the number of the rank is read from memory. Never compared with hardware."""
 
 
 def _operands(o: Operands, side: str) -> list[str]:
@@ -199,7 +196,7 @@ def _rank_id(o: Operands) -> None:
     o.write("dst", np.array([[o.registers.rank]], np.int32))
 
 
-@operation(execute=_rank_id, cost=fixed_work(_RANK_NS), opcode="TENSOR_LOAD", offered=False)
+@operation(execute=_rank_id, cost=engine_work(), opcode="TENSOR_LOAD", offered=False)
 def rank_id(name: str | None = None) -> VirtualRegister:
     """A register with the number of the rank that runs the program."""
     register = register_alloc()
@@ -215,7 +212,7 @@ def _ring_rank_id(o: Operands) -> None:
     o.write("dst", np.array([[ring[(ring.index(rank) - back) % len(ring)]]], np.int32))
 
 
-@operation(execute=_ring_rank_id, cost=fixed_work(_RANK_NS), opcode="TENSOR_LOAD", offered=False)
+@operation(execute=_ring_rank_id, cost=engine_work(), opcode="TENSOR_LOAD", offered=False)
 def collective_permute_implicit_current_processing_rank_id(
     iteration_id: int,
     replica_group: Any,

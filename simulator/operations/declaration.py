@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from neff_bench.chips import Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.costs.steps import Cost, Lowered
+from neff_bench.simulator.costs.table import Row, add_rows
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.program import Instruction, Program
 
@@ -68,10 +69,11 @@ def operation(
     meet: Meet | None = None,
     across: Across | None = None,
     offered: bool = True,
+    rows: tuple[Row, ...] = (),
 ) -> Callable[[Record], Record]:
     """Declare an operation by the function that records it; the fields are those of `Operation`.
 
-    `offered`: whether kernels can call it as a function of `nki.isa`. `opcode`: a name of `neff_bench.parsers.formats.opcodes`, or several in the order that `cost` expects. Raises ValueError
+    `rows`: what it costs, where `neff_bench.simulator.costs.table` does not have it. `offered`: whether kernels can call it as a function of `nki.isa`. `opcode`: a name of `neff_bench.parsers.formats.opcodes`, or several in the order that `cost` expects. Raises ValueError
     for an unknown opcode, for no cost, and for a name that is declared already.
     """
     names = (opcode,) if isinstance(opcode, str) else tuple(opcode)
@@ -88,6 +90,7 @@ def operation(
             raise ValueError(f"operation {name} is declared twice")
         if offered:
             function(record)
+        add_rows(rows)
         OPERATIONS[name] = Operation(name, record, execute, meet, cost, opcodes, across)
         return record
 

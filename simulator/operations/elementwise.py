@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from neff_bench.chips import Chip, chip_for
-from neff_bench.simulator.costs.engines import Tiles, engine_work
+from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.dtypes import (
     INTEGERS,
@@ -36,21 +36,11 @@ from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 
-_SIMPLE_ARITHMETIC = ("add", "subtract", "multiply")
 _ARITHMETIC = BINARY - BITVEC
 _WORDS = ("int32", "uint32")
 _UNKNOWN = engine_enum.unknown
 _ALL = ("vector", "scalar", "gpsimd")
 _INT32 = frozenset({"int32", "uint32"})
-
-
-def _copy_cycles(tiles: Tiles) -> float:
-    """Cycles of Vector for each column (AWS docs 2.26, nki.isa cost tables)."""
-    if not tiles.fast:
-        return 1.0
-    if tiles.narrow:
-        return 0.5 if tiles.in_psum else 0.25
-    return 1.0 if tiles.in_psum else 0.5
 
 
 def _copy_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:
@@ -59,23 +49,14 @@ def _copy_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: 
     return _COPY(instruction, program, chip, opcodes[:1] if same else opcodes[1:])
 
 
-_COPY = engine_work(_copy_cycles, copies=True)
-
-
-def _tensor_tensor_cycles(tiles: Tiles) -> float:
-    """Cycles of Vector for each column: AWS docs 2.26, nki.isa cost tables, which are those of NeuronCore-v2. From v3 on, float32
-    in SBUF takes one: Vector is active for 1691, 869, 997, 909 and 849 us in five rope kernels with it, with two twice as long;
-    on trn2 it was 1738, 858, 973, 904 and 844 us (Jerry2423/kda-for-trainium @90770f2; on trn1 two cycles give 3276, it was 3104)."""
-    if tiles.narrow and not tiles.in_psum and tiles.instruction.attributes.get("op") in _SIMPLE_ARITHMETIC:
-        return 0.5 if tiles.fast else 1.0
-    return 1.0 if tiles.in_psum or tiles.fast else 2.0
+_COPY = engine_work()
 
 
 def _memset(o: Operands) -> None:
     fill(o, "dst", o.attributes["value"])
 
 
-@operation(execute=_memset, cost=engine_work(_copy_cycles, copies=True, counted=False), opcode="MEMSET")
+@operation(execute=_memset, cost=engine_work(counted=False), opcode="MEMSET")
 def memset(dst: NkiTensor, value: Any, engine: Any = _UNKNOWN, name: str | None = None) -> NkiInstruction:
     """Every element of `dst` = `value`.
 
@@ -119,7 +100,7 @@ def _tensor_tensor(o: Operands) -> None:
     o.write("dst", alu.binary(op)(first, second))
 
 
-@operation(execute=_tensor_tensor, cost=engine_work(_tensor_tensor_cycles, counted=False), opcode="TENSOR_TENSOR")
+@operation(execute=_tensor_tensor, cost=engine_work(counted=False), opcode="TENSOR_TENSOR")
 def tensor_tensor(
     dst: NkiTensor,
     data1: NkiTensor,
@@ -161,7 +142,7 @@ def _tensor_scalar(o: Operands) -> None:
     o.write("dst", scalar_operator(o, values, "op1", "operand1", "reverse1", words))
 
 
-@operation(execute=_tensor_scalar, cost=engine_work(_copy_cycles), opcode="TENSOR_SCALAR")
+@operation(execute=_tensor_scalar, cost=engine_work(), opcode="TENSOR_SCALAR")
 def tensor_scalar(
     dst: NkiTensor,
     data: NkiTensor,
@@ -199,7 +180,7 @@ def _scalar_tensor_tensor(o: Operands) -> None:
     o.write("dst", function(operand, values) if o.attributes.get("reverse1") else function(values, operand))
 
 
-@operation(execute=_scalar_tensor_tensor, cost=engine_work(2.0), opcode="SCALAR_TENSOR_TENSOR")
+@operation(execute=_scalar_tensor_tensor, cost=engine_work(), opcode="SCALAR_TENSOR_TENSOR")
 def scalar_tensor_tensor(
     dst: NkiTensor,
     data: NkiTensor,
@@ -231,14 +212,7 @@ def _reciprocal(o: Operands) -> None:
     o.write("dst", np.float32(1) / o.float32("data"))
 
 
-def _reciprocal_cycles(tiles: Tiles) -> float:
-    """Cycles of Vector for each column. AWS docs 2.26 say 8, which four columns on trn2 do not refute (178 ns measured, 190 with it).
-    On trn1 a silu of zhang677/AccelOpt @47e29a7 would have Vector active for 2353 us with it: it was 985, and 1405 together
-    with Scalar, which takes a part of the work. 2 cycles give 1338 for both."""
-    return 8.0 if tiles.fast else 2.0
-
-
-@operation(execute=_reciprocal, cost=engine_work(_reciprocal_cycles), opcode="RECIPROCAL")
+@operation(execute=_reciprocal, cost=engine_work(), opcode="RECIPROCAL")
 def reciprocal(dst: NkiTensor, data: NkiTensor, name: str | None = None, engine: Any = None) -> NkiInstruction:
     """`dst` = 1 / `data`."""
     check.on_chip("reciprocal", dst=dst, data=data)

@@ -14,7 +14,8 @@ import numpy as np
 from neff_bench.chips import Chip, chip_for
 from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.costs.steps import Lowered
-from neff_bench.simulator.costs.tensor_engine import on_pe
+from neff_bench.simulator.costs.table import DOUBLE_ROW, PRODUCT, TRANSPOSE
+from neff_bench.simulator.costs.tensor_engine import on_pe, product_row
 from neff_bench.simulator.dtypes import (
     SIZE_BYTES,
     copy_to_float32,
@@ -47,9 +48,9 @@ def _matmul_cost(instruction: Instruction, program: Program, chip: Chip, opcodes
     packing = 2 if instruction.attributes.get("perf_mode", "none").startswith("double_row") else 1
     rows, cols, n = stationary.pattern[0][1] * packing, stationary.columns // packing, moving.columns // packing
     transpose = bool(instruction.attributes.get("is_transpose", False))
-    wide = "float32" in (stationary.dtype, moving.dtype)
-    return on_pe(chip, rows, cols, n, stationary, instruction.writes["dst"], transpose, opcodes,
-                 repeats=2 if wide and not transpose else 1, passes=2 if wide else 1,
+    mode = TRANSPOSE if transpose else DOUBLE_ROW if packing > 1 else PRODUCT
+    row = product_row("nc_matmul", chip, (stationary.dtype, moving.dtype), mode)
+    return on_pe(chip, row, rows, cols, n, stationary, instruction.writes["dst"], transpose, opcodes,
                  moving_bytes=moving.columns * SIZE_BYTES[moving.dtype])  # fmt: skip
 
 
@@ -59,8 +60,8 @@ def _transpose_cost(instruction: Instruction, program: Program, chip: Chip, opco
         return _VECTOR_TRANSPOSE(instruction, program, chip, opcodes[2:])
     data = instruction.reads["data"]
     rows, cols = data.pattern[0][1], data.columns
-    return on_pe(chip, rows, cols, rows, data, instruction.writes["dst"], True, opcodes[:2],
-                 repeats=1, passes=2 if data.dtype == "float32" else 1,
+    row = product_row("nc_transpose", chip, (data.dtype,), TRANSPOSE)
+    return on_pe(chip, row, rows, cols, rows, data, instruction.writes["dst"], True, opcodes[:2],
                  moving_bytes=rows * SIZE_BYTES[data.dtype])  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neff_bench.simulator.costs.engines import Tiles, engine_work
+from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.accumulators import accumulate
 from neff_bench.simulator.machine.operands import Operands
@@ -23,15 +23,9 @@ from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 
-_HALVED_REDUCTIONS = ("add", "max", "maximum")
 _ACCUMULATE = frozenset({"add", "subtract", "multiply", "maximum", "minimum"})
 _PARTITION_OPS = frozenset({"add", "average", "maximum", "bitwise_or", "bitwise_and"})
 _RESET_REDUCE = reduce_enum.reset_reduce
-
-
-def _reduction_cycles(tiles: Tiles) -> float:
-    """Cycles of Vector for each column (AWS docs 2.26, nki.isa cost tables)."""
-    return 0.5 if tiles.narrow and tiles.instruction.attributes.get("op") in _HALVED_REDUCTIONS else 1.0
 
 
 def _tensor_reduce(o: Operands) -> None:
@@ -45,7 +39,7 @@ def _tensor_reduce(o: Operands) -> None:
     o.write("dst", -result if o.attributes.get("negate") else result)
 
 
-@operation(execute=_tensor_reduce, cost=engine_work(_reduction_cycles), opcode="TENSOR_REDUCE")
+@operation(execute=_tensor_reduce, cost=engine_work(), opcode="TENSOR_REDUCE")
 def tensor_reduce(
     dst: NkiTensor,
     op: Any,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from neff_bench.simulator.costs.engines import fixed_work
+from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.declaration import function, operation
 from neff_bench.simulator.operations.dma import write_converted
@@ -17,10 +17,6 @@ from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invali
 from neff_bench.simulator.recording.regions import MemoryRegion
 from neff_bench.simulator.recording.register import VirtualRegister
 from neff_bench.simulator.recording.tensor import NkiTensor, access
-
-_REGISTER_NS = 50.0
-_REGISTER_LOAD_NS = 1060.0
-"""TENSOR_LOAD of the trn2 traces: 1019-1069 ns."""
 
 
 @function
@@ -41,7 +37,7 @@ def _register_move(o: Operands) -> None:
         fill(o, "dst", o.attributes["src"])
 
 
-@operation(execute=_register_move, cost=fixed_work(_REGISTER_NS), opcode="REGISTER_MOVE")
+@operation(execute=_register_move, cost=engine_work(), opcode="REGISTER_MOVE")
 def register_move(dst: VirtualRegister, src: Any) -> NkiInstruction:
     """`dst` = `src`, a register or a constant (attribute `src`)."""
     target = {"dst": access(_register("register_move", "dst", dst).cell)}
@@ -54,7 +50,7 @@ def _register_copy(o: Operands) -> None:
     write_converted(o, o.raw("src"))
 
 
-@operation(execute=_register_copy, cost=fixed_work(_REGISTER_LOAD_NS), opcode="TENSOR_LOAD")
+@operation(execute=_register_copy, cost=engine_work(), opcode="TENSOR_LOAD")
 def register_load(dst: VirtualRegister, src: NkiTensor) -> NkiInstruction:
     """`dst` = the one element of `src`."""
     target = {"dst": access(_register("register_load", "dst", dst).cell)}
@@ -63,7 +59,7 @@ def register_load(dst: VirtualRegister, src: NkiTensor) -> NkiInstruction:
     return emit("register_load", "sync", target, {"src": access(src)}, {})
 
 
-@operation(execute=_register_copy, cost=fixed_work(_REGISTER_NS), opcode="TENSOR_STORE")
+@operation(execute=_register_copy, cost=engine_work(), opcode="TENSOR_STORE")
 def register_store(dst: NkiTensor, src: VirtualRegister) -> NkiInstruction:
     """The one element of `dst` = `src`."""
     if check.tensor("register_store", "dst", dst).size != 1:
@@ -79,7 +75,7 @@ def _compare_branch(o: Operands) -> None:
         o.refuse(f"the program was recorded for data that make this register {wanted}; these make it {value}")
 
 
-@operation(execute=_compare_branch, cost=fixed_work(_REGISTER_NS), opcode="COMPARE_BRANCH", offered=False)
+@operation(execute=_compare_branch, cost=engine_work(), opcode="COMPARE_BRANCH", offered=False)
 def compare_branch(src: VirtualRegister, value: int) -> NkiInstruction:
     """A loop or a branch that the value of `src` decides; `value` is what it is for the data of the recording."""
     return emit("compare_branch", "sync", {}, {"src": access(src.cell)}, {"value": value})

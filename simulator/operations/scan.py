@@ -43,7 +43,7 @@ def _tensor_tensor_scan(o: Operands) -> None:
     o.write("dst", result.T)
 
 
-@operation(execute=_tensor_tensor_scan, cost=engine_work(2.0), opcode="TENSOR_TENSOR_SCAN")
+@operation(execute=_tensor_tensor_scan, cost=engine_work(), opcode="TENSOR_TENSOR_SCAN")
 def tensor_tensor_scan(
     dst: NkiTensor,
     data0: NkiTensor,
@@ -93,7 +93,7 @@ def _tensor_scalar_cumulative(o: Operands) -> None:
     o.write("dst", result)
 
 
-@operation(execute=_tensor_scalar_cumulative, cost=engine_work(2.0), opcode="TENSOR_SCALAR_CUMULATIVE")
+@operation(execute=_tensor_scalar_cumulative, cost=engine_work(), opcode="TENSOR_SCALAR_CUMULATIVE")
 def tensor_scalar_cumulative(
     dst: NkiTensor,
     src: NkiTensor,

@@ -9,8 +9,9 @@ import pytest
 
 from neff_bench.chips import CHIPS
 from neff_bench.installation import PACKAGE
-from neff_bench.parsers.formats.opcodes import NAMES
+from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
 from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.table import TABLES
 from neff_bench.simulator.nki import collectives, isa
 from neff_bench.simulator.operations import FUNCTIONS, OPERATIONS
 from neff_bench.simulator.operations.declaration import operation
@@ -19,11 +20,15 @@ from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 NEVER_RUN = {"topk"}
 """Recorded and timed, but their results are not known."""
 
+FROM_V4 = {"activate2", "exponential"}
+"""Operations that NeuronCore-v4 brings."""
+
 NOT_OFFERED = {"compare_branch"}
 """Recorded for a loop, and no function of `nki.isa`."""
 
 NEW = """
 from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.table import on_vector
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check
@@ -35,7 +40,7 @@ def _double(o: Operands) -> None:
     o.write("dst", o.float32("src") * 2)
 
 
-@operation(execute=_double, cost=engine_work(4.0), opcode="CUSTOM_OP")
+@operation(execute=_double, cost=engine_work(), opcode="CUSTOM_OP", rows=on_vector("double", 4.0, "a test"))
 def double(dst: NkiTensor, src: NkiTensor, name: str | None = None) -> NkiInstruction:
     check.on_chip("double", dst=dst, src=src)
     return emit("double", "vector", {"dst": access(dst)}, {"src": access(src)}, {})
@@ -74,20 +79,22 @@ def test_an_operation_is_recorded_executed_costed_and_named(name):
 
 @pytest.mark.parametrize("target", sorted(CHIPS))
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
-def test_an_operation_costs_something_on_every_chip(name, target):
+def test_an_operation_costs_something_on_every_engine_of_every_chip(name, target):
+    chip = CHIPS[target]
+    rows = [row for row in TABLES[chip.generation] if row.operation == name]
+    assert bool(rows) == (name not in FROM_V4 or chip.generation >= 4)
     buffers = (
         Buffer("a", "sbuf", (128, 128), "bfloat16", "internal"),
         Buffer("p", "psum", (128, 128), "float32", "internal"),
     )
     a, p = (Access(index, 0, ((128, 128), (1, 128)), buffer.dtype) for index, buffer in enumerate(buffers))
     reads = dict.fromkeys(("stationary", "moving") if name == "nc_matmul" else ("src", "data"), a)
-    instruction = Instruction(
-        name, "tensor" if name == "nc_matmul" else "vector", {"dst": p}, reads, {"groups": [[0, 1]]}
-    )
-    program = Program("p", target, 1, buffers, (), (), ((instruction,),))
-    lowered = OPERATIONS[name].lower(instruction, program, CHIPS[target])
-    assert lowered.busy_ns > 0 and lowered.result_ns > 0
-    assert {step.opcode for step in lowered.steps} <= set(OPERATIONS[name].opcodes)
+    for engine in {row.engine for row in rows}:
+        instruction = Instruction(name, engine, {"dst": p}, reads, {"groups": [[0, 1]]})
+        program = Program("p", target, 1, buffers, (), (), ((instruction,),))
+        lowered = OPERATIONS[name].lower(instruction, program, chip)
+        assert lowered.busy_ns > 0 and lowered.result_ns > 0
+        assert {step.opcode for step in lowered.steps} <= {*OPERATIONS[name].opcodes, OPCODES["WRITE"]}
 
 
 def declare(**changed):

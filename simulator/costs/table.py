@@ -1,0 +1,230 @@
+"""The cost of every ISA operation, by generation of the NeuronCore: what the cost functions read, and `neuron-sim explain --operations` prints.
+
+A row says how many cycles of its engine each column takes, and which constants of the chip come on top. `compared.json` beside this
+file says which rows were ever compared with hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from neff_bench.chips.engines import Engine
+from neff_bench.simulator.errors import CompileError
+
+ANY, SMALL, LARGE, FLOAT32 = "any", "two bytes", "more than two bytes", "float32"
+"""Dtypes. SMALL: elements of two bytes at most, in all operands of more than one column. FLOAT32: of a product, in one operand."""
+
+SBUF, PSUM = "sbuf", "psum"
+"""Memories. PSUM: one operand of more than one column lies there. SBUF: none does."""
+
+HARDWARE, SOFTWARE, STATIC = "hardware descriptors", "software descriptors", "static descriptors"
+CONVERTS = ", new dtype"
+PRODUCT, TRANSPOSE, DOUBLE_ROW = "product", "transpose", "double_row"
+SIDE_BY_SIDE, STRIDED = "side by side", "strided"
+"""Modes: who makes the descriptors of a DMA, what the PE does, how weights lie in their partition. Of Vector and Scalar: the operator."""
+
+
+class Row(NamedTuple):
+    """What an operation costs on an engine, for these dtypes and memories; in one of these `modes`, or in any where none is named.
+
+    cycles: of the engine's clock, for each column of the widest operand (on the PE: of what moves, or of the weights). added_cycles: once.
+    instructions: how often that is paid. interval, latency: the constants of the chip that are added to the time until the
+    engine is free, and until the result. ns: what it takes in place of all that, where it is not None.
+    """
+
+    operation: str
+    engine: Engine
+    dtypes: str = ANY
+    memory: str = ANY
+    modes: tuple[str, ...] = ()
+    cycles: float = 0.0
+    added_cycles: float = 0.0
+    instructions: int = 1
+    interval: str = ""
+    latency: str = ""
+    ns: float | None = None
+    source: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What tells it from the other rows of its generation."""
+        return self.operation, self.engine, self.dtypes, self.memory, ", ".join(self.modes)
+
+    @property
+    def named(self) -> str:
+        """`reciprocal on Vector`, and in brackets what else it is for."""
+        where = [text for text in self.key[2:] if text not in ("", ANY)]
+        return f"{self.operation} on {_TITLES[self.engine]}" + (f" ({', '.join(where)})" if where else "")
+
+
+_TITLES = {"tensor": "Tensor", "scalar": "Scalar", "gpsimd": "GpSimd", "vector": "Vector", "sync": "Sync"}
+
+_DOCS = "AWS docs 2.26, nki.isa cost tables"
+_ASSUMED = "assumed: one column a cycle; no document has its cost"
+_LIKE_COPY = "AWS docs nki/guides/architecture/trainium2_arch.rst, Vector Engine performance mode"
+_TRACES = "trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1"
+_ROPE = "github Jerry2423/kda-for-trainium @90770f2: Vector is active for 1738, 858, 973, 904, 844 us in five rope kernels; one cycle gives 1691, 869, 997, 909, 849, two give twice that"
+_SILU = "github zhang677/AccelOpt @47e29a7, silu on trn1: Vector is active for 985 us, and 1405 with Scalar, which takes a part of the work; 2 cycles give 1338 for both, the 8 of AWS docs 2.26 give 2353"
+_SCALAR_GROUP = f"{_DOCS}: max(64, N) cycles"
+_GPSIMD = f"{_DOCS}: iota, affine_select 150 + N; of other operations assumed"
+
+_ARITHMETIC = ("add", "subtract", "multiply")
+_HALVED = ("add", "max", "maximum")
+_COPIES = ("copy", "identity")
+
+
+def on_vector(operations: str, cycles: float, source: str, dtypes: str = ANY, memory: str = ANY, modes: tuple[str, ...] = ()) -> tuple[Row, ...]:  # fmt: skip
+    """Rows of operations on Vector that cost the same; `operations` are names with blanks between them."""
+    return tuple(
+        Row(name, "vector", dtypes, memory, modes, cycles, interval="vector_overhead_ns", latency="vector_latency_ns", source=source)
+        for name in operations.split()
+    )  # fmt: skip
+
+
+def _scalar(operations: str, latency: str, source: str = _SCALAR_GROUP, modes: tuple[str, ...] = (), added_cycles: float = 0.0) -> tuple[Row, ...]:  # fmt: skip
+    return tuple(
+        Row(name, "scalar", modes=modes, cycles=1.0, added_cycles=added_cycles, interval="scalar_overhead_ns", latency=latency, source=source)
+        for name in operations.split()
+    )  # fmt: skip
+
+
+def _tensor(operation: str, cycles: float, source: str, dtypes: str = ANY, modes: tuple[str, ...] = (), instructions: int = 1) -> Row:  # fmt: skip
+    return Row(operation, "tensor", dtypes, modes=modes, cycles=cycles, instructions=instructions, latency="pe_latency_ns", source=source)  # fmt: skip
+
+
+def _fixed(engine: Engine, operations: str, ns: float, source: str) -> tuple[Row, ...]:
+    return tuple(Row(name, engine, ns=ns, source=source) for name in operations.split())
+
+
+def _by_constants(engines: Iterable[Engine], operation: str, interval: str, latency: str, *modes: str) -> tuple[Row, ...]:  # fmt: skip
+    return tuple(Row(operation, engine, modes=modes, interval=interval, latency=latency) for engine in engines)
+
+
+_PLAIN, _FUNCTION = "scalar_latency_ns", "scalar_function_latency_ns"
+_QUEUES: tuple[Engine, ...] = ("scalar", "gpsimd", "vector", "sync", "tensor")
+
+
+def _dma(operation: str, converts: bool = False) -> tuple[Row, ...]:
+    """`converts`: it may change the dtype. GpSimd's descriptors are always made by its software."""
+    others: tuple[Engine, ...] = ("sync", "scalar", "vector", "tensor")
+    kinds: tuple[tuple[str, tuple[Engine, ...], str, str], ...] = (
+        (HARDWARE, others, "dma_issue_ns", "dma_issue_ns"),
+        (SOFTWARE, ("gpsimd",), "software_dma_issue_ns", "software_dma_instruction_ns"),
+        (STATIC, others, "static_dma_issue_ns", "static_dma_issue_ns"),
+    )
+    modes = ("", CONVERTS) if converts else ("",)
+    return tuple(
+        row
+        for kind, engines, interval, latency in kinds
+        for more in modes
+        for row in _by_constants(engines, operation, interval, latency, kind + more)
+    )
+
+
+_COLLECTIVES = (
+    "all_reduce all_gather reduce_scatter all_to_all collective_permute collective_permute_implicit"
+    " collective_permute_implicit_reduce"
+).split()
+
+_EVERYWHERE: tuple[Row, ...] = (
+    *on_vector("bn_stats dropout max8 nc_find_index8 nc_match_replace8 nc_stream_shuffle nc_transpose range_select", 1.0, _DOCS),
+    *on_vector("scalar_tensor_tensor tensor_tensor_scan", 2.0, _DOCS),
+    *on_vector("tensor_scalar_cumulative", 2.0, "assumed: as tensor_tensor_scan"),
+    *on_vector("tensor_scalar_reduce", 1.0, "assumed: as tensor_scalar without fast modes; AWS docs 2.26 add 64 cycles"),
+    *on_vector("tensor_copy_predicated", 1.0, "assumed: one column a cycle; AWS docs 2.26: two where src and dst are in SBUF"),
+    *on_vector("bn_aggr", 1.0, "assumed: one column a cycle; AWS docs 2.26: 13 for three"),
+    *on_vector("select_reduce rng rand2 set_rng_seed rand_set_state rand_get_state", 1.0, _ASSUMED),
+    *on_vector("tensor_reduce", 0.5, _DOCS, SMALL, modes=_HALVED),
+    *on_vector("tensor_reduce", 1.0, _DOCS),
+    *_scalar("activation", _PLAIN, modes=_COPIES),
+    *_scalar("activation", _FUNCTION),
+    *_scalar("activation_reduce", _PLAIN, f"{_DOCS}: 64 cycles more than activation", _COPIES, added_cycles=64.0),
+    *_scalar("activation_reduce", _FUNCTION, f"{_DOCS}: 64 cycles more than activation", added_cycles=64.0),
+    *_scalar("tensor_copy memset", _PLAIN),
+    *_scalar("tensor_scalar reciprocal", _FUNCTION),
+    *(
+        Row(name, "gpsimd", cycles=1.0, latency="gpsimd_latency_ns", source=_GPSIMD)
+        for name in (
+            "iota affine_select memset tensor_copy tensor_tensor tensor_scalar scalar_tensor_tensor reciprocal rng rand_set_state"
+            " rand_get_state nc_n_gather local_gather tensor_partition_reduce nonzero_with_count topk sequence_bounds"
+        ).split()
+    ),
+    _tensor("nc_matmul", 2.0, f"{_TRACES}: a float32 PE transpose is one instruction of two passes", FLOAT32, (TRANSPOSE,)),
+    _tensor("nc_matmul", 2.0, f"{_DOCS}: four cycles a column; {_TRACES}: two instructions of two passes", FLOAT32, instructions=2),
+    _tensor("nc_matmul", 1.0, f"{_DOCS}: two rows of FP8 at once; N is half of the columns", modes=(DOUBLE_ROW,)),
+    _tensor("nc_matmul", 1.0, f"{_DOCS}: max(min(64, columns of the weights), N) cycles"),
+    _tensor("nc_transpose", 2.0, f"{_TRACES}: one instruction of two passes", FLOAT32),
+    _tensor("nc_transpose", 1.0, f"{_DOCS}: max(P, min(64, F)) cycles"),
+    Row("ldweights", "tensor", SMALL, modes=(SIDE_BY_SIDE,), latency="load_weights_ns", source="AWS docs, fast LoadStationary: load_weights_cycles"),
+    Row("ldweights", "tensor", cycles=1.0, latency="load_weights_ns", source=f"{_TRACES}: float32 weights load one column at a time"),
+    *_dma("dma_copy", converts=True),
+    *_dma("dma_transpose"),
+    *_dma("dma_compute"),
+    *_dma("sendrecv"),
+    *(row for name in _COLLECTIVES for row in _by_constants(("sync",), name, "static_dma_issue_ns", "static_dma_issue_ns")),
+    *_by_constants(_QUEUES, "core_barrier", "barrier_ns", "barrier_ns"),
+    *_fixed("sync", "register_move register_store compare_branch", 50.0, "assumed; no document has its cost"),
+    *_fixed("sync", "register_load", 1060.0, f"{_TRACES}: TENSOR_LOAD 1019-1069 ns"),
+    *_fixed("sync", "rank_id collective_permute_implicit_current_processing_rank_id", 1060.0, "assumed: as register_load, the number of the rank is read from memory"),
+)  # fmt: skip
+"""What no document and no trace has different on any generation."""
+
+_COPY_LIKE = "tensor_copy tensor_scalar memset"
+
+_V2 = (
+    *on_vector(_COPY_LIKE, 1.0, _DOCS),
+    *on_vector("tensor_tensor", 1.0, _DOCS, SMALL, SBUF, _ARITHMETIC),
+    *on_vector("tensor_tensor", 2.0, f"{_DOCS}; rope of the same repository on trn1: 3276 us with it, 3104 measured", memory=SBUF),
+    *on_vector("tensor_tensor", 1.0, _DOCS, memory=PSUM),
+    *on_vector("reciprocal", 2.0, _SILU),
+)  # fmt: skip
+
+_V3 = (
+    *on_vector(_COPY_LIKE, 0.25, _LIKE_COPY, SMALL, SBUF),
+    *on_vector(_COPY_LIKE, 0.5, _LIKE_COPY, SMALL, PSUM),
+    *on_vector(_COPY_LIKE, 0.5, f"{_TRACES}: TENSOR_SCALAR of float32 in SBUF lasts half a cycle a column", memory=SBUF),
+    *on_vector(_COPY_LIKE, 1.0, _DOCS, memory=PSUM),
+    *on_vector("tensor_tensor", 0.5, _LIKE_COPY, SMALL, SBUF, _ARITHMETIC),
+    *on_vector("tensor_tensor", 1.0, _ROPE, memory=SBUF),
+    *on_vector("tensor_tensor", 1.0, _DOCS, memory=PSUM),
+    *on_vector("reciprocal", 8.0, f"{_DOCS}; {_TRACES}: four columns take 178 ns, 190 with it"),
+)  # fmt: skip
+
+_V4 = (
+    *(row._replace(source=f"as NC-v3: {row.source}") for row in _V3),
+    *on_vector("exponential", 1.0, _ASSUMED),
+    *_scalar("activate2", _PLAIN, "assumed: as activation", _COPIES),
+    *_scalar("activate2", _FUNCTION, "assumed: as activation"),
+)
+
+TABLES: dict[int, tuple[Row, ...]] = {2: (*_V2, *_EVERYWHERE), 3: (*_V3, *_EVERYWHERE), 4: (*_V4, *_EVERYWHERE)}
+"""By generation of the NeuronCore. Of several rows of an operation on an engine the first that fits counts."""
+
+_FOUND: dict[tuple[int, str, str], tuple[Row, ...]] = {}
+
+
+def add_rows(rows: Iterable[Row]) -> None:
+    """Rows of an operation that is declared outside of this table; the same for every generation."""
+    for generation in TABLES:
+        TABLES[generation] += tuple(rows)
+
+
+def rows_for(generation: int, operation: str, engine: str) -> tuple[Row, ...]:
+    """The rows of an operation on an engine. Raises CompileError where there is none."""
+    key = generation, operation, engine
+    found = _FOUND.get(key)
+    if found is None:
+        table = TABLES.get(generation, TABLES[max(TABLES)])
+        found = _FOUND[key] = tuple(row for row in table if row[:2] == (operation, engine))
+    if not found:
+        raise CompileError(f"operation {operation!r} has no cost on engine {engine!r} of NeuronCore-v{generation}")
+    return found
+
+
+def row_for(generation: int, operation: str, engine: str, dtypes: str = ANY, memory: str = ANY, mode: str = "") -> Row:
+    """The row that an operation has. `dtypes`, `memory`, `mode`: its own. Raises CompileError where there is none."""
+    for row in rows_for(generation, operation, engine):
+        if row.dtypes in (ANY, dtypes) and row.memory in (ANY, memory) and (not row.modes or mode in row.modes):
+            return row
+    raise CompileError(f"operation {operation!r} has no cost on engine {engine!r} for {dtypes}, {memory}, {mode!r}")
