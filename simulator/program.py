@@ -125,6 +125,7 @@ class Program(msgspec.Struct, frozen=True, weakref=True):
     `sources`: "file.py:33" strings, of an HLO graph "%dot.3 = dot(%p0, %p1)"; index 0 is "" (unknown). `callers`: for each of them the index of the line that called it, 0 for none.
     `model_flops`: 2 x MAC of the HLO graph; None for NKI kernels, whose NEFFs carry no HLO statistics.
     `before_middle_end`: AWS's compiler changes the program in ways that are not known: it adds loads and stores.
+    `spilled_bytes`: what its instructions write to HBM because SBUF has no room, where AWS's compiler spills what is not known.
     `lowered_as_known`: of an HLO graph: public profiles show that AWS's compiler makes the same program of it.
     """
 
@@ -141,6 +142,7 @@ class Program(msgspec.Struct, frozen=True, weakref=True):
     before_middle_end: bool = False
     lowered_as_known: bool = False
     callers: tuple[int, ...] = ()
+    spilled_bytes: int = 0
 
     def call_stack(self, source: int) -> tuple[str, ...]:
         """The lines that called a line, outermost first."""

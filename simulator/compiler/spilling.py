@@ -1,0 +1,252 @@
+"""SBUF for programs whose tiles do not all fit: which tiles leave, and how they come back.
+
+AWS's compiler for the old dialect allocates SBUF and spills: public kernels ran on hardware whose live tiles do not fit (source: the
+profiles that zhang677/AccelOpt publishes), and the compiler's own names in them say so ("_spill_163", "_reload_166"). Which tiles it
+spills is not known. Here, where an instruction needs room, the tile leaves whose next use is farthest (Belady, IBM Systems Journal
+5(2), 1966). A tile that holds a load of what is unchanged until then is loaded again. All others are written to a scratch
+tensor in HBM and read back; one that has not changed since is not written twice.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from heapq import heappop, heappush
+from math import prod
+from typing import NamedTuple
+
+import msgspec
+
+from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.simulator.compiler.capacity import share_bytes
+from neff_bench.simulator.compiler.dependencies import columns_and_edges
+from neff_bench.simulator.compiler.loads import load_of, renamed
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+
+
+class Fitted(NamedTuple):
+    """A core's instructions and the program's buffers once all tiles fit. `spilled_bytes`: what is written to scratch tensors.
+    `changed`: whether any tile left."""
+
+    buffers: tuple[Buffer, ...]
+    instructions: list[Instruction]
+    spilled_bytes: int
+    changed: bool
+
+
+def fitted(
+    program: Program, core: int, instructions: Sequence[Instruction], room_bytes: int, spills: bool
+) -> Fitted | None:
+    """The instructions with tiles that leave and come back, so that at most `room_bytes` of each partition are in use.
+
+    Without `spills`, only tiles leave that can be loaded again. None where the operands of one instruction do not fit.
+    """
+    tiles = _Tiles(program, core, instructions, room_bytes, spills)
+    for index in range(len(instructions)):
+        if not tiles.step(index):
+            return None
+    return Fitted(tuple(tiles.buffers), tiles.made, tiles.spilled_bytes, tiles.changed)
+
+
+def moved_to_their_use(program: Program, instructions: Sequence[Instruction]) -> list[Instruction]:
+    """Each load right before the first instruction that waits for it, each store right behind the last that it waits for."""
+    waits = columns_and_edges(program, instructions)[1].waits()
+    key = [(index, 1) for index in range(len(instructions))]
+    moves = [_moves(program.buffers, step) for step in instructions]
+    first_use = list(range(len(instructions)))
+    for index in reversed(range(len(instructions))):
+        for before in waits[index]:
+            first_use[before] = index
+    for index, (move, before) in enumerate(zip(moves, waits, strict=True)):
+        if move == "load":
+            key[index] = (first_use[index], 0 if first_use[index] > index else 1)
+        elif move == "store" and before:
+            key[index] = (max(key[other][0] for other in before), 2)
+    return [instructions[index] for index in sorted(range(len(instructions)), key=lambda index: (key[index], index))]
+
+
+def _moves(buffers: Sequence[Buffer], step: Instruction) -> str:
+    """ "load" and "store" for DMAs between HBM and SBUF, "" for all else."""
+    if not step.op.startswith("dma_"):
+        return ""
+    read, written = (
+        {buffers[access.buffer].memory for access in operands.values()} for operands in (step.reads, step.writes)
+    )
+    return {("hbm", "sbuf"): "load", ("sbuf", "hbm"): "store"}.get((*sorted(read), *sorted(written)), "")
+
+
+class _Copy(NamedTuple):
+    """A tile's contents in HBM. `at`: the instruction behind which the source may change; None for a scratch tensor."""
+
+    parts: tuple[tuple[Access, Access], ...]
+    at: int | None
+
+
+class _Tiles:
+    """What SBUF holds while the instructions of one core go by."""
+
+    def __init__(
+        self, program: Program, core: int, instructions: Sequence[Instruction], room_bytes: int, spills: bool
+    ) -> None:
+        self.buffers = list(program.buffers)
+        self.instructions = instructions
+        self.core = core
+        self.spills = spills
+        self.free_bytes = room_bytes
+        self.made: list[Instruction] = []
+        self.spilled_bytes = 0
+        self.changed = False
+        self.tiles = [_tiles_of(program.buffers, step) for step in instructions]
+        self.uses: dict[int, deque[int]] = defaultdict(deque)
+        self.changes: dict[int, list[int]] = defaultdict(list)
+        for index, (step, used) in enumerate(zip(instructions, self.tiles, strict=True)):
+            for tile in used:
+                self.uses[tile].append(index)
+            for to in step.writes.values():
+                self.changes[to.buffer].append(index)
+        others = [step for other, steps in enumerate(program.cores) if other != core for step in steps]
+        self.elsewhere = {access.buffer for step in others for access in (*step.reads.values(), *step.writes.values())}
+        self.stays = _staying(program.buffers, instructions) | self.elsewhere
+        self.here: dict[int, int] = {}  # by tile: the buffer that holds it now
+        self.written: dict[int, dict[Access, None]] = defaultdict(dict)
+        self.copies: dict[int, _Copy] = {}
+        self.scratch: dict[int, int] = {}
+        self.unused: dict[tuple[tuple[int, ...], str], deque[int]] = defaultdict(deque)
+        self.farthest: list[tuple[int, int]] = []  # (minus the next use, tile), some of them out of date
+
+    def step(self, index: int) -> bool:
+        """Take the next instruction. False where its operands do not fit."""
+        used = self.tiles[index]
+        missing = [tile for tile in used if tile not in self.here]
+        self.free_bytes -= sum(share_bytes(self.buffers[tile]) for tile in missing)
+        while self.free_bytes < 0:
+            if not self._one_leaves(used):
+                return False
+        for tile in missing:
+            self._come(tile)
+        step = self.instructions[index]
+        self.made.append(renamed(step, self.here))
+        self._note_writes(step, index)
+        for tile in used:
+            self.uses[tile].popleft()
+            self._after_use(tile)
+        return True
+
+    def _note_writes(self, step: Instruction, index: int) -> None:
+        for to in step.writes.values():
+            if to.buffer in self.here:
+                self.copies.pop(to.buffer, None)
+                self.written[to.buffer][to] = None
+        load = load_of(self.buffers, step)
+        if load is not None and load[0].buffer not in self.elsewhere:
+            self.copies[load[1].buffer] = _Copy((load,), index)
+
+    def _after_use(self, tile: int) -> None:
+        """Give the room of a tile that is done back; else note when it is needed again."""
+        if not self.uses[tile]:
+            self.free_bytes += share_bytes(self.buffers[tile])
+            del self.here[tile]
+            if tile in self.scratch:
+                self.unused[self._form(tile)].append(self.scratch.pop(tile))
+        elif tile not in self.stays and (self.spills or self._is_in_hbm(tile)):
+            heappush(self.farthest, (-self.uses[tile][0], tile))
+
+    def _is_in_hbm(self, tile: int) -> bool:
+        """Whether the tile's contents are in HBM until its next use."""
+        copy = self.copies.get(tile)
+        if copy is None or copy.at is None:
+            return copy is not None
+        changes = self.changes.get(copy.parts[0][0].buffer, ())
+        next_change = bisect_right(changes, copy.at)
+        return next_change == len(changes) or changes[next_change] >= self.uses[tile][0]
+
+    def _one_leaves(self, used: Collection[int]) -> bool:
+        while self.farthest:
+            minus_next, tile = heappop(self.farthest)
+            if tile in self.here and self.uses[tile][0] == -minus_next and tile not in used:
+                if not self._is_in_hbm(tile):
+                    self._spill(tile)
+                del self.here[tile]
+                self.free_bytes += share_bytes(self.buffers[tile])
+                self.changed = True
+                return True
+        return False
+
+    def _spill(self, tile: int) -> None:
+        """Write what the tile holds to its scratch tensor."""
+        if tile not in self.scratch:
+            self.scratch[tile] = self._scratch_tensor(tile)
+        parts = []
+        for view in _whole_or_parts(self.buffers[tile], tuple(self.written[tile])):
+            to = msgspec.structs.replace(view, buffer=self.scratch[tile])
+            parts.append((to, msgspec.structs.replace(view, buffer=tile)))
+            self._copy(to, msgspec.structs.replace(view, buffer=self.here[tile]), tile)
+            self.spilled_bytes += view.elements * SIZE_BYTES[view.dtype]
+        self.copies[tile] = _Copy(tuple(parts), None)
+
+    def _scratch_tensor(self, tile: int) -> int:
+        unused = self.unused[self._form(tile)]
+        if unused:
+            return unused.popleft()
+        buffer = self.buffers[tile]
+        self.buffers.append(
+            Buffer("spill", "hbm", buffer.shape, buffer.dtype, "internal", self.core, b"", None, buffer.source)
+        )
+        return len(self.buffers) - 1
+
+    def _form(self, tile: int) -> tuple[tuple[int, ...], str]:
+        return self.buffers[tile].shape, self.buffers[tile].dtype
+
+    def _come(self, tile: int) -> None:
+        """A tile that is new, or that comes back into a buffer of its own."""
+        self.here[tile] = tile
+        if tile not in self.copies:
+            return
+        self.buffers.append(self.buffers[tile])
+        self.here[tile] = len(self.buffers) - 1
+        for source, view in self.copies[tile].parts:
+            self._copy(msgspec.structs.replace(view, buffer=self.here[tile]), source, tile)
+
+    def _copy(self, to: Access, source: Access, tile: int) -> None:
+        self.made.append(Instruction("dma_copy", "sync", {"dst": to}, {"src": source}, {}, self.buffers[tile].source))
+
+
+def _tiles_of(buffers: Sequence[Buffer], step: Instruction) -> tuple[int, ...]:
+    """The SBUF buffers that an instruction uses, each once."""
+    accesses = [*step.reads.values(), *step.writes.values()]
+    accesses += [part.index for access in accesses for part in access.dynamic]
+    return tuple(dict.fromkeys(access.buffer for access in accesses if buffers[access.buffer].memory == "sbuf"))
+
+
+def _staying(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> set[int]:
+    """Tiles that the kernel placed, and those with addresses of run time."""
+    found = {index for index, buffer in enumerate(buffers) if buffer.address is not None}
+    for step in instructions:
+        for access in (*step.reads.values(), *step.writes.values()):
+            if access.dynamic:
+                found.update((access.buffer, *(part.index.buffer for part in access.dynamic)))
+    return found
+
+
+def _whole_or_parts(buffer: Buffer, written: tuple[Access, ...]) -> tuple[Access, ...]:
+    """The whole tile where all of it was written, else each view that was."""
+    rows, row = buffer.shape[0], prod(buffer.shape[1:])
+    covered = _cover(rows * row, buffer.dtype, tuple((view.offset, view.pattern, view.dtype) for view in written))
+    return (Access(0, 0, ((row, rows), (1, row)), buffer.dtype),) if covered else written
+
+
+@lru_cache(maxsize=1024)
+def _cover(elements: int, dtype: str, views: tuple[tuple[int, tuple[tuple[int, int], ...], str], ...]) -> bool:
+    """Whether views, as (offset, pattern, dtype), cover all elements of a tile."""
+    import numpy as np
+
+    item = SIZE_BYTES[dtype]
+    found = np.zeros(elements, bool)
+    for offset, pattern, other in views:
+        if SIZE_BYTES[other] != item:
+            return False
+        shape, steps = tuple(size for _, size in pattern), tuple(step for step, _ in pattern)
+        np.ndarray(shape, bool, found, offset, steps)[...] = True
+    return bool(found.all())
