@@ -31,7 +31,7 @@ def _repeats(program: Program, core: int) -> dict[int, int]:
     found: dict[int, int] = {}
     for at, step in enumerate(instructions):
         load = load_of(program.buffers, step)
-        if load is not None:
+        if load is not None and fills(program.buffers, load[1]):
             source, tile = load
             if source.buffer not in elsewhere and writers[tile.buffer] == 1:
                 key = (source.buffer, source.offset, source.pattern, source.dtype, tile.pattern, tile.dtype)
@@ -50,16 +50,19 @@ def _written(instructions: Sequence[Instruction]) -> list[Access]:
 
 
 def load_of(buffers: Sequence[Buffer], step: Instruction) -> tuple[Access, Access] | None:
-    """Source and tile of a plain load from HBM of a whole tile that the compiler places; None for any other instruction."""
+    """Source and destination of a plain load from HBM to a tile that the compiler places; None for any other instruction."""
     if step.op != "dma_copy" or step.attributes:
         return None
     source, tile = step.reads["src"], step.writes["dst"]
     held = buffers[tile.buffer]
     if buffers[source.buffer].memory != "hbm" or held.memory != "sbuf" or held.address is not None:
         return None
-    if source.dynamic or tile.dynamic or tile.offset or tile.shape != held.shape or tile.dtype != held.dtype:
-        return None
-    return source, tile
+    return None if source.dynamic or tile.dynamic else (source, tile)
+
+
+def fills(buffers: Sequence[Buffer], to: Access) -> bool:
+    """Whether a view is the whole of its tile."""
+    return not to.offset and to.shape == buffers[to.buffer].shape and to.dtype == buffers[to.buffer].dtype
 
 
 def renamed(step: Instruction, tile_of: Mapping[int, int]) -> Instruction:

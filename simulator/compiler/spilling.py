@@ -22,7 +22,7 @@ import msgspec
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.compiler.capacity import share_bytes
 from neff_bench.simulator.compiler.dependencies import columns_and_edges
-from neff_bench.simulator.compiler.loads import load_of, renamed
+from neff_bench.simulator.compiler.loads import fills, load_of, renamed
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 
@@ -59,11 +59,11 @@ def moved_to_their_use(program: Program, instructions: Sequence[Instruction]) ->
     for index in reversed(range(len(instructions))):
         for before in waits[index]:
             first_use[before] = index
-    for index, (move, before) in enumerate(zip(moves, waits, strict=True)):
-        if move == "load":
-            key[index] = (first_use[index], 0 if first_use[index] > index else 1)
-        elif move == "store" and before:
-            key[index] = (max(key[other][0] for other in before), 2)
+    for index, (move, earlier) in enumerate(zip(moves, waits, strict=True)):
+        if move == "load" and first_use[index] > index:
+            key[index] = (first_use[index], 0)
+        elif move == "store" and earlier:
+            key[index] = (max(key[before][0] for before in earlier), 2)
     return [instructions[index] for index in sorted(range(len(instructions)), key=lambda index: (key[index], index))]
 
 
@@ -71,16 +71,18 @@ def _moves(buffers: Sequence[Buffer], step: Instruction) -> str:
     """ "load" and "store" for DMAs between HBM and SBUF, "" for all else."""
     if not step.op.startswith("dma_"):
         return ""
-    read, written = (
-        {buffers[access.buffer].memory for access in operands.values()} for operands in (step.reads, step.writes)
-    )
-    return {("hbm", "sbuf"): "load", ("sbuf", "hbm"): "store"}.get((*sorted(read), *sorted(written)), "")
+    read = {buffers[access.buffer].memory for access in step.reads.values()}
+    written = {buffers[access.buffer].memory for access in step.writes.values()}
+    if (read, written) == ({"hbm"}, {"sbuf"}):
+        return "load"
+    return "store" if (read, written) == ({"sbuf"}, {"hbm"}) else ""
 
 
-class _Copy(NamedTuple):
-    """A tile's contents in HBM. `at`: the instruction behind which the source may change; None for a scratch tensor."""
+class _Part(NamedTuple):
+    """What a view of a tile holds is in HBM too. `at`: the load of it; None where the source is a scratch tensor, which stays as it is."""
 
-    parts: tuple[tuple[Access, Access], ...]
+    source: Access
+    view: Access
     at: int | None
 
 
@@ -111,7 +113,7 @@ class _Tiles:
         self.stays = _staying(program.buffers, instructions) | self.elsewhere
         self.here: dict[int, int] = {}  # by tile: the buffer that holds it now
         self.written: dict[int, dict[Access, None]] = defaultdict(dict)
-        self.copies: dict[int, _Copy] = {}
+        self.copies: dict[int, list[_Part]] = {}  # of tiles whose contents are in HBM: what to read, in this order
         self.scratch: dict[int, int] = {}
         self.unused: dict[tuple[tuple[int, ...], str], deque[int]] = defaultdict(deque)
         self.farthest: list[tuple[int, int]] = []  # (minus the next use, tile), some of them out of date
@@ -137,11 +139,16 @@ class _Tiles:
     def _note_writes(self, step: Instruction, index: int) -> None:
         for to in step.writes.values():
             if to.buffer in self.here:
-                self.copies.pop(to.buffer, None)
+                before = self.copies.pop(to.buffer, None if self.written[to.buffer] else [])
                 self.written[to.buffer][to] = None
-        load = load_of(self.buffers, step)
-        if load is not None and load[0].buffer not in self.elsewhere:
-            self.copies[load[1].buffer] = _Copy((load,), index)
+                load = load_of(self.buffers, step)
+                if load is None or load[0].buffer in self.elsewhere:
+                    continue
+                if fills(self.buffers, to):
+                    before = []
+                if before is not None:
+                    others = [part for part in before if part.view != to]
+                    self.copies[to.buffer] = [*others, _Part(*load, index)]
 
     def _after_use(self, tile: int) -> None:
         """Give the room of a tile that is done back; else note when it is needed again."""
@@ -155,12 +162,14 @@ class _Tiles:
 
     def _is_in_hbm(self, tile: int) -> bool:
         """Whether the tile's contents are in HBM until its next use."""
-        copy = self.copies.get(tile)
-        if copy is None or copy.at is None:
-            return copy is not None
-        changes = self.changes.get(copy.parts[0][0].buffer, ())
-        next_change = bisect_right(changes, copy.at)
-        return next_change == len(changes) or changes[next_change] >= self.uses[tile][0]
+        return tile in self.copies and all(self._is_unchanged(part, self.uses[tile][0]) for part in self.copies[tile])
+
+    def _is_unchanged(self, part: _Part, until: int) -> bool:
+        if part.at is None:
+            return True
+        changes = self.changes.get(part.source.buffer, [])
+        following = bisect_right(changes, part.at)
+        return following == len(changes) or changes[following] >= until
 
     def _one_leaves(self, used: Collection[int]) -> bool:
         while self.farthest:
@@ -181,10 +190,10 @@ class _Tiles:
         parts = []
         for view in _whole_or_parts(self.buffers[tile], tuple(self.written[tile])):
             to = msgspec.structs.replace(view, buffer=self.scratch[tile])
-            parts.append((to, msgspec.structs.replace(view, buffer=tile)))
+            parts.append(_Part(to, msgspec.structs.replace(view, buffer=tile), None))
             self._copy(to, msgspec.structs.replace(view, buffer=self.here[tile]), tile)
             self.spilled_bytes += view.elements * SIZE_BYTES[view.dtype]
-        self.copies[tile] = _Copy(tuple(parts), None)
+        self.copies[tile] = parts
 
     def _scratch_tensor(self, tile: int) -> int:
         unused = self.unused[self._form(tile)]
@@ -206,8 +215,8 @@ class _Tiles:
             return
         self.buffers.append(self.buffers[tile])
         self.here[tile] = len(self.buffers) - 1
-        for source, view in self.copies[tile].parts:
-            self._copy(msgspec.structs.replace(view, buffer=self.here[tile]), source, tile)
+        for part in self.copies[tile]:
+            self._copy(msgspec.structs.replace(part.view, buffer=self.here[tile]), part.source, tile)
 
     def _copy(self, to: Access, source: Access, tile: int) -> None:
         self.made.append(Instruction("dma_copy", "sync", {"dst": to}, {"src": source}, {}, self.buffers[tile].source))

@@ -49,7 +49,8 @@ def _not_comparable(program: Program, schedule: Schedule) -> str:
     if program.from_hlo and not program.lowered_as_known:
         return OUR_LOWERING
     if program.before_middle_end:
-        return BEFORE_MIDDLE_END
+        spills = f"; it spills {program.spilled_bytes:,} bytes: which AWS's compiler spills is not known"
+        return BEFORE_MIDDLE_END + (spills if program.spilled_bytes else "")
     communicates = any(transfer.queue == COLLECTIVES for core in schedule.cores for transfer in core.code.transfers)
     return COLLECTIVES_MODELLED if communicates else ""
 

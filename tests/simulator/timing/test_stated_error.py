@@ -37,6 +37,12 @@ def test_a_program_before_the_middle_end_has_no_interval_and_says_that_its_bytes
     assert "not exact" not in stated(matmul())
 
 
+def test_a_program_that_spills_says_how_much(interval):
+    program = msgspec.structs.replace(matmul(), before_middle_end=True, spilled_bytes=65536)
+    assert "it spills 65,536 bytes: which AWS's compiler spills is not known" in stated(program)
+    assert "spills" not in stated(msgspec.structs.replace(program, spilled_bytes=0))
+
+
 def test_our_own_lowering_is_not_comparable_with_measured_rows():
     program = msgspec.structs.replace(matmul(), model_flops=1)
     assert total_interval(program, schedule(program)) is None
