@@ -30,7 +30,7 @@ def check_program(
     from neff_bench.stage1_generate.build.tensors import default_tolerance, draw
     from neff_bench.stage1_generate.entries import place
     from neff_bench.stage1_generate.errors import BuildError
-    from neff_bench.stage1_generate.reference import call_reference
+    from neff_bench.stage1_generate.reference import call_reference, check_count
 
     inputs = [program.buffers[at] for at in program.inputs]
     arrays = draw([Tensor(buffer.name, buffer.shape, buffer.dtype) for buffer in inputs], SEED)
@@ -39,8 +39,7 @@ def check_program(
         return Verdict("unchecked", None, "no reference was given")
     exact = {name: a if a.dtype.kind in "iu" else a.astype(np.float32) for name, a in arrays.items()}
     expected = call_reference(place(reference, Path.cwd()).entry, exact, arguments)
-    if len(expected) != len(outputs):
-        raise BuildError(f"the reference returns {len(expected)} arrays, the kernel {len(outputs)}")
+    check_count(expected, len(outputs))
     rounded = [ref.astype(out.dtype) for out, ref in zip(outputs.values(), expected, strict=True)]
     dtypes = [program.buffers[at].dtype for at in (*program.inputs, *program.outputs)]
     limits = tolerance or default_tolerance(dtypes, rounded)
@@ -48,7 +47,7 @@ def check_program(
     for (name, out), ref in zip(outputs.items(), rounded, strict=True):
         if ref.shape != out.shape:
             raise BuildError(f"reference of {name} has shape {ref.shape}, the kernel's output {out.shape}")
-        comparison = Comparison()
-        comparison.add(out.astype(np.float64), ref.astype(np.float64), limits)
+        comparison = Comparison(limits)
+        comparison.add(out.astype(np.float64), ref.astype(np.float64))
         verdicts.append(comparison.verdict(name))
     return min(verdicts, key=lambda verdict: WORST.index(verdict.check))

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neff_bench.terminal.errors import WrongCall
+
 if TYPE_CHECKING:
     from neff_bench.doors.inputs import Input
     from neff_bench.simulator.program import Program
@@ -104,7 +106,7 @@ def record_kernel(
     kernel: Kernel, inputs: Mapping[str, Input], target: str, lnc: int, arguments: dict[str, Any]
 ) -> Program:
     """The program of a kernel; the arguments are those of `estimate`. Raises `SimulatorError`, and `WrongCall` for what is no
-    input."""
+    input or names no function."""
     from neff_bench.doors.inputs import read_input
     from neff_bench.simulator.nki.jit import body
     from neff_bench.simulator.nki.load import trace_kernel
@@ -114,6 +116,8 @@ def record_kernel(
     specs = tuple(InputSpec(name, *read_input(name, given)[:2]) for name, given in inputs.items())
     if isinstance(kernel, str):
         file, _colon, name = kernel.rpartition(":")
+        if not file or not name:
+            raise WrongCall(f"kernel {kernel!r}: expected file.py:function or package.module:function")
         entry = f"{Path(file).resolve()}:{name}" if file.endswith(".py") else kernel
         return trace_kernel(KernelSpec(entry, specs, arguments=arguments), target, lnc)
     function = body(kernel)

@@ -15,12 +15,18 @@ if TYPE_CHECKING:
 def read_input(name: str, given: Input) -> tuple[tuple[int, ...], str, np.ndarray | None]:
     """Shape in elements, canonical dtype, and the array where one was given: of numpy, torch or jax.
 
-    Raises `WrongCall` for what is neither an array nor a shape with a dtype.
+    Raises `WrongCall` for what is neither an array nor a shape with a dtype, and for a dtype that is not known.
     """
     from neff_bench.simulator.dtypes import dtype_name
+    from neff_bench.simulator.errors import SimulatorError
     from neff_bench.simulator.nki.launch import as_numpy, kind_of
+    from neff_bench.simulator.recording.dtype_names import dtype_of
 
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
+        try:
+            dtype_of(given[1])
+        except SimulatorError as error:
+            raise WrongCall(f"input {name}: {error.what}") from None
         return tuple(int(size) for size in given[0]), given[1], None
     if kind_of(given) is None:
         raise WrongCall(f"input {name}: expected an array or ((rows, columns), dtype), got {type(given).__name__}")

@@ -162,22 +162,27 @@ def _tensor(name: str, given: Input, directory: Path) -> Any:
 
 
 def _kept_array(name: str, array: np.ndarray, directory: Path) -> Any:
-    """The tensor of an array, whose values lie beside the bundles under their hash."""
+    """The tensor of an array, whose values lie beside the bundles under their hash. Raises `StoreError` where they cannot be
+    written."""
     import io
 
     import numpy as np
 
+    from neff_bench.neffs.errors import StoreError
     from neff_bench.neffs.own import Tensor
     from neff_bench.terminal.files import write_whole
 
     raw = np.ascontiguousarray(array).view(np.uint8)
     key = f"a{hashlib.sha256(raw.tobytes()).hexdigest()[:24]}__{array.dtype.name}"
     folder = directory / ".store" / "arrays"
-    folder.mkdir(parents=True, exist_ok=True)
     data = io.BytesIO()
     np.save(data, raw)
-    write_whole(folder / f"{key}.npy", data.getvalue())
-    write_whole(folder / "arrays.py", _ARRAYS.encode())
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / f"{key}.npy", data.getvalue())
+        write_whole(folder / "arrays.py", _ARRAYS.encode())
+    except OSError as error:
+        raise StoreError(directory, f"cannot write to it: {error.strerror}") from None
     return Tensor(name, tuple(array.shape), array.dtype.name, values=f"{folder / 'arrays.py'}:{key}")
 
 

@@ -136,7 +136,8 @@ def generate(
         if script is not None:
             return _capture_framework(script, script_arguments, out, target, lnc, timeout, disable_dge, stop)
         if script_arguments:
-            raise WrongCall(f"{script_arguments[0]}: unexpected argument (see --help)")
+            hint = f"; for a shapes file say --shapes {script_arguments[0]}" if shapes is None else ""
+            raise WrongCall(f"{script_arguments[0]}: unexpected argument{hint} (see --help)")
         cases = _select(_read(shapes, preset, {"target": target, "lnc": lnc}), only, skip)
         if disable_dge:
             from dataclasses import replace

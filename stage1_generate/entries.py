@@ -82,18 +82,27 @@ def defined(path: Path) -> list[str] | None:
     except (OSError, SyntaxError, ValueError, RecursionError):
         return None
     names: dict[str, None] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    todo: list[ast.AST] = list(reversed(tree.body))
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _BODIES):
             names[node.name] = None
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names[node.id] = None
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             if any(alias.name == "*" for alias in node.names):
                 return None
             names.update(dict.fromkeys((alias.asname or alias.name).partition(".")[0] for alias in node.names))
+        todo.extend(reversed(list(ast.iter_child_nodes(node))))
     return list(names)
 
 
 def functions(path: Path) -> list[str]:
-    """The functions that a file defines at its top level."""
-    return [node.name for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.FunctionDef)]
+    """The functions that a Python file defines at its top level, in order."""
+    body = ast.parse(path.read_bytes()).body
+    return [node.name for node in body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+_BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""What has names of its own inside."""

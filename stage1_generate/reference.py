@@ -40,6 +40,13 @@ def call_reference(
     return tuple(_array(array, "reference", entry) for array in arrays)
 
 
+def check_count(arrays: Sequence[np.ndarray], outputs: int) -> None:
+    """A reference returns one array for each of the kernel's `outputs`. Raises `BuildError`."""
+    if len(arrays) != outputs:
+        hint = "; is there a `return` of its output tensors?" if not outputs else ""
+        raise BuildError(f"the reference returns {len(arrays)} arrays, the kernel {outputs}{hint}")
+
+
 def call_values(entry: str, shape: tuple[int, ...], rank: int = 0) -> np.ndarray:
     """Call the function that an absolute entry names with `shape`, and with `rank=` where it has that parameter. Raises `BuildError` when it does not return an array of
     that shape."""

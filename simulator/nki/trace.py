@@ -200,13 +200,14 @@ def _kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelE
 
 
 def _called(error: BaseException) -> str:
-    """The function of the dialect that the kernel's innermost line called; "" when the kernel itself raised."""
+    """The function of the dialect that the kernel's innermost line called; "" when the kernel itself raised, "the kernel" when
+    no line of it ran."""
     name = ""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(OWN):
             return name
         name = _WORDS.get(frame.name, frame.name)
-    return name
+    return "the kernel"
 
 
 _WORDS = {"__getitem__": "indexing", "getitem": "indexing", "__setitem__": "assignment", "method": "an operator",

@@ -11,7 +11,7 @@ from neff_bench.neffs.case import Case
 from neff_bench.neffs.dtypes import numpy_dtype
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.kernel import FP8_TOLERANCES, TOLERANCES, Dims, Kernel, Tensor
-from neff_bench.stage1_generate.reference import call_values
+from neff_bench.stage1_generate.reference import call_values, check_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,8 +59,7 @@ def references(
         raise BuildError(f"{kernel.name} has no reference")
     together = {name: np.stack([of[name] for of in inputs]) if several else array for name, array in inputs[0].items()}
     arrays = kernel.reference(dims, {name: _exact(array) for name, array in together.items()})
-    if len(arrays) != len(outputs):
-        raise BuildError(f"the reference returns {len(arrays)} arrays, the kernel {len(outputs)}")
+    check_count(arrays, len(outputs))
     rounded = []
     for tensor, array in zip(outputs, arrays):
         if array.shape != ((case.ranks, *tensor.shape) if several else tensor.shape):

@@ -27,7 +27,7 @@ from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.neffs.own import OwnKernel, Tensor
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.build.closure import Closures, search_path
-from neff_bench.stage1_generate.entries import defined
+from neff_bench.stage1_generate.entries import defined, functions
 from neff_bench.stage1_generate.errors import GenerateError, ShapesError
 from neff_bench.stage1_generate.kernel import Implementation, Kernel
 from neff_bench.stage1_generate.own_kernel import declared
@@ -289,10 +289,9 @@ class _Own:
                 raise self.error(node, f"{key}: found no module {file} in {self.folder.absolute()} or on PYTHONPATH")
             path = module.file
         names = defined(path) if path is not None else None
-        if names is not None and function.partition(".")[0] not in names:
-            raise self.error(
-                node, f"{key}: found no {function} in {file}, allowed: {', '.join(names[:20]) or 'nothing'}"
-            )
+        if path is not None and names is not None and function.partition(".")[0] not in names:
+            allowed = ", ".join((functions(path) or names)[:20]) or "nothing, it defines no function"
+            raise self.error(node, f"{key}: found no {function} in {file}, allowed: {allowed}")
 
     def _check_dims(self) -> None:
         """A key that nobody knows is a dimension, so it has to be used as one; else it is a slip of the pen."""

@@ -287,7 +287,8 @@ class _Reader:
         except yaml.reader.ReaderError as error:
             raise ShapesError(self.file, None, f"not YAML: {error.reason} at position {error.position}") from None
         except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
+            # A key without its colon is found a line later; the context is the line of the key.
+            mark = error.context_mark if error.context == "while scanning a simple key" else error.problem_mark
             raise ShapesError(self.file, mark.line + 1 if mark else None, f"not YAML: {error.problem}") from None
         except yaml.YAMLError as error:
             raise ShapesError(self.file, None, f"not YAML: {' '.join(str(error).split())}") from None

@@ -132,7 +132,10 @@ def check_output(bundle: Bundle, tensor: TensorFile, path: Path, run: Run, saved
 @dataclass
 class Comparison:
     """What is known of two tensors after some blocks. `odd`: positions where either value is not finite; `differs`: whether
-    such values differ; `wrong`: finite values outside of the tolerance; `largest`: distance of finite values."""
+    such values differ; `wrong`: finite values outside of the tolerance, which is (rtol, atol); `largest`: distance of finite
+    values."""
+
+    tolerance: tuple[float, float]
 
     out_sha256: str = ""
     ref_sha256: str = ""
@@ -146,7 +149,7 @@ class Comparison:
     out_any: bool = False
     ref_any: bool = False
 
-    def add(self, out: np.ndarray, ref: np.ndarray, tolerance: tuple[float, float]) -> None:
+    def add(self, out: np.ndarray, ref: np.ndarray) -> None:
         """Take in a block of each tensor, both in float64."""
         import numpy as np
 
@@ -163,7 +166,7 @@ class Comparison:
         if out.size:
             distance = np.abs(out - ref)
             self.largest = max(self.largest, float(distance.max()))
-            rtol, atol = tolerance
+            rtol, atol = self.tolerance
             self.wrong += int(np.sum(distance > atol + rtol * np.abs(ref)))
 
     def verdict(self, name: str) -> Verdict:
@@ -173,10 +176,12 @@ class Comparison:
         if self.differs:
             return Verdict("failed", None, f"output {name} has {self.not_finite} values that are not finite")
         if self.wrong:
+            rtol, atol = self.tolerance
             return Verdict(
                 "failed",
                 self.largest,
-                f"output {name}: {self.wrong} of {self.size - self.odd} values differ by more than the tolerance",
+                f"output {name}: {self.wrong} of {self.size - self.odd} values differ by more than the tolerance"
+                f" ({atol:.2g} + {rtol:.2g} * |reference|); the largest difference is {self.largest:.3g}",
             )
         return Verdict("passed", self.largest)
 
@@ -189,7 +194,7 @@ def compare_files(captured: Path, expected: Path, dtype: str, tolerance: tuple[f
 
     kind = numpy_dtype(dtype)
     block_bytes = BLOCK_ELEMENTS * kind.itemsize
-    found, digests = Comparison(), (hashlib.sha256(), hashlib.sha256())
+    found, digests = Comparison(tolerance), (hashlib.sha256(), hashlib.sha256())
     with captured.open("rb") as out_file, expected.open("rb") as ref_file:
         while data := out_file.read(block_bytes):
             reference = ref_file.read(block_bytes)
@@ -199,7 +204,7 @@ def compare_files(captured: Path, expected: Path, dtype: str, tolerance: tuple[f
             if out.size != ref.size:
                 found.differs = True  # one of the files was cut since its size was read
             elif out.size:
-                found.add(out.astype(np.float64), ref.astype(np.float64), tolerance)
+                found.add(out.astype(np.float64), ref.astype(np.float64))
     found.out_sha256, found.ref_sha256 = (digest.hexdigest() for digest in digests)
     return found
 

@@ -12,6 +12,7 @@ import pytest
 import neff_bench
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.stage2_profile.metrics.rows import METRICS, to_dict
+from neff_bench.terminal.errors import NeffBenchError
 from tests.doors.programs import SCALE
 
 
@@ -64,6 +65,28 @@ def test_an_array_counts_as_its_shape_and_dtype(kernel):
 def test_arguments_reach_the_kernel(kernel):
     with pytest.raises(SimulatorError, match="unexpected keyword argument 'power'"):
         neff_bench.estimate(kernel, _inputs(), arguments={"power": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "says"),
+    [
+        (
+            "scale_kernel.py",
+            {"x": ((8, 8), "float32")},
+            "kernel 'scale_kernel.py': expected file.py:function or package",
+        ),
+        ("scale_kernel.py:scale", {"x": ((8, 8), "bf16")}, "input x: unknown dtype 'bf16'; known: float32"),
+        (
+            "scale_kernel.py:scale",
+            {"y": ((8, 8), "float32")},
+            r"scale_kernel.py:\d+: the kernel cannot take these arguments",
+        ),
+    ],
+)
+def test_a_slip_is_told_with_what_was_expected(kernel, monkeypatch, name, inputs, says):
+    monkeypatch.chdir(Path(kernel).parent)
+    with pytest.raises(NeffBenchError, match=says):
+        neff_bench.estimate(name, inputs)
 
 
 def test_flops_give_the_mfu(kernel):

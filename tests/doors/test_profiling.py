@@ -81,6 +81,12 @@ def test_a_kernel_that_cannot_be_built_is_a_failed_row(files):
     assert "own_kernels.py:" in row.reason
 
 
+def test_a_store_that_cannot_be_written_is_a_wrong_call(files):
+    (files / "taken").write_text("")
+    with pytest.raises(WrongCall, match="taken: cannot write to it: Not a directory"):
+        neff_bench.profile(f"{files}/own_kernels.py:scale", {"x": np.ones((8, 8), np.float32)}, store=files / "taken")
+
+
 @pytest.mark.parametrize(
     ("kernel", "inputs", "message"),
     [

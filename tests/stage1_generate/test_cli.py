@@ -51,6 +51,14 @@ def test_a_wrong_call_is_one_line_and_exit_code_2(generate, shapes_file, argumen
     assert done.stdout == ""
 
 
+def test_a_shapes_file_without_its_option_is_a_wrong_call_that_names_it(generate):
+    done = generate("mine.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        done.stderr == "error: mine.yaml: unexpected argument; for a shapes file say --shapes mine.yaml (see --help)\n"
+    )
+
+
 def test_a_store_that_cannot_be_written_is_one_line(generate, shapes_file, tmp_path):
     (tmp_path / "out").write_text("a file")
     done = generate("--shapes", shapes_file(SHAPES), "--only", "exp*")

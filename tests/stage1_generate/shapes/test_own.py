@@ -78,7 +78,7 @@ def test_a_module_beside_the_shapes_file_is_found(read, tmp_path):
             "my_kernels.py:scale_rows",
             "my_kernels.py:scale_row",
             2,
-            "found no scale_row in my_kernels.py, allowed: nki, scale_rows, right",
+            "found no scale_row in my_kernels.py, allowed: scale_rows, right",
         ),
         ("my_kernels.py:scale_rows", "no.module:f", 2, "found no module no.module"),
         ("my_kernels.py:scale_rows", "'my_kernels.py:'", 2, "allowed: file.py:function or package.module:function"),

@@ -94,6 +94,7 @@ def test_a_preset_needs_no_file():
         (b"cases: \x07", None, "not YAML"),
         ("cases: [}", 1, "not YAML"),
         ("a: b: c", 1, "not YAML"),
+        ("cases:\n- kernel: matmul\n  implementation nki\n  M: 1\n", 3, "not YAML: could not find expected ':'"),
         ("- 1", 1, "the file: found a list, allowed: a mapping with defaults, cases"),
         ("cases: []", 1, "cases: found an empty list"),
         ("cases:", 1, "allowed: a list with at least one case"),

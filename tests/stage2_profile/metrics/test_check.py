@@ -56,6 +56,7 @@ def test_one_wrong_element_fails(checked):
     verdict = checked([1.0] * 8, [1.0] * 7 + [2.0])
     assert (verdict.check, verdict.max_abs_error) == ("failed", 1.0)
     assert "1 of 8 values" in verdict.reason
+    assert verdict.reason.endswith("the tolerance (0.001 + 0.001 * |reference|); the largest difference is 1")
 
 
 def test_zeros_are_called_zero_unless_the_reference_is_zero(checked):
