@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.stage2_profile.metrics.check import WORST, Comparison, Verdict
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from neff_bench.simulator.program import Program
 
 SEED = 42
@@ -20,23 +22,28 @@ def check_program(
 ) -> Verdict:
     """Execute `program` on seeded inputs and compare its outputs with those of `reference` (`file.py:name`).
 
-    `arguments`: those of the kernel; the reference gets the ones that it names. `tolerance`: (rtol, atol), None for that of
+    A program that communicates runs on all ranks that it names, each on inputs of its own. The reference then gets each input with
+    the ranks as its first dimension, and returns each output so. `arguments`: those of the kernel; the reference gets the ones
+    that it names. `tolerance`: (rtol, atol), None for that of
     the element types. Raises `SimulatorError` for a program that cannot run and `BuildError` for a reference that fails.
     """
     import numpy as np
 
     from neff_bench.neffs.own import Tensor
-    from neff_bench.simulator.execution.execute import execute
+    from neff_bench.simulator.execution.execute import execute_ranks
     from neff_bench.stage1_generate.build.tensors import default_tolerance, draw
     from neff_bench.stage1_generate.entries import place
     from neff_bench.stage1_generate.errors import BuildError
     from neff_bench.stage1_generate.reference import call_reference, check_count
 
-    inputs = [program.buffers[at] for at in program.inputs]
-    arrays = draw([Tensor(buffer.name, buffer.shape, buffer.dtype) for buffer in inputs], SEED)
-    outputs = execute(program, arrays)
+    tensors = [
+        Tensor(buffer.name, buffer.shape, buffer.dtype) for buffer in map(program.buffers.__getitem__, program.inputs)
+    ]
+    drawn = [draw(tensors, SEED, rank) for rank in range(program.ranks)]
+    outputs = _together(execute_ranks(program, drawn))
     if reference is None:
         return Verdict("unchecked", None, "no reference was given")
+    arrays = _together(drawn)
     exact = {name: a if a.dtype.kind in "iu" else a.astype(np.float32) for name, a in arrays.items()}
     expected = call_reference(place(reference, Path.cwd()).entry, exact, arguments)
     check_count(expected, len(outputs))
@@ -51,3 +58,10 @@ def check_program(
         comparison.add(out.astype(np.float64), ref.astype(np.float64))
         verdicts.append(comparison.verdict(name))
     return min(verdicts, key=lambda verdict: WORST.index(verdict.check))
+
+
+def _together(ranks: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray]:
+    """The arrays of all ranks by name, with the ranks as a first dimension where there are several."""
+    import numpy as np
+
+    return ranks[0] if len(ranks) == 1 else {name: np.stack([of[name] for of in ranks]) for name in ranks[0]}

@@ -36,6 +36,8 @@ def estimate(
     `((128, 512), "bfloat16")`. `arguments`: further keyword arguments. `lnc`: physical cores in the logical core.
     `flops`: floating-point operations of the mathematics; MFU needs them.
 
+    A kernel with collectives is estimated with the ranks that its replica groups name.
+
     The row has `source` "simulated", `status` "estimated" and `check` None. Raises `SimulatorError` with the kernel's own
     line for a kernel that cannot be compiled, and `WrongCall` for what is no input.
     """
@@ -61,7 +63,8 @@ def records_alike(
 
 
 def row_of(program: Program, flops: int | None = None) -> Row:
-    """The row of a recorded program, with `status` "estimated"."""
+    """The row of a recorded program, with `status` "estimated". All ranks of a program that communicates arrive at once, so the
+    row is that of each of them."""
     import orjson
 
     from neff_bench.parsers.profile_json import read_summary
@@ -84,6 +87,8 @@ def row_of(program: Program, flops: int | None = None) -> Row:
         dtype=dtype,
         target=program.target,
         lnc=program.lnc,
+        ranks=program.ranks if program.ranks > 1 else None,
+        slowest_rank=0 if program.ranks > 1 else None,
         source="simulated",
         status="estimated",
         shapes=_shapes(program),

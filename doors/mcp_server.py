@@ -63,14 +63,16 @@ def profile(
     atol: float = 1e-2,
     target: Target = "trn2",
     lnc: Lnc = 1,
+    ranks: int = 1,
 ) -> dict[str, Any]:
     """Build and run a kernel on seeded inputs, compare it with `reference` (file.py:function on float32 arrays by input
-    name) and say where its time goes."""
+    name) and say where its time goes. `ranks`: logical cores that run a kernel with collectives together."""
     case: dict[str, Any] = {
         "kernel": kernel,
         "implementation": "nki",
         "target": target,
         "lnc": lnc,
+        "ranks": ranks,
         "inputs": {name: tensor.model_dump() for name, tensor in inputs.items()},
         "tolerance": {"rtol": rtol, "atol": atol},
     }

@@ -40,7 +40,7 @@ def __getattr__(name):
     path = Path(__file__).with_name(f"{name}.npy")
     if not path.is_file():
         raise AttributeError(name)
-    return lambda shape: np.load(path).view(_dtype(name.split("__")[1])).reshape(shape)
+    return lambda shape, rank=0: np.load(path).view(_dtype(name.split("__")[1])).reshape(-1, *shape)[rank]
 
 
 def _dtype(name):
@@ -62,6 +62,7 @@ class Task:
     reference: Callable[..., Any] | str | None = None
     tolerance: tuple[float, float] | None = None
     flops: int | None = None
+    ranks: int = 1
 
 
 def profile(
@@ -74,6 +75,7 @@ def profile(
     reference: Callable[..., Any] | str | None = None,
     tolerance: tuple[float, float] | None = None,
     flops: int | None = None,
+    ranks: int = 1,
     store: str | os.PathLike[str] | None = None,
 ) -> Row:
     """Build a kernel, run it on its inputs and profile it: on a device with the AWS SDK, else on the embedded toolchain.
@@ -82,11 +84,12 @@ def profile(
     order of the NEFF: an array, or its shape (in elements) and canonical dtype, for which seeded values are drawn.
     `reference`: called with the inputs by name as float32 arrays; returns an array or a tuple of them. Without it the row's
     `check` is "unchecked". `tolerance`: (rtol, atol). `flops`: floating-point operations of the mathematics; MFU needs them.
-    `store`: keeps the bundle and its traces; by default they are removed.
+    `ranks`: logical cores that run the kernel together; arrays, and those that the reference gets and returns, then have the ranks as
+    their first dimension. `store`: keeps the bundle and its traces; by default they are removed.
 
     A kernel that fails gives a row with `status` "failed" and the reason. Raises `WrongCall` for what is no kernel.
     """
-    task = Task(kernel, inputs, target, lnc, dict(arguments or {}), reference, tolerance, flops)
+    task = Task(kernel, inputs, target, lnc, dict(arguments or {}), reference, tolerance, flops, ranks)
     return profile_many([task], store=store)[0]
 
 
@@ -116,7 +119,7 @@ def _case(task: Task, directory: Path) -> Case:
     from neff_bench.neffs.own import OwnKernel
 
     entry = _entry(task.kernel, "kernel")
-    tensors = tuple(_tensor(name, given, directory) for name, given in task.inputs.items())
+    tensors = tuple(_tensor(name, given, directory, task.ranks) for name, given in task.inputs.items())
     own = OwnKernel(
         entry,
         tensors,
@@ -129,7 +132,7 @@ def _case(task: Task, directory: Path) -> Case:
     shapes = "-".join("x".join(map(str, tensor.shape)) for tensor in tensors)
     label = f"{name}-{shapes}"[:80].rstrip("-x") + f"-{hashlib.sha256(repr(own).encode()).hexdigest()[:8]}"
     dtype = tensors[0].dtype if tensors else "float32"
-    return Case(label, "nki", (), dtype, task.target, task.lnc, own=own)
+    return Case(label, "nki", (), dtype, task.target, task.lnc, own=own, ranks=task.ranks)
 
 
 def _entry(given: Callable[..., Any] | str, what: str) -> str:
@@ -153,17 +156,21 @@ def _entry(given: Callable[..., Any] | str, what: str) -> str:
     return f"{Path(source).absolute()}:{name}"
 
 
-def _tensor(name: str, given: Input, directory: Path) -> Any:
+def _tensor(name: str, given: Input, directory: Path, ranks: int) -> Any:
     from neff_bench.doors.inputs import read_input
     from neff_bench.neffs.own import Tensor
 
     shape, dtype, array = read_input(name, given)
-    return Tensor(name, shape, dtype) if array is None else _kept_array(name, array, directory)
+    if array is None:
+        return Tensor(name, shape, dtype)
+    if ranks > 1 and shape[:1] != (ranks,):
+        raise WrongCall(f"input {name}: found shape {shape}, expected the {ranks} ranks as its first dimension")
+    return _kept_array(name, array, shape if ranks == 1 else shape[1:], directory)
 
 
-def _kept_array(name: str, array: np.ndarray, directory: Path) -> Any:
-    """The tensor of an array, whose values lie beside the bundles under their hash. Raises `StoreError` where they cannot be
-    written."""
+def _kept_array(name: str, array: np.ndarray, shape: tuple[int, ...], directory: Path) -> Any:
+    """The tensor of an array, whose values lie beside the bundles under their hash. `shape`: of one rank. Raises `StoreError`
+    where they cannot be written."""
     import io
 
     import numpy as np
@@ -183,7 +190,7 @@ def _kept_array(name: str, array: np.ndarray, directory: Path) -> Any:
         write_whole(folder / "arrays.py", _ARRAYS.encode())
     except OSError as error:
         raise StoreError(directory, f"cannot write to it: {error.strerror}") from None
-    return Tensor(name, tuple(array.shape), array.dtype.name, values=f"{folder / 'arrays.py'}:{key}")
+    return Tensor(name, shape, array.dtype.name, values=f"{folder / 'arrays.py'}:{key}")
 
 
 def _built(cases: Sequence[Case], directory: Path, workers: int) -> list[str]:

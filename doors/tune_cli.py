@@ -35,7 +35,8 @@ def tune(variants: IO[bytes], top: int | None, jobs: int | None, timeout: float,
      "arguments": {"tile": 4}, "target": "trn2", "lnc": 1, "check": true, "reference": "mine.py:expected"}
 
     With `check` the variant runs on seeded inputs, and its outputs are compared with those of `reference`, within `tolerance`
-    ({"rtol": ..., "atol": ...}); a wrong variant is not among the fastest. An answer has the `id`, the `status` (estimated or failed, with the `reason`), `total_time_us` and the whole `row`.
+    ({"rtol": ..., "atol": ...}); a wrong variant is not among the fastest. A kernel with collectives runs on the ranks that its
+    replica groups name; the reference gets and returns arrays with the ranks as first dimension. An answer has the `id`, the `status` (estimated or failed, with the `reason`), `total_time_us` and the whole `row`.
     Answers come in the order in which they are ready. Each variant runs in a process of its own: one that crashes, hangs
     or fills its memory costs one line. The exit code is 1 when every variant failed.
 
@@ -49,15 +50,18 @@ def tune(variants: IO[bytes], top: int | None, jobs: int | None, timeout: float,
 
     answers = []
     estimated = failed = 0
+    first_failed = ""
     for answer in tuning.tune(variants, jobs=jobs or os.cpu_count() or 1, timeout_s=timeout, memory_bytes=memory << 20):
         failed += answer.status == "failed"
         estimated += answer.status != "failed"
         if top is not None:
             answers.append(answer)
+            if answer.status == "failed":
+                first_failed = first_failed or f"; the first, {answer.id}: {answer.reason}"
             continue
         streams.line(msgspec.json.encode(answer).decode())
     for answer in tuning.ranked(answers, top or 0):
         streams.line(msgspec.json.encode(answer).decode())
     if failed:
-        streams.error(f"{failed} of {failed + estimated} failed")
+        streams.error(f"{failed} of {failed + estimated} failed{first_failed}")
     return 1 if failed and not estimated else 0

@@ -94,7 +94,8 @@ def _answer(line: bytes) -> bytes:
     try:
         variant = DECODER.decode(line)
     except msgspec.MsgspecError as error:
-        return msgspec.json.encode(_failed(_id_of(line), f"not a variant: {error}"))
+        allowed = f"; allowed: {', '.join(Variant.__struct_fields__)}" if "unknown field" in str(error) else ""
+        return msgspec.json.encode(_failed(_id_of(line), f"not a variant: {error}{allowed}"))
     try:
         row = _row(variant)
     except NeffBenchError as error:

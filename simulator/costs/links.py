@@ -54,7 +54,7 @@ def plan(op: str, group: list[int], whole_bytes: int, lnc: int, chip: Chip) -> P
         return Plan("permute", 1, whole_bytes, bandwidth)
     sent = passes * (count - 1) * whole_bytes // count
     algorithm, steps = _algorithm(count, devices, each, whole_bytes)
-    if op == "all_to_all":
+    if op.startswith("all_to_all"):
         algorithm, steps = "Mesh", _mesh(count, devices)
     return Plan(algorithm, passes * steps, sent, bandwidth)
 

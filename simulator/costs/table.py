@@ -123,7 +123,7 @@ def _dma(operation: str, converts: bool = False) -> tuple[Row, ...]:
 
 
 _COLLECTIVES = (
-    "all_reduce all_gather reduce_scatter all_to_all collective_permute collective_permute_implicit"
+    "all_reduce all_gather all_gather_v reduce_scatter all_to_all all_to_all_v collective_permute collective_permute_implicit"
     " collective_permute_implicit_reduce"
 ).split()
 

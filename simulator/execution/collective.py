@@ -22,8 +22,10 @@ def meet_ranks(program: Program, standing: Sequence[Sequence[Operands]], count: 
     groups = first.attributes["groups"]
     named = sorted(rank for ranks in groups for rank in ranks)
     if named[-1] >= count or (len(named) < count and first.op != _MAY_LEAVE_OUT):
+        wanted = named[-1] + 1
         raise ExecutionError(
-            f"{first.op}: the replica group {groups} is for ranks 0 to {named[-1]}, and {count} run (`ranks:` of the case, -r)",
+            f"{first.op}: the replica group {groups} is for ranks 0 to {wanted - 1}, and {count} run; a shapes file with `ranks: "
+            f"{wanted}` runs them, or neuron-sim capture -r {wanted}",
             source_of(program, first),
         )
     for core, operands in enumerate(standing[0]):

@@ -1,4 +1,5 @@
-"""`nki.collectives`: communication between ranks. The operations are declared in `neff_bench.simulator.operations.communication`."""
+"""`nki.collectives`: communication between ranks. The operations are declared in
+`neff_bench.simulator.operations.communication` and `variable_collectives`."""
 
 # ruff: noqa: F401 - the module is the namespace that kernels import
 
@@ -9,10 +10,8 @@ from typing import Any
 from neff_bench.simulator.nki.names import missing
 from neff_bench.simulator.operations.communication import (
     all_gather,
-    all_gather_v,
     all_reduce,
     all_to_all,
-    all_to_all_v,
     collective_permute,
     collective_permute_implicit,
     collective_permute_implicit_current_processing_rank_id,
@@ -20,6 +19,7 @@ from neff_bench.simulator.operations.communication import (
     rank_id,
     reduce_scatter,
 )
+from neff_bench.simulator.operations.variable_collectives import all_gather_v, all_to_all_v
 from neff_bench.simulator.recording.replica_group import ReplicaGroup
 
 

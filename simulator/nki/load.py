@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from neff_bench.neffs.kernel_file import execute, kernel_module
-from neff_bench.simulator.errors import SpecError
+from neff_bench.simulator.errors import KernelError, SpecError
 from neff_bench.simulator.nki.install import install, sdk_present
 from neff_bench.simulator.nki.jit import body
 from neff_bench.simulator.nki.spec import KernelSpec, lookup, resolve_arguments
@@ -21,7 +21,7 @@ def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
     """Record the kernel on `target` with `lnc` physical cores; what it prints goes to stderr.
 
     Raises SpecError for an entry or argument that does not exist, KernelError (with the kernel's line) for a kernel
-    that fails.
+    that fails, and for one that communicates with more ranks than `spec` says.
     """
     if sdk_present():
         raise SpecError("the AWS nki package is installed; compile with the SDK instead of neuron-sim")
@@ -31,7 +31,19 @@ def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
         kernel = _load(spec.entry)
         arguments = resolve_arguments(spec.arguments)
         name = spec.entry.rpartition(":")[2]
-        return record(body(kernel), name, spec.inputs, arguments, spec.outputs, target, lnc)
+        program = record(body(kernel), name, spec.inputs, arguments, spec.outputs, target, lnc)
+    if spec.ranks is not None and program.ranks > spec.ranks:
+        raise _too_few_ranks(program, spec.ranks)
+    return program
+
+
+def _too_few_ranks(program: Program, ranks: int) -> KernelError:
+    """A rank that does not run would be waited for for ever."""
+    communicates = next(step for core in program.cores for step in core if "groups" in step.attributes)
+    return KernelError(
+        f"{communicates.op} is between ranks 0 to {program.ranks - 1}, and {ranks} would run: say `ranks: {program.ranks}`",
+        program.sources[communicates.source] or None,
+    )
 
 
 def _load(entry: str) -> Any:

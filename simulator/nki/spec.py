@@ -5,7 +5,8 @@
  "inputs": [{"name": "hidden", "shape": [1, 128, 1024], "dtype": "bfloat16"}],
  "arguments": {"eps": 1e-6, "activation_fn": {"ref": "package.module:ActFnType.SiLU"},
                "replica_group": {"ref": "nki.collectives:ReplicaGroup", "args": [[[0, 1], [2, 3]]]}},
- "outputs": ["out"]}
+ "outputs": ["out"],
+ "ranks": 4}
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ class InputSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KernelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Decoded kernel.json. `path` is absolute. `outputs` names the results in order; absent: output0, output1 ..."""
+    """Decoded kernel.json. `path` is absolute. `outputs` names the results in order; absent: output0, output1 ...
+    `ranks`: how many will run it, None where that is not said."""
 
     entry: str
     inputs: tuple[InputSpec, ...] = ()
     path: tuple[str, ...] = ()
     arguments: dict[str, Any] = {}
     outputs: tuple[str, ...] = ()
+    ranks: int | None = None
 
 
 def decode_spec(data: bytes, directory: Path) -> KernelSpec:

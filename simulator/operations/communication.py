@@ -23,7 +23,7 @@ from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.operations.registers import register_alloc
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.operator_names import alu as alu_name
-from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, not_modelled, recorder
+from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.register import VirtualRegister
 from neff_bench.simulator.recording.replica_group import ranks_of
 from neff_bench.simulator.recording.tensor import NkiTensor, access
@@ -154,7 +154,7 @@ def collective_permute(
     srcs: Any, dsts: Any, source_target_pairs: Any, priority: int | None = None, name: str | None = None
 ) -> NkiInstruction:
     """`dsts` of each target = `srcs` of its source. The pairs must be rings, as on the device."""
-    if len(_list("collective_permute", "srcs", srcs)) != 1:
+    if len(tensors_of("collective_permute", "srcs", srcs)) != 1:
         raise invalid("collective_permute: srcs and dsts hold one tensor each")
     return _record("collective_permute", srcs, dsts, _rings(source_target_pairs))
 
@@ -242,13 +242,13 @@ def _record(
     """Check the operands and append the instruction. `shares`: dst holds what src holds (`split`: cut in parts), or that of all
     ranks (`gather`), or the rank's part (`scatter`). `others`: second sources."""
     groups = ranks_of(op, group)
-    srcs, dsts = _list(op, "srcs", srcs), _list(op, "dsts", dsts)
+    srcs, dsts = tensors_of(op, "srcs", srcs), tensors_of(op, "dsts", dsts)
     if len(srcs) != len(dsts):
         raise invalid(f"{op}: {len(srcs)} srcs and {len(dsts)} dsts")
     for src, dst in zip(srcs, dsts, strict=True):
         _check_sizes(op, src, dst, len(groups[0]), shares)
     _check_memory(op, [*srcs, *dsts, *others], dim)
-    attributes: dict[str, Any] = {"groups": groups, "tensors": len(srcs), "dim": dim, "sync": _next(op)}
+    attributes: dict[str, Any] = {"groups": groups, "tensors": len(srcs), "dim": dim, "sync": next_sync(op)}
     if reduce_op is not None:
         attributes["reduce_op"] = alu_name(op, "op", reduce_op, _REDUCTIONS)
     reads = {f"src{at}": access(src) for at, src in enumerate(srcs)}
@@ -293,7 +293,8 @@ def _check_memory(op: str, tensors: Sequence[NkiTensor], dim: int) -> None:
         raise invalid(f"{op}: several tensors in one collective must be in HBM")
 
 
-def _list(op: str, key: str, given: Any) -> list[NkiTensor]:
+def tensors_of(op: str, key: str, given: Any) -> list[NkiTensor]:
+    """The tensors in the list that an operand `key` of a collective must be. Raises NkiValidationError."""
     if not isinstance(given, (list, tuple)) or not given:
         raise invalid(f"{op}: {key} must be a list of tensors, not {given!r}")
     return [check.tensor(op, key, tensor) for tensor in given]
@@ -304,7 +305,7 @@ def _channels(op: str, by_channel: Any, channel_ids: Any) -> list[NkiTensor]:
     if len(by_channel) != len(channel_ids):
         raise invalid(f"{op}: {len(by_channel)} lists of tensors for {len(channel_ids)} channels")
     for tensors in by_channel:
-        if len(_list(op, "each channel", tensors)) != 1:
+        if len(tensors_of(op, "each channel", tensors)) != 1:
             raise invalid(f"{op}: each channel holds one tensor")
     return [tensors[0] for tensors in by_channel]
 
@@ -327,18 +328,9 @@ def _rings(pairs: Any) -> list[list[int]]:
     return rings
 
 
-def _next(op: str) -> int:
+def next_sync(op: str) -> int:
+    """How many collectives of this name the core has recorded before: both cores of a rank meet at those of one number."""
     now = recorder()
     count = now.sync_count.get(op, 0)
     now.sync_count[op] = count + 1
     return count
-
-
-def all_gather_v(*_: Any, **__: Any) -> Any:
-    """Raises: the sizes are known at run time only."""
-    raise not_modelled("nki.collectives.all_gather_v")
-
-
-def all_to_all_v(*_: Any, **__: Any) -> Any:
-    """Raises: the sizes are known at run time only."""
-    raise not_modelled("nki.collectives.all_to_all_v")

@@ -19,6 +19,11 @@ OUR_LOWERING = "as we lower the HLO, whose counts and bytes are not exact"
 COLLECTIVES_MODELLED = "collectives are modelled and were never compared with hardware"
 """Of programs that communicate between ranks."""
 
+VARIABLE_COLLECTIVES = (
+    "the run alone knows how much its ranks send, collective and HBM bytes are not exact but those of full buffers"
+)
+"""Of programs with collectives of variable length."""
+
 
 def total_interval(program: Program, schedule: Schedule) -> Interval | None:
     """The 80 % interval of the total time. None where too few rows of the chip's generation were measured, and where AWS's compiler
@@ -51,8 +56,10 @@ def _not_comparable(program: Program, schedule: Schedule) -> str:
     if program.before_middle_end:
         spills = f"; it spills {program.spilled_bytes:,} bytes: which AWS's compiler spills is not known"
         return BEFORE_MIDDLE_END + (spills if program.spilled_bytes else "")
-    communicates = any(transfer.queue == COLLECTIVES for core in schedule.cores for transfer in core.code.transfers)
-    return COLLECTIVES_MODELLED if communicates else ""
+    if not any(transfer.queue == COLLECTIVES for core in schedule.cores for transfer in core.code.transfers):
+        return ""
+    variable = any(step.op in ("all_gather_v", "all_to_all_v") for core in program.cores for step in core)
+    return f"{COLLECTIVES_MODELLED}; {VARIABLE_COLLECTIVES}" if variable else COLLECTIVES_MODELLED
 
 
 def _percent(ratio: float) -> str:

@@ -72,6 +72,7 @@ def build(job: Job) -> Manifest:
         lnc=case.lnc,
         flags=case.flags,
         verbose=job.options.verbose,
+        ranks=case.ranks,
     )
     compiled = _compile(job, request)
     if not job.options.verbose:

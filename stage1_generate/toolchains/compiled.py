@@ -15,7 +15,7 @@ class Request:
 
     `inputs`, `outputs`: tensors under the names that the NEFF is to carry, in order; `outputs` is None when nobody has
     declared them. `arguments`: the kernel's other
-    keyword arguments, see `Implementation.arguments`. `paths`: folders for `sys.path`.
+    keyword arguments, see `Implementation.arguments`. `paths`: folders for `sys.path`. `ranks`: how many will run it together.
     """
 
     route: str
@@ -28,6 +28,7 @@ class Request:
     lnc: int
     flags: tuple[str, ...]
     verbose: bool = False
+    ranks: int = 1
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A file with one small kernel of the current dialect: `scale(x, factor=2.0)`."""
+"""Files of kernels in the current dialect. SCALE: `scale(x, factor=2.0)`."""
 
 SCALE = '''
 import nki
@@ -15,3 +15,23 @@ def scale(x, factor=2.0):
     nisa.dma_copy(dst=out, src=tile)
     return out
 '''
+TOTAL = '''
+import nki
+import nki.collectives as ncc
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def total(x, ranks):
+    src, dst, out = (nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(3))
+    nisa.dma_copy(dst=src, src=x)
+    ncc.all_reduce(srcs=[src], dsts=[dst], replica_group=ncc.ReplicaGroup([list(range(ranks))]), op=nl.add)
+    nisa.dma_copy(dst=out, src=dst)
+    return out
+
+
+def right(x):
+    return 0 * x + x.sum(axis=0)
+'''
+"""A file with a kernel of several ranks, `total(x, ranks)`, and its reference `right`."""

@@ -6,7 +6,7 @@ import pytest
 
 import neff_bench
 from neff_bench.terminal.errors import WrongCall
-from tests.doors.programs import SCALE
+from tests.doors.programs import SCALE, TOTAL
 
 REFERENCES = '''
 def double(x, factor=2.0):
@@ -98,3 +98,20 @@ def test_a_store_that_cannot_be_written_is_a_wrong_call(files):
 def test_what_is_no_kernel_or_no_input_is_a_wrong_call(kernel, inputs, message):
     with pytest.raises(WrongCall, match=message):
         neff_bench.profile(kernel, inputs)
+
+
+def test_a_kernel_of_several_ranks_gets_a_part_of_each_array_on_each_and_is_estimated_alike(tmp_path):
+    (tmp_path / "meeting.py").write_text(TOTAL)
+    kernel, x = f"{tmp_path}/meeting.py:total", np.arange(2 * 8 * 4, dtype=np.float32).reshape(2, 8, 4)
+    tasks = [
+        neff_bench.Task(kernel, {"x": x}, arguments={"ranks": 2}, reference=f"{tmp_path}/meeting.py:right", ranks=2),
+        neff_bench.Task(kernel, {"x": x[0]}, arguments={"ranks": 2}),
+    ]
+    row, alone = neff_bench.profile_many(tasks)
+    assert (row.check, row.ranks, [rank.check for rank in row.by_rank]) == ("passed", 2, ["passed", "passed"])
+    assert alone.reason.endswith("all_reduce is between ranks 0 to 1, and 1 would run: say `ranks: 2`")
+    estimated = neff_bench.estimate(kernel, {"x": x[0]}, arguments={"ranks": 2})
+    assert (estimated.ranks, estimated.slowest_rank) == (2, 0)
+    assert estimated.total_time_us == row.total_time_us
+    with pytest.raises(WrongCall, match="expected the 3 ranks as its first dimension"):
+        neff_bench.profile(kernel, {"x": x}, ranks=3)

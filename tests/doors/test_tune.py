@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.doors.programs import TOTAL
+
 KERNEL = '''
 import os
 import nki
@@ -106,3 +108,25 @@ def test_a_wrong_variant_is_never_among_the_best(tune):
     ]
     _, best, _ = tune(lines, "--top", "2")
     assert [answer["id"] for answer in best] == ["slow"]
+
+
+def test_a_checked_variant_runs_on_all_of_its_ranks(tune, tmp_path):
+    (tmp_path / "meeting.py").write_text(TOTAL)
+    given = {"inputs": {"x": {"shape": [8, 4], "dtype": "float32"}}, "arguments": {"ranks": 2}, "check": True}
+    lines = [
+        json.dumps({"id": name, "kernel": "meeting.py:total", "reference": f"{name}:right", **given})
+        for name in ("meeting.py", "other.py")
+    ]
+    (tmp_path / "other.py").write_text("def right(x):\n    return x\n")
+    _, answers, _ = tune(lines)
+    assert {answer["id"]: answer["check"] for answer in answers} == {"meeting.py": "passed", "other.py": "failed"}
+    assert {answer["row"]["ranks"] for answer in answers} == {2}
+
+
+def test_a_failed_variant_is_told_where_only_the_fastest_are_printed(tune):
+    _, best, messages = tune([variant("a", "k.py:scale", ranks=2)], "--top", "1")
+    assert best == []
+    assert messages.startswith(
+        "error: 1 of 1 failed; the first, a: not a variant: Object contains unknown field `ranks`"
+    )
+    assert "; allowed: id, kernel, inputs, arguments, target" in messages

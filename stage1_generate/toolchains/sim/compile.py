@@ -48,4 +48,5 @@ def _kernel_json(request: Request) -> dict[str, object]:
         "inputs": [{"name": t.name, "shape": t.shape, "dtype": t.dtype} for t in request.inputs],
         "arguments": dict(request.arguments),
         "outputs": [t.name for t in request.outputs or ()],
+        "ranks": request.ranks,
     }

@@ -2,7 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from neff_bench.simulator.errors import ExecutionError, KernelError, NotModelledError
+from neff_bench.simulator.errors import ExecutionError, KernelError
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.launch import launch_ranks
 
@@ -230,8 +230,3 @@ def test_what_the_device_would_refuse_is_refused(wrong, error):
 
     with pytest.raises(KernelError, match=error):
         run(kernel, inputs(2, 4, 4))
-
-
-def test_collectives_of_variable_length_are_not_modelled():
-    with pytest.raises(NotModelledError, match="all_to_all_v is not modelled"):
-        run(lambda x: ncc.all_to_all_v(), inputs(1, 2, 2))
