@@ -11,6 +11,7 @@ import msgspec
 import orjson
 
 from neff_bench.processes.forked import Died, map_forked
+from neff_bench.terminal.decoding import decoder
 from neff_bench.terminal.errors import NeffBenchError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Answer(msgspec.Struct, frozen=True):
     row: dict[str, Any] | None
 
 
-DECODER = msgspec.json.Decoder(Variant)
+DECODER = decoder(Variant)
 
 
 def tune(lines: Iterable[bytes], *, jobs: int, timeout_s: float, memory_bytes: int) -> Iterator[Answer]:

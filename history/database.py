@@ -23,17 +23,17 @@ SCHEMA = 1
 BUSY_S = 60.0
 """How long a writer waits for another."""
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS commits (
-    id INTEGER PRIMARY KEY, sha TEXT NOT NULL UNIQUE, date TEXT NOT NULL, subject TEXT NOT NULL DEFAULT '');
-CREATE INDEX IF NOT EXISTS commits_by_date ON commits (date, id);
-CREATE TABLE IF NOT EXISTS series (
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS commits (
+    id INTEGER PRIMARY KEY, sha TEXT NOT NULL UNIQUE, date TEXT NOT NULL, subject TEXT NOT NULL DEFAULT '')""",
+    "CREATE INDEX IF NOT EXISTS commits_by_date ON commits (date, id)",
+    """CREATE TABLE IF NOT EXISTS series (
     id INTEGER PRIMARY KEY, case_name TEXT NOT NULL, source TEXT NOT NULL, made_by TEXT NOT NULL, machine TEXT NOT NULL,
-    label TEXT NOT NULL, UNIQUE (case_name, source, made_by, machine));
-CREATE TABLE IF NOT EXISTS points (
+    label TEXT NOT NULL, UNIQUE (case_name, source, made_by, machine))""",
+    """CREATE TABLE IF NOT EXISTS points (
     series INTEGER NOT NULL REFERENCES series, metric TEXT NOT NULL, commit_id INTEGER NOT NULL REFERENCES commits,
-    value REAL NOT NULL, PRIMARY KEY (series, metric, commit_id)) WITHOUT ROWID;
-"""
+    value REAL NOT NULL, PRIMARY KEY (series, metric, commit_id)) WITHOUT ROWID""",
+)
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,14 @@ def opened(directory: Path, *, write: bool = False) -> Iterator[sqlite3.Connecti
     except (OSError, sqlite3.Error) as error:
         raise HistoryError(f"{path}: cannot open it: {error}") from None
     try:
-        _prepare(connection, path, write)
         if not write:
+            _schema(connection, path)
             yield connection
             return
         connection.execute("BEGIN IMMEDIATE")
         try:
+            if _schema(connection, path) < SCHEMA:
+                _make_tables(connection)
             yield connection
         except BaseException:
             connection.execute("ROLLBACK")
@@ -102,14 +104,17 @@ def opened(directory: Path, *, write: bool = False) -> Iterator[sqlite3.Connecti
         connection.close()
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, write: bool) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+def _schema(connection: sqlite3.Connection, path: Path) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > SCHEMA:
         raise HistoryError(f"{path}: schema {version} is newer than {SCHEMA}; update neff-bench")
-    if write and version < SCHEMA:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.executescript(_TABLES)
-        connection.execute(f"PRAGMA user_version = {SCHEMA}")
+    return version
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for table in _TABLES:
+        connection.execute(table)
+    connection.execute(f"PRAGMA user_version = {SCHEMA}")
 
 
 def add(

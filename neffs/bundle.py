@@ -37,6 +37,7 @@ from neff_bench.neffs.checksums import (
     wrong_size,
 )
 from neff_bench.neffs.errors import BundleError, CaseError
+from neff_bench.terminal.decoding import prepare
 
 MANIFEST = "case.json"
 MANIFEST_BYTES_MAX = 16 << 20
@@ -189,6 +190,9 @@ def _read(path: Path) -> Bundle:
     if manifest.schema > SCHEMA:
         raise BundleError(path, f"{MANIFEST} has schema {manifest.schema}, newer than {SCHEMA}; update neff-bench")
     return Bundle(path, manifest, _has_seal(path, data, manifest.schema))
+
+
+prepare(Manifest)
 
 
 def _manifest(fields: dict[str, Any]) -> Manifest:

@@ -13,8 +13,9 @@ from typing import Any
 
 import msgspec
 
-from neff_bench.parsers.document import SMALL_BYTES, decode, prepare
+from neff_bench.parsers.document import SMALL_BYTES, decode
 from neff_bench.parsers.errors import ParseError
+from neff_bench.terminal.decoding import prepare
 
 INDEX = "kernel_debug_info.json"
 DEPTH_MAX = 64

@@ -11,6 +11,7 @@ import msgspec
 from neff_bench.parsers.errors import NoProfile, ParseError
 from neff_bench.parsers.json_text import read_json
 from neff_bench.parsers.source import forget, source_name
+from neff_bench.terminal.decoding import prepare
 
 Row = TypeVar("Row")
 
@@ -43,13 +44,6 @@ class _Top(msgspec.Struct):
     Metadata: msgspec.Raw = ABSENT
     NeffNodes: msgspec.Raw = ABSENT
     total_time: msgspec.Raw = ABSENT
-
-
-def prepare(*kinds: Any) -> None:
-    """Let msgspec build what it needs to decode these types. It is called at import: when several threads decode a type for
-    the first time at once, msgspec can crash."""
-    for kind in kinds:
-        msgspec.json.Decoder(kind)
 
 
 prepare(_Top)

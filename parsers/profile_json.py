@@ -16,11 +16,12 @@ from typing import Any
 
 import msgspec
 
-from neff_bench.parsers.document import Document, prepare
+from neff_bench.parsers.document import Document
 from neff_bench.parsers.errors import NoProfile, ParseError, guarded
 from neff_bench.parsers.metadata import Metadata, metadata_from
 from neff_bench.parsers.summary import Summary, summary_from
 from neff_bench.parsers.trace import DmaPackets, Instructions
+from neff_bench.terminal.decoding import prepare
 
 _UUID = re.compile(r"[0-9a-fA-F]{32}")
 

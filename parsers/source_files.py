@@ -13,6 +13,7 @@ from neff_bench.parsers.errors import guarded
 from neff_bench.parsers.formats.neff import ENGINE_FILES, PROGRAM_MEMBER
 from neff_bench.parsers.neff import read_members
 from neff_bench.parsers.wire import Budget, Message
+from neff_bench.terminal.decoding import prepare
 
 CORES_MAX = 2
 """Physical cores of a program."""
@@ -26,7 +27,7 @@ class _Program(msgspec.Struct):
     sources: list[str] = []
 
 
-_DECODER = msgspec.msgpack.Decoder(_Program)
+prepare(_Program)
 
 
 @guarded
@@ -37,7 +38,7 @@ def source_files(neff: str | os.PathLike[str]) -> tuple[str, ...]:
     }
     members = read_members(neff, {PROGRAM_MEMBER, INDEX, *backends})
     if PROGRAM_MEMBER in members:
-        found = _files_of(_DECODER.decode(members[PROGRAM_MEMBER]).sources)
+        found = _files_of(msgspec.msgpack.decode(members[PROGRAM_MEMBER], type=_Program).sources)
     else:
         budget = Budget(FIELDS_MAX)
         trees = read_members(neff, stack_files(str(neff), members.get(INDEX)))

@@ -14,6 +14,8 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from neff_bench.terminal.decoding import prepare
+
 FOLDER = Path(__file__).parent / "releases"
 Kind = Literal["user", "transient", "core", "device", "host", "none", "unknown"]
 """Who has to act on a message: the user; nobody, it passes; another core, device or host is to be used; it is no error."""
@@ -208,6 +210,9 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def variables(self, role: str) -> tuple[str, ...]:
         """The names of the variables of a role, in the order of the data."""
         return tuple(name for name, variable in self.environment.items() if variable.role == role)
+
+
+prepare(Release)
 
 
 def names() -> tuple[str, ...]:

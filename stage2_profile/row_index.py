@@ -24,6 +24,7 @@ from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, used_files
 from neff_bench.neffs.checksums import Unsealed, check_seal, plain_status, seal
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.terminal.decoding import decoder
 from neff_bench.terminal.files import write_whole
 
 _SETTLED_NS = 1_000_000_000
@@ -44,7 +45,7 @@ class _Index(msgspec.Struct, frozen=True):
     rows: dict[str, _Kept]
 
 
-_DECODER = msgspec.json.Decoder(_Index)
+_DECODER = decoder(_Index)
 _ENCODER = msgspec.json.Encoder()
 _DECODER.decode(_ENCODER.encode(_Index("", {"": _Kept("", (), Row(case="", status="failed"))})))
 

@@ -19,6 +19,7 @@ from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.capture.runs import UNTRACED
 from neff_bench.stage2_profile.capture.tools import VERSION_TIMEOUT_S, Tool, parse_version
 from neff_bench.stage2_profile.errors import ToolMissing
+from neff_bench.terminal.decoding import decoder
 
 NAME = UNTRACED
 PYTHON_VARIABLE = "NEFF_BENCH_NRTPY_PYTHON"
@@ -52,7 +53,7 @@ class Times(msgspec.Struct, frozen=True):
     durations_ms: list[float]
 
 
-_DECODER = msgspec.json.Decoder(Times)
+_DECODER = decoder(Times)
 
 
 def find_nrtpy(environ: Mapping[str, str]) -> Tool:

@@ -35,6 +35,7 @@ from neff_bench.neffs.bundle import PROFILES
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, seal, sum_file, wrong_content, wrong_size
 from neff_bench.stage2_profile.capture.conditions import Conditions, Neighbour
 from neff_bench.stage2_profile.errors import RunDamaged
+from neff_bench.terminal.decoding import decoder
 from neff_bench.terminal.files import sync, write_whole
 from neff_bench.terminal.lock import try_lock, unlock
 
@@ -148,7 +149,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self.schema >= 2
 
 
-_DECODER = msgspec.json.Decoder(Run)
+_DECODER = decoder(Run)
 _ENCODER = msgspec.json.Encoder()
 
 

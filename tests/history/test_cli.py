@@ -2,8 +2,10 @@
 
 import csv
 import json
+import sqlite3
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -140,6 +142,14 @@ def test_two_writers_lose_nothing(tmp_path):
     with database.opened(tmp_path / "h") as connection:
         assert len(database.series(connection)) == 80
         assert sum(len(values) for _, _, _, values in database.points(connection)) == 80
+
+
+def test_the_first_writer_waits_for_another_one(tmp_path):
+    other = sqlite3.connect(tmp_path / database.FILE, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    threading.Timer(0.2, lambda: other.execute("COMMIT")).start()
+    with database.opened(tmp_path, write=True) as connection:
+        assert database.series(connection) == []
 
 
 def test_a_killed_writer_leaves_the_history_as_it_was(tmp_path):
