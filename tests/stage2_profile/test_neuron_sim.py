@@ -72,7 +72,9 @@ def copies(built: Path, store: Path, names) -> None:
 def test_threads_that_change_at_every_moment_make_the_rows(built, tmp_path):
     """Python switches threads after each step: msgspec crashes where two of them are the first to decode a type."""
     copies(built, tmp_path / "store", "abcd")
-    program = "import sys; sys.setswitchinterval(1e-6); from neff_bench.stage2_profile.cli import main; sys.exit(main())"
+    program = (
+        "import sys; sys.setswitchinterval(1e-6); from neff_bench.stage2_profile.cli import main; sys.exit(main())"
+    )
     words = [str(tmp_path / "store"), "--cores", "0-3", "--format", "json"]
     done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
