@@ -5,9 +5,9 @@
   (experiments/full_complete_local/profile_results.csv): add_rmsnorm_matmul reads 42.0 MB, each of its inputs once, where
   its instructions read 302.
 - Neighbouring tiles are handled by one instruction, and PSUM is read where it lies (merging.py).
-- Copies whose engine the kernel leaves open are shared between Vector and Scalar: each goes to the one that would be done with it
-  first. Source: a rmsnorm of the same profiles, 141 and 104 us where all copies on Vector give 203 and 50, the same sum; the numbers
-  of copies on either engine in the traces below, which agree within six of 26 to 42.
+- Copies whose engine the kernel leaves open are shared between Vector and Scalar: each goes to Scalar unless Vector can start it sooner.
+  Source: the names and the order of the copies in the traces below ("I-67-0-tc-act", "I-67-1-tc-dve"); in the four of 512 columns each
+  copy is on the engine that is found here, in the others the numbers on either agree within four of 26 to 42.
 - The PE transposes with an identity matrix, which is loaded once for each dtype. Source: eight traces of attention of
   allenkchau/trainium-kernel-fusion (profiling/artifacts), which read 65,536 bytes more than their kernels where these
   transpose float32, and 32,768 more for bfloat16.
@@ -20,7 +20,7 @@ A kernel turns all of it off with `nki.compiler.skip_middle_end_transformations`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -34,11 +34,17 @@ from neff_bench.simulator.compiler.lowering import lower_different, lowering, op
 from neff_bench.simulator.compiler.merging import merged_tiles
 from neff_bench.simulator.compiler.order import issue_order
 from neff_bench.simulator.compiler.spilling import Fitted, fitted, moved_to_their_use
+from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
 from neff_bench.simulator.dtypes import numpy_dtype
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.machine.operands import PARTITIONS
 from neff_bench.simulator.program import ENGINES, Access, Buffer, Instruction, Program
+
+ESTIMATED_PE_GHZ = 1.4
+"""Columns of weights and of moving operands in a ns, of any dtype: how fast the compiler seems to take the PE for when it shares copies.
+In the traces copies of products of 512 columns alternate between the engines, of float32 too, which take 857 ns; so less than the
+480 ns of a copy on Scalar were expected. Copies of four transposes of 128 all go to Scalar: more than that was expected."""
 
 _WIDE_INTEGERS = frozenset({"int32", "uint32"})
 """A copy of these on Scalar goes through float32."""
@@ -124,7 +130,7 @@ def _identity_load(buffers: list[Buffer], values: Any, dtype: str, core: int) ->
 
 
 def _shared_copies(program: Program, instructions: list[Instruction]) -> list[Instruction]:
-    """Each copy that names no engine on the one of Vector and Scalar that is done with it first, when all else goes by the order of issue."""
+    """Each copy that names no engine on Scalar, or on Vector where that would start it sooner, when all else goes by the order of issue."""
     if not any(_is_open_copy(step) for step in instructions):
         return instructions
     chip = chip_for(program.target)
@@ -142,13 +148,24 @@ def _shared_copies(program: Program, instructions: list[Instruction]) -> list[In
     for at in order.tolist():
         step = instructions[at]
         ready_ns = max((done_ns[before] for before in waits[at]), default=0.0)
-        choices = [step, msgspec.structs.replace(step, engine="scalar")] if _is_open_copy(step) else [step]
-        ends = [max(ready_ns, free_ns[one.engine]) + lower(one).result_ns for one in choices]
-        placed[at] = step = choices[ends.index(min(ends))]
-        found, start_ns = lower(step), max(ready_ns, free_ns[step.engine])
-        free_ns[step.engine] = start_ns + found.busy_ns
-        done_ns[at] = start_ns + found.result_ns + (_moving_ns(found.transfer, chip) if found.transfer else 0.0)
+        if _is_open_copy(step) and max(ready_ns, free_ns["scalar"]) <= max(ready_ns, free_ns["vector"]):
+            placed[at] = step = msgspec.structs.replace(step, engine="scalar")
+        busy_ns, result_ns = _estimated_ns(step, lower, chip)
+        start_ns = max(ready_ns, free_ns[step.engine])
+        free_ns[step.engine] = start_ns + busy_ns
+        done_ns[at] = start_ns + result_ns
     return placed
+
+
+def _estimated_ns(step: Instruction, lower: Callable[[Instruction], Lowered], chip: Chip) -> tuple[float, float]:
+    """How long an instruction holds its engine, and when its result is there, as the compiler seems to estimate it."""
+    if step.engine == "tensor":
+        columns = sum(access.columns for access in step.reads.values())
+        if step.op == "nc_transpose":
+            columns += PARTITIONS
+        return columns / ESTIMATED_PE_GHZ, columns / ESTIMATED_PE_GHZ
+    found = lower(step)
+    return found.busy_ns, found.result_ns + (_moving_ns(found.transfer, chip) if found.transfer else 0.0)
 
 
 def _moving_ns(transfer: Transfer, chip: Chip) -> float:
