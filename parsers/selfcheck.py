@@ -61,11 +61,6 @@ def check(summary: Summary, metadata: Metadata) -> tuple[Check, ...]:
     )
 
 
-def disagreements(summary: Summary, metadata: Metadata) -> tuple[Check, ...]:
-    """The checks that fail."""
-    return tuple(one for one in check(summary, metadata) if not one.agrees)
-
-
 def _total_time_s(summary: Summary, metadata: Metadata) -> float | None:
     """T: whichever of the two bases gives the stated share of the active time; `total_time` when that does not tell."""
     total, cycles, clock = summary.total_time_s, summary.neuroncore_cycle_count, metadata.core_clock_hz

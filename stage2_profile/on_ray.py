@@ -106,15 +106,27 @@ class Elsewhere:
             if self.settings.stop.is_set():
                 raise CaptureFailed("interrupted")
 
+        asked = self.asked_for(bundle)
         data = None if self.shared else pack_bundle(bundle.path)
-        resources = {NEURON_CORES: 1} if self.asked.core else {}
+        resources = {NEURON_CORES: 1} if asked.core else {}
         cpus = _CPUS[bundle.manifest.toolchain]
-        answer = self.cluster.call(
-            profile_here, bundle.name, data, self.asked, cpus=cpus, resources=resources, go_on=go_on
-        )
+        answer = self.cluster.call(profile_here, bundle.name, data, asked, cpus=cpus, resources=resources, go_on=go_on)
         if answer.runs is not None:
             adopt(bundle, answer.runs)
         return answer.row
+
+    def asked_for(self, bundle: Bundle) -> Asked:
+        """What is asked for one bundle. A simulated one of several ranks needs no core. Raises `CaptureFailed` for the capture of a
+        measured one: Ray grants single cores, and ranks run on cores side by side."""
+        ranks = bundle.manifest.case.ranks
+        if ranks == 1 or chosen_steps(self.asked.options) == "view":
+            return self.asked
+        if bundle.manifest.toolchain == "neuron":
+            raise CaptureFailed(
+                f"{ranks} ranks need {ranks} logical cores side by side, and Ray grants single ones; call profile-neffs on a host with "
+                "devices, without --ray"
+            )
+        return replace(self.asked, core=False)
 
 
 _NO_CORES = (

@@ -62,6 +62,17 @@ def logical_cores(cores: tuple[int, ...], lnc: int) -> dict[int, tuple[int, ...]
     return {logical: group for logical, group in groups if set(group) <= set(cores)}
 
 
+def side_by_side(logical: Mapping[int, tuple[int, ...]], ranks: int) -> dict[int, tuple[int, ...]]:
+    """First of so many logical cores in a row → the physical cores of all. Those that begin at a multiple of `ranks` come first:
+    they lie on as few devices as can be."""
+    found = {}
+    for first in sorted(logical, key=lambda core: (core % ranks != 0, core)):
+        row = [logical.get(core) for core in range(first, first + ranks)]
+        if all(group is not None for group in row):
+            found[first] = tuple(core for group in row for core in group or ())
+    return found
+
+
 class CorePool:
     """The cores that this process may use.
 
@@ -195,7 +206,7 @@ class CorePool:
             cores = granted
         else:
             cores = self.host.topology.physical_cores if self.host is not None else tuple(range(lnc * ranks))
-        groups = {block * ranks: group for block, group in logical_cores(cores, lnc * ranks).items()}
+        groups = side_by_side(logical_cores(cores, lnc), ranks)
         if not groups:
             asked = "--cores" if self.cores is not None else "NEURON_RT_VISIBLE_CORES"
             left = numbers(cores) or "none that is granted"

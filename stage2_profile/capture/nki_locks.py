@@ -182,10 +182,12 @@ def refusal(state: Mapping[str, Any], cores: tuple[int, ...], now: int) -> str |
         if isinstance(end, (int, float)) and now < end:
             return f"core {core} is locked until {_clock(end)} in the core locks of nki-library"
     for entry in state.get("queue") or ():
-        if isinstance(entry, dict) and now < entry.get("last_seen_ts", 0) + STALE_S:
-            reserved = set(entry.get("reserved_region") or entry.get("reserved_cores") or ()) & set(cores)
-            if reserved:
-                return f"core {min(reserved)} is reserved in nki-library's queue"
+        if not isinstance(entry, dict) or not isinstance(seen := entry.get("last_seen_ts"), (int, float)):
+            continue  # damaged, or of a client that never came back
+        region = entry.get("reserved_region") or entry.get("reserved_cores")
+        reserved = [core for core in cores if isinstance(region, list) and core in region]
+        if reserved and now < seen + STALE_S:
+            return f"core {min(reserved)} is reserved in nki-library's queue"
     return None
 
 

@@ -28,7 +28,8 @@ def check_store(directory: Path) -> None:
 def check_links(bundle: Bundle) -> None:
     """Refuse a bundle that is, or holds, a symbolic link where we read or write. Raises `UnsafePath`."""
     manifest = bundle.manifest
-    files = [manifest.neff, *(tensor.file for tensor in (*manifest.inputs, *manifest.outputs)), "profiles"]
+    tensors = (tensor for rank in manifest.by_rank for tensor in (*rank.inputs, *rank.outputs))
+    files = [manifest.neff, manifest.rank_inputs, *(tensor.file for tensor in tensors), "profiles"]
     for path in (bundle.path, *(bundle.path / file for file in files if file)):
         if path.is_symlink():
             raise UnsafePath(f"{path} is a symbolic link; a bundle holds its own files (copy it with cp -rL)")

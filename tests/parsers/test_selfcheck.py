@@ -5,12 +5,16 @@ import dataclasses
 import pytest
 
 from neff_bench.parsers.metadata import Metadata
-from neff_bench.parsers.selfcheck import check, disagreements
+from neff_bench.parsers.selfcheck import check
 from neff_bench.parsers.summary import Summary
 
 METADATA = Metadata(2.4e9, 1.2e9, 128, 128, 716e9, 2, 6)
 TOTAL_S = 40e-6
 PEAK = 2 * 128 * 128 * 2.4e9
+
+
+def disagreements(summary, metadata):
+    return tuple(one for one in check(summary, metadata) if not one.agrees)
 
 
 def summary(**changes):

@@ -11,6 +11,7 @@ from neff_bench.processes.cluster import ClusterError
 from neff_bench.stage2_profile import on_ray
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.command import profiled_rows
+from neff_bench.stage2_profile.errors import CaptureFailed
 from neff_bench.stage2_profile.options import Options
 from neff_bench.stage2_profile.upkeep import fsck
 
@@ -59,6 +60,14 @@ def test_nothing_is_captured_on_a_core_that_was_not_granted(worker, make_bundle,
     monkeypatch.setattr(on_ray, "granted_core", none)
     row = profiled(make_bundle(), replace(ASKED, core=False))
     assert row.status == "failed" and row.reason.endswith("Ray granted no core")
+
+
+def test_ranks_that_ray_cannot_place_side_by_side_are_refused_and_simulated_ones_need_no_core(make_bundle, make_case):
+    elsewhere = on_ray.Elsewhere(None, None, ASKED)
+    with pytest.raises(CaptureFailed, match="2 ranks need 2 logical cores side by side, and Ray grants single ones"):
+        elsewhere.asked_for(make_bundle(make_case(ranks=2)))
+    assert not elsewhere.asked_for(make_bundle(make_case(ranks=3), toolchain="sim")).core
+    assert elsewhere.asked_for(make_bundle(make_case(), toolchain="sim")).core
 
 
 def test_what_is_captured_is_only_viewed_there(worker, make_bundle, store, tmp_path):

@@ -12,7 +12,9 @@ import pytest
 from neff_bench.neffs.bundle import Manifest, RankFiles, TensorFile, read_bundle, record_files, write_manifest
 from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile.capture.runs import read_run
+from neff_bench.stage2_profile.capture.safety import check_links
 from neff_bench.stage2_profile.compare.profiles import compare
+from neff_bench.stage2_profile.errors import UnsafePath
 
 RANKS = 4
 KERNEL = """
@@ -206,3 +208,12 @@ def test_a_rank_that_fails_in_nrtpy_ends_the_others(profile_neffs, bundle_of_ran
     (row,) = json.loads(done.stdout)
     assert done.exit_code == 1 and row["status"] == "failed"
     assert "NRT_FAILURE" in row["reason"] or "nrtpy" in row["reason"]
+
+
+@pytest.mark.parametrize("file", ["inp-x-rank2.bin", "ref-out-rank3.bin", "inputs.txt"])
+def test_a_link_among_the_files_of_any_rank_is_refused(bundle_of_ranks, tmp_path, file):
+    bundle = bundle_of_ranks()
+    (bundle.path / file).rename(tmp_path / "real")
+    (bundle.path / file).symlink_to(tmp_path / "real")
+    with pytest.raises(UnsafePath, match=f"{file} is a symbolic link"):
+        check_links(bundle)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from neff_bench.stage2_profile.capture.cores import CorePool, lock_directory, logical_cores
+from neff_bench.stage2_profile.capture.cores import CorePool, lock_directory, logical_cores, side_by_side
 from neff_bench.stage2_profile.capture.grant import read_grant
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
 from neff_bench.terminal.lock import SHARED, try_lock, unlock
@@ -15,6 +15,14 @@ from neff_bench.terminal.lock import SHARED, try_lock, unlock
 def test_a_logical_core_of_two_needs_both():
     assert logical_cores((0, 1, 2, 5, 6, 7), 2) == {0: (0, 1), 3: (6, 7)}
     assert logical_cores((3,), 1) == {3: (3,)}
+
+
+def test_ranks_run_side_by_side_from_a_multiple_of_their_number_where_that_is_granted():
+    granted = logical_cores(tuple(range(2, 14)), 2)  # logical cores 1 to 6
+    assert list(side_by_side(granted, 3)) == [3, 1, 2, 4]
+    assert side_by_side(granted, 3)[4] == (8, 9, 10, 11, 12, 13)
+    assert side_by_side(logical_cores((0, 1, 3), 1), 2) == {0: (0, 1)}
+    assert side_by_side(granted, 1) == granted
 
 
 @pytest.mark.parametrize(("text", "core"), [(None, 0), ("", 0), ("3", 3), ("2-5", 2)])

@@ -59,6 +59,12 @@ def test_a_core_that_their_queue_reserves_is_left_to_them_until_its_client_is_go
     assert CoreLocks(directory).take((4,)) is None
 
 
+@pytest.mark.parametrize("damaged", [{"last_seen_ts": None}, {"last_seen_ts": "soon"}, {"reserved_region": 4}])
+def test_a_damaged_entry_of_their_queue_reserves_nothing(directory, damaged):
+    written(directory, queue=[{"last_seen_ts": int(time.time()), "reserved_region": [4, 5], **damaged}])
+    assert CoreLocks(directory).take((4,)) is None
+
+
 def test_a_host_that_they_drain_is_left_alone(directory):
     written(directory, draining_enabled_with_timeout=int(time.time()) + 30)
     assert "drains this host" in CoreLocks(directory).take((0,))
