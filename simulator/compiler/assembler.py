@@ -8,23 +8,23 @@ of tensors, the regions that views lie in, who waits for whom, the order of issu
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.chips import Chip
 from neff_bench.simulator import native
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import allocate
-from neff_bench.simulator.compiler.columns import Buffers, Columns, Table, item_bytes, table_of
+from neff_bench.simulator.compiler.columns import Columns, Table, item_bytes, table_of
 from neff_bench.simulator.compiler.dependencies import edges_of, settling
 from neff_bench.simulator.compiler.lives import lives_of
-from neff_bench.simulator.compiler.lowering import Operations, lower_different, lowering, operation_columns
+from neff_bench.simulator.compiler.lowering import Operations, lower_kinds, operation_columns
 from neff_bench.simulator.compiler.order import issue_order
-from neff_bench.simulator.compiler.placing import STREAMS, Fixed, fixed_columns, place, step_columns
+from neff_bench.simulator.compiler.placing import STREAMS, Fixed, Steps, fixed_columns, place, step_table
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.transfers import Transfer
-from neff_bench.simulator.program import Instruction, Program
+from neff_bench.simulator.program import Program
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,74 +85,77 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        table, lower_once = table_of(program), lowering(program, chip)
-        given = _given(table.buffers, chip)
-        return tuple(_core(program, core, chip, table, lower_once, given) for core in range(len(program.cores)))
+        table = table_of(program)
+        kinds: list[_Kinds] = []
+        for lowered in lower_kinds(program, table, chip):
+            as_before = kinds and kinds[-1].lowered == lowered
+            kinds.append(kinds[-1] if as_before else _kinds(program, table, chip, lowered))
+        place_core = _plain if native.library() is None else _compiled
+        placed = place_core(table, kinds, chip)
+        return tuple(_code(*of_core) for of_core in zip(table.cores, kinds, placed, strict=True))
     finally:
         if collecting:
             gc.enable()
 
 
-def _core(
-    program: Program, core: int, chip: Chip, table: Table, lower_once: Callable[[Instruction], Lowered], given: _Given
-) -> Code:
+class _Kinds(NamedTuple):
+    """What the kinds of instruction become on a core, and the steps that are the same in every program."""
+
+    lowered: Sequence[Lowered]
+    operations: Operations
+    fixed: Fixed
+    steps: Steps
+
+
+def _kinds(program: Program, table: Table, chip: Chip, lowered: Sequence[Lowered]) -> _Kinds:
+    operations, numbered = operation_columns(lowered, settling(table.kinds), chip, len(program.cores))
+    fixed = fixed_columns(chip, program.from_hlo, table.cores[0].names, numbered)
+    return _Kinds(lowered, operations, fixed, step_table(numbered))
+
+
+def _code(columns: Columns, kinds: _Kinds, placed: np.ndarray) -> Code:
     import numpy as np
 
-    buffers, columns = table.buffers, table.cores[core]
-    first = [program.cores[core][index] for index in columns.first_of_kind.tolist()]
-    lowered = lower_different(first, lower_once, program, chip)
-    operations, numbered = operation_columns(lowered, settling(first), chip, len(program.cores))
-    fixed = fixed_columns(chip, program.from_hlo, columns.names, numbered)
-    if columns.block is None:
-        placed = _plain(buffers, columns, operations, fixed, chip)
-    else:
-        placed = _compiled(given, columns, operations, fixed)
     step, origin, transfer, meeting, wait = placed
     waiting = wait >= 0
     wait_start = np.zeros(len(wait) + 1, np.int64)
-    np.cumsum(waiting, out=wait_start[1:])
-    moved = origin[transfer >= 0]  # a DMA is one step
+    waiting.cumsum(out=wait_start[1:])
+    moved = columns.kind[origin[transfer >= 0]]  # a DMA is one step
     return Code(
-        **step_columns(list(numbered.steps), step),
+        **kinds.steps.of(step),
         origin=origin,
         transfer=transfer,
         meeting=meeting,
         wait_start=wait_start,
         waits=wait[waiting],
-        transfers=tuple(moves for kind in columns.kind[moved].tolist() if (moves := lowered[kind].transfer)),
+        transfers=tuple(moves for kind in moved.tolist() if (moves := kinds.lowered[kind].transfer)),
     )
 
 
-def _plain(buffers: Buffers, columns: Columns, operations: Operations, fixed: Fixed, chip: Chip) -> np.ndarray:
-    """See `place`; one pass after the other, for where nothing is compiled."""
+def _plain(table: Table, kinds: Sequence[_Kinds], chip: Chip) -> Iterator[np.ndarray]:
+    """For each core, see `place`; one pass after the other, for where nothing is compiled."""
     import numpy as np
 
-    lives = lives_of(columns, len(buffers.memory), np.zeros(len(operations.engine), np.int64))
-    address = np.where(buffers.address >= 0, buffers.address, allocate(buffers, lives, chip))
-    edges = edges_of(buffers, columns, address, operations.settles)
-    return place(columns, edges, issue_order(operations, columns.kind, edges, chip), operations, fixed)
+    buffers = table.buffers
+    for columns, (_, operations, fixed, _) in zip(table.cores, kinds, strict=True):
+        lives = lives_of(columns, len(buffers.memory), np.zeros(len(operations.engine), np.int64))
+        address = np.where(buffers.address >= 0, buffers.address, allocate(buffers, lives, chip))
+        edges = edges_of(buffers, columns, address, operations.settles)
+        yield place(columns, edges, issue_order(operations, columns.kind, edges, chip), operations, fixed)
 
 
-_Given = tuple[int, "np.ndarray", "np.ndarray", "np.ndarray"]
-
-
-def _given(buffers: Buffers, chip: Chip) -> _Given:
-    """What every core is assembled with: how many buffers there are, their columns, sizes of memories, and waits."""
-    import numpy as np
-
-    sizes = np.array([chip.sbuf_partition_bytes, chip.psum_partition_bytes, chip.psum_bank_bytes], np.int64)
-    waits = np.array([chip.dma_wait_ns, chip.semaphore_ns], np.float64)
-    return len(buffers.memory), np.array(buffers), sizes, waits
-
-
-def _compiled(given: _Given, columns: Columns, operations: Operations, fixed: Fixed) -> np.ndarray:
+def _compiled(table: Table, kinds: Sequence[_Kinds], chip: Chip) -> Iterator[np.ndarray]:
     """`_plain` in C: simulator/native/assemble.c."""
     import numpy as np
 
-    steps = int((operations.step_start[1:] - operations.step_start[:-1])[columns.kind].sum())
-    # A step waits for no more than one instruction of each stream; Scalar may load a table; queues end with a wait.
-    room = STREAMS * steps + len(columns.kind) + STREAMS
-    code = np.empty((5, room), np.int32)
-    of_core = (*given, item_bytes(columns))
-    count = native.call("assemble_core", columns.block, of_core, operations, fixed, room, tuple(native.rows(code)))
-    return code[:, :count]
+    buffers = np.array(table.buffers)
+    sizes = np.array([chip.sbuf_partition_bytes, chip.psum_partition_bytes, chip.psum_bank_bytes], np.int64)
+    waits = np.array([chip.dma_wait_ns, chip.semaphore_ns], np.float64)
+    given = (buffers.shape[1], buffers, sizes, waits, item_bytes(table.cores[0]))
+    for columns, (_, operations, fixed, _) in zip(table.cores, kinds, strict=True):
+        steps = int(np.diff(operations.step_start)[columns.kind].sum())
+        # A step waits for no more than one instruction of each stream; Scalar may load a table; queues end with a wait.
+        room = STREAMS * steps + len(columns.kind) + STREAMS
+        code = np.empty((5, room), np.int32)
+        count = native.call("assemble_core", columns.block, given, operations, fixed, room, tuple(native.rows(code)))
+        yield code[:, :count]

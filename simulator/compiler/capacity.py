@@ -75,9 +75,8 @@ def _peaks_in_c(program: Program, core: int) -> list[Peak]:
     import numpy as np
 
     table = table_of(program)
-    buffers, instructions = table.buffers, program.cores[core]
-    moving = [instructions[first].op in _TRANSFERS for first in table.cores[core].first_of_kind.tolist()]
-    living = lives_of_all(table, core, moving)
+    buffers = table.buffers
+    living = lives_of_all(table, core, [first.op in _TRANSFERS for first in table.kinds])
     order = np.lexsort((living.last, living.first))
     peaks = []
     for memory in ("sbuf", "psum"):

@@ -1,10 +1,10 @@
-"""The buffers of a program and the instructions of one core as columns, which the passes of the compiler work on."""
+"""The buffers of a program and the instructions of its cores as columns, which the passes of the compiler work on."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
@@ -37,17 +37,16 @@ class Views(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """Arrays of int64.
+    """The instructions of one core. Arrays of int64.
 
-    kind, by instruction: what costs the same has the same. first_of_kind: the first instruction of each kind.
+    kind, by instruction: what costs the same has the same, on all cores; an index into `Table.kinds`.
     A use is one view that an instruction reads or writes: first what it reads, then what it writes, and behind each operand the
     indices of its run-time address. view, role, name, by use: the view's number, READ, WRITE or INDEX, and the operand's name as
-    an index into `names`. use_start: where the uses of each instruction begin, and the end. block: all of them as compiled passes take
-    them, None where nothing is compiled.
+    an index into `names`. use_start: where the uses of each instruction begin, and the end. names, dtypes: of all cores. block: all
+    columns as compiled passes take them, None where nothing is compiled.
     """
 
     kind: np.ndarray
-    first_of_kind: np.ndarray
     use_start: np.ndarray
     view: np.ndarray
     role: np.ndarray
@@ -93,16 +92,12 @@ def buffer_columns(buffers: Sequence[Buffer]) -> Buffers:
     return Buffers._make(transposed(found, 6))
 
 
-_USE_BYTES, _STEP_BYTES = 12, 3
-"""The least that a use, and one pair of a pattern, take in MessagePack: a name and a view with its buffer, offset, pattern, dtype
-and index."""
-
-
 class Table(NamedTuple):
-    """A program as columns: its buffers, and the instructions of each core."""
+    """A program as columns: its buffers, and the instructions of each core. kinds: the first instruction of each kind."""
 
     buffers: Buffers
     cores: tuple[Columns, ...]
+    kinds: tuple[Instruction, ...]
 
 
 def table_of(program: Program) -> Table:
@@ -111,9 +106,7 @@ def table_of(program: Program) -> Table:
     global _latest
     latest = _latest
     if latest is None or latest[0]() is not program:
-        buffers = buffer_columns(program.buffers)
-        table = Table(buffers, tuple(columns_of(buffers, core) for core in program.cores))
-        latest = _latest = ref(program, _forget), table
+        latest = _latest = ref(program, _forget), tabulated(buffer_columns(program.buffers), program.cores)
     return latest[1]
 
 
@@ -126,33 +119,86 @@ def _forget(gone: ref[Program]) -> None:
         _latest = None
 
 
-def columns_of(buffers: Buffers, instructions: Sequence[Instruction]) -> Columns:
-    """`buffers`: of the program; `instructions`: of one of its cores."""
+def tabulated(buffers: Buffers, cores: Sequence[Sequence[Instruction]]) -> Table:
+    """`cores`: the instructions of each core, whose views are in `buffers`."""
     # What a cost depends on: the memory, and whether it is of the host's.
     place = 2 * buffers.memory + buffers.of_host
-    if native.library() is None:
-        return _plain(place.tolist(), instructions)
-    return _compiled(place, instructions)
+    columns, kinds = _plain(place.tolist(), cores) if native.library() is None else _compiled(place, cores)
+    return Table(buffers, columns, tuple(cores[core][first] for core, first in kinds))
 
 
-def _compiled(place: np.ndarray, instructions: Sequence[Instruction]) -> Columns:
+_Found = tuple[tuple[Columns, ...], Iterable[tuple[int, int]]]
+"""The columns of each core; and of each kind the core that has it first, and where."""
+
+_USE_BYTES, _STEP_BYTES = 12, 3
+"""The least that a use, and one pair of a pattern, take in MessagePack: a name and a view with its buffer, offset, pattern, dtype
+and index."""
+
+_COUNTS, _SHARED_COUNTS = 8, 3
+"""Numbers at the start of a block, and of what the cores share: see simulator/native/columns.h and tabulate.c."""
+
+
+def _compiled(place: np.ndarray, cores: Sequence[Sequence[Instruction]]) -> _Found:
     """`_plain` in C."""
     import numpy as np
 
-    encoded = msgspec.msgpack.encode(instructions)
-    number, uses, steps = len(instructions) + 1, len(encoded) // _USE_BYTES + 2, len(encoded) // _STEP_BYTES + 2
-    rooms = (*[number] * 3, *[uses] * 8, *[steps] * 2, *[2 * uses] * 2)
-    ends = list(itertools.accumulate(rooms, initial=_COUNTS))
-    block = np.empty(ends[-1], np.int64)
-    block[:_COUNTS] = (len(instructions), 0, 0, 0, 0, 0, 0, number, uses, steps)
-    native.call("tabulate", encoded, place, block)
-    _, used, views, pairs, kinds, names, dtypes, *_ = block[:_COUNTS].tolist()
-    lengths = (number - 1, number, kinds, used, used, used, views, views, views, views, views + 1, pairs, pairs)
-    kind, use_start, first_of_kind, view, role, name, *of_views = (
-        block[start : start + length] for start, length in zip(ends, lengths, strict=False)
+    encoded, starts = bytearray(), []
+    for instructions in cores:
+        starts.append(len(encoded))
+        _ENCODER.encode_into(instructions, encoded, -1)
+    sizes = [end - start for start, end in itertools.pairwise([*starts, len(encoded)])]
+    blocks = [_block(len(instructions), size) for instructions, size in zip(cores, sizes, strict=True)]
+    kinds, uses = sum(map(len, cores)), len(encoded) // _USE_BYTES + 1
+    shared = _cut(np.empty(_SHARED_COUNTS + 2 * kinds + 4 * uses, np.int64), _SHARED_COUNTS, kinds, kinds, 2 * uses)
+    native.call("tabulate", encoded, place, len(cores), (*itertools.chain(*zip(starts, blocks, strict=True)),), shared)
+    counts, first_core, first, *where = shared
+    kinds, names, dtypes = counts.tolist()
+    texts = [_texts(encoded, at, count) for at, count in zip(where, (names, dtypes), strict=True)]
+    return (
+        tuple(_columns(block, *texts) for block in blocks),
+        zip(first_core[:kinds].tolist(), first[:kinds].tolist(), strict=True),
     )
-    texts = (_texts(encoded, block[ends[13] :], names), _texts(encoded, block[ends[14] :], dtypes))
-    return Columns(kind, first_of_kind, use_start, view, role, name, Views._make(of_views), *texts, block)
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+def _block(instructions: int, size: int) -> np.ndarray:
+    """Room for the columns of instructions that take `size` bytes of MessagePack."""
+    import numpy as np
+
+    number, uses, steps = instructions + 1, size // _USE_BYTES + 2, size // _STEP_BYTES + 2
+    block = np.empty(_COUNTS + 2 * number + 8 * uses + 2 * steps, np.int64)
+    block[:_COUNTS] = (instructions, 0, 0, 0, 0, number, uses, steps)
+    return block
+
+
+def _columns(block: np.ndarray, names: tuple[str, ...], dtypes: tuple[str, ...]) -> Columns:
+    """The columns in a block."""
+    instructions, used, views, pairs, _, number, uses, steps = block[:_COUNTS].tolist()
+    kind, use_start, view, role, name, buffer, offset, dtype, dynamic, pattern_start, step, length = _cut(
+        block[_COUNTS:], number, number, *[uses] * 8, steps
+    )
+    return Columns(
+        kind[:instructions],
+        use_start[: instructions + 1],
+        view[:used],
+        role[:used],
+        name[:used],
+        Views(
+            buffer[:views], offset[:views], dtype[:views], dynamic[:views], pattern_start[: views + 1],
+            step[:pairs], length[:pairs],
+        ),
+        names,
+        dtypes,
+        block,
+    )  # fmt: skip
+
+
+def _cut(block: np.ndarray, *rooms: int) -> tuple[np.ndarray, ...]:
+    """The parts of these lengths, one behind the other, and the rest."""
+    ends = list(itertools.accumulate(rooms, initial=0))
+    return (*(block[start:end] for start, end in itertools.pairwise(ends)), block[ends[-1] :])
 
 
 def item_bytes(columns: Columns) -> np.ndarray:
@@ -162,25 +208,38 @@ def item_bytes(columns: Columns) -> np.ndarray:
     return np.array([SIZE_BYTES[dtype] for dtype in columns.dtypes], np.int64)
 
 
-_COUNTS = 10
-"""Numbers at the start of a block: see simulator/native/columns.h."""
+def _texts(encoded: bytearray, where: np.ndarray, count: int) -> tuple[str, ...]:
+    ends = where[: 2 * count].tolist()
+    return tuple(msgspec.msgpack.decode(encoded[start:end]) for start, end in zip(ends[::2], ends[1::2], strict=True))
 
 
-def _texts(encoded: bytes, where: np.ndarray, count: int) -> tuple[str, ...]:
-    return tuple(
-        msgspec.msgpack.decode(encoded[start:end]) for start, end in where[: 2 * count].reshape(-1, 2).tolist()
-    )
+class _Numbers(NamedTuple):
+    """Numbers of different things of all cores, in the order in which they come."""
+
+    kinds: dict[tuple[object, ...], int]
+    names: dict[str, int]
+    dtypes: dict[str, int]
 
 
-def _plain(place: Sequence[int], instructions: Sequence[Instruction]) -> Columns:
+def _plain(place: Sequence[int], cores: Sequence[Sequence[Instruction]]) -> _Found:
+    numbers, first = _Numbers({}, {}, {}), []
+    columns = [_of_core(place, instructions, numbers) for instructions in cores]
+    for core, found in enumerate(columns):
+        for number, kind in enumerate(found.kind.tolist()):
+            if kind == len(first):
+                first.append((core, number))
+    texts = tuple(numbers.names), tuple(numbers.dtypes)
+    return tuple(replace(found, names=texts[0], dtypes=texts[1]) for found in columns), first
+
+
+def _of_core(place: Sequence[int], instructions: Sequence[Instruction], numbers: _Numbers) -> Columns:
+    """The columns without their texts."""
     import numpy as np
 
-    kinds: dict[tuple[object, ...], int] = {}
-    names: dict[str, int] = {}
+    kinds, names, dtypes = numbers
     views: dict[Access, int] = {}
-    first_of_kind: list[int] = []
     kind, uses, use_start = [], [], [0]
-    for number, instruction in enumerate(instructions):
+    for instruction in instructions:
         key: list[object] = [instruction.op, instruction.engine, msgspec.msgpack.encode(instruction.attributes)]
         for role, operands in ((READ, instruction.reads), (WRITE, instruction.writes)):
             key.append(role)
@@ -192,23 +251,16 @@ def _plain(place: Sequence[int], instructions: Sequence[Instruction]) -> Columns
                 key += (operand, access.pattern, access.dtype, place[access.buffer])
         use_start.append(len(uses))
         kind.append(kinds.setdefault(tuple(key), len(kinds)))
-        if len(kinds) > len(first_of_kind):
-            first_of_kind.append(number)
-    view_numbers, roles, operands_ = transposed(uses, 3)
-    dtypes: dict[str, int] = {}
     rows = [(v.buffer, v.offset, dtypes.setdefault(v.dtype, len(dtypes)), int(bool(v.dynamic))) for v in views]
     pattern_start = np.cumsum([0, *(len(v.pattern) for v in views)])
     steps = [pair for v in views for pair in v.pattern]
     return Columns(
         np.array(kind, np.int64),
-        np.array(first_of_kind, np.int64),
         np.array(use_start, np.int64),
-        view_numbers,
-        roles,
-        operands_,
+        *transposed(uses, 3),
         Views._make([*transposed(rows, 4), pattern_start, *transposed(steps, 2)]),
-        tuple(names),
-        tuple(dtypes),
+        (),
+        (),
     )
 
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.columns import WRITE, Buffers, Columns, buffer_columns, columns_of, item_bytes
+from neff_bench.simulator.compiler.columns import WRITE, Buffers, Columns, Table, buffer_columns, item_bytes, tabulated
 from neff_bench.simulator.compiler.parts import Parts, cut
 from neff_bench.simulator.compiler.rectangles import Regions, regions_of
 from neff_bench.simulator.program import Instruction, Program
@@ -58,7 +58,8 @@ def find_edges(
     """
     import numpy as np
 
-    columns, edges = columns_and_edges(program, instructions, addresses)
+    table, edges = table_and_edges(program, instructions, addresses)
+    [columns] = table.cores
     found: list[set[Edge]] = [set() for _ in instructions]
     waiting = np.repeat(np.arange(len(instructions)), np.diff(edges.start))
     for index, before, kind, operand in zip(*(c.tolist() for c in (waiting, *edges[1:])), strict=True):
@@ -66,23 +67,22 @@ def find_edges(
     return found
 
 
-def columns_and_edges(
+def table_and_edges(
     program: Program, instructions: Sequence[Instruction], addresses: Mapping[int, int] = MappingProxyType({})
-) -> tuple[Columns, Edges]:
-    """The instructions of one core as columns, and what they wait for. `addresses`: as for `find_edges`."""
+) -> tuple[Table, Edges]:
+    """The instructions of one core as the only ones of a table, and what they wait for. `addresses`: as for `find_edges`."""
     import numpy as np
 
-    buffers = buffer_columns(program.buffers)
-    columns = columns_of(buffers, instructions)
+    table = tabulated(buffer_columns(program.buffers), [instructions])
+    buffers = table.buffers
     given = np.array([addresses.get(index, -1) for index in range(len(program.buffers))], np.int64)
     address = np.where(buffers.address >= 0, buffers.address, given)
-    settles = settling([instructions[first] for first in columns.first_of_kind.tolist()])
-    return columns, edges_of(buffers, columns, address, np.array(settles, np.int64))
+    return table, edges_of(buffers, table.cores[0], address, np.array(settling(table.kinds), np.int64))
 
 
-def settling(first_of_kind: Sequence[Instruction]) -> list[bool]:
+def settling(kinds: Sequence[Instruction]) -> list[bool]:
     """Which kinds of instruction are barriers: what one guards is settled before it and used after it, so that it writes what it reads."""
-    return [first.op == "core_barrier" for first in first_of_kind]
+    return [first.op == "core_barrier" for first in kinds]
 
 
 def edges_of(buffers: Buffers, columns: Columns, address: np.ndarray, settles: np.ndarray) -> Edges:

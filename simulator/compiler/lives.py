@@ -31,9 +31,9 @@ def lives(program: Program, core: int, moving: Collection[str] = ()) -> dict[int
     lives of their operands."""
     import numpy as np
 
-    instructions, columns = program.cores[core], table_of(program).cores[core]
-    moves = np.array([instructions[first].op in moving for first in columns.first_of_kind.tolist()], np.int64)
-    buffer, first, last = (column.tolist() for column in lives_of(columns, len(program.buffers), moves))
+    table = table_of(program)
+    moves = np.array([first.op in moving for first in table.kinds], np.int64)
+    buffer, first, last = (column.tolist() for column in lives_of(table.cores[core], len(program.buffers), moves))
     return dict(zip(buffer, zip(first, last, strict=True), strict=True))
 
 
@@ -42,10 +42,9 @@ def lives_of_all(table: Table, core: int, moving: Sequence[bool] = ()) -> Lives:
     operands; none does when it is left out."""
     import numpy as np
 
-    columns = table.cores[core]
-    moves = np.zeros(len(columns.first_of_kind), np.int64)
+    moves = np.zeros(len(table.kinds), np.int64)
     moves[: len(moving)] = moving
-    return lives_of(columns, len(table.buffers.memory), moves)
+    return lives_of(table.cores[core], len(table.buffers.memory), moves)
 
 
 def lives_of(columns: Columns, buffers: int, moves: np.ndarray) -> Lives:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.chips import Chip
-from neff_bench.simulator.compiler.columns import transposed
+from neff_bench.simulator.compiler.columns import Table, transposed
 from neff_bench.simulator.costs.steps import Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
 from neff_bench.simulator.errors import CompileError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Operations(NamedTuple):
-    """The different operations of a core. One element for each, in int64 and float64; times in ns.
+    """What each kind of instruction becomes on a core. One element for each, in int64 and float64; times in ns.
 
     engine, loads, meets, busy_ns, result_ns: as in `Lowered`. moves: 1 for any DMA. settles: 1 for what writes what it reads. function:
     that Scalar looks up, or -1. moving_ns: what a DMA takes on all DMA engines of the core, or on its share of HBM; -1 for what is no
@@ -73,17 +73,22 @@ def _moving_ns(transfer: Transfer, chip: Chip, sharers: int) -> float:
     return max(engines, (transfer.hbm_read + transfer.hbm_write) * sharers / chip.hbm_bandwidth)
 
 
-def lower_different(
-    first_of_kind: Sequence[Instruction], lower_once: Callable[[Instruction], Lowered], program: Program, chip: Chip
-) -> list[Lowered]:
-    """What each different operation of a core becomes. `lower_once`: see `lowering`; the cores of a program share it.
+def lower_kinds(program: Program, table: Table, chip: Chip) -> list[list[Lowered]]:
+    """For each core, what each kind of instruction becomes there.
 
-    A descriptor that is made at compile time belongs to the ports of its own partitions, so no other core's can stand for it.
+    A descriptor that is made at compile time belongs to the ports of its own partitions, so those of another core cannot stand for it.
     """
-    return [
-        lower(first, program, chip) if first.attributes.get("dge_mode") == "none" else lower_once(first)
-        for first in first_of_kind
-    ]
+    lowered = [lower(first, program, chip) for first in table.kinds]
+    own = [kind for kind, first in enumerate(table.kinds) if first.attributes.get("dge_mode") == "none"]
+    by_core = []
+    for instructions, columns in zip(program.cores, table.cores, strict=True):
+        here = lowered.copy()
+        for kind in own:
+            places = (columns.kind == kind).nonzero()[0]
+            if len(places):
+                here[kind] = lower(instructions[places[0]], program, chip)
+        by_core.append(here)
+    return by_core
 
 
 def lowering(program: Program, chip: Chip) -> Callable[[Instruction], Lowered]:

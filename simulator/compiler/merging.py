@@ -20,7 +20,7 @@ import msgspec
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.compiler.contraction import Contraction
-from neff_bench.simulator.compiler.dependencies import columns_and_edges
+from neff_bench.simulator.compiler.dependencies import table_and_edges
 from neff_bench.simulator.compiler.rectangles import box_of, overlap
 from neff_bench.simulator.costs.engines import POINTERS
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 def merged_tiles(program: Program, instructions: Sequence[Instruction]) -> tuple[tuple[Buffer, ...], list[Instruction]]:
     """The buffers and the instructions of one core afterwards; every result stays what it was."""
     steps, readers, block = psum_in_place(program.buffers, instructions)
-    graph = Contraction(columns_and_edges(program, steps)[1].waits())
+    graph = Contraction(table_and_edges(program, steps)[1].waits())
     behind = graph.behind(readers)
     buffers = list(program.buffers)
     places: dict[int, Place] = {}

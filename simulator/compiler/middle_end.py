@@ -28,9 +28,9 @@ import msgspec
 from neff_bench.chips import Chip
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.capacity import check_capacity
-from neff_bench.simulator.compiler.dependencies import columns_and_edges, settling
+from neff_bench.simulator.compiler.dependencies import settling, table_and_edges
 from neff_bench.simulator.compiler.loads import without_repeated_loads
-from neff_bench.simulator.compiler.lowering import lower_different, lowering, operation_columns
+from neff_bench.simulator.compiler.lowering import lower, lowering, operation_columns
 from neff_bench.simulator.compiler.merging import merged_tiles
 from neff_bench.simulator.compiler.order import issue_order
 from neff_bench.simulator.compiler.spilling import Fitted, fitted, moved_to_their_use
@@ -134,13 +134,11 @@ def _shared_copies(program: Program, instructions: list[Instruction]) -> list[In
     if not any(_is_open_copy(step) for step in instructions):
         return instructions
     chip = chip_for(program.target)
-    lower = lowering(program, chip)
-    columns, edges = columns_and_edges(program, instructions)
-    first = [instructions[index] for index in columns.first_of_kind.tolist()]
-    operations, _ = operation_columns(
-        lower_different(first, lower, program, chip), settling(first), chip, len(program.cores)
-    )
-    order = issue_order(operations, columns.kind, edges, chip)
+    lower_once = lowering(program, chip)
+    table, edges = table_and_edges(program, instructions)
+    lowered = [lower(first, program, chip) for first in table.kinds]
+    operations, _ = operation_columns(lowered, settling(table.kinds), chip, len(program.cores))
+    order = issue_order(operations, table.cores[0].kind, edges, chip)
     waits = edges.waits()
     free_ns = dict.fromkeys(ENGINES, 0.0)
     done_ns = [0.0] * len(instructions)
@@ -150,7 +148,7 @@ def _shared_copies(program: Program, instructions: list[Instruction]) -> list[In
         ready_ns = max((done_ns[before] for before in waits[at]), default=0.0)
         if _is_open_copy(step) and max(ready_ns, free_ns["scalar"]) <= max(ready_ns, free_ns["vector"]):
             placed[at] = step = msgspec.structs.replace(step, engine="scalar")
-        busy_ns, result_ns = _estimated_ns(step, lower, chip)
+        busy_ns, result_ns = _estimated_ns(step, lower_once, chip)
         start_ns = max(ready_ns, free_ns[step.engine])
         free_ns[step.engine] = start_ns + busy_ns
         done_ns[at] = start_ns + result_ns

@@ -199,19 +199,33 @@ _INTEGERS = ("flops", "sbuf_read", "sbuf_write", "psum_read", "psum_write", "psu
 _TIMES = ("interval_ns", "latency_ns", "pe_ns")
 
 
-def step_columns(steps: Sequence[tuple[int, Step]], number: np.ndarray) -> dict[str, np.ndarray]:
-    """The columns of `Code` that a step and its engine decide: the engine, and the values of the step by their names. `number`: of each
-    machine instruction, as an index into `steps`."""
+class Steps(NamedTuple):
+    """Different steps with their engines, which decide these columns of `Code`. One element, or column, for each."""
+
+    narrow: np.ndarray
+    whole: np.ndarray
+    times: np.ndarray
+    transpose: np.ndarray
+
+    def of(self, number: np.ndarray) -> dict[str, np.ndarray]:
+        """The columns by their names. `number`: the step of each machine instruction."""
+        return {
+            **dict(zip(("engine", "opcode"), self.narrow.take(number, axis=1), strict=True)),
+            "transpose": self.transpose[number],
+            **dict(zip(_INTEGERS, self.whole.take(number, axis=1), strict=True)),
+            **dict(zip(_TIMES, self.times.take(number, axis=1), strict=True)),
+        }
+
+
+def step_table(numbered: Numbered) -> Steps:
+    """The steps in the order of their numbers."""
     import numpy as np
 
-    columns = dict(zip(Step._fields, zip(*(step for _, step in steps), strict=True), strict=True))
-    narrow = np.array([[engine for engine, _ in steps], columns["opcode"]], np.int32).take(number, axis=1)
-    whole = np.array([columns[name] for name in _INTEGERS], np.int64).take(number, axis=1)
-    times = np.array([columns[name] for name in _TIMES], np.float64).take(number, axis=1)
-    return {
-        "engine": narrow[0],
-        "opcode": narrow[1],
-        "transpose": np.array(columns["transpose"], np.bool_)[number],
-        **dict(zip(_INTEGERS, whole, strict=True)),
-        **dict(zip(_TIMES, times, strict=True)),
-    }
+    engines, steps = zip(*numbered.steps, strict=True)
+    columns = dict(zip(Step._fields, zip(*steps, strict=True), strict=True))
+    return Steps(
+        np.array([engines, columns["opcode"]], np.int32),
+        np.array([columns[name] for name in _INTEGERS], np.int64),
+        np.array([columns[name] for name in _TIMES], np.float64),
+        np.array(columns["transpose"], np.bool_),
+    )

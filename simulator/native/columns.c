@@ -15,19 +15,16 @@ struct columns columns_in(int64_t *block)
     int64_t *rest = block + COLUMNS, instructions = block[INSTRUCTION_ROOM], uses = block[USE_ROOM], steps = block[STEP_ROOM];
     struct columns columns = {
         .instructions = block[INSTRUCTIONS], .uses = block[USES], .views = block[VIEWS], .steps = block[STEPS],
-        .kinds = block[KINDS], .names = block[NAMES], .dtypes = block[DTYPES],
+        .names = block[NAMES],
     };
-    int64_t **by_instruction[] = {&columns.kind, &columns.use_start, &columns.first_of_kind};
     int64_t **by_use[] = {&columns.view, &columns.role, &columns.name, &columns.buffer, &columns.offset, &columns.dtype,
                           &columns.dynamic, &columns.pattern_start};
 
-    for (int i = 0; i < 3; i++)
-        *by_instruction[i] = taken(&rest, instructions);
+    columns.kind = taken(&rest, instructions);
+    columns.use_start = taken(&rest, instructions);
     for (int i = 0; i < 8; i++)
         *by_use[i] = taken(&rest, uses);
     columns.step = taken(&rest, steps);
     columns.length = taken(&rest, steps);
-    columns.name_at = taken(&rest, 2 * uses);
-    columns.dtype_at = taken(&rest, 2 * uses);
     return columns;
 }

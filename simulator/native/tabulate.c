@@ -1,4 +1,4 @@
-/* The instructions of one core as columns, read from their MessagePack.
+/* The instructions of all cores as columns, read from their MessagePack.
 
    msgspec writes an instruction as [op, engine, writes, reads, attributes, source], operands as maps from a name to
    [buffer, offset, pattern, dtype, dynamic], and dynamic as a list of [step, view of the index]. What is equal has equal bytes,
@@ -13,13 +13,27 @@
 
 #define PLACES 8
 
-/* form: of each view, what the cost of an instruction can depend on: pattern, dtype and kind of memory. keys: of the kinds. */
+/* What the cores share. first_core, first: of each kind of instruction, the core that has it first, and where. name_at, dtype_at: where in
+   the bytes each name and dtype begins and ends. */
+struct shared {
+    int64_t *counts, *first_core, *first, *name_at, *dtype_at;
+};
+
+enum count { KINDS, SHARED_NAMES, DTYPES };
+
+/* Where a core's instructions begin in the bytes, and the block of its columns. */
+struct core {
+    int64_t at, *block;
+};
+
+/* form: of each view of a core, what the cost of an instruction can depend on: pattern, dtype and kind of memory. keys: of the kinds. */
 struct table {
     const uint8_t *bytes;
     const int64_t *place_of_buffer;
+    const struct shared *shared;
     struct columns *out;
     struct numbers names, dtypes, views, forms, heads, attributes, kinds;
-    int64_t uses, steps, *form, *keys;
+    int64_t core, uses, steps, *form, *keys;
 };
 
 /* An integer of n bytes, the highest first. */
@@ -134,7 +148,7 @@ static int fill_view(struct table *t, int64_t number, const uint8_t *at)
     out->pattern_start[number + 1] = t->steps;
     dtype = at;
     at = behind(at);
-    out->dtype[number] = named(t, &t->dtypes, dtype, at, out->dtype_at);
+    out->dtype[number] = named(t, &t->dtypes, dtype, at, t->shared->dtype_at);
     form = number_of(&t->forms, pattern, (size_t)(at - pattern));
     t->form[number] = form * PLACES + t->place_of_buffer[out->buffer[number]];
     out->dynamic[number] = elements(&at) > 0;
@@ -171,7 +185,7 @@ static int64_t *add_operands(struct table *t, const uint8_t *at, int64_t role, i
 {
     for (int64_t left = elements(&at); left; left--) {
         const uint8_t *name_at = at, *view_at = behind(at);
-        int64_t name = named(t, &t->names, name_at, view_at, t->out->name_at), view;
+        int64_t name = named(t, &t->names, name_at, view_at, t->shared->name_at), view;
         at = behind(view_at);
         view = add_use(t, view_at, at, role, name);
         if (name < 0 || view < 0 || (t->out->dynamic[view] && add_indices(t, view_at, name) < 0))
@@ -203,25 +217,53 @@ static const uint8_t *add_instruction(struct table *t, int64_t number, const uin
     if (kind < 0)
         return NULL;
     if (kind == kinds) {
-        t->out->first_of_kind[kind] = number;
+        t->shared->first_core[kind] = t->core;
+        t->shared->first[kind] = number;
         t->keys = end; /* it stays there, as the key of this kind */
     }
     t->out->kind[number] = kind;
     return behind(source);
 }
 
-static int add_instructions(struct table *t, int64_t instructions)
+/* The instructions of one core. Views are numbered anew in each. */
+static int add_core(struct table *t, const struct core *core)
 {
-    const uint8_t *at = t->bytes;
+    struct columns out = columns_in(core->block);
+    const uint8_t *at = t->bytes + core->at;
 
+    t->out = &out;
+    t->uses = t->steps = 0;
+    t->form = malloc((size_t)core->block[USE_ROOM] * sizeof *t->form);
+    out.pattern_start[0] = 0;
+    if (numbers_begin(&t->views) < 0 || !t->form)
+        return NO_MEMORY;
     elements(&at);
-    for (int64_t number = 0; number < instructions; number++) {
+    for (int64_t number = 0; number < out.instructions; number++) {
         at = add_instruction(t, number, at);
         if (!at)
             return NO_MEMORY;
     }
-    t->out->use_start[instructions] = t->uses;
+    out.use_start[out.instructions] = t->uses;
+    core->block[USES] = t->uses;
+    core->block[VIEWS] = t->views.count;
+    core->block[STEPS] = t->steps;
     return 0;
+}
+
+static int add_cores(struct table *t, int64_t count, const struct core *cores)
+{
+    int status = 0;
+
+    for (t->core = 0; t->core < count && status == 0; t->core++) {
+        t->views = (struct numbers){0};
+        t->form = NULL;
+        status = add_core(t, &cores[t->core]);
+        numbers_end(&t->views);
+        free(t->form);
+    }
+    for (int64_t core = 0; core < count; core++)
+        cores[core].block[NAMES] = t->names.count;
+    return status;
 }
 
 static int begin(struct numbers **all, int count)
@@ -233,29 +275,25 @@ static int begin(struct numbers **all, int count)
     return status;
 }
 
-/* `place_of_buffer`: below 8. The block has the number of instructions, and its rooms: no fewer than the instructions and 1, the uses
-   and 2, and the steps of patterns and 2; and no fewer steps than instructions and twice the uses. */
-int64_t tabulate(const uint8_t *bytes, const int64_t *place_of_buffer, int64_t *block)
+/* `place_of_buffer`: below 8. Each block has the number of its instructions, and its rooms: no fewer than the instructions and 1, the
+   uses and 2, and the steps of patterns and 2; and no fewer steps than instructions and twice the uses. What is shared has room for all
+   instructions, and for two numbers of each use of all cores. */
+int64_t tabulate(const uint8_t *bytes, const int64_t *place_of_buffer, int64_t count, const struct core *cores, const struct shared *shared)
 {
-    struct columns out = columns_in(block);
-    struct table t = {.bytes = bytes, .place_of_buffer = place_of_buffer, .out = &out};
-    struct numbers *all[] = {&t.names, &t.dtypes, &t.views, &t.forms, &t.heads, &t.attributes, &t.kinds};
-    int64_t *keys = malloc((size_t)(3 * block[STEP_ROOM] + 8) * sizeof *keys), status = NO_MEMORY;
+    struct table t = {.bytes = bytes, .place_of_buffer = place_of_buffer, .shared = shared};
+    struct numbers *all[] = {&t.names, &t.dtypes, &t.forms, &t.heads, &t.attributes, &t.kinds};
+    int64_t *keys, room = 8, status = NO_MEMORY;
 
-    t.keys = keys;
-    t.form = malloc((size_t)block[USE_ROOM] * sizeof *t.form);
-    out.pattern_start[0] = 0;
-    if (begin(all, 7) == 0 && keys && t.form)
-        status = add_instructions(&t, block[INSTRUCTIONS]);
-    block[USES] = t.uses;
-    block[VIEWS] = t.views.count;
-    block[STEPS] = t.steps;
-    block[KINDS] = t.kinds.count;
-    block[NAMES] = t.names.count;
-    block[DTYPES] = t.dtypes.count;
-    for (int i = 0; i < 7; i++)
+    for (int64_t core = 0; core < count; core++)
+        room += 3 * cores[core].block[STEP_ROOM];
+    t.keys = keys = malloc((size_t)room * sizeof *keys);
+    if (begin(all, 6) == 0 && keys)
+        status = add_cores(&t, count, cores);
+    shared->counts[KINDS] = t.kinds.count;
+    shared->counts[SHARED_NAMES] = t.names.count;
+    shared->counts[DTYPES] = t.dtypes.count;
+    for (int i = 0; i < 6; i++)
         numbers_end(all[i]);
     free(keys);
-    free(t.form);
     return status;
 }

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import allocate
-from neff_bench.simulator.compiler.columns import buffer_columns, columns_of
+from neff_bench.simulator.compiler.columns import buffer_columns, tabulated
 from neff_bench.simulator.compiler.dependencies import find_edges
 from neff_bench.simulator.compiler.lives import lives_of
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
@@ -28,10 +28,8 @@ def touch(*indices):
 
 
 def addresses(buffers, *instructions):
-    columns = buffer_columns(buffers)
-    used = columns_of(columns, instructions)
-    life = lives_of(used, len(buffers), np.zeros(len(used.first_of_kind), np.int64))
-    found = allocate(columns, life, CHIP)
+    columns, [used], kinds = tabulated(buffer_columns(buffers), [instructions])
+    found = allocate(columns, lives_of(used, len(buffers), np.zeros(len(kinds), np.int64)), CHIP)
     return {index: address for index, address in enumerate(found.tolist()) if address >= 0}
 
 

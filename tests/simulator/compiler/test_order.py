@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from neff_bench.chips import CHIPS
-from neff_bench.simulator.compiler.columns import buffer_columns, columns_of
+from neff_bench.simulator.compiler.columns import buffer_columns, tabulated
 from neff_bench.simulator.compiler.dependencies import edges_of, find_edges, settling
 from neff_bench.simulator.compiler.lowering import lower, operation_columns
 from neff_bench.simulator.compiler.order import issue_order
@@ -28,11 +28,9 @@ def load(dst, src, **attributes):
 
 def order_in(program, core=0):
     chip, instructions = CHIPS["trn2"], program.cores[core]
-    buffers = buffer_columns(program.buffers)
-    columns = columns_of(buffers, instructions)
-    first = [instructions[index] for index in columns.first_of_kind]
-    different = [lower(instruction, program, chip) for instruction in first]
-    operations, _ = operation_columns(different, settling(first), chip, len(program.cores))
+    buffers, [columns], kinds = tabulated(buffer_columns(program.buffers), [instructions])
+    different = [lower(first, program, chip) for first in kinds]
+    operations, _ = operation_columns(different, settling(kinds), chip, len(program.cores))
     edges = edges_of(buffers, columns, np.full(len(program.buffers), -1), operations.settles)
     return issue_order(operations, columns.kind, edges, chip).tolist()
 
