@@ -16,7 +16,7 @@ setup(
             depends=[name for name in names if name.endswith(".h")],
             define_macros=[("BUILT_FROM", f'"{sources["digest"]()}"')],
             # No fused multiply-add: the plain path rounds after each operation.
-            extra_compile_args=["-std=c99", "-O2", "-ffp-contract=off"],
+            extra_compile_args=["-std=c99", "-O3", "-ffp-contract=off"],
             optional=True,
             py_limited_api=True,
         )

@@ -93,7 +93,10 @@ class Access(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def columns(self) -> int:
         """Elements in one partition."""
-        return prod([size for _, size in self.pattern[1:]])
+        columns = 1
+        for _, size in self.pattern[1:]:
+            columns *= size
+        return columns
 
     @property
     def unit_stride(self) -> bool:

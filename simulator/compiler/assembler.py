@@ -21,7 +21,7 @@ from neff_bench.simulator.compiler.dependencies import edges_of, settling
 from neff_bench.simulator.compiler.lives import lives_of
 from neff_bench.simulator.compiler.lowering import Operations, lower_kinds, operation_columns
 from neff_bench.simulator.compiler.order import issue_order
-from neff_bench.simulator.compiler.placing import STREAMS, Fixed, Steps, fixed_columns, place, step_table
+from neff_bench.simulator.compiler.placing import STREAMS, Fixed, Placed, Steps, fixed_columns, place, step_table
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import Program
@@ -113,13 +113,8 @@ def _kinds(program: Program, table: Table, chip: Chip, lowered: Sequence[Lowered
     return _Kinds(lowered, operations, fixed, step_table(numbered))
 
 
-def _code(columns: Columns, kinds: _Kinds, placed: np.ndarray) -> Code:
-    import numpy as np
-
-    step, origin, transfer, meeting, wait = placed
-    waiting = wait >= 0
-    wait_start = np.zeros(len(wait) + 1, np.int64)
-    waiting.cumsum(out=wait_start[1:])
+def _code(columns: Columns, kinds: _Kinds, placed: Placed) -> Code:
+    step, origin, transfer, meeting, waits, wait_start = placed
     moved = columns.kind[origin[transfer >= 0]]  # a DMA is one step
     return Code(
         **kinds.steps.of(step),
@@ -127,12 +122,12 @@ def _code(columns: Columns, kinds: _Kinds, placed: np.ndarray) -> Code:
         transfer=transfer,
         meeting=meeting,
         wait_start=wait_start,
-        waits=wait[waiting],
+        waits=waits,
         transfers=tuple(moves for kind in moved.tolist() if (moves := kinds.lowered[kind].transfer)),
     )
 
 
-def _plain(table: Table, kinds: Sequence[_Kinds], chip: Chip) -> Iterator[np.ndarray]:
+def _plain(table: Table, kinds: Sequence[_Kinds], chip: Chip) -> Iterator[Placed]:
     """For each core, see `place`; one pass after the other, for where nothing is compiled."""
     import numpy as np
 
@@ -144,18 +139,26 @@ def _plain(table: Table, kinds: Sequence[_Kinds], chip: Chip) -> Iterator[np.nda
         yield place(columns, edges, issue_order(operations, columns.kind, edges, chip), operations, fixed)
 
 
-def _compiled(table: Table, kinds: Sequence[_Kinds], chip: Chip) -> Iterator[np.ndarray]:
+def _compiled(table: Table, kinds: Sequence[_Kinds], chip: Chip) -> Iterator[Placed]:
     """`_plain` in C: simulator/native/assemble.c."""
     import numpy as np
 
     buffers = np.array(table.buffers)
     sizes = np.array([chip.sbuf_partition_bytes, chip.psum_partition_bytes, chip.psum_bank_bytes], np.int64)
     waits = np.array([chip.dma_wait_ns, chip.semaphore_ns], np.float64)
-    given = (buffers.shape[1], buffers, sizes, waits, item_bytes(table.cores[0]))
-    for columns, (_, operations, fixed, _) in zip(table.cores, kinds, strict=True):
-        steps = int(np.diff(operations.step_start)[columns.kind].sum())
-        # A step waits for no more than one instruction of each stream; Scalar may load a table; queues end with a wait.
-        room = STREAMS * steps + len(columns.kind) + STREAMS
-        code = np.empty((5, room), np.int32)
-        count = native.call("assemble_core", columns.block, given, operations, fixed, room, tuple(native.rows(code)))
-        yield code[:, :count]
+    item = item_bytes(table.cores[0])
+    given = native.record((buffers.shape[1], buffers, sizes, waits, item))
+    before = None
+    for columns, of in zip(table.cores, kinds, strict=True):
+        if of is not before:
+            before, records = of, (native.record(of.operations), native.record(of.fixed))
+            # A step waits for no more than one instruction of each stream, and Scalar may load a table.
+            step_start = of.operations.step_start
+            room_of_kind = STREAMS * (step_start[1:] - step_start[:-1]) + 1
+        room = int(room_of_kind[columns.kind].sum()) + STREAMS  # queues end with a wait
+        code, wait_start = np.empty((5, room), np.int32), np.empty(room + 1, np.int64)
+        found = (*native.rows(code), wait_start)
+        count = native.call("assemble_core", columns.block, given, *records, room, found)
+        step, origin, transfer, meeting, waits = code[:, :count]
+        wait_start = wait_start[: count + 1]
+        yield Placed(step, origin, transfer, meeting, waits[: wait_start[-1]], wait_start)

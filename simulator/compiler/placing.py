@@ -72,12 +72,23 @@ def fixed_columns(chip: Chip, from_hlo: bool, names: Sequence[str], numbered: Nu
     return Fixed(int(from_hlo), load, len(tables), *waits, of_weights, is_stationary)
 
 
-def place(columns: Columns, edges: Edges, order: np.ndarray, operations: Operations, fixed: Fixed) -> np.ndarray:
-    """The machine instructions, in the order of issue, in (5, n) of int32.
+class Placed(NamedTuple):
+    """The machine instructions of a core, in the order of issue. Arrays of int32; one element for each, but for `waits`.
 
-    step: its number. origin: the instruction of the program. transfer, meeting: how many came before, or -1 for none. wait: the
-    machine instruction that it waits for, or -1. simulator/native/place.c is the same in C.
+    step: its number. origin: the instruction of the program. transfer, meeting: how many came before, or -1 for none. waits: the
+    machine instructions that they wait for, cut up by `wait_start` (in int64).
     """
+
+    step: np.ndarray
+    origin: np.ndarray
+    transfer: np.ndarray
+    meeting: np.ndarray
+    waits: np.ndarray
+    wait_start: np.ndarray
+
+
+def place(columns: Columns, edges: Edges, order: np.ndarray, operations: Operations, fixed: Fixed) -> Placed:
+    """The machine instructions of a core. simulator/native/place.c is the same in C."""
     import numpy as np
 
     stationary = np.full(len(columns.kind), -1, np.int64)
@@ -86,8 +97,9 @@ def place(columns: Columns, edges: Edges, order: np.ndarray, operations: Operati
         weights = (fixed.is_stationary[columns.name] > 0) & (columns.role == READ)
         stationary[instruction[weights]] = columns.view[weights]
     rows = _Placer(operations, fixed, edges, columns.kind, stationary).run(order.tolist())
-    found: np.ndarray = np.array(rows, np.int32).reshape(-1, 5).T.copy()
-    return found
+    step, origin, transfer, meeting, wait = np.array(rows, np.int32).reshape(-1, 5).T.copy()
+    waiting = wait >= 0
+    return Placed(step, origin, transfer, meeting, wait[waiting], np.cumsum([0, *waiting]))
 
 
 class _Placer:

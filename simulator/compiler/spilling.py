@@ -21,7 +21,7 @@ import msgspec
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.compiler.capacity import share_bytes
-from neff_bench.simulator.compiler.dependencies import columns_and_edges
+from neff_bench.simulator.compiler.dependencies import table_and_edges
 from neff_bench.simulator.compiler.loads import fills, load_of, renamed
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
@@ -52,7 +52,7 @@ def fitted(
 
 def moved_to_their_use(program: Program, instructions: Sequence[Instruction]) -> list[Instruction]:
     """Each load right before the first instruction that waits for it, each store right behind the last that it waits for."""
-    waits = columns_and_edges(program, instructions)[1].waits()
+    waits = table_and_edges(program, instructions)[1].waits()
     key = [(index, 1) for index in range(len(instructions))]
     moves = [_moves(program.buffers, step) for step in instructions]
     first_use = list(range(len(instructions)))

@@ -35,8 +35,8 @@ def engine_work(*, function: bool = False, counted: bool = True) -> Cost:
             times = _vector(instruction, chip, row)
         looked_up = function and instruction.engine == "scalar"
         name = str(instruction.attributes.get("op", "none")) if looked_up else ""
-        step = Step(opcodes[0], ALL, *times)
-        return on_engine(instruction, _with_bytes(step, instruction, program) if counted else step, function=name)
+        step = _counted(opcodes[0], times, instruction, program) if counted else Step(opcodes[0], ALL, *times)
+        return on_engine(instruction, step, function=name)
 
     return cost
 
@@ -88,10 +88,13 @@ def _has_pointer(instruction: Instruction, n: int) -> bool:
     return n > 1 and any(name in POINTERS and access.columns == 1 for name, access in instruction.reads.items())
 
 
-def _with_bytes(step: Step, instruction: Instruction, program: Program) -> Step:
-    """The step with the bytes of each partition that it reads and writes on chip."""
+def _counted(opcode: int, times: tuple[float, float], instruction: Instruction, program: Program) -> Step:
+    """A step with the bytes of each partition that it reads and writes on chip."""
     read, written = _bytes_by_memory(instruction.reads, program), _bytes_by_memory(instruction.writes, program)
-    return step._replace(
+    return Step(
+        opcode,
+        ALL,
+        *times,
         sbuf_read=read["sbuf"],
         sbuf_write=written["sbuf"],
         psum_read=read["psum"],

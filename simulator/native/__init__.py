@@ -36,7 +36,7 @@ def library() -> ctypes.CDLL | None:
 def call(name: str, *arguments: Any) -> int:
     """Run a pass: the answer that is not in its columns, often a count. Raises MemoryError.
 
-    A number is passed as int64 or double, an array as its address, and a record as a struct: the addresses of its arrays, and numbers.
+    A number is passed as int64 or double, an array as its address, and a tuple as a struct: see `record`.
     """
     run = getattr(library(), name)
     run.restype = ctypes.c_int64
@@ -46,6 +46,12 @@ def call(name: str, *arguments: Any) -> int:
     return result
 
 
+def record(fields: tuple[Any, ...]) -> ctypes.Array[ctypes.c_int64]:
+    """A struct of numbers and of the addresses of arrays, to pass to several calls. It does not keep the arrays."""
+    words = [field if isinstance(field, int) else address(field) for field in fields]
+    return (ctypes.c_int64 * len(words))(*words)
+
+
 def _passed(argument: Any) -> Any:
     if isinstance(argument, int):
         return ctypes.c_int64(argument)
@@ -53,10 +59,9 @@ def _passed(argument: Any) -> Any:
         return ctypes.c_double(argument)
     if isinstance(argument, bytes):
         return ctypes.c_char_p(argument)
-    if isinstance(argument, tuple):
-        fields = [field if isinstance(field, int) else address(field) for field in argument]
-        return (ctypes.c_int64 * len(fields))(*fields)
-    return ctypes.c_int64(address(argument))
+    if isinstance(argument, ctypes.Array):
+        return argument
+    return record(argument) if isinstance(argument, tuple) else ctypes.c_int64(address(argument))
 
 
 def address(array: np.ndarray) -> int:

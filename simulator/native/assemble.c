@@ -1,6 +1,6 @@
 /* From the columns of one core's instructions to its machine code: one pass after the other.
 
-   The same as `_plain_core` of neff_bench.simulator.compiler.assembler, which says what is given. */
+   The same as `_plain` of neff_bench.simulator.compiler.assembler, which says what is given. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -30,7 +30,7 @@ static void append(struct state *s, int64_t engine, int64_t step, int64_t origin
 {
     s->code->step[s->count] = (int32_t)step;
     s->code->origin[s->count] = (int32_t)origin;
-    s->code->wait[s->count] = wait;
+    s->code->waits[s->count] = wait;
     s->code->transfer[s->count] = transfer;
     s->code->meeting[s->count] = meeting;
     s->stream[s->count++] = (int8_t)(transfer < 0 ? engine : QUEUES + engine);
@@ -144,7 +144,7 @@ static void place(struct state *s, int64_t index)
 static int is_waited_for(const struct state *s, int32_t machine)
 {
     for (int32_t i = machine + 1; i < s->count; i++)
-        if (s->code->wait[i] == machine)
+        if (s->code->waits[i] == machine)
             return 1;
     return 0;
 }
@@ -169,6 +169,19 @@ static void wait_for_the_last(struct state *s)
     }
 }
 
+/* From what each machine instruction waits for, or -1, to the waits one behind the other. */
+static void gather_waits(struct code *code, int64_t count)
+{
+    int64_t waits = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        code->wait_start[i] = waits;
+        if (code->waits[i] >= 0)
+            code->waits[waits++] = code->waits[i];
+    }
+    code->wait_start[count] = waits;
+}
+
 int64_t place_all(const struct columns *columns, const struct operations *operations, const struct edges *edges,
                   const struct fixed *fixed, const int64_t *order, int64_t room, struct code *code)
 {
@@ -184,6 +197,7 @@ int64_t place_all(const struct columns *columns, const struct operations *operat
             place(&s, order[i]);
         wait_for_the_last(&s);
         count = s.count;
+        gather_waits(code, count);
     }
     free(s.last);
     free(s.stream);

@@ -7,9 +7,10 @@
 #include "edges.h"
 #include "operations.h"
 
-/* One element for each machine instruction. */
+/* One element for each machine instruction; wait_start: where its waits begin in `waits`, and the end. */
 struct code {
-    int32_t *step, *origin, *transfer, *meeting, *wait;
+    int32_t *step, *origin, *transfer, *meeting, *waits;
+    int64_t *wait_start;
 };
 
 /* event, final: the steps that wait for one thing more, and for the last DMA of a queue, by engine. load: the step that loads a table.
