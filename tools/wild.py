@@ -43,11 +43,13 @@ _HOST_PACKAGES = (
     "torch_xla",
     "torch_neuronx",
     "neuronx_distributed",
+    "neuronx_distributed_inference",
     "optimum",
     "jax",
     "tqdm",
     "matplotlib",
     "pandas",
+    "qiskit",
     "triton_viz",
     "transformers",
 )
@@ -163,10 +165,11 @@ def load(path: Path, prelude: str) -> ModuleType:
 
     sys.path.insert(0, str(path.parent))
     if not prelude:
-        spec = importlib.util.spec_from_file_location(re.sub(r"\W", "_", path.stem), path)
+        spec = importlib.util.spec_from_file_location(_dotted_name(path), path)
         if spec is None or spec.loader is None:
             raise FileNotFoundError(path)
         module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
         with contextlib.suppress(KernelError):  # a script that launches its kernel after it has defined it
             spec.loader.exec_module(module)
         return module
@@ -174,6 +177,23 @@ def load(path: Path, prelude: str) -> ModuleType:
     exec(prelude, vars(module))  # noqa: S102 - our own imports
     exec(compile(path.read_text(), str(path), "exec"), vars(module))  # noqa: S102 - the kernel that was asked for
     return module
+
+
+def _dotted_name(path: Path) -> str:
+    """The name of a file among its packages, which are entered without being run: only its relative imports need them."""
+    name = re.sub(r"\W", "_", path.stem)
+    folders: list[Path] = []
+    for folder in path.parents:
+        if not (folder / "__init__.py").is_file():
+            break
+        folders.insert(0, folder)
+    prefix = ""
+    for folder in folders:
+        prefix = f"{prefix}wild_{folder.name}" if not prefix else f"{prefix}.{folder.name}"
+        package = ModuleType(prefix)
+        package.__path__ = [str(folder)]
+        sys.modules[prefix] = package
+    return f"{prefix}.{name}" if prefix else name
 
 
 def replace_host_packages() -> None:

@@ -46,5 +46,12 @@ class Annotation:
 
 
 tensor = Annotation()
+mutable = Annotation()
 mutable_tensor = Annotation()
 scalar = Annotation()
+
+
+def __getattr__(name: str) -> object:
+    from neff_bench.simulator.nki.names import missing
+
+    raise AttributeError(name) if name.startswith("__") else missing("nki.typing", name)

@@ -8,6 +8,7 @@ import logging
 import math
 import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import FunctionType, ModuleType
 from typing import Any
@@ -129,6 +130,7 @@ def _missing(module: str, name: str) -> object:
 
 def _module(name: str, **members: object) -> ModuleType:
     module = ModuleType(name)
+    module.__spec__ = ModuleSpec(name, None)  # `find_spec` is how programs ask whether there is a package
     vars(module).update(members)
     sys.modules[name] = module
     return module

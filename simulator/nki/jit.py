@@ -23,7 +23,7 @@ class Kernel:
         *,
         gridded: bool = False,
     ) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, named(function))
         self.function = function
         self.func = function
         self.lnc = lnc
@@ -42,6 +42,13 @@ class Kernel:
         if is_recording():
             return self.function(*args, **kwargs)
         return session.call(self.function, args, kwargs, self.lnc if self.gridded else None)
+
+
+def named(function: Any) -> Any:
+    """The function; a `functools.partial`, which has no name, gets that of the function that it calls."""
+    if isinstance(function, functools.partial) and not hasattr(function, "__name__"):
+        function.__name__ = getattr(function.func, "__name__", "kernel")  # type: ignore[attr-defined]
+    return function
 
 
 def jit(function: Any = None, **options: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -187,9 +188,8 @@ def _kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelE
     An exception inside of the dialect comes from arguments that no rule foresaw; it names the function that got them.
     """
     line = kernel_line(error) or _home(function)
-    if isinstance(error, AttributeError) and isinstance(error.obj, NkiTensor):
-        # A tensor has no __getattr__ that would say so: with one, each attribute that it has takes three times as long.
-        return MissingAttribute(f"a tensor of nki has no attribute {error.name!r}", line)
+    if isinstance(error, AttributeError) and (owner := _owner(error.obj)):
+        return MissingAttribute(f"{owner} has no attribute {error.name!r}", line)
     what = str(error) or "failed"
     called = _called(error)
     if called and isinstance(error, (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)):
@@ -197,6 +197,20 @@ def _kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelE
     elif not isinstance(error, AssertionError):
         what = f"{type(error).__name__}: {what}"
     return KernelError(what, line)
+
+
+def _owner(value: Any) -> str:
+    """What an object or a class of the dialect is to the kernel's author; "" for anything else.
+
+    Tensors have no __getattr__ that would say so: with one, each attribute that they have takes three times as long.
+    """
+    kind = value if isinstance(value, type) else type(value)
+    if not kind.__module__.startswith(_OURS):
+        return ""
+    return "a tensor of nki" if kind is NkiTensor else f"nki's {kind.__name__}"
+
+
+_OURS = __name__.rpartition(".nki.")[0]
 
 
 def _called(error: BaseException) -> str:
@@ -216,11 +230,19 @@ _WORDS = {"__getitem__": "indexing", "getitem": "indexing", "__setitem__": "assi
 
 
 def kernel_line(error: BaseException) -> str | None:
-    """ "file.py:33" of the innermost frame that is neither ours nor Python's import machinery."""
+    """ "file.py:33" of the innermost frame that is neither ours nor Python's nor numpy's."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not frame.filename.startswith((*OWN, "<frozen")):
+        if not frame.filename.startswith((*OWN, "<frozen")) and not _of_python(frame.filename):
             return f"{frame.filename}:{frame.lineno}"
     return None
+
+
+def _of_python(filename: str) -> bool:
+    packages = "site-packages" in filename or "dist-packages" in filename
+    return (filename.startswith(_STANDARD) and not packages) or (packages and "/numpy/" in filename)
+
+
+_STANDARD = sysconfig.get_path("stdlib") + "/"
 
 
 def _home(function: Callable[..., Any]) -> str:

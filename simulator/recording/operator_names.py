@@ -47,7 +47,7 @@ def op_name(op: Any) -> str:
     name = op if isinstance(op, str) else getattr(op, "__name__", None) or repr(op)
     name = _ALIASES.get(name, name)
     if name not in KNOWN:
-        raise invalid(f"{op!r} is no operator of nki.language")
+        raise invalid(f"{name if callable(op) else repr(op)} is no operator of nki.language")
     return name
 
 

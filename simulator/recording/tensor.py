@@ -74,7 +74,7 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
         raise invalid(f"the value of {self!r} is not known while the kernel is recorded; it cannot steer Python")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise invalid("tensors are written by instructions (nisa.tensor_copy, nisa.dma_copy ...), not by assignment")
+        raise invalid("this dialect writes tensors by instructions only")
 
     __getitem__ = getitem
 

@@ -9,11 +9,13 @@ from tools.wild_cases import (
     cs149,
     fusion,
     helpers,
+    layers,
     models,
     nkipy,
     samples,
     sdk,
     triton_viz,
+    trnsci,
 )
 from tools.wild_cases.case import Case
 
@@ -29,4 +31,7 @@ CASES: tuple[Case, ...] = (
     *nkipy.CASES,
     *models.CASES,
     *cs149.CASES,
+    *cs149.MORE_CASES,
+    *trnsci.CASES,
+    *layers.CASES,
 )

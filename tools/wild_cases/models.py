@@ -82,7 +82,7 @@ def _flash(q: np.ndarray, k: np.ndarray, v: np.ndarray, use_causal_mask: bool, *
     return np.transpose(softmax(scores) @ v, (0, 2, 1))
 
 
-def _delta(q: Any, k: Any, v: Any, decay: float, gate: float, state: Any) -> tuple[Any, Any]:
+def delta_step(q: Any, k: Any, v: Any, decay: float, gate: float, state: Any) -> tuple[Any, Any]:
     """One step of the gated delta rule: its output and the new state, [keys, values]."""
     state = state * np.exp(decay)
     state = state + np.outer(k, gate * (v - state.T @ k))
@@ -92,14 +92,14 @@ def _delta(q: Any, k: Any, v: Any, decay: float, gate: float, state: Any) -> tup
 def _sequence(query: Any, key: Any, value: Any, g_in: Any, beta_in: Any) -> tuple[Any, Any]:
     state, out = np.zeros((128, 128)), []
     for at in range(len(query)):
-        row, state = _delta(query[at], key[at], value[at], g_in[at, 0], beta_in[at, 0], state)
+        row, state = delta_step(query[at], key[at], value[at], g_in[at, 0], beta_in[at, 0], state)
         out.append(row)
     return np.stack(out), state
 
 
 def _batch(query: Any, key: Any, value: Any, g_in: Any, beta_in: Any, state_in: Any) -> tuple[Any, Any]:
     steps = [
-        _delta(query[at], key[at], value[at], g_in[at, 0], beta_in[at, 0], state_in[128 * at : 128 * at + 128])
+        delta_step(query[at], key[at], value[at], g_in[at, 0], beta_in[at, 0], state_in[128 * at : 128 * at + 128])
         for at in range(len(query))
     ]
     return np.stack([row for row, _ in steps]), np.concatenate([state for _, state in steps])

@@ -131,9 +131,10 @@ def _number(value: Any, what: str) -> int:
 
 
 def whole_numbers(what: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Sizes without what `par_dim` and loop indices say beyond their number. Raises where one is no whole number."""
+    """Sizes without what `par_dim` and loop indices say beyond their number, also of divisions without a rest: public
+    kernels write `rows / 2`. Raises where one is no whole number."""
     try:
-        return tuple(int(as_int(size)) for size in sizes)
+        return tuple(int(size) if type(size) is float and size.is_integer() else int(as_int(size)) for size in sizes)
     except TypeError:
         raise invalid(f"{what} is made of whole numbers, not {list(sizes)!r}") from None
 

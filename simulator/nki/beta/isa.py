@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -160,8 +161,12 @@ def _once(mask: Any, shape: tuple[int, ...], axes: list[int]) -> None:
     """A reduced element must lie in one box: two would have to be combined."""
     if isinstance(mask, Mask):
         kept = [tuple(place for at, place in enumerate(box) if at not in axes) for box in boxes(mask, shape)]
-        if len(set(kept)) != len(kept):
+        if any(_overlap(one, other) for one, other in combinations(kept, 2)):
             raise not_modelled("a reduction under a mask that is no box")
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return all(first < last and start < stop for (first, stop), (start, last) in zip(one, other))
 
 
 def nc_matmul(stationary: Tile, moving: Tile, *, mask: Any = None, **options: Any) -> Tile:
@@ -347,13 +352,12 @@ def affine_select(pred: Mask, on_true_tile: Tile, on_false_value: Any, *, mask: 
     """`on_true_tile` where the affine comparisons hold, one instruction for each, else `on_false_value`."""
     if not isinstance(pred, Mask):
         raise invalid("affine_select: pred must be a comparison of index expressions")
-    if mask is not None:
-        raise not_modelled("affine_select with a mask")
     value = float(on_false_value)
+    kind = on_true_tile.dtype if dtype is None else dtype
 
-    def compute() -> NkiTensor:
-        view = on_true_tile.read()
-        made = nl.ndarray(view.shape, view.dtype if dtype is None else dtype)
+    def compute(parts: dict[str, Any]) -> NkiTensor:
+        view = in_sbuf(parts["on_true_tile"].read())
+        made = nl.ndarray(view.shape, kind)
         for condition in pred.conditions:
             steps = padded(condition.steps, view.ndim)
             sizes = padded(condition.shape, view.ndim)
@@ -363,7 +367,18 @@ def affine_select(pred: Mask, on_true_tile: Tile, on_false_value: Any, *, mask: 
             view = made
         return made
 
-    return result(compute)
+    if mask is not None and boxes(mask, on_true_tile.shape) not in ([], [whole(on_true_tile.shape)]):
+        raise not_modelled("affine_select with a mask of a part of the tile")
+    return masked.under(mask, on_true_tile.shape, {"on_true_tile": on_true_tile}, compute, dtype=kind)
+
+
+def in_sbuf(view: NkiTensor) -> NkiTensor:
+    """The view for an engine that reads SBUF only: a copy of what lies in PSUM."""
+    if view.storage.memory == "sbuf":
+        return view
+    made = nl.ndarray(view.shape, view.dtype)
+    isa.tensor_copy(made, view)
+    return made
 
 
 @lru_cache(maxsize=256)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from neff_bench.simulator.nki import session
-from neff_bench.simulator.nki.beta.language import programs
+from neff_bench.simulator.nki.beta.grid import programs
 from neff_bench.simulator.nki.beta.returns import after_loops
 from neff_bench.simulator.nki.beta.tile import dressed, plain
+from neff_bench.simulator.nki.jit import named
 from neff_bench.simulator.recording.recorder import is_recording, recorder
 
 
@@ -20,7 +21,7 @@ class BetaKernel:
     """
 
     def __init__(self, function: Callable[..., Any], grid: tuple[Any, ...] = ()) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, named(function))
         self.function = function
         self.func = function
         self.grid = grid

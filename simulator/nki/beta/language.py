@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -13,8 +12,9 @@ from neff_bench.simulator.nki.beta import masked
 from neff_bench.simulator.nki.beta.allocation import Placed
 from neff_bench.simulator.nki.beta.arguments import tile_operand
 from neff_bench.simulator.nki.beta.blocks import Blocks
+from neff_bench.simulator.nki.beta.grid import nc, num_programs, program_id, program_ndim, spmd_dim
 from neff_bench.simulator.nki.beta.index import Grid, arange, whole_numbers
-from neff_bench.simulator.nki.beta.isa import _once, affine_select, reduced_box
+from neff_bench.simulator.nki.beta.isa import _once, affine_select, in_sbuf, reduced_box
 from neff_bench.simulator.nki.beta.loops import affine_range, loop_reduce, sequential_range, static_range
 from neff_bench.simulator.nki.beta.mask import Box, Mask, whole
 from neff_bench.simulator.nki.beta.precision import finfo, host_dtype, of_result
@@ -26,62 +26,16 @@ from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
 
-__all__ = ["affine_range", "arange", "atomic_rmw", "finfo", "loop_reduce", "mgrid", "sequential_range", "static_range"]
+__all__ = [
+    "affine_range", "arange", "atomic_rmw", "finfo", "loop_reduce", "mgrid", "nc", "num_programs", "program_id",
+    "program_ndim", "sequential_range", "spmd_dim", "static_range",
+]  # fmt: skip
 
 mgrid = Grid()
-_programs: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
 
 
 class par_dim(int):
     """The size of the partition dimension, wherever it stands in a shape."""
-
-
-class spmd_dim:
-    """A grid dimension of `size` programs on each of `cores` physical cores."""
-
-    def __init__(self, size: int, cores: int) -> None:
-        self.size = size
-        self.cores = cores
-
-
-def nc(count: int) -> int:
-    """A dimension of a grid that is spread over physical cores."""
-    return count
-
-
-def programs(grid: tuple[Any, ...]) -> Any:
-    """Set each program of the grid that the core that is recorded runs, one after the other."""
-    sizes = whole_numbers(
-        "a grid", tuple(item.size * item.cores if isinstance(item, spmd_dim) else item for item in grid)
-    )
-    spread = {axis: item.cores for axis, item in enumerate(grid) if isinstance(item, spmd_dim)}
-    now = recorder()
-    for program in itertools.product(*map(range, sizes)):
-        if any(program[axis] % cores != now.core for axis, cores in spread.items()):
-            continue
-        if not spread and now.core:
-            continue
-        now.shared_count.clear()
-        _programs.append((program, sizes))
-        try:
-            yield program
-        finally:
-            _programs.pop()
-
-
-def program_id(axis: int = 0) -> int:
-    """The number of this program along an axis of the grid."""
-    return _programs[-1][0][axis] if _programs else nl.program_id(axis)
-
-
-def num_programs(axes: Any = 0) -> int:
-    """Programs along an axis of the grid."""
-    return _programs[-1][1][axes] if _programs else nl.num_programs(axes)
-
-
-def program_ndim() -> int:
-    """Dimensions of the grid."""
-    return len(_programs[-1][1]) if _programs else nl.program_ndim()
 
 
 class _Float32(str):
@@ -327,7 +281,7 @@ def matmul(x: Tile, y: Tile, *, transpose_x: bool = False, mask: Any = None, **_
         raise not_modelled("nl.matmul with a mask")
     tile_operand({"x": x}, "x", "matmul")
     tile_operand({"y": y}, "y", "matmul")
-    return result(lambda: nl.matmul(_in_sbuf(x.read()), _in_sbuf(y.read()), transpose_x))
+    return result(lambda: nl.matmul(in_sbuf(x.read()), in_sbuf(y.read()), transpose_x))
 
 
 def transpose(x: Tile, *, dtype: Any = None, mask: Any = None) -> Tile:
@@ -336,19 +290,10 @@ def transpose(x: Tile, *, dtype: Any = None, mask: Any = None) -> Tile:
         mask,
         x.shape,
         {"x": x},
-        lambda parts: nl.transpose(_in_sbuf(parts["x"].read()), dtype),
+        lambda parts: nl.transpose(in_sbuf(parts["x"].read()), dtype),
         lambda box: (box[1], box[0]),
         x.dtype,
     )
-
-
-def _in_sbuf(view: NkiTensor) -> NkiTensor:
-    """The Tensor engine reads SBUF only."""
-    if view.storage.memory == "sbuf":
-        return view
-    made = nl.ndarray(view.shape, view.dtype)
-    isa.tensor_copy(made, view)
-    return made
 
 
 def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None) -> Tile:
@@ -371,6 +316,26 @@ def device_print(*_: Any, **__: Any) -> None:
     """Prints nothing: no value is known while recording."""
 
 
+_OF_ITS_SHAPE = {"softmax": 1, "rms_norm": 2, "dropout": None}
+"""Functions whose result has the shape of their first tile, with the place of the reduced axis among the arguments."""
+
+
+def _of_its_shape(found: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], mask: Any) -> Tile:
+    """The function on each box that `mask` holds."""
+    x, place = args[0], _OF_ITS_SHAPE[name]
+    if place is not None:
+        axis = args[place] if len(args) > place else kwargs.get("axis", -1)
+        _once(mask, x.shape, [int(at) % x.ndim for at in (axis if isinstance(axis, (list, tuple)) else (axis,))])
+    operands = {str(at): value for at, value in enumerate(args)} | kwargs
+
+    def compute(parts: dict[str, Any]) -> NkiTensor:
+        given = plain(parts)
+        made: NkiTensor = found(*(given[str(at)] for at in range(len(args))), **{key: given[key] for key in kwargs})
+        return made
+
+    return masked.under(mask, x.shape, operands, compute, dtype=x.dtype)
+
+
 _TAKEN_AS_THEY_ARE = frozenset({"ds", "NKIObject", "shared_identity_matrix"})
 
 
@@ -388,9 +353,11 @@ def __getattr__(name: str) -> Any:
         return found
 
     def function(*args: Any, mask: Any = None, **kwargs: Any) -> Any:
-        if mask is not None and not (isinstance(mask, bool) and mask):
+        if mask is None or (isinstance(mask, bool) and mask):
+            return result(lambda: found(*plain(args), **plain(kwargs)))
+        if name not in _OF_ITS_SHAPE or not args or not isinstance(args[0], Tile):
             raise not_modelled(f"nl.{name} with a mask")
-        return result(lambda: found(*plain(args), **plain(kwargs)))
+        return _of_its_shape(found, name, args, kwargs, mask)
 
     return function
 

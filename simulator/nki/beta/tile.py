@@ -10,7 +10,7 @@ from neff_bench.simulator.errors import MissingAttribute
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import psum
-from neff_bench.simulator.nki.beta.index import Index, selected_shape, take
+from neff_bench.simulator.nki.beta.index import Index, selected_shape, take, whole_numbers
 from neff_bench.simulator.nki.beta.mask import Box
 from neff_bench.simulator.nki.beta.precision import of_result
 from neff_bench.simulator.nki.beta.results import Made, accumulate, born, take_over
@@ -179,11 +179,17 @@ class Tile:
 
     def reshape(self, shape: Any, *more: int) -> Tile:
         """The same elements under another shape."""
-        return Tile(self.share().reshape(shape, *more))
+        sizes = shape if isinstance(shape, (tuple, list)) else (shape, *more)
+        return Tile(self.share().reshape(whole_numbers("a shape", tuple(sizes))))
 
     def broadcast_to(self, shape: Any, *more: int) -> Tile:
         """The tile under numpy's broadcasting rules."""
         return Tile(nl.broadcast_to(self.share(), (shape, *more) if isinstance(shape, int) else tuple(shape)))
+
+    def as_tile(self) -> Tile:
+        """The selected elements as an operand: the tile itself, since every selection is one here. AWS does not document
+        the method."""
+        return self
 
     def expand_dims(self, axis: int) -> Tile:
         """The tile with a new dimension of size 1 at `axis`."""

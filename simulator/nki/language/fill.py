@@ -69,6 +69,27 @@ def store(dst: NkiTensor, value: Any) -> None:
     isa.dma_copy(dst, value)
 
 
+def assign(tensor: NkiTensor, key: Any, value: Any) -> None:
+    """`tensor[key] = value`: a copy, by DMA where one of the two is in HBM; a number fills.
+
+    AWS's migration guide assigns so (nki/migration/index.rst, "remove the block dimension and hoist it down"). With
+    which instructions AWS's compiler does it is not documented.
+    """
+    target = tensor[key]
+    if not target.on_chip:
+        store(target, value)
+    elif not isinstance(value, NkiTensor):
+        isa.memset(target, value)
+    elif not value.on_chip:
+        isa.dma_copy(target, value)
+    else:
+        same = value.shape == target.shape or value.ndim != target.ndim
+        isa.tensor_copy(target, value if same else value.broadcast_to(target.shape))
+
+
+NkiTensor.__setitem__ = assign  # type: ignore[method-assign]  # tensors are below the instructions that write them
+
+
 def load_transpose2d(src: NkiTensor, dtype: Any = None) -> NkiTensor:
     """A new SBUF tile with the transposed values of a 2-d HBM tensor."""
     tile = ndarray((src.shape[1], src.shape[0]), src.dtype if dtype is None else dtype)

@@ -157,6 +157,10 @@ def reduce_all(x: Any, axis: Any, dtype: Any = None) -> NkiTensor:
     return _reduce("all", "logical_and", x, axis, dtype, False)
 
 
+for _function, _name in ((reduce_sum, "sum"), (reduce_max, "max"), (reduce_min, "min"), (reduce_prod, "prod")):
+    _function.__name__ = _function.__qualname__ = _name  # as kernels know them: `op=nl.max` names an operator
+
+
 def where_mask(condition: Any) -> NkiTensor:
     """An unsigned predicate: the tile itself, or what tells its non-zero elements."""
     if _tile("where", condition).dtype in ("uint8", "uint16", "uint32"):

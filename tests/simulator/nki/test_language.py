@@ -1,5 +1,7 @@
 """Functions on tiles against numpy, through the executor; control flow and constants."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import neff_bench.simulator.nki.simulate as simulation
 from neff_bench.simulator.errors import KernelError, NkiValidationError, NotModelledError
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki.beta.jit import jit as beta_jit
 from neff_bench.simulator.nki.jit import jit
 from neff_bench.simulator.nki.language.objects import NKIObject
 
@@ -230,3 +233,46 @@ def test_operators_take_their_operands_by_name():
     np.testing.assert_array_equal(run(lambda x, y: nl.subtract(y=y, x=x), X, Y), X - Y)
     with pytest.raises(NkiValidationError, match=r"test_language\.py:\d+: nl\.add has no argument 'z'"):
         run(lambda x: nl.add(x, z=1.0), X)
+
+
+def test_assignment_copies_between_memories_and_fills():
+    def assigned(a):
+        out = nl.ndarray((64, 24), a.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((64, 24), a.dtype, buffer=nl.sbuf)
+        tile[:, 0:8] = a[:, 0:8]
+        tile[:, 8:16] = nl.exp(nl.load(a[:, 8:16]))
+        tile[:, 16:24] = 3.0
+        tile[0:32, 16:24] = tile[0:32, 0:1]
+        out[...] = tile
+        out[0, 0] = tile[5, 1]
+        return out
+
+    expected = np.concatenate([X[:, :8], np.exp(X[:, 8:16]), np.full((64, 8), 3, np.float32)], 1)
+    expected[:32, 16:] = X[:32, :1]
+    expected[0, 0] = X[5, 1]
+    np.testing.assert_allclose(simulation.simulate(assigned)(X), expected, rtol=1e-6)
+
+
+def test_a_reduction_names_an_operator():
+    def largest(x):
+        made = nl.ndarray((64, 1), x.dtype)
+        nisa.tensor_reduce(dst=made, op=nl.max, data=x, axis=1, keepdims=True)
+        return made
+
+    assert np.array_equal(run(largest, X), X.max(1, keepdims=True))
+
+
+@pytest.mark.parametrize("name", ["engine", "reduce_cmd"])
+def test_a_member_that_an_enumeration_lacks_is_an_error_at_the_kernels_line(name):
+    with pytest.raises(NkiValidationError, match=rf"test_language\.py:\d+: nki's {name} has no attribute 'spam'"):
+        run(lambda x: getattr(nisa, name).spam, X)
+
+
+@pytest.mark.parametrize("decorator", [jit, beta_jit])
+def test_a_partial_function_is_a_kernel_of_its_function(decorator):
+    def scaled(factor, a):
+        assert factor == 2, "wrong factor"
+        return a
+
+    assert np.array_equal(simulation.simulate(decorator(functools.partial(scaled, 2)))(X), X)
+    assert decorator(functools.partial(scaled, 2)).__name__ == "scaled"

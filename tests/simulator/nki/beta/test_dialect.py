@@ -1,6 +1,7 @@
 """The old dialect: kernels in the manner of nki-samples' tutorials, against numpy."""
 
 import sys
+from importlib.util import find_spec
 
 import ml_dtypes
 import numpy as np
@@ -142,11 +143,16 @@ def test_the_dialect_is_importable_under_its_name(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     install.install()
     import neuronxcc.nki as beta
-    from neuronxcc.nki.typing import tensor
+    from neuronxcc.nki.typing import mutable, tensor
 
     assert beta.language is nl
     assert beta.jit is jit
     assert tensor[128, 512]
+    assert tensor[mutable]
+    with pytest.raises(AttributeError, match=r"nki\.typing has no 'spam'"):
+        _ = beta.typing.spam
+    assert find_spec("neuronxcc.nki").name == "neuronxcc.nki"
+    assert find_spec("nki").name == "nki"
     for name in [name for name in sys.modules if name.partition(".")[0] in ("nki", "neuronxcc")]:
         monkeypatch.delitem(sys.modules, name)
 
@@ -184,3 +190,16 @@ def test_operators_promote_their_operands():
 def test_host_code_casts_arrays_and_asks_for_limits():
     assert nl.static_cast(np.ones(3), nl.bfloat16).dtype == ml_dtypes.bfloat16
     assert nl.finfo(nl.float16).max == 65504
+
+
+def test_sizes_that_are_whole_numbers_may_be_floats():
+    def halves(x):
+        out = nl.ndarray((128, 4), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x).reshape((128, x.shape[1] / 3, 3))
+        nl.store(out, value=nisa.tensor_reduce(np.max, tile, axis=2).as_tile())
+        return out
+
+    expected = A[:128, :12].reshape(128, 4, 3).max(2)
+    assert np.array_equal(simulate(jit(halves))(A[:128, :12]), expected)
+    with pytest.raises(NkiValidationError, match=r"a shape is made of whole numbers, not \[128, 2\.4, 5\]"):
+        simulate(jit(lambda x: nl.load(x).reshape((128, 12 / 5, 5))))(A[:128, :12])

@@ -1,5 +1,7 @@
 """Masks: where they hold, and that nothing outside is read or written."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -139,3 +141,42 @@ def test_affine_select_takes_a_comparison():
         return out
 
     assert np.array_equal(simulate(jit(causal))(X), np.where(np.tri(32) > 0, X[:32, :32], np.float32(-1)))
+
+
+def test_normalisation_under_a_mask_of_rows():
+    def normal(x, weights):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        rows, columns = nl.mgrid[0:128, 0:48]
+        scale = nl.load(weights.reshape((1, 48)))
+        for start in (0, 128):
+            inside = start + rows < x.shape[0]
+            tile = nl.load(x[start + rows, columns], mask=inside)
+            result = nl.rms_norm(tile, scale, 1, 48, 1e-6, mask=inside)
+            nl.store(out[start + rows, columns], value=result, mask=inside)
+        return out
+
+    expected = X / np.sqrt((X * X).mean(1, keepdims=True) + 1e-6) * X[0]
+    np.testing.assert_allclose(simulate(jit(normal))(X, X[0].copy()), expected, rtol=1e-5)
+
+
+def test_a_reduction_along_the_edge_of_a_mask_is_not_modelled():
+    def triangle(reduction, x):
+        rows, columns = nl.mgrid[0:16, 0:16]
+        return reduction(nl.load(x[rows, columns]), axis=1, mask=rows >= 2 * columns)
+
+    for reduction in (nl.sum, nl.softmax):
+        with pytest.raises(NotModelledError, match="a reduction under a mask that is no box"):
+            simulate(jit(partial(triangle, reduction)))(X)
+
+
+def test_affine_select_reads_a_product_in_psum():
+    def causal(x):
+        out = nl.ndarray((48, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        rows, columns = nl.mgrid[0:48, 0:48]
+        tile = nl.load(x[0:128, :])
+        product = nisa.nc_matmul(tile, tile)
+        nl.store(out, nisa.affine_select(rows >= columns, product, -1.0, mask=x.shape[0] > 0))
+        return out
+
+    expected = np.where(np.tril(np.ones((48, 48))) > 0, X[:128].T @ X[:128], -1.0)
+    np.testing.assert_allclose(simulate(jit(causal))(X), expected, rtol=1e-4, atol=1e-4)

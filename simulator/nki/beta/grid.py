@@ -1,0 +1,60 @@
+"""The grid of programs of `neuronxcc.nki`: each core runs its programs one after the other."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki.beta.index import whole_numbers
+from neff_bench.simulator.recording.recorder import recorder
+
+_programs: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+
+
+class spmd_dim:
+    """A grid dimension of `size` programs on each of `cores` physical cores."""
+
+    def __init__(self, size: int, cores: int) -> None:
+        self.size = size
+        self.cores = cores
+
+
+def nc(count: int) -> int:
+    """A dimension of a grid that is spread over physical cores."""
+    return count
+
+
+def programs(grid: tuple[Any, ...]) -> Any:
+    """Set each program of the grid that the core that is recorded runs, one after the other."""
+    sizes = whole_numbers(
+        "a grid", tuple(item.size * item.cores if isinstance(item, spmd_dim) else item for item in grid)
+    )
+    spread = {axis: item.cores for axis, item in enumerate(grid) if isinstance(item, spmd_dim)}
+    now = recorder()
+    for program in itertools.product(*map(range, sizes)):
+        if any(program[axis] % cores != now.core for axis, cores in spread.items()):
+            continue
+        if not spread and now.core:
+            continue
+        now.shared_count.clear()
+        _programs.append((program, sizes))
+        try:
+            yield program
+        finally:
+            _programs.pop()
+
+
+def program_id(axis: int = 0) -> int:
+    """The number of this program along an axis of the grid."""
+    return _programs[-1][0][axis] if _programs else nl.program_id(axis)
+
+
+def num_programs(axes: Any = 0) -> int:
+    """Programs along an axis of the grid."""
+    return _programs[-1][1][axes] if _programs else nl.num_programs(axes)
+
+
+def program_ndim() -> int:
+    """Dimensions of the grid."""
+    return len(_programs[-1][1]) if _programs else nl.program_ndim()
