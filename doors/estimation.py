@@ -94,6 +94,7 @@ def row_of(program: Program, flops: int | None = None) -> Row:
         shapes=_shapes(program),
         model=summary.simulator_model,
         time_error=summary.simulator_time_error,
+        uncompared_operations=summary.simulator_uncompared_operations,
         **row_numbers([summary], model_flops=flops, peak=peak),
     )
 

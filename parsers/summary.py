@@ -140,6 +140,7 @@ class Summary:
     simulator_version: str | None = None
     simulator_model: str | None = None
     simulator_time_error: str | None = None
+    simulator_uncompared_operations: str | None = None
     simulator_fixed_overhead_time_s: float | None = None
     simulator_low_total_time_s: float | None = None
     simulator_high_total_time_s: float | None = None

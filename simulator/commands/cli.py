@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from neff_bench.chips import LISTED, PAIRED
+from neff_bench.chips import CHIPS, LISTED, PAIRED
 from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.simulator.commands.version import VERSION_NAMES, version
 from neff_bench.terminal import streams
@@ -276,21 +276,34 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
 
 @_command("explain")
 @calibration_option
-@click.argument("neff", type=click.Path())
+@click.argument("neff", required=False, type=click.Path())
 @click.option("--what-if", multiple=True, metavar="NAME=VALUE", help="Time with a constant changed; may be repeated.")
 @output_options
 @click.option("--lines", type=click.IntRange(1), default=10, show_default=True, help="Rows of each table.")
 @click.option("--constants", is_flag=True, help="Print the chip's constants with their sources instead.")
+@click.option(
+    "--operations", is_flag=True, help="Print what every ISA operation costs and what that was compared with instead."
+)
+@click.option("--target", type=click.Choice(list(CHIPS)), help="Of --operations without a NEFF.")
 def explain_command(
-    neff: str, what_if: tuple[str, ...], format_: str | None, output: Path | None, lines: int, constants: bool
-) -> None:
+    neff: str | None, what_if: tuple[str, ...], format_: str | None, output: Path | None, lines: int, constants: bool,
+    operations: bool, target: str | None,
+) -> None:  # fmt: skip
     """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, hot lines, advice, and which constants of the chip matter.
 
     \b
     Examples:
       neuron-sim explain file.neff
       neuron-sim explain file.neff --what-if hbm_bandwidth=2x --what-if dma_issue_ns=100 --format json
+      neuron-sim explain --operations --target trn2
     """
+    if operations:
+        from neff_bench.simulator.commands.operations_answer import operations_of
+
+        write_answer(operations_of(neff, target), chosen(format_, output), output)
+        return
+    if neff is None or target is not None:
+        raise click.UsageError("a NEFF is missing" if neff is None else "--target goes with --operations")
     from neff_bench.simulator.commands.advice import advice_on
     from neff_bench.simulator.commands.explain import explain
     from neff_bench.simulator.commands.explain_answer import answer

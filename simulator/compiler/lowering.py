@@ -56,7 +56,7 @@ def operation_columns(
     steps, functions = numbered
     whole, times, pairs, step_start = [], [], [], [0]
     for o, settled in zip(operations, settles, strict=True):
-        engine, _, transfer, loads, meets, function, busy_ns, result_ns = o
+        engine, _, transfer, loads, meets, function, busy_ns, result_ns, _ = o
         looked_up = functions.setdefault(function, len(functions)) if function else -1
         whole.append((engine, loads, transfer is not None, meets, settled, looked_up))
         times.append((busy_ns, result_ns, -1.0 if transfer is None else _moving_ns(transfer, chip, sharers)))

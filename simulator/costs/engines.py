@@ -36,7 +36,7 @@ def engine_work(*, function: bool = False, counted: bool = True) -> Cost:
         looked_up = function and instruction.engine == "scalar"
         name = str(instruction.attributes.get("op", "none")) if looked_up else ""
         step = _counted(opcodes[0], times, instruction, program) if counted else Step(opcodes[0], ALL, *times)
-        return on_engine(instruction, step, function=name)
+        return on_engine(instruction, step, row, function=name)
 
     return cost
 

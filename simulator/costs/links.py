@@ -21,7 +21,7 @@ from typing import NamedTuple
 from neff_bench.chips import Chip
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.costs.steps import ALL, SYNC, Lowered, Step
-from neff_bench.simulator.costs.table import row_for
+from neff_bench.simulator.costs.table import DMA, row_for
 from neff_bench.simulator.costs.transfers import COLLECTIVES, Transfer, start_ns
 from neff_bench.simulator.program import Access, Instruction, Program
 
@@ -105,9 +105,10 @@ def collective_cost(instruction: Instruction, program: Program, chip: Chip, opco
         bandwidth=found.bandwidth,
         **moved,
     )
-    issue = getattr(chip, row_for(chip.generation, instruction.op, "sync").interval)
+    row = row_for(chip.generation, instruction.op, DMA)
+    issue = getattr(chip, row.interval)
     step = Step(opcodes[0], ALL, issue, issue)
-    return Lowered(SYNC, (step,), transfer, False, program.lnc > 1, "", issue, start_ns(transfer, chip))
+    return Lowered(SYNC, (step,), transfer, False, program.lnc > 1, "", issue, start_ns(transfer, chip), row)
 
 
 def _part(size: int, half: int | None) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from neff_bench.chips import Chip
+from neff_bench.simulator.costs.table import Row
 from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import ENGINES, Instruction, Program
 
@@ -44,7 +45,8 @@ class Lowered(NamedTuple):
 
     engine: index of `ENGINES`. transfer: of a DMA, else None. loads: a DMA that brings data on chip. meets: both cores enter it
     together. function: what the Scalar Engine looks up in a table, else "". busy_ns: how long it holds its engine. result_ns: from
-    start to result; of a DMA, from start to first packet. Both times are without waits and at full PE clock.
+    start to result; of a DMA, from start to first packet. Both times are without waits and at full PE clock. row: what the times were
+    read from.
     """
 
     engine: int
@@ -55,13 +57,14 @@ class Lowered(NamedTuple):
     function: str
     busy_ns: float
     result_ns: float
+    row: Row
 
 
 Cost = Callable[[Instruction, Program, Chip, tuple[int, ...]], Lowered]
 """What an operation becomes on a chip. The last argument holds the bytes of the opcodes that its declaration names."""
 
 
-def on_engine(instruction: Instruction, step: Step, meets: bool = False, function: str = "") -> Lowered:
+def on_engine(instruction: Instruction, step: Step, row: Row, meets: bool = False, function: str = "") -> Lowered:
     """One machine instruction on the operation's own engine."""
     engine = ENGINES.index(instruction.engine)
-    return Lowered(engine, (step,), None, False, meets, function, step.interval_ns, step.latency_ns)
+    return Lowered(engine, (step,), None, False, meets, function, step.interval_ns, step.latency_ns, row)

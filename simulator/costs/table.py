@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from neff_bench.chips.engines import Engine
+from neff_bench.chips.engines import ENGINES, TITLES
 from neff_bench.simulator.errors import CompileError
 
 ANY, SMALL, LARGE, FLOAT32 = "any", "two bytes", "more than two bytes", "float32"
 """Dtypes. SMALL: elements of two bytes at most, in all operands of more than one column. FLOAT32: of a product, in one operand."""
+
+DMA = "dma"
+"""The engines of what is moved; its trigger costs the same on every engine."""
 
 SBUF, PSUM = "sbuf", "psum"
 """Memories. PSUM: one operand of more than one column lies there. SBUF: none does."""
@@ -34,7 +37,7 @@ class Row(NamedTuple):
     """
 
     operation: str
-    engine: Engine
+    engine: str
     dtypes: str = ANY
     memory: str = ANY
     modes: tuple[str, ...] = ()
@@ -54,15 +57,15 @@ class Row(NamedTuple):
     @property
     def named(self) -> str:
         """`reciprocal on Vector`, and in brackets what else it is for."""
-        where = [text for text in self.key[2:] if text not in ("", ANY)]
-        return f"{self.operation} on {_TITLES[self.engine]}" + (f" ({', '.join(where)})" if where else "")
+        where = [text for text in (self.dtypes, self.memory, "/".join(self.modes)) if text not in ("", ANY)]
+        return f"{self.operation}{_PLACES[self.engine]}" + (f" ({', '.join(where)})" if where else "")
 
 
-_TITLES = {"tensor": "Tensor", "scalar": "Scalar", "gpsimd": "GpSimd", "vector": "Vector", "sync": "Sync"}
+_PLACES = {name: f" on {title}" for name, title in zip(ENGINES, TITLES, strict=True)} | {DMA: "", ANY: ""}
 
 _DOCS = "AWS docs 2.26, nki.isa cost tables"
 _ASSUMED = "assumed: one column a cycle; no document has its cost"
-_LIKE_COPY = "AWS docs nki/guides/architecture/trainium2_arch.rst, Vector Engine performance mode"
+_FAST = "AWS docs nki/guides/architecture/trainium2_arch.rst, Vector Engine performance mode"
 _TRACES = "trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1"
 _ROPE = "github Jerry2423/kda-for-trainium @90770f2: Vector is active for 1738, 858, 973, 904, 844 us in five rope kernels; one cycle gives 1691, 869, 997, 909, 849, two give twice that"
 _SILU = "github zhang677/AccelOpt @47e29a7, silu on trn1: Vector is active for 985 us, and 1405 with Scalar, which takes a part of the work; 2 cycles give 1338 for both, the 8 of AWS docs 2.26 give 2353"
@@ -93,39 +96,20 @@ def _tensor(operation: str, cycles: float, source: str, dtypes: str = ANY, modes
     return Row(operation, "tensor", dtypes, modes=modes, cycles=cycles, instructions=instructions, latency="pe_latency_ns", source=source)  # fmt: skip
 
 
-def _fixed(engine: Engine, operations: str, ns: float, source: str) -> tuple[Row, ...]:
+def _fixed(engine: str, operations: str, ns: float, source: str) -> tuple[Row, ...]:
     return tuple(Row(name, engine, ns=ns, source=source) for name in operations.split())
 
 
-def _by_constants(engines: Iterable[Engine], operation: str, interval: str, latency: str, *modes: str) -> tuple[Row, ...]:  # fmt: skip
-    return tuple(Row(operation, engine, modes=modes, interval=interval, latency=latency) for engine in engines)
+def _by_constants(operations: str, engine: str, interval: str, latency: str, *modes: str) -> tuple[Row, ...]:
+    return tuple(Row(name, engine, modes=modes, interval=interval, latency=latency) for name in operations.split())
 
 
 _PLAIN, _FUNCTION = "scalar_latency_ns", "scalar_function_latency_ns"
-_QUEUES: tuple[Engine, ...] = ("scalar", "gpsimd", "vector", "sync", "tensor")
-
-
-def _dma(operation: str, converts: bool = False) -> tuple[Row, ...]:
-    """`converts`: it may change the dtype. GpSimd's descriptors are always made by its software."""
-    others: tuple[Engine, ...] = ("sync", "scalar", "vector", "tensor")
-    kinds: tuple[tuple[str, tuple[Engine, ...], str, str], ...] = (
-        (HARDWARE, others, "dma_issue_ns", "dma_issue_ns"),
-        (SOFTWARE, ("gpsimd",), "software_dma_issue_ns", "software_dma_instruction_ns"),
-        (STATIC, others, "static_dma_issue_ns", "static_dma_issue_ns"),
-    )
-    modes = ("", CONVERTS) if converts else ("",)
-    return tuple(
-        row
-        for kind, engines, interval, latency in kinds
-        for more in modes
-        for row in _by_constants(engines, operation, interval, latency, kind + more)
-    )
-
-
+_TRANSFERS = "dma_transpose dma_compute sendrecv"
 _COLLECTIVES = (
     "all_reduce all_gather all_gather_v reduce_scatter all_to_all all_to_all_v collective_permute collective_permute_implicit"
     " collective_permute_implicit_reduce"
-).split()
+)
 
 _EVERYWHERE: tuple[Row, ...] = (
     *on_vector("bn_stats dropout max8 nc_find_index8 nc_match_replace8 nc_stream_shuffle nc_transpose range_select", 1.0, _DOCS),
@@ -158,22 +142,28 @@ _EVERYWHERE: tuple[Row, ...] = (
     _tensor("nc_transpose", 1.0, f"{_DOCS}: max(P, min(64, F)) cycles"),
     Row("ldweights", "tensor", SMALL, modes=(SIDE_BY_SIDE,), latency="load_weights_ns", source="AWS docs, fast LoadStationary: load_weights_cycles"),
     Row("ldweights", "tensor", cycles=1.0, latency="load_weights_ns", source=f"{_TRACES}: float32 weights load one column at a time"),
-    *_dma("dma_copy", converts=True),
-    *_dma("dma_transpose"),
-    *_dma("dma_compute"),
-    *_dma("sendrecv"),
-    *(row for name in _COLLECTIVES for row in _by_constants(("sync",), name, "static_dma_issue_ns", "static_dma_issue_ns")),
-    *_by_constants(_QUEUES, "core_barrier", "barrier_ns", "barrier_ns"),
+    *_by_constants(_TRANSFERS, DMA, "dma_issue_ns", "dma_issue_ns", HARDWARE),
+    *_by_constants(_TRANSFERS, DMA, "software_dma_issue_ns", "software_dma_instruction_ns", SOFTWARE),
+    *_by_constants(_TRANSFERS, DMA, "static_dma_issue_ns", "static_dma_issue_ns", STATIC),
+    *(
+        row
+        for new_dtype in ("", CONVERTS)
+        for row in (
+            *_by_constants("dma_copy", DMA, "dma_issue_ns", "dma_issue_ns", HARDWARE + new_dtype),
+            *_by_constants("dma_copy", DMA, "software_dma_issue_ns", "software_dma_instruction_ns", SOFTWARE + new_dtype),
+            *_by_constants("dma_copy", DMA, "static_dma_issue_ns", "static_dma_issue_ns", STATIC + new_dtype),
+        )
+    ),
+    *_by_constants(_COLLECTIVES, DMA, "static_dma_issue_ns", "static_dma_issue_ns"),
+    *_by_constants("core_barrier", ANY, "barrier_ns", "barrier_ns"),
     *_fixed("sync", "register_move register_store compare_branch", 50.0, "assumed; no document has its cost"),
     *_fixed("sync", "register_load", 1060.0, f"{_TRACES}: TENSOR_LOAD 1019-1069 ns"),
     *_fixed("sync", "rank_id collective_permute_implicit_current_processing_rank_id", 1060.0, "assumed: as register_load, the number of the rank is read from memory"),
 )  # fmt: skip
 """What no document and no trace has different on any generation."""
 
-_COPY_LIKE = "tensor_copy tensor_scalar memset"
-
 _V2 = (
-    *on_vector(_COPY_LIKE, 1.0, _DOCS),
+    *on_vector("tensor_copy tensor_scalar memset", 1.0, _DOCS),
     *on_vector("tensor_tensor", 1.0, _DOCS, SMALL, SBUF, _ARITHMETIC),
     *on_vector("tensor_tensor", 2.0, f"{_DOCS}; rope of the same repository on trn1: 3276 us with it, 3104 measured", memory=SBUF),
     *on_vector("tensor_tensor", 1.0, _DOCS, memory=PSUM),
@@ -181,11 +171,16 @@ _V2 = (
 )  # fmt: skip
 
 _V3 = (
-    *on_vector(_COPY_LIKE, 0.25, _LIKE_COPY, SMALL, SBUF),
-    *on_vector(_COPY_LIKE, 0.5, _LIKE_COPY, SMALL, PSUM),
-    *on_vector(_COPY_LIKE, 0.5, f"{_TRACES}: TENSOR_SCALAR of float32 in SBUF lasts half a cycle a column", memory=SBUF),
-    *on_vector(_COPY_LIKE, 1.0, _DOCS, memory=PSUM),
-    *on_vector("tensor_tensor", 0.5, _LIKE_COPY, SMALL, SBUF, _ARITHMETIC),
+    *on_vector("tensor_copy tensor_scalar", 0.25, f"{_FAST}: 4x", SMALL, SBUF),
+    *on_vector("tensor_copy tensor_scalar", 0.5, f"{_FAST}: 2x", SMALL, PSUM),
+    *on_vector("tensor_scalar", 0.5, f"{_TRACES}: 512 columns of float32 last 480 ns, half a cycle each", memory=SBUF),
+    *on_vector("tensor_copy", 0.5, "assumed: as tensor_scalar", memory=SBUF),
+    *on_vector("tensor_copy tensor_scalar", 1.0, f"{_DOCS}; {_TRACES}", memory=PSUM),
+    *on_vector("memset", 0.25, "assumed: as tensor_copy", SMALL, SBUF),
+    *on_vector("memset", 0.5, "assumed: as tensor_copy", SMALL, PSUM),
+    *on_vector("memset", 0.5, "assumed: as tensor_copy", memory=SBUF),
+    *on_vector("memset", 1.0, _DOCS, memory=PSUM),
+    *on_vector("tensor_tensor", 0.5, f"{_FAST}: 2x", SMALL, SBUF, _ARITHMETIC),
     *on_vector("tensor_tensor", 1.0, _ROPE, memory=SBUF),
     *on_vector("tensor_tensor", 1.0, _DOCS, memory=PSUM),
     *on_vector("reciprocal", 8.0, f"{_DOCS}; {_TRACES}: four columns take 178 ns, 190 with it"),

@@ -33,7 +33,7 @@ def on_pe(
     )  # fmt: skip
     busy = max(load_ns, stream_ns) * row.instructions
     result = busy + getattr(chip, row.latency) + chip.pe_fill_cycles / chip.pe_clock_ghz
-    return Lowered(TENSOR, (load, stream) * row.instructions, None, False, False, "", busy, result)
+    return Lowered(TENSOR, (load, stream) * row.instructions, None, False, False, "", busy, result, row)
 
 
 def product_row(operation: str, chip: Chip, dtypes: tuple[str, ...], mode: str) -> Row:

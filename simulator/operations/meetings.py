@@ -7,7 +7,7 @@ from typing import Any
 
 from neff_bench.chips import Chip
 from neff_bench.simulator.costs.steps import ALL, Lowered, Step, on_engine
-from neff_bench.simulator.costs.table import row_for
+from neff_bench.simulator.costs.table import ANY, row_for
 from neff_bench.simulator.costs.triggers import by_dma
 from neff_bench.simulator.dtypes import (
     numpy_dtype,
@@ -48,9 +48,9 @@ def _sendrecv_cost(instruction: Instruction, program: Program, chip: Chip, opcod
 
 
 def _barrier_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:
-    row = row_for(chip.generation, instruction.op, instruction.engine)
+    row = row_for(chip.generation, instruction.op, ANY)
     step = Step(opcodes[0], ALL, getattr(chip, row.interval), getattr(chip, row.latency))
-    return on_engine(instruction, step, meets=True)
+    return on_engine(instruction, step, row, meets=True)
 
 
 @operation(execute=None, meet=_sendrecv, cost=_sendrecv_cost, opcode="SENDRECV")

@@ -14,6 +14,7 @@ from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.compiler.capacity import memory_peak
 from neff_bench.simulator.costs.transfers import COLLECTIVES, Transfer
 from neff_bench.simulator.program import ENGINES, Program
+from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.model import model_name, model_version
 from neff_bench.simulator.timing.schedule import Schedule
 from neff_bench.simulator.timing.stated_error import time_error, total_interval
@@ -28,12 +29,14 @@ _WAIT = OPCODES["EVENT_SEMAPHORE"]
 
 def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
     """What marks a profile as simulated; the same in `summary` and `metadata`. Times in seconds."""
+    unknown = uncompared(program, schedule)
     keys: dict[str, Any] = {
         "is_simulation": True,
         "simulator_name": SIMULATOR_NAME,
         "simulator_version": __version__,
         "simulator_model": model_name(schedule.chip.name),
-        "simulator_time_error": time_error(program, schedule),
+        "simulator_time_error": time_error(program, schedule, unknown),
+        "simulator_uncompared_operations": "; ".join(unknown),
         "simulator_fixed_overhead_time": schedule.fixed_ns * 1e-9,
     }
     known = total_interval(program, schedule)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from neff_bench.chips.calibration import calibration_of
 from neff_bench.simulator.costs.transfers import COLLECTIVES
 from neff_bench.simulator.program import Program
-from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.interval import Interval, interval
 from neff_bench.simulator.timing.likeness import Likeness, likeness
 from neff_bench.simulator.timing.schedule import Schedule
@@ -31,8 +32,13 @@ def total_interval(program: Program, schedule: Schedule) -> Interval | None:
     return None if _not_comparable(program, schedule) else interval(likeness(schedule))
 
 
-def time_error(program: Program, schedule: Schedule) -> str:
-    """One line for every simulated profile: total time against hardware."""
+def time_error(program: Program, schedule: Schedule, unknown: Sequence[str]) -> str:
+    """One line for every simulated profile: total time against hardware. `unknown`: operations that were never compared with it."""
+    said = _said(program, schedule)
+    return f"{said}; never compared with hardware: {', '.join(unknown)}" if unknown else said
+
+
+def _said(program: Program, schedule: Schedule) -> str:
     other = _not_comparable(program, schedule)
     if other:
         return f"not comparable with measured rows: {other}"
@@ -40,9 +46,7 @@ def time_error(program: Program, schedule: Schedule) -> str:
     if found is None:
         return f"no interval: too few measured rows on {program.target} and chips like it"
     known = _known(found, likeness(schedule), program.target)
-    said = f"{_percent(found.low)} to {_percent(found.high)} % on hardware ({known})"
-    unknown = uncompared(schedule)
-    return f"{said}; never compared with hardware: {', '.join(unknown)}" if unknown else said
+    return f"{_percent(found.low)} to {_percent(found.high)} % on hardware ({known})"
 
 
 def _not_comparable(program: Program, schedule: Schedule) -> str:

@@ -143,6 +143,7 @@ def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
         tool=tool,
         model=summary.simulator_model,
         time_error=summary.simulator_time_error,
+        uncompared_operations=summary.simulator_uncompared_operations,
         warnings=(*_warnings(case), *doubts(summary)),
     )
 

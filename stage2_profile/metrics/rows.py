@@ -62,7 +62,8 @@ class Row:
     `ranks`: of a case that runs on several; its row has the numbers of `slowest_rank`, the one with the largest median total time, and
     `by_rank` has a row for each `rank`, with its own numbers and check. Equal times: the first is the slowest.
     `kernel_path`: which of its code paths the kernel takes for these dimensions (`CTE`, `TKG`), where it has several.
-    `fixed_overhead_us`: the part of a simulated time that any kernel has.
+    `fixed_overhead_us`: the part of a simulated time that any kernel has. `uncompared_operations`: those that hold an engine for more than
+    a tenth of a simulated total time and whose cost was never compared with hardware; empty for none.
     `mfu_percent`: model_flops / (mfu_peak_tflops x total time); `mfu_estimated_percent` is the profiler's own figure.
     `arithmetic_intensity`: model FLOPs per HBM byte moved. `command`: a shell line that repeats the profile, from the
     directory above the bundle. `warnings`: what was odd though the profile is good.
@@ -141,6 +142,7 @@ class Row:
     tool: str | None = None
     model: str | None = None
     time_error: str | None = None
+    uncompared_operations: str | None = None
     command: str | None = None
     warnings: tuple[str, ...] = ()
     reason: str | None = None

@@ -86,6 +86,7 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         tool=_tool(record),
         model=first.simulator_model if first else None,
         time_error=first.simulator_time_error if first else None,
+        uncompared_operations=first.simulator_uncompared_operations if first else None,
         command=reproduce(bundle, record),
         warnings=(*record.warnings, *warnings, *_unverified(bundle, record)) if rank is None else (),
         reason=verdict.reason,

@@ -11,7 +11,7 @@ from neff_bench.chips import CHIPS
 from neff_bench.installation import PACKAGE
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
 from neff_bench.simulator.costs.engines import engine_work
-from neff_bench.simulator.costs.table import TABLES
+from neff_bench.simulator.costs.table import ANY, DMA, TABLES
 from neff_bench.simulator.nki import collectives, isa
 from neff_bench.simulator.operations import FUNCTIONS, OPERATIONS
 from neff_bench.simulator.operations.declaration import operation
@@ -89,7 +89,7 @@ def test_an_operation_costs_something_on_every_engine_of_every_chip(name, target
     )
     a, p = (Access(index, 0, ((128, 128), (1, 128)), buffer.dtype) for index, buffer in enumerate(buffers))
     reads = dict.fromkeys(("stationary", "moving") if name == "nc_matmul" else ("src", "data"), a)
-    for engine in {row.engine for row in rows}:
+    for engine in {"sync" if row.engine in (ANY, DMA) else row.engine for row in rows}:
         instruction = Instruction(name, engine, {"dst": p}, reads, {"groups": [[0, 1]]})
         program = Program("p", target, 1, buffers, (), (), ((instruction,),))
         lowered = OPERATIONS[name].lower(instruction, program, chip)

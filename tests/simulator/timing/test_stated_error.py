@@ -9,7 +9,7 @@ from tests.simulator.programs import matmul
 
 
 def stated(program):
-    return time_error(program, schedule(program))
+    return time_error(program, schedule(program), ())
 
 
 @pytest.fixture
