@@ -34,19 +34,15 @@ def total_interval(program: Program, schedule: Schedule) -> Interval | None:
 
 def time_error(program: Program, schedule: Schedule, unknown: Sequence[str]) -> str:
     """One line for every simulated profile: total time against hardware. `unknown`: operations that were never compared with it."""
-    said = _said(program, schedule)
-    return f"{said}; never compared with hardware: {', '.join(unknown)}" if unknown else said
-
-
-def _said(program: Program, schedule: Schedule) -> str:
     other = _not_comparable(program, schedule)
     if other:
         return f"not comparable with measured rows: {other}"
     found = interval(likeness(schedule))
-    if found is None:
-        return f"no interval: too few measured rows on {program.target} and chips like it"
-    known = _known(found, likeness(schedule), program.target)
-    return f"{_percent(found.low)} to {_percent(found.high)} % on hardware ({known})"
+    said = f"no interval: too few measured rows on {program.target} and chips like it"
+    if found is not None:
+        known = _known(found, likeness(schedule), program.target)
+        said = f"{_percent(found.low)} to {_percent(found.high)} % on hardware ({known})"
+    return f"{said}; never compared with hardware: {', '.join(unknown)}" if unknown else said
 
 
 def _not_comparable(program: Program, schedule: Schedule) -> str:
