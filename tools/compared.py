@@ -1,4 +1,4 @@
-"""Which costs of operations were ever compared with hardware: writes simulator/costs/compared.json.
+"""Which costs of operations were ever compared with hardware: writes simulator/costs/comparisons.json.
 
     python -m tools.compared DATA CHECKOUTS
 
@@ -22,7 +22,7 @@ from neff_bench.chips.engines import ENGINES, TITLES
 from neff_bench.simulator.calibration.operations import OPS, Operation, instruction_of, model_ns, operation_of
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.lowering import lower
-from neff_bench.simulator.costs import compared
+from neff_bench.simulator.costs import comparisons
 from neff_bench.simulator.costs.table import (
     CONVERTS,
     DMA,
@@ -76,13 +76,13 @@ def main(arguments: Sequence[str]) -> int:
     rows = summary([*of_traces(data), *of_kernels(checkouts)])
     lines = ",\n".join(json.dumps(row) for row in rows)
     command = "python -m tools.compared DATA CHECKOUTS"
-    compared.FILE.write_text(f'{{"command": {json.dumps(command)}, "rows": [\n{lines}\n]}}\n')
-    print(f"{compared.FILE}: {len(rows)} comparisons of {len({(row[0], tuple(row[1])) for row in rows})} rows")
+    comparisons.FILE.write_text(f'{{"command": {json.dumps(command)}, "rows": [\n{lines}\n]}}\n')
+    print(f"{comparisons.FILE}: {len(rows)} comparisons of {len({(row[0], tuple(row[1])) for row in rows})} rows")
     return 0
 
 
 def summary(found: Sequence[One]) -> list[list[Any]]:
-    """A line of compared.json for each row, kind of measurement and origin."""
+    """A line of comparisons.json for each row, kind of measurement and origin."""
     groups: dict[tuple[Any, ...], list[One]] = {}
     for one in found:
         groups.setdefault((one.generation, one.row.key, one.what, one.where), []).append(one)
@@ -108,9 +108,9 @@ def of_traces(data: Path) -> Iterator[One]:
                 for row in profile["instruction"]:
                     if row["instruction_type"] and row.get("subgraph", "sg00") == "sg00":
                         for found, of, modelled in _instruction(row, chip):
-                            yield One(chip.generation, found, compared.INSTRUCTIONS, where, of, modelled, row["duration"])  # fmt: skip
+                            yield One(chip.generation, found, comparisons.INSTRUCTIONS, where, of, modelled, row["duration"])  # fmt: skip
                 for found, of, modelled, measured in _packets(profile, chip):
-                    yield One(chip.generation, found, compared.PACKETS, where, of, modelled, measured)
+                    yield One(chip.generation, found, comparisons.PACKETS, where, of, modelled, measured)
 
 
 def _instruction(row: dict[str, Any], chip: Chip) -> Iterator[tuple[Row, str, float]]:
@@ -194,7 +194,9 @@ def _kernel(row: Measured) -> Iterator[One]:
         if own and measured_us:
             for most, ns in own.items():
                 if ns >= MUCH_OF * sum(own.values()):
-                    yield One(timed.chip.generation, most, compared.ACTIVE, where, "", figures[key] * 1e6, measured_us)
+                    yield One(
+                        timed.chip.generation, most, comparisons.ACTIVE, where, "", figures[key] * 1e6, measured_us
+                    )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 
 from neff_bench.chips import Chip
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.costs.compared import Comparison, compared_with
+from neff_bench.simulator.costs.comparisons import Comparison, compared_with
 from neff_bench.simulator.costs.table import ANY, DMA, TABLES, Row
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.terminal.errors import WrongCall

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.compiler.lowering import lowering
-from neff_bench.simulator.costs.compared import compared_with
+from neff_bench.simulator.costs.comparisons import compared_with
 from neff_bench.simulator.costs.table import ANY, DMA, TABLES, Row
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
 from neff_bench.simulator.operations import OPERATIONS

@@ -1,6 +1,6 @@
 import pytest
 
-from neff_bench.simulator.costs.compared import comparisons
+from neff_bench.simulator.costs.comparisons import comparisons
 from neff_bench.simulator.costs.table import TABLES
 from neff_bench.simulator.timing.compared import held_ns, uncompared
 from neff_bench.simulator.timing.counters import simulator_keys

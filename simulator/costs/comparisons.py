@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from neff_bench.simulator.costs.table import Row
 
-FILE = Path(__file__).with_name("compared.json")
+FILE = Path(__file__).with_name("comparisons.json")
 
 INSTRUCTIONS, PACKETS, ACTIVE = "instructions", "packets", "kernels"
 """What was compared: how long single instructions last, how far apart DMA packets are, how long an engine is active in a kernel
