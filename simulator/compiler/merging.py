@@ -134,7 +134,7 @@ def _can_be_left_out(buffers: Sequence[Buffer], steps: Sequence[Instruction], us
         return False
     if source.dtype != to.dtype or source.shape != to.shape or held.row_bytes > BANK_BYTES:
         return False
-    if max(uses.writers[source.buffer]) > index or {source.buffer, to.buffer} & uses.dynamic:
+    if max(uses.writers[source.buffer], default=-1) > index or {source.buffer, to.buffer} & uses.dynamic:
         return False
     readers = _readers(steps, uses, index)
     others = [at for at in uses.readers[to.buffer] if at not in readers]

@@ -100,6 +100,16 @@ def test_tiles_that_depend_on_each_other_stay_apart():
     assert sizes(program, "reciprocal", "dst") == [4] * 4
 
 
+def test_a_tile_of_psum_that_nothing_wrote_is_copied_as_the_kernel_says():
+    def unwritten(x):
+        out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nisa.tensor_copy(nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.psum))
+        nl.store(out, nisa.activation(op=nl.exp, data=tile))
+        return out
+
+    assert sizes(recorded(unwritten, (128, 64), middle_end=True), "activation", "dst") == [64]
+
+
 @pytest.mark.parametrize("length", [512, 1024])
 def test_results_are_those_of_numpy(length):
     x = RANDOM.standard_normal((128, length)).astype(np.float32)
