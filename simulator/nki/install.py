@@ -8,6 +8,7 @@ import logging
 import math
 import sys
 from collections.abc import Callable
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import FunctionType, ModuleType
@@ -128,9 +129,20 @@ def _missing(module: str, name: str) -> object:
     raise AttributeError(name) if name.startswith("__") else missing(module, name)
 
 
+class _Made(Loader):
+    """Of modules that are in `sys.modules` already, complete."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module itself."""
+        return sys.modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: the module is complete."""
+
+
 def _module(name: str, **members: object) -> ModuleType:
     module = ModuleType(name)
-    module.__spec__ = ModuleSpec(name, None)  # `find_spec` is how programs ask whether there is a package
+    module.__spec__ = ModuleSpec(name, _Made())  # `find_spec` is how programs ask whether there is a package
     vars(module).update(members)
     sys.modules[name] = module
     return module
