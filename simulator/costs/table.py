@@ -7,6 +7,7 @@ file says which rows were ever compared with hardware.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 from neff_bench.chips.engines import ENGINES, TITLES
@@ -196,22 +197,19 @@ _V4 = (
 TABLES: dict[int, tuple[Row, ...]] = {2: (*_V2, *_EVERYWHERE), 3: (*_V3, *_EVERYWHERE), 4: (*_V4, *_EVERYWHERE)}
 """By generation of the NeuronCore. Of several rows of an operation on an engine the first that fits counts."""
 
-_FOUND: dict[tuple[int, str, str], tuple[Row, ...]] = {}
-
 
 def add_rows(rows: Iterable[Row]) -> None:
     """Rows of an operation that is declared outside of this table; the same for every generation."""
     for generation in TABLES:
         TABLES[generation] += tuple(rows)
+    rows_for.cache_clear()
 
 
+@cache
 def rows_for(generation: int, operation: str, engine: str) -> tuple[Row, ...]:
     """The rows of an operation on an engine. Raises CompileError where there is none."""
-    key = generation, operation, engine
-    found = _FOUND.get(key)
-    if found is None:
-        table = TABLES.get(generation, TABLES[max(TABLES)])
-        found = _FOUND[key] = tuple(row for row in table if row[:2] == (operation, engine))
+    table = TABLES.get(generation, TABLES[max(TABLES)])
+    found = tuple(row for row in table if row[:2] == (operation, engine))
     if not found:
         raise CompileError(f"operation {operation!r} has no cost on engine {engine!r} of NeuronCore-v{generation}")
     return found

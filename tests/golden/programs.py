@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from neff_bench.chips import CHIPS
+from neff_bench.simulator.costs.table import DOUBLE_ROW, FLOAT32, PSUM, SMALL, TABLES, TRANSPOSE, Row
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.nki.trace import record
-from neff_bench.simulator.program import Program
+from neff_bench.simulator.operations import OPERATIONS
+from neff_bench.simulator.program import Access, Program
 from tests.simulator.programs import ProgramBuilder
 
 NKILIB = os.environ.get("NKILIB_PATH")
@@ -215,6 +218,47 @@ def _full_memory(target: str) -> Program:
     return b.program()
 
 
+def _every_operation(target: str) -> Program:
+    """An instruction of each row of the cost table whose cost is not in the chip's constants alone, wide enough to be seen in the
+    time of its engine. Tensor runs narrow products, so that weights are as long as what moves through them."""
+    b = ProgramBuilder(target=target)
+    tiles: dict[tuple[str, str], Access] = {}
+    for dtype in ("bfloat16", "float32"):
+        tiles[dtype, "sbuf"] = b.load_of(dtype, (128, 1024), dtype)
+        tiles[dtype, "psum"] = b.psum((128, 1024), dtype)
+        b.do("tensor_copy", {"dst": tiles[dtype, "psum"]}, {"src": tiles[dtype, "sbuf"]}, "scalar")
+    for row in TABLES[CHIPS[target].generation]:
+        if row.operation in OPERATIONS and (row.cycles or row.ns):
+            _one_operation(b, row, tiles)
+    b.copy(b.output("out", (128, 1024), "float32"), tiles["float32", "sbuf"])
+    return b.program()
+
+
+def _one_operation(b: ProgramBuilder, row: Row, tiles: Mapping[tuple[str, str], Access]) -> None:
+    mode = row.modes[0] if row.modes else "exp"
+    small = row.dtypes != FLOAT32 if row.engine == "tensor" else row.dtypes == SMALL
+    dtype = "bfloat16" if small else "float32"
+    wide = tiles[dtype, "psum" if row.memory == PSUM else "sbuf"]
+    if row.engine == "tensor":
+        left = b.columns(wide, 256 if mode == DOUBLE_ROW else 128)
+        right = b.columns(wide, 256 if mode == DOUBLE_ROW else 128)
+        if row.operation == "nc_transpose":
+            b.do("nc_transpose", {"dst": b.psum((128, 128), dtype)}, {"data": left}, "tensor")
+        for _ in range(4 if row.operation == "nc_matmul" else 0):
+            b.do("nc_matmul", {"dst": b.psum((128, 128))}, {"stationary": left, "moving": right}, "tensor",
+                 is_transpose=mode == TRANSPOSE, perf_mode=DOUBLE_ROW if mode == DOUBLE_ROW else "none")  # fmt: skip
+    elif row.ns is not None:
+        for _ in range(math.ceil(500 / row.ns)):
+            b.do(row.operation, {}, {"src": b.columns(wide, 1)}, row.engine)
+    else:
+        columns, repeats = (256, 8) if row.added_cycles else (1024, math.ceil(1 / row.cycles))
+        for _ in range(repeats):
+            data = b.columns(wide, columns)
+            b.do(
+                row.operation, {"dst": b.sbuf((128, columns), dtype)}, {"data": data, "src": data}, row.engine, op=mode
+            )
+
+
 def _meetings(target: str) -> Program:
     """Barriers of the two cores of a logical core, with work of different length between them."""
     lnc = CHIPS[target].max_lnc
@@ -261,6 +305,7 @@ OURS: dict[str, Callable[[str], Program]] = {
     "transfers": _transfers,
     "static copies": _static_copies,
     "pointers": _pointers,
+    "every operation": _every_operation,
     "gathered rows": _gathered_rows,
     "hbm": _hbm,
     "full memory": _full_memory,

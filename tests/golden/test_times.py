@@ -6,6 +6,8 @@ import pytest
 
 from neff_bench.chips import CHIPS
 from neff_bench.simulator.chips import what_if
+from neff_bench.simulator.costs import table
+from neff_bench.simulator.costs.table import TABLES
 from neff_bench.simulator.errors import SimulatorError
 from tests.golden.programs import NKI_LIBRARY, OURS
 from tests.golden.times import commit, moved, read, times
@@ -82,6 +84,34 @@ def test_a_tenth_more_or_less_of_any_constant_moves_a_pinned_time(chip):
         )  # fmt: skip
         assert shown[constant], f"{constant} = {getattr(changed, constant)} moves no program on {chip}"
     assert len(shown) > 30
+
+
+def costs(generation):
+    """(row, field) of all numbers of the cost table of a generation."""
+    for row in TABLES[generation]:
+        for field in ("cycles", "added_cycles", "ns", "instructions"):
+            if getattr(row, field) and (field != "instructions" or row.instructions > 1):
+                yield row, field
+
+
+@pytest.mark.parametrize("chip", ["inf2", "trn2", "trn3"])
+def test_a_tenth_more_of_any_cost_of_an_operation_moves_a_pinned_time(chip, monkeypatch):
+    generation = CHIPS[chip].generation
+    whole = TABLES[generation]
+    programs = {name: OURS[name](chip) for name in ("every operation", "products")}
+    unseen, known = [], list(costs(generation))
+    for row, field in known:
+        value = getattr(row, field)
+        more = row._replace(**{field: value + 1 if field == "instructions" else 1.1 * value})
+        monkeypatch.setitem(TABLES, generation, tuple(more if one is row else one for one in whole))
+        table.rows_for.cache_clear()
+        found = (moved(PINNED["times_us"][name][chip], times(program)) for name, program in programs.items())
+        if not any(found):
+            unseen.append(f"{row.named}: {field}")
+    monkeypatch.undo()
+    table.rows_for.cache_clear()
+    assert not unseen
+    assert len(known) > 60
 
 
 @pytest.mark.parametrize("chip", WITHOUT_EFFECT)
