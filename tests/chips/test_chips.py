@@ -1,5 +1,7 @@
 """Sizes and names of the chips that no simulated time shows."""
 
+from dataclasses import astuple
+
 import pytest
 
 from neff_bench.chips import CHIPS
@@ -82,6 +84,19 @@ def test_the_fixed_instructions_add_up(name, part):
         for engines in cores
     ]
     assert sums == FIXED[name][part]
+
+
+@pytest.mark.parametrize(
+    ("name", "sums"),
+    [
+        ("inf2", [(3, 20, 1036, 5128, 59)]),
+        ("trn2", [(8, 31, 67596, 36086, 7700), (9, 25, 131076, 31794, 13865)]),
+    ],
+)
+def test_the_instruction_fetches_add_up(name, sums):
+    """By core: packets, and the sums of their DMA engines, bytes, starts and durations in ns."""
+    for fetches, expected in zip(CHIPS[name].overheads.fetches, sums, strict=True):
+        assert (len(fetches), *(sum(column) for column in zip(*map(astuple, fetches), strict=True))) == expected
 
 
 def test_chips_of_one_core_share_their_overheads():

@@ -40,7 +40,11 @@ def program(ranks, lnc=2, rows=64):
         ("all_gather", range(4), 1 * MIB, "Mesh", 1, 3 * MIB // 4),  # one device
         ("all_reduce", range(4), 64 * MIB, "Mesh", 2, 96 * MIB),
         ("all_gather", range(64), MIB // 2, "Mesh", 2, 63 * MIB // 128),
+        ("all_gather", range(64), MIB - 64, "Mesh", 2, 63 * (MIB - 64) // 64),
+        ("all_gather", range(64), MIB, "RDH", 5, 63 * MIB // 64),
         ("reduce_scatter", range(64), 8 * MIB, "RDH", 5, 63 * MIB // 8),
+        ("all_gather", range(64), 56 * MIB, "RDH", 5, 63 * 56 * MIB // 64),
+        ("all_gather", range(64), 56 * MIB + 64, "KangaRing", 32, 63 * (56 * MIB + 64) // 64),
         ("all_reduce", range(64), 64 * MIB, "KangaRing", 64, 126 * MIB),
         ("all_gather", range(0, 64, 4), 64 * MIB, "Ring", 15, 60 * MIB),  # a rank of each device
         ("all_to_all", range(64), 64 * MIB, "Mesh", 2, 63 * MIB),

@@ -8,11 +8,11 @@ from neff_bench.simulator.timing.schedule import schedule
 from tests.simulator.programs import ProgramBuilder
 
 
-def program(op, count, engine="vector", target="trn2", dtype="float32"):
+def program(op, count, engine="vector", target="trn2", dtype="float32", columns=1024):
     p = ProgramBuilder(target=target)
-    tile = p.load_of("x", (128, 1024), dtype)
+    tile = p.load_of("x", (128, columns), dtype)
     for _ in range(count):
-        p.step(op, tile, (128, 1024), dtype, engine, {"data2": tile} if op == "tensor_tensor" else None, op="add")
+        p.step(op, tile, (128, columns), dtype, engine, {"data2": tile} if op == "tensor_tensor" else None, op="add")
     return p.program()
 
 
@@ -28,6 +28,8 @@ def products(count, **attributes):
     ("made", "named"),
     [
         (program("reciprocal", 20), ("reciprocal on Vector",)),
+        (program("reciprocal", 1, columns=512), ("reciprocal on Vector",)),
+        (program("reciprocal", 1, columns=192), ()),
         (program("reciprocal", 20, target="trn1"), ()),
         (program("activation", 20, "scalar"), ()),
         (program("activation", 20, "scalar", "trn3"), ("activation on Scalar",)),
