@@ -1,24 +1,34 @@
-"""The compiled core, where there is a C compiler. Everything else is in pyproject.toml."""
+"""What is compiled, where there is a C compiler. Everything else is in pyproject.toml."""
 
+import os
 import runpy
 
 from setuptools import Extension, setup
 
 FOLDER = "simulator/native"
 sources = runpy.run_path(f"{FOLDER}/sources.py")
-names = [f"{FOLDER}/{path.name}" for path in sources["c_files"]()]
+names = [f"{FOLDER}/{path.relative_to(sources['FOLDER'])}" for path in sources["c_files"]()]
 
-setup(
-    ext_modules=[
-        Extension(
-            "neff_bench.simulator.native.core",
-            [name for name in names if name.endswith(".c")],
-            depends=[name for name in names if name.endswith(".h")],
-            define_macros=[("BUILT_FROM", f'"{sources["digest"]()}"')],
-            # No fused multiply-add: the plain path rounds after each operation.
-            extra_compile_args=["-std=c99", "-O3", "-ffp-contract=off"],
-            optional=True,
-            py_limited_api=True,
-        )
-    ]
-)
+def extension(name: str, c_files: list[str]) -> Extension:
+    """Good for all versions of Python from 3.10."""
+    return Extension(
+        f"neff_bench.simulator.native.{name}",
+        c_files,
+        depends=[name for name in names if name.endswith(".h")],
+        define_macros=[("BUILT_FROM", f'"{sources["digest"]()}"')],
+        # No fused multiply-add: the plain path rounds after each operation.
+        extra_compile_args=["-std=c99", "-O3", "-ffp-contract=off"],
+        optional=True,
+        py_limited_api=True,
+    )
+
+
+def within(folder: str) -> list[str]:
+    """The C files that lie in a folder."""
+    return [name for name in names if os.path.dirname(name) == folder and name.endswith(".c")]
+
+
+# The core uses nothing of Python, so it compiles without Python's headers, which the recorder's extension needs.
+core = extension("core", within(FOLDER))
+recorder = extension("recorder.core", [*within(f"{FOLDER}/recorder"), f"{FOLDER}/numbers.c"])
+setup(ext_modules=[core, recorder])

@@ -1,4 +1,4 @@
-"""The C files of the compiled core, and their digest: what was built is used only as long as it is of these sources.
+"""The C files that are compiled, and their digest: what was built is used only as long as it is of these sources.
 
 setup.py runs this file alone, so it imports nothing of this package.
 """
@@ -12,8 +12,8 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def c_files() -> list[Path]:
-    """The C files and their headers, by name."""
-    return sorted(FOLDER.glob("*.[ch]"))
+    """The C files and their headers, by name: those of the core, and in `recorder/` those of the recorder's extension."""
+    return sorted(FOLDER.rglob("*.[ch]"))
 
 
 def digest() -> str:

@@ -22,10 +22,10 @@ def check_meetings(now: Recorder) -> None:
     first, second = ([step for step in core if "sync" in step.attributes] for core in now.cores)
     for mine, other in zip(first, second):
         if mine.op != other.op:
-            other_line = now.source_texts[other.source]
+            other_line = now.lines.texts[other.source]
             raise KernelError(
                 f"core 0 waits in {mine.op} where core 1 waits in {other.op} ({other_line})",
-                now.source_texts[mine.source],
+                now.lines.texts[mine.source],
             )
         if mine.op == "sendrecv":
             _check_exchange(now, mine, other)
@@ -34,7 +34,7 @@ def check_meetings(now: Recorder) -> None:
         longer = max(first, second, key=len)
         step = longer[min(len(first), len(second))]
         core = 0 if longer is first else 1
-        raise KernelError(f"only core {core} reaches this {step.op}", now.source_texts[step.source])
+        raise KernelError(f"only core {core} reaches this {step.op}", now.lines.texts[step.source])
 
 
 def _check_exchange(now: Recorder, sender: Instruction, receiver: Instruction) -> None:
@@ -42,7 +42,7 @@ def _check_exchange(now: Recorder, sender: Instruction, receiver: Instruction) -
     if src.shape[0] != dst.shape[0] or prod(src.shape) != prod(dst.shape) or src.dtype != dst.dtype:
         raise NkiValidationError(
             f"sendrecv: {list(src.shape)} {src.dtype} is sent where the other core receives {list(dst.shape)} {dst.dtype}",
-            now.source_texts[sender.source],
+            now.lines.texts[sender.source],
         )
 
 

@@ -40,7 +40,7 @@ def register_value(
         inputs=inputs,
         outputs=(peek,),
         cores=((*steps, store),),
-        sources=tuple(now.source_texts),
+        sources=tuple(now.lines.texts),
     )
     value = int(execute(program, arrays)["register value"][0])
     compare_branch(register, value)

@@ -31,7 +31,8 @@ from neff_bench.simulator.program import Buffer, Program
 from neff_bench.simulator.recording import views
 from neff_bench.simulator.recording.creation import allocate, whole
 from neff_bench.simulator.recording.dtype_names import dtype_of
-from neff_bench.simulator.recording.recorder import OWN, Recorder, Storage, recording
+from neff_bench.simulator.recording.lines import OWN
+from neff_bench.simulator.recording.recorder import Recorder, Storage, recording
 from neff_bench.simulator.recording.regions import MemoryRegion
 from neff_bench.simulator.recording.tensor import NkiTensor
 
@@ -157,8 +158,8 @@ def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Stor
         inputs=tuple(storage.index for storage in inputs),
         outputs=tuple(storage.index for storage in outputs),
         cores=tuple(tuple(core) for core in now.cores),
-        sources=_portable(now.source_texts),
-        callers=tuple(now.source_callers),
+        sources=_portable(now.lines.texts),
+        callers=tuple(now.lines.callers),
     )
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.simulator.native.recorder import compiled
 from neff_bench.simulator.program import Access, Dynamic
 from neff_bench.simulator.recording import views
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.indexing import getitem
 from neff_bench.simulator.recording.recorder import Storage, invalid, not_modelled
 from neff_bench.simulator.recording.register import VirtualRegister
+
+_core = compiled()
 
 
 class NkiTensor(msgspec.Struct, eq=False, gc=False):
@@ -76,7 +79,7 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
     def __setitem__(self, key: Any, value: Any) -> None:
         raise invalid("this dialect writes tensors by instructions only")
 
-    __getitem__ = getitem
+    __getitem__ = getitem if _core is None else _core.getitem
 
     def _view(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> NkiTensor:
         at = self.offset if offset is None else offset
@@ -345,7 +348,7 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
         return dim % self.ndim
 
 
-def access(tensor: NkiTensor) -> Access:
+def plain_access(tensor: NkiTensor) -> Access:
     """The operand that an instruction records for a tensor."""
     made = tensor._access
     if type(made) is not Access:
@@ -355,6 +358,13 @@ def access(tensor: NkiTensor) -> Access:
         made = Access(tensor.storage.index, tensor.offset, pattern, tensor.dtype, tensor.dynamic)
         tensor._access = made
     return made
+
+
+if TYPE_CHECKING or _core is None:
+    access = plain_access
+else:
+    _core.bind_tensors(getitem, plain_access, Access, views.pattern)
+    access = _core.access
 
 
 def is_index(value: Any) -> bool:

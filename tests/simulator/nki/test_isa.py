@@ -256,7 +256,7 @@ def test_a_source_can_be_given_instead_of_a_line(now):
         with pytest.raises(NkiValidationError, match=r"^graph\.hlo:dot\.3: "):
             nisa.memset(hbm(64, 8), 0)
     nisa.memset(sbuf(64, 8), 0)
-    first, second = (now.source_texts[step.source] for step in now.instructions)
+    first, second = (now.lines.texts[step.source] for step in now.instructions)
     assert first == "graph.hlo:dot.3"
     assert "test_isa.py" in second
 

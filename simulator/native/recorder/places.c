@@ -1,0 +1,270 @@
+/* `PlainPlaces` of neff_bench.simulator.recording.places, which says what it is for, in C. */
+
+#include <stdlib.h>
+
+#include "../numbers.h"
+#include "recorder.h"
+
+#define CHUNK 1024
+#define RESUMED (0x20 | 0x80 | 0x200) /* inspect.CO_GENERATOR, CO_COROUTINE and CO_ASYNC_GENERATOR */
+
+/* An instruction of a code object, and the number of its stack of callers; 0 is the empty one. */
+struct place {
+    int64_t at, stack;
+    PyObject *code;
+};
+
+/* Places stay where they are: `numbers` has their addresses. */
+struct chunk {
+    struct chunk *before;
+    int used;
+    struct place places[CHUNK];
+};
+
+/* A caller that was seen: its frame, its instruction, the number of the stack that ends there, and whether it may go on for another. */
+struct standing {
+    PyObject *frame;
+    int64_t at, stack;
+    int resumed;
+};
+
+/* `sources`: by number of the place, NULL where nobody asked. A stack has the number of its innermost place and 1. */
+struct places {
+    PyObject_HEAD
+    PyObject *locate, **sources;
+    void *root;
+    struct numbers numbers;
+    struct chunk *chunk;
+    struct standing *standing;
+    int64_t depth, room, source_room;
+};
+
+static void cut(struct places *p, int64_t depth)
+{
+    while (p->depth > depth)
+        Py_DECREF(p->standing[--p->depth].frame);
+}
+
+/* Room for one more element; -1 with an exception. */
+static int has_room(void **array, int64_t *room, int64_t used, size_t size)
+{
+    int64_t more = 2 * *room + 64;
+    void *grown;
+
+    if (used < *room)
+        return 0;
+    grown = realloc(*array, (size_t)more * size);
+    if (!grown) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *array = grown;
+    *room = more;
+    return 0;
+}
+
+/* The number of a place, -1 with an exception. */
+static int64_t numbered(struct places *p, PyObject *code, int64_t at, int64_t stack)
+{
+    int64_t known = p->numbers.count, number;
+    struct place *place;
+
+    if (!p->chunk || p->chunk->used == CHUNK) {
+        struct chunk *chunk = calloc(1, sizeof *chunk);
+        if (!chunk) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        chunk->before = p->chunk;
+        p->chunk = chunk;
+    }
+    if (has_room((void **)&p->sources, &p->source_room, known, sizeof *p->sources) < 0)
+        return -1;
+    place = &p->chunk->places[p->chunk->used];
+    *place = (struct place){at, stack, code};
+    number = number_of(&p->numbers, place, sizeof *place);
+    if (number == known) {
+        Py_INCREF(code); /* its address stays its own */
+        p->sources[number] = NULL;
+        p->chunk->used++;
+    } else if (number < 0) {
+        PyErr_NoMemory();
+    }
+    return number;
+}
+
+/* The number of the place where a frame stands; `at`: its instruction. */
+static int64_t place_of(struct places *p, PyObject *frame, int64_t at, int64_t stack)
+{
+    PyObject *code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
+    int64_t number = numbered(p, code, at, stack);
+
+    Py_DECREF(code);
+    return number;
+}
+
+static int is_resumed(PyObject *frame)
+{
+    PyObject *code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
+    long flags = int_field(code, names.flags);
+
+    Py_DECREF(code);
+    return (flags & RESUMED) != 0;
+}
+
+static int64_t stack_above(struct places *p, PyObject *frame);
+
+/* The number of the stack of callers that ends where a frame stands now, -1 with an exception. */
+static int64_t stack_of(struct places *p, PyObject *frame)
+{
+    int64_t depth = p->depth, at, stack;
+    struct standing *seen;
+
+    if (frame == Py_None || frame == p->root) {
+        cut(p, 0);
+        return 0;
+    }
+    at = int_field(frame, names.at);
+    while (depth && p->standing[depth - 1].frame != frame)
+        depth--;
+    seen = p->standing + depth - 1;
+    if (depth && !seen->resumed) {
+        cut(p, depth);
+        if (seen->at != at) {
+            seen->stack = place_of(p, frame, at, depth > 1 ? seen[-1].stack : 0) + 1;
+            seen->at = at;
+        }
+        return seen->stack - (seen->stack == 0);
+    }
+    stack = stack_above(p, frame);
+    if (stack < 0 || has_room((void **)&p->standing, &p->room, p->depth, sizeof *p->standing) < 0)
+        return -1;
+    stack = place_of(p, frame, at, stack) + 1;
+    if (stack == 0)
+        return -1;
+    Py_INCREF(frame);
+    p->standing[p->depth++] = (struct standing){frame, at, stack, is_resumed(frame)};
+    return stack;
+}
+
+/* The number of the stack of those that called a frame. */
+static int64_t stack_above(struct places *p, PyObject *frame)
+{
+    PyObject *caller = PyObject_GetAttr(frame, names.back);
+    int64_t stack = caller ? stack_of(p, caller) : -1;
+
+    Py_XDECREF(caller);
+    return stack;
+}
+
+static PyObject *source_of(struct places *p, PyObject *frame)
+{
+    int64_t stack, number;
+
+    if (frame == Py_None || frame == p->root)
+        return PyLong_FromLong(0);
+    stack = stack_above(p, frame);
+    number = stack < 0 ? -1 : place_of(p, frame, int_field(frame, names.at), stack);
+    if (number < 0)
+        return NULL;
+    if (!p->sources[number]) {
+        PyObject *source = PyObject_CallFunctionObjArgs(p->locate, frame, NULL);
+        if (!source)
+            return NULL;
+        p->sources[number] = source;
+    }
+    Py_INCREF(p->sources[number]);
+    return p->sources[number];
+}
+
+PyObject *source_above(PyObject *places, long up)
+{
+    PyObject *frame = (PyObject *)PyEval_GetFrame(), *source;
+
+    if (!frame)
+        frame = Py_None;
+    Py_INCREF(frame);
+    for (; up && frame != Py_None; up--) {
+        PyObject *caller = PyObject_GetAttr(frame, names.back);
+        Py_DECREF(frame);
+        if (!caller)
+            return NULL;
+        frame = caller;
+    }
+    source = source_of((struct places *)places, frame);
+    Py_DECREF(frame);
+    return source;
+}
+
+static PyObject *source(PyObject *self, PyObject *up)
+{
+    long calls = PyLong_AsLong(up);
+
+    return calls == -1 && PyErr_Occurred() ? NULL : source_above(self, calls);
+}
+
+static PyObject *start(PyObject *self, PyObject *root)
+{
+    struct places *p = (struct places *)self;
+
+    p->root = PyLong_AsVoidPtr(root);
+    if (PyErr_Occurred())
+        return NULL;
+    cut(p, 0);
+    Py_RETURN_NONE;
+}
+
+static PyObject *make(PyTypeObject *type, PyObject *given, PyObject *named)
+{
+    PyObject *locate;
+    struct places *p;
+
+    if (named || !PyArg_ParseTuple(given, "O", &locate))
+        return NULL;
+    p = (struct places *)PyType_GenericAlloc(type, 0);
+    if (!p)
+        return NULL;
+    Py_INCREF(locate);
+    p->locate = locate;
+    if (numbers_begin(&p->numbers) < 0) {
+        Py_DECREF(p);
+        return PyErr_NoMemory();
+    }
+    return (PyObject *)p;
+}
+
+static void release(PyObject *self)
+{
+    struct places *p = (struct places *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    cut(p, 0);
+    for (int64_t number = 0; number < p->numbers.count; number++)
+        Py_XDECREF(p->sources[number]);
+    while (p->chunk) {
+        struct chunk *chunk = p->chunk;
+        while (chunk->used)
+            Py_DECREF(chunk->places[--chunk->used].code);
+        p->chunk = chunk->before;
+        free(chunk);
+    }
+    numbers_end(&p->numbers);
+    free(p->sources);
+    free(p->standing);
+    Py_DECREF(p->locate);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+PyObject *make_places_type(void)
+{
+    static PyMethodDef methods[] = {
+        {"source", source, METH_O, NULL},
+        {"start", start, METH_O, NULL},
+        {NULL, NULL, 0, NULL},
+    };
+    PyType_Slot slots[] = {{Py_tp_new, make}, {Py_tp_dealloc, release}, {Py_tp_methods, methods}, {0, NULL}};
+    PyType_Spec spec = {"neff_bench.simulator.native.recorder.core.Places", sizeof(struct places), 0, Py_TPFLAGS_DEFAULT, slots};
+
+    return PyType_FromSpec(&spec);
+}

@@ -1,0 +1,38 @@
+/* What every instruction of a kernel goes through while it is recorded, behind Python's stable ABI.
+
+   Each function does the common case of a plain form in neff_bench/simulator/recording and calls that form for all others, errors
+   among them. */
+
+#ifndef RECORDER_H
+#define RECORDER_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030A0000
+#include <Python.h>
+
+/* Of an NkiTensor, in the order of its fields. */
+enum field { STORAGE, OFFSET, SHAPE, STRIDES, DTYPE, DYNAMIC, ACCESS, FIELDS };
+
+/* Names of attributes. */
+extern struct names {
+    PyObject *fields[FIELDS], *memory, *index, *start, *stop, *step, *back, *at, *flags, *fixed_source, *places, *instructions;
+} names;
+
+/* The plain forms and what they work with: see `bind_tensors` and `bind_recording`. */
+extern struct plain {
+    PyObject *getitem, *access, *type_access, *pattern, *emit, *instruction, *active, *issued;
+} plain;
+
+PyObject *getitem(PyObject *tensor, PyObject *key);
+PyObject *access_of(PyObject *module, PyObject *tensor);
+
+/* `Places`: see places.c. NULL where it cannot be made. */
+PyObject *make_places_type(void);
+
+/* The source of the frame `up` calls above the running one, a new reference. */
+PyObject *source_above(PyObject *places, long up);
+
+/* A field that holds an int: its value, -1 with an exception where there is none. */
+long int_field(PyObject *object, PyObject *name);
+
+#endif
