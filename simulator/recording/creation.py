@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from math import prod
 from operator import index as as_int
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.simulator.program import Kind
+from neff_bench.simulator.native.recorder import compiled
+from neff_bench.simulator.program import Kind, Memory
 from neff_bench.simulator.recording import regions, views
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.recorder import Recorder, Storage, invalid, recorder
@@ -38,6 +39,17 @@ def ndarray(
         if storage.memory != "hbm":
             _check_tile(storage, address)
     return whole(storage)
+
+
+def form_of(shape: tuple[int, ...], dtype: str, memory: Memory) -> tuple[str, int, int, int, tuple[int, ...], int]:
+    """What tensors of one shape have in common: dtype, bytes and number of elements, how many of them are in one partition (all in
+    HBM), steps, and the bytes of a partition beside one, which are negative where it does not fit."""
+    kind = dtype_of(dtype)
+    size = prod(shape)
+    free = size if memory == "hbm" else size // shape[0]
+    fits = min(shape) > 0 and (memory == "hbm" or shape[0] <= regions.PARTITIONS)
+    room = _partition_bytes(memory) - free * SIZE_BYTES[kind] if fits and memory != "hbm" else 0 if fits else -1
+    return kind, SIZE_BYTES[kind], size, free, views.row_major(shape), room
 
 
 def _whole_numbers(shape: tuple[Any, ...]) -> tuple[int, ...]:
@@ -98,10 +110,7 @@ def _check_tile(storage: Storage, address: tuple[int, int] | None) -> None:
     if storage.shape[0] > regions.PARTITIONS:
         raise invalid(f"{storage.memory} tensor {list(storage.shape)} has {storage.shape[0]} partitions; at most 128")
     used = storage.free * storage.itemsize
-    if storage.memory == "psum":
-        limit = regions.PSUM_BANKS * regions.PSUM_BANK_BYTES
-    else:
-        limit = regions.tile_size.sbuf_fmax_bytes
+    limit = _partition_bytes(storage.memory)
     if address is not None:
         storage.partition, storage.address = address
         if storage.partition + storage.shape[0] > regions.PARTITIONS:
@@ -112,6 +121,10 @@ def _check_tile(storage: Storage, address: tuple[int, int] | None) -> None:
             f"{storage.memory} tensor {list(storage.shape)} {storage.dtype} needs {used} bytes of each partition;"
             f" it has {limit}"
         )
+
+
+def _partition_bytes(memory: Memory) -> int:
+    return regions.PSUM_BANKS * regions.PSUM_BANK_BYTES if memory == "psum" else regions.tile_size.sbuf_fmax_bytes
 
 
 def shared_constant(constant: Any) -> NkiTensor:
@@ -136,3 +149,8 @@ def shared_constant(constant: Any) -> NkiTensor:
         storage.data = data
         now.shared[key] = storage
     return whole(storage)
+
+
+if not TYPE_CHECKING and (_core := compiled()) is not None:
+    _core.bind_creation(ndarray, form_of, Storage, NkiTensor, MemoryRegion, MemoryRegion.sbuf, MemoryRegion.shared_hbm)
+    ndarray = _core.ndarray

@@ -61,7 +61,7 @@ class Recorder:
     """`instructions`: the list of the core that is being recorded; `core`: its number.
 
     `lines`: the sources of what is recorded. `places`: which of them runs. `fixed_source`: an index to use instead, or -1.
-    `valid_matmuls`: shapes, dtypes and memories of matmuls that were checked; kernels repeat a few of them often.
+    `forms`: what tensors of the same shape, dtype and memory share. `valid_matmuls`: shapes, dtypes and memories of matmuls that were checked; kernels repeat a few of them often.
     `dialect`: what the old dialect (`nki/beta`) keeps while it records one core. `run`: gives the value of a register
     from the kernel's data, None where those are not at hand.
     """
@@ -71,6 +71,7 @@ class Recorder:
         "cores",
         "dialect",
         "fixed_source",
+        "forms",
         "instructions",
         "lines",
         "lnc",
@@ -94,6 +95,7 @@ class Recorder:
         self.lines = Lines()
         self.places = Places(self.lines.locate)
         self.fixed_source = -1
+        self.forms: dict[Any, Any] = {}
         self.shared: dict[tuple[object, ...], Storage] = {}
         self.shared_count: dict[tuple[object, ...], int] = {}
         self.sync_count: dict[str, int] = {}
@@ -139,7 +141,7 @@ def recorder() -> Recorder:
     return _active[-1]
 
 
-def plain_emit(
+def emit(
     op: str, engine: Engine, writes: dict[str, Access], reads: dict[str, Access], attributes: dict[str, Any]
 ) -> NkiInstruction:
     """Append one instruction to the kernel that runs now; its source is the first line up the stack that is not the dialect's own.
@@ -156,10 +158,8 @@ def plain_emit(
     return _ISSUED
 
 
-if TYPE_CHECKING or (_core := compiled()) is None:
-    emit = plain_emit
-else:
-    _core.bind_recording(plain_emit, Instruction, _active, _ISSUED)
+if not TYPE_CHECKING and (_core := compiled()) is not None:
+    _core.bind_recording(emit, Instruction, _active, _ISSUED)
     emit = _core.emit
 
 

@@ -13,7 +13,7 @@ from neff_bench.simulator.native.recorder import compiled
 from neff_bench.simulator.program import Access, Dynamic
 from neff_bench.simulator.recording import views
 from neff_bench.simulator.recording.dtype_names import dtype_of
-from neff_bench.simulator.recording.indexing import getitem
+from neff_bench.simulator.recording.indexing import DynamicSlice, getitem
 from neff_bench.simulator.recording.recorder import Storage, invalid, not_modelled
 from neff_bench.simulator.recording.register import VirtualRegister
 
@@ -348,7 +348,7 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
         return dim % self.ndim
 
 
-def plain_access(tensor: NkiTensor) -> Access:
+def access(tensor: NkiTensor) -> Access:
     """The operand that an instruction records for a tensor."""
     made = tensor._access
     if type(made) is not Access:
@@ -360,10 +360,8 @@ def plain_access(tensor: NkiTensor) -> Access:
     return made
 
 
-if TYPE_CHECKING or _core is None:
-    access = plain_access
-else:
-    _core.bind_tensors(getitem, plain_access, Access, views.pattern)
+if not TYPE_CHECKING and _core is not None:
+    _core.bind_tensors(getitem, access, Access, views.pattern, DynamicSlice)
     access = _core.access
 
 

@@ -16,8 +16,16 @@ long int_field(PyObject *object, PyObject *name)
     return value;
 }
 
-/* The source of what is recorded now, a new reference. */
-static PyObject *source_now(PyObject *recorder)
+PyObject *recorder_now(void)
+{
+    Py_ssize_t depth = plain.active ? PyList_Size(plain.active) : 0;
+    PyObject *recorder = depth ? PyList_GetItem(plain.active, depth - 1) : NULL;
+
+    Py_XINCREF(recorder);
+    return recorder;
+}
+
+PyObject *source_now(PyObject *recorder, long up)
 {
     PyObject *fixed = PyObject_GetAttr(recorder, names.fixed_source), *places, *source = NULL;
 
@@ -26,7 +34,7 @@ static PyObject *source_now(PyObject *recorder)
     Py_DECREF(fixed);
     places = PyObject_GetAttr(recorder, names.places);
     if (places && Py_TYPE(places) == places_type)
-        source = source_above(places, 1);
+        source = source_above(places, up);
     else if (places)
         PyErr_SetString(PyExc_TypeError, "the recorder's places are not compiled");
     Py_XDECREF(places);
@@ -51,7 +59,6 @@ static int append(PyObject *recorder, PyObject *const *given, PyObject *source)
 /* emit(op, engine, writes, reads, attributes) */
 static PyObject *emit(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
-    Py_ssize_t depth = PyList_Size(plain.active);
     PyObject *recorder, *source;
     int status;
 
@@ -60,11 +67,10 @@ static PyObject *emit(PyObject *module, PyObject *const *given, Py_ssize_t count
         PyErr_SetString(PyExc_TypeError, "emit takes op, engine, writes, reads and attributes");
         return NULL;
     }
-    if (depth == 0)
+    recorder = recorder_now();
+    if (!recorder)
         return PyObject_CallFunctionObjArgs(plain.emit, given[0], given[1], given[2], given[3], given[4], NULL);
-    recorder = PyList_GetItem(plain.active, depth - 1);
-    Py_INCREF(recorder);
-    source = source_now(recorder);
+    source = source_now(recorder, 1);
     status = source ? append(recorder, given, source) : -1;
     Py_XDECREF(source);
     Py_DECREF(recorder);
@@ -74,11 +80,11 @@ static PyObject *emit(PyObject *module, PyObject *const *given, Py_ssize_t count
     return plain.issued;
 }
 
-/* bind_tensors(getitem, access, Access, pattern): the plain forms, and what they make. */
+/* bind_tensors(getitem, access, Access, pattern, DynamicSlice): the plain forms, what they make, and what they take. */
 static PyObject *bind_tensors(PyObject *module, PyObject *given)
 {
     (void)module;
-    if (!PyArg_ParseTuple(given, "OOOO", &plain.getitem, &plain.access, &plain.type_access, &plain.pattern))
+    if (!PyArg_ParseTuple(given, "OOOOO", &plain.getitem, &plain.access, &plain.type_access, &plain.pattern, &plain.range))
         return NULL;
     Py_INCREF(given); /* for as long as the process lives */
     Py_RETURN_NONE;
@@ -89,6 +95,17 @@ static PyObject *bind_recording(PyObject *module, PyObject *given)
 {
     (void)module;
     if (!PyArg_ParseTuple(given, "OOOO", &plain.emit, &plain.instruction, &plain.active, &plain.issued))
+        return NULL;
+    Py_INCREF(given);
+    Py_RETURN_NONE;
+}
+
+/* bind_creation(ndarray, form_of, Storage, NkiTensor, MemoryRegion, sbuf, shared_hbm): the plain form and what it works with. */
+static PyObject *bind_creation(PyObject *module, PyObject *given)
+{
+    (void)module;
+    if (!PyArg_ParseTuple(given, "OOOOOOO", &plain.ndarray, &plain.form_of, &plain.storage, &plain.tensor, &plain.region,
+                          &plain.sbuf, &plain.shared_hbm))
         return NULL;
     Py_INCREF(given);
     Py_RETURN_NONE;
@@ -106,6 +123,10 @@ static int name_all(void)
         {&names.start, "start"},             {&names.stop, "stop"},                 {&names.step, "step"},
         {&names.back, "f_back"},             {&names.at, "f_lasti"},                {&names.flags, "co_flags"},
         {&names.places, "places"},           {&names.fixed_source, "fixed_source"}, {&names.instructions, "instructions"},
+        {&names.size, "size"},               {&names.forms, "forms"},               {&names.storages, "storages"},
+        {&names.core, "core"},               {&names.internal, "internal"},         {&names.empty, ""},
+        {&names.arguments[0], "shape"},      {&names.arguments[1], "dtype"},        {&names.arguments[2], "buffer"},
+        {&names.arguments[3], "name"},       {&names.arguments[4], "address"},
     };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -113,7 +134,8 @@ static int name_all(void)
         if (!*all[i].name)
             return -1;
     }
-    return 0;
+    names.no_bytes = PyBytes_FromStringAndSize("", 0);
+    return names.no_bytes ? 0 : -1;
 }
 
 static int add(PyObject *module, const char *name, PyObject *object)
@@ -132,6 +154,8 @@ PyMODINIT_FUNC PyInit_core(void)
         {"emit", (PyCFunction)(void (*)(void))emit, METH_FASTCALL, NULL},
         {"bind_tensors", bind_tensors, METH_VARARGS, NULL},
         {"bind_recording", bind_recording, METH_VARARGS, NULL},
+        {"bind_creation", bind_creation, METH_VARARGS, NULL},
+        {"ndarray", (PyCFunction)(void (*)(void))ndarray, METH_FASTCALL | METH_KEYWORDS, NULL},
         {NULL, NULL, 0, NULL},
     };
     static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "core", .m_size = -1, .m_methods = methods};

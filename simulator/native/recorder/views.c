@@ -9,8 +9,7 @@ struct view {
     Py_ssize_t dimensions, offset, size[MOST_DIMENSIONS + 1], stride[MOST_DIMENSIONS + 1];
 };
 
-/* What an object holds, which must be an int and nothing derived of it: 1, else 0. */
-static int is_number(PyObject *object, Py_ssize_t *value)
+int is_number(PyObject *object, Py_ssize_t *value)
 {
     if (!object || !PyLong_CheckExact(object))
         return 0;
@@ -21,7 +20,7 @@ static int is_number(PyObject *object, Py_ssize_t *value)
     return 0;
 }
 
-/* The same for a field of a slice that may be None and then leaves `value` alone. */
+/* The same for a bound of a slice or a range; None leaves `value` alone. */
 static int is_bound(PyObject *slice, PyObject *name, Py_ssize_t *value)
 {
     PyObject *bound = PyObject_GetAttr(slice, name);
@@ -64,7 +63,31 @@ static int add_index(struct view *view, PyObject *index, Py_ssize_t size, Py_ssi
     return 1;
 }
 
-/* 1 when a key has an index or a slice inside of the tensor for every dimension. */
+/* 1 when nl.ds(start, size) lies inside of a dimension. */
+static int add_range(struct view *view, PyObject *range, Py_ssize_t size, Py_ssize_t stride)
+{
+    Py_ssize_t start = -1, count = -1;
+
+    if (!is_bound(range, names.start, &start) || !is_bound(range, names.size, &count))
+        return 0;
+    if (start < 0 || count < 1 || start + count > size)
+        return 0;
+    view->offset += start * stride;
+    keep(view, count, stride);
+    return 1;
+}
+
+/* 1 when one part of a key lies inside of its dimension. `stays`: the dimension does where the part is an index. */
+static int add_part(struct view *view, PyObject *part, Py_ssize_t size, Py_ssize_t stride, int stays)
+{
+    if (PySlice_Check(part))
+        return add_slice(view, part, size, stride);
+    if ((PyObject *)Py_TYPE(part) == plain.range)
+        return add_range(view, part, size, stride);
+    return add_index(view, part, size, stride, stays);
+}
+
+/* 1 when a key has a part inside of the tensor for every dimension. */
 static int add_all(struct view *view, PyObject *key, PyObject *shape, PyObject *strides, int on_chip)
 {
     Py_ssize_t count = PyTuple_Size(shape), size, stride;
@@ -72,10 +95,9 @@ static int add_all(struct view *view, PyObject *key, PyObject *shape, PyObject *
     if (!PyTuple_CheckExact(key) || PyTuple_Size(key) != count || count > MOST_DIMENSIONS)
         return 0;
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *part = PyTuple_GetItem(key, i);
         if (!is_number(PyTuple_GetItem(shape, i), &size) || !is_number(PyTuple_GetItem(strides, i), &stride))
             return 0;
-        if (!(PySlice_Check(part) ? add_slice(view, part, size, stride) : add_index(view, part, size, stride, on_chip && !i)))
+        if (!add_part(view, PyTuple_GetItem(key, i), size, stride, on_chip && !i))
             return 0;
     }
     if (view->dimensions < 2 && (!view->dimensions || (on_chip && count > 1)))
