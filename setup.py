@@ -9,6 +9,7 @@ FOLDER = "simulator/native"
 sources = runpy.run_path(f"{FOLDER}/sources.py")
 names = [f"{FOLDER}/{path.relative_to(sources['FOLDER'])}" for path in sources["c_files"]()]
 
+
 def extension(name: str, c_files: list[str]) -> Extension:
     """Good for all versions of Python from 3.10."""
     return Extension(

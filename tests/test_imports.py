@@ -44,7 +44,8 @@ HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"
 
 
 SIMULATOR = (
-    {"recording", "machine", "costs", "native"},
+    {"native"},
+    {"recording", "machine", "costs"},
     {"operations"},
     {"compiler", "execution"},
     {"timing", "calibration"},

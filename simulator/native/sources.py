@@ -6,6 +6,7 @@ setup.py runs this file alone, so it imports nothing of this package.
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
@@ -18,7 +19,12 @@ def c_files() -> list[Path]:
 
 def digest() -> str:
     """16 hex digits over their contents."""
+    return _digest(tuple(c_files()))
+
+
+@cache
+def _digest(paths: tuple[Path, ...]) -> str:
     whole = hashlib.sha256()
-    for path in c_files():
+    for path in paths:
         whole.update(path.name.encode() + b"\0" + path.read_bytes())
     return whole.hexdigest()[:16]

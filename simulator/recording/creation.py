@@ -151,6 +151,8 @@ def shared_constant(constant: Any) -> NkiTensor:
     return whole(storage)
 
 
+plain_ndarray = ndarray
 if not TYPE_CHECKING and (_core := compiled()) is not None:
-    _core.bind_creation(ndarray, form_of, Storage, NkiTensor, MemoryRegion, MemoryRegion.sbuf, MemoryRegion.shared_hbm)
+    _regions = MemoryRegion, MemoryRegion.sbuf, MemoryRegion.shared_hbm
+    _core.bind_creation(plain_ndarray, form_of, Storage, NkiTensor, *_regions)
     ndarray = _core.ndarray

@@ -94,7 +94,6 @@ class PlainPlaces:
         del self.standing[depth:]
 
 
-if TYPE_CHECKING or (_core := compiled()) is None:
-    Places = PlainPlaces
-else:
+Places = PlainPlaces
+if not TYPE_CHECKING and (_core := compiled()) is not None:
     Places = _core.Places

@@ -21,6 +21,7 @@ from neff_bench.simulator.program import Access, Engine, Instruction, Kind, Memo
 from neff_bench.simulator.recording.lines import OWN, Lines
 from neff_bench.simulator.recording.places import Places
 
+
 class Storage(msgspec.Struct, eq=False, gc=False):
     """One allocation. `size`: elements; `free`: elements in one partition (on chip), else `size`.
 

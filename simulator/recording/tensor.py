@@ -360,8 +360,9 @@ def access(tensor: NkiTensor) -> Access:
     return made
 
 
+plain_access = access
 if not TYPE_CHECKING and _core is not None:
-    _core.bind_tensors(getitem, access, Access, views.pattern, DynamicSlice)
+    _core.bind_tensors(getitem, plain_access, Access, views.pattern, DynamicSlice)
     access = _core.access
 
 

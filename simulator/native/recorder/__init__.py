@@ -18,4 +18,4 @@ def compiled() -> ModuleType | None:
         from neff_bench.simulator.native.recorder import core
     except ImportError:
         return None
-    return core if core.BUILT_FROM == digest() else None
+    return core if digest() == core.BUILT_FROM else None

@@ -27,6 +27,8 @@ static int sort_arguments(PyObject **sorted, PyObject *const *given, Py_ssize_t 
             return 0;
         sorted[place] = given[count + i];
     }
+    if (sorted[NAME] == Py_None)
+        sorted[NAME] = names.empty;
     return sorted[SHAPE_GIVEN] && sorted[DTYPE_GIVEN];
 }
 

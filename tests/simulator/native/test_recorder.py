@@ -1,0 +1,108 @@
+"""The compiled parts of the recorder and their plain forms give the same."""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from neff_bench.simulator.errors import SimulatorError
+from neff_bench.simulator.native import recorder as native_recorder
+from neff_bench.simulator.program import encode
+from neff_bench.simulator.recording import creation, indexing, tensor
+from neff_bench.simulator.recording.indexing import DynamicSlice
+from neff_bench.simulator.recording.recorder import recording
+from neff_bench.simulator.recording.regions import MemoryRegion
+from tests.golden.programs import OURS
+from tests.simulator.recording.test_sources import KERNEL, RESUMED, lines
+
+core = native_recorder.compiled()
+pytestmark = pytest.mark.skipif(core is None, reason="the recorder is not compiled here")
+
+
+def outcome(work, *arguments, **named):
+    """What a call makes, or how it is refused."""
+    try:
+        return msgspec.to_builtins(work(*arguments, **named))
+    except SimulatorError as error:
+        return type(error), error.what
+
+
+numbers = some.integers(-3, 9)
+parts = some.one_of(
+    numbers,
+    some.builds(slice, some.none() | numbers, some.none() | numbers, some.sampled_from([None, None, 1, 2, 0])),
+    some.builds(DynamicSlice, numbers, numbers),
+    some.just(...),
+    some.booleans(),
+)
+
+
+@given(
+    some.sampled_from(["sbuf", "private_hbm"]),
+    some.lists(some.integers(1, 6), min_size=1, max_size=4).map(tuple),
+    some.lists(parts, min_size=1, max_size=5).map(tuple) | parts,
+)
+def test_of_views(memory, shape, key):
+    with recording("trn2"):
+        whole = creation.ndarray(shape, "float32", MemoryRegion[memory])
+        made, expected = (outcome(work, whole, key) for work in (type(whole).__getitem__, indexing.getitem))
+        assert made == expected
+        if isinstance(made, dict):
+            view = whole[key]
+            first, view._access = tensor.access(view), None
+            assert first == tensor.plain_access(view)
+
+
+SIZES = some.sampled_from([0, 1, 2, 64, 129, 512, 1 << 17, True, "4"])
+REGIONS = [MemoryRegion.sbuf, MemoryRegion.psum, MemoryRegion.private_hbm, MemoryRegion.shared_hbm, "sbuf"]
+BYTES = some.sampled_from([0, 2048, 16000, 190000, None])
+
+
+@given(
+    some.lists(SIZES, max_size=3).map(tuple) | some.integers(0, 4),
+    some.sampled_from(["float32", "bfloat16", "bool", "nonsense", None]),
+    some.sampled_from(REGIONS),
+    some.sampled_from(["", "tile", None]),
+    some.none() | some.tuples(some.sampled_from([0, 64, 127]), BYTES),
+)
+def test_of_allocations(shape, dtype, buffer, name, address):
+    def made(ndarray):
+        with recording("trn2") as now:
+            found = outcome(ndarray, shape, dtype, buffer=buffer, name=name, address=address)
+        return found, msgspec.to_builtins(now.storages), now.lines.texts
+
+    compiled, expected = map(made, (creation.ndarray, creation.plain_ndarray))
+    assert compiled == expected
+
+
+PLAIN = """
+import sys
+sys.modules["neff_bench.simulator.native.recorder.core"] = None
+from tests.simulator.native.test_recorder import core, digests
+assert core is None
+print(*digests(sys.argv[1]))
+"""
+
+
+def digests(folder):
+    """Of recorded programs, with the lines of kernels that call helpers and generators."""
+    made = [hashlib.sha256(encode(record("trn2"))).hexdigest() for record in OURS.values()]
+    return made + [str(lines(Path(folder), kernel)).replace(" ", "") for kernel in (KERNEL, RESUMED)]
+
+
+def test_of_programs(tmp_path):
+    command = [sys.executable, "-c", PLAIN, str(tmp_path)]
+    plain = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert plain == digests(tmp_path)
+
+
+def test_an_extension_of_other_sources_is_not_used(monkeypatch):
+    native_recorder.compiled.cache_clear()
+    monkeypatch.setattr(native_recorder, "digest", lambda: "0" * 16)
+    assert native_recorder.compiled() is None
+    native_recorder.compiled.cache_clear()
