@@ -15,6 +15,7 @@ from typing import Any
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.costs.transfers import start_ns
 from neff_bench.simulator.program import ENGINES, Program
+from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 
 BOUNDS = {
@@ -47,7 +48,8 @@ class Explanation:
     """Times in microseconds. path_us: the critical path by what it is spent on, fixed_us aside.
 
     waits_us: (core, engine, whom it waited for) -> time. lines: (source, on the critical path, on all engines), longest first; a line holds
-    what the functions that it calls did.
+    what the functions that it calls did. uncompared: operations that hold an engine for more than a tenth of the time, and were never
+    compared with hardware.
     """
 
     total_us: float
@@ -57,6 +59,7 @@ class Explanation:
     waits_us: dict[tuple[int, str, str], float]
     lines: list[tuple[str, float, float]]
     segments: tuple[Segment, ...]
+    uncompared: tuple[str, ...]
 
 
 def explain(program: Program, schedule: Schedule) -> Explanation:
@@ -82,6 +85,7 @@ def explain(program: Program, schedule: Schedule) -> Explanation:
         waits_us={key: ns / 1e3 for key, ns in _longest_first(_waits(schedule))},
         lines=lines,
         segments=tuple(reversed(segments)),
+        uncompared=uncompared(program, schedule),
     )
 
 

@@ -21,6 +21,8 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
         f"simulated: {explanation.total_us:.1f} us in all, {explanation.fixed_us:.1f} us of it before and after the kernel",
         f"bound by {explanation.bound_by}",
     ]
+    if explanation.uncompared:
+        head.append(f"never compared with hardware (explain --operations): {', '.join(explanation.uncompared)}")
     if not findings.sensitivity:
         head.append(
             f"what each constant would gain is worked out for programs of up to {INSTRUCTIONS_MAX} instructions"
@@ -78,6 +80,8 @@ def _advice(findings: Iterable[Advice]) -> Iterable[tuple[str, ...]]:
 
 def _records(explanation: Explanation, changed: dict[str, float], findings: Findings) -> Iterable[dict[str, Any]]:
     yield {"part": "total", "what": explanation.bound_by, "time_us": explanation.total_us}
+    for named in explanation.uncompared:
+        yield {"part": "never compared", "what": named}
     for what, us in explanation.path_us.items():
         yield {"part": "critical path", "what": BOUNDS[what], "time_us": us}
     for (core, engine, whom), us in explanation.waits_us.items():
@@ -98,6 +102,7 @@ def explanation_json(explanation: Explanation, changed: dict[str, float], findin
         "total_time_us": explanation.total_us,
         "fixed_overhead_us": explanation.fixed_us,
         "bound_by": explanation.bound_by,
+        "uncompared_operations": list(explanation.uncompared),
         "critical_path_us": explanation.path_us,
         "waits_us": [
             {"core": core, "engine": engine, "waits_for": whom, "time_us": us}

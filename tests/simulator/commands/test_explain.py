@@ -13,7 +13,7 @@ from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.terminal.formats import render
-from tests.simulator.programs import matmul, whole
+from tests.simulator.programs import ProgramBuilder, matmul, whole
 
 
 @pytest.fixture(scope="module", params=[1, 2])
@@ -115,3 +115,15 @@ def test_empty_program_has_no_path():
     from neff_bench.simulator.program import Program
 
     assert critical_path(schedule(Program("e", "trn2", 1, (), (), (), ((),)))) == []
+
+
+def test_operations_that_were_never_compared_are_named():
+    b = ProgramBuilder()
+    tile = b.load_of("x", (128, 1024), "float32")
+    for _ in range(20):
+        b.step("reciprocal", tile, (128, 1024), "float32", "vector")
+    made = b.program()
+    answered = answer(explain(made, schedule(made)), {}, Findings((), ()), 5)
+    assert answered.document["uncompared_operations"] == ["reciprocal on Vector"]
+    assert "never compared with hardware (explain --operations): reciprocal on Vector" in render(answered, "table")
+    assert "never compared,reciprocal on Vector" in render(answered, "csv")
