@@ -14,14 +14,15 @@ from neff_bench.parsers.event_rows import (
 )
 from neff_bench.simulator.commands.view import load_profile, write_json
 from neff_bench.simulator.files.neff import write_neff
+from neff_bench.simulator.program import Program
 from tests.simulator.programs import matmul
 
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=\"window.hacked=1\">{{data}}\u202e"
 
 
-def simulated_json(directory: Path, tiles: int = 2) -> Path:
+def simulated_json(directory: Path, tiles: int = 2, program: Program | None = None) -> Path:
     """A whole-profile JSON of the simulator."""
-    write_neff(matmul(tiles=tiles, lnc=2), directory / "file.neff")
+    write_neff(program or matmul(tiles=tiles, lnc=2), directory / "file.neff")
     path = directory / "profile.json"
     write_json(load_profile(str(directory / "file.neff"), None), "file.neff", "profile.ntff", str(path))
     return path

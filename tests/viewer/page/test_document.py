@@ -2,11 +2,14 @@
 
 import re
 
+from neff_bench.parsers.event_tables import timeline_of_json
 from neff_bench.terminal.answer import Column, Grid
+from neff_bench.viewer.page.cases import notes_of
 from neff_bench.viewer.page.differences import by_counter, by_line, by_track
 from neff_bench.viewer.page.document import Case, document
 from neff_bench.viewer.page.events import Side, events_of
-from tests.viewer.page.profiles import HOSTILE, small
+from tests.simulator.programs import ProgramBuilder
+from tests.viewer.page.profiles import HOSTILE, simulated_json, small
 
 
 def test_the_page_counts_its_events_and_names_no_other_address():
@@ -24,6 +27,15 @@ def test_what_is_simulated_says_so_on_every_view():
     views = re.findall(r"<h3>[^<]*(?:<span|</h3>)", page.split("<template")[0])
     assert len(views) >= 5 and all(view.endswith("<span") for view in views)
     assert "Simulated</span>" not in document("title", [Case("a", (Side("", small()),))]).decode().split("<template")[0]
+
+
+def test_operations_that_were_never_compared_are_named_above_the_timeline(tmp_path):
+    b = ProgramBuilder()
+    tile = b.load_of("x", (128, 1024), "float32")
+    b.step("reciprocal", tile, (128, 1024), "float32", "vector")
+    b.copy(b.output("out", (128, 1024), "float32"), tile)
+    (note,) = notes_of(timeline_of_json(simulated_json(tmp_path, program=b.program())))
+    assert note.endswith("never compared with hardware: reciprocal on Vector.")
 
 
 def test_nothing_of_a_profile_is_markup():
