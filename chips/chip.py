@@ -20,6 +20,7 @@ class Chip:
     sources, units: by field. constants_of: the chip whose constants stand in for unmeasured ones, "" where they were looked up.
     year: of the first instances. double_row: FP8 matmuls run at twice the rate, mx: those of scaled groups (MXFP8, MXFP4) at four times. float8: NKI has the dtypes. one_clock: all engines
     count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition.
+    dma_transpose_*_rate: share of a copy's rate, with HBM at one end, and within SBUF.
     cores_per_device: physical cores. link_bandwidth: of one device's links to all others, in one direction. collective_step_ns: what
     each step of a collective takes beside its bytes.
     """
@@ -59,6 +60,8 @@ class Chip:
     dma_read_spread: float
     dma_row_ns: float
     dma_convert_factor: float
+    dma_transpose_hbm_rate: float
+    dma_transpose_sbuf_rate: float
     dma_stagger_ns: float
     dma_read_stagger_ns: float
     dma_issue_ns: float

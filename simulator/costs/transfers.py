@@ -42,6 +42,7 @@ class Transfer(NamedTuple):
 
     queue: index of the issuing engine. software: descriptors made by GpSimd; static: made at compile time, else by hardware.
     first_port, ports: of SBUF that it goes through. rows: rows that a packet gathers on its way to HBM. converts: the dtype changes on the way; `bytes` are those written.
+    transposes: rows become columns on the way.
     hbm_*, sbuf_*, psum_*: bytes that this DMA reads from and writes to that memory. latency_ns: what it takes before its first packet beyond
     the start of any DMA. bandwidth: bytes/ns of the link that it goes through, on all DMA engines together; 0 where there is none.
     """
@@ -60,6 +61,7 @@ class Transfer(NamedTuple):
     static: bool = False
     rows: int = 1
     converts: bool = False
+    transposes: bool = False
     first_port: int = 0
     ports: int = PORTS
     latency_ns: float = 0.0
@@ -130,6 +132,7 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
         static=static,
         rows=max(packet // row, 1) if row and moved["hbm_write"] else 1,
         converts=converts,
+        transposes=instruction.op == "dma_transpose",
         first_port=first_port,
         ports=ports,
         **moved,
@@ -173,6 +176,9 @@ def packet_ns(transfer: Transfer, chip: Chip) -> float:
     if transfer.bandwidth:
         bandwidth = min(bandwidth, transfer.bandwidth / chip.dma_engines)
     spacing = chip.dma_packet_ns + transfer.packet_bytes / bandwidth + rows
+    if transfer.transposes:
+        from_hbm = transfer.hbm_read or transfer.hbm_write
+        spacing /= chip.dma_transpose_hbm_rate if from_hbm else chip.dma_transpose_sbuf_rate
     return spacing * chip.dma_convert_factor if transfer.converts else spacing
 
 

@@ -93,6 +93,15 @@ def test_a_transfer_that_converts_counts_what_is_written_and_takes_twice_the_tim
     assert transfer_of(wide, program, GPSIMD).packet_bytes == 256
 
 
+@pytest.mark.parametrize(("source", "factor"), [("sbuf", 2.0), ("hbm", 1 / 0.9)])
+def test_a_transpose_moves_at_the_documented_share_of_a_copy(source, factor):
+    instruction, program = dma(source, "sbuf", shape=(128, 256), kinds=("internal", "internal"))
+    copied = transfer_of(instruction, program, SYNC)
+    transposed = transfer_of(msgspec.structs.replace(instruction, op="dma_transpose"), program, SYNC)
+    chip = CHIPS["trn2"]
+    assert packet_ns(transposed, chip) == pytest.approx(factor * packet_ns(copied, chip))
+
+
 def test_software_descriptors_are_written_before_the_trigger():
     chip = CHIPS["trn2"]
     transfer = transfer_of(*dma("hbm", "sbuf"), GPSIMD)
