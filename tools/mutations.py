@@ -40,7 +40,7 @@ MUTATIONS = (
     # timing
     Mutation("Scalar's cost with Vector's overhead", "simulator/costs/engines.py", "return busy + getattr(chip, row.interval), busy + getattr(chip, row.latency)\n\n\ndef _gpsimd", "return busy + chip.vector_overhead_ns, busy + getattr(chip, row.latency)\n\n\ndef _gpsimd", GOLDEN),
     Mutation("long kernels from 50 us", "simulator/timing/likeness.py", "_LONG_NS = 200e3", "_LONG_NS = 50e3", LIKENESS),
-    Mutation("families weigh by their rows", "simulator/timing/interval.py", "1 / sizes[group.family]) for group in alike", "1.0) for group in alike", INTERVAL),
+    Mutation("few families are as sure as many", "simulator/timing/interval.py", "per = _UPPER_END, 1 / max(freedom, 1.0)", "per = _UPPER_END, 0.0", INTERVAL),
     Mutation("the PE binds from half of the time", "simulator/timing/likeness.py", "_PE_BOUND = 0.75", "_PE_BOUND = 0.5", LIKENESS),
     Mutation("64 partitions at full rate", "simulator/costs/transfers.py", "_ports(instruction, program) if static", "_ports(instruction, program) if False", "tests/simulator/compiler/test_descriptors.py"),
     Mutation("the fingerprint forgets the chips", "simulator/timing/model.py", "waiting += [f\"{module}.{inside.stem}\"", "waiting += [f\"{inside.stem}\"", "tests/simulator/timing/test_model.py"),

@@ -88,18 +88,18 @@ def _at(ordered: Sequence[float], share: float) -> float:
 
 
 def _coverage(rows: Sequence[Compared]) -> Iterator[str]:
-    """Development rows are judged by the intervals that the other repositories give."""
+    """Development rows are judged by the intervals that the other families give."""
     held: dict[str, list[bool]] = {}
     for one in rows:
         like = one.model.like
-        made = interval.interval(like) if one.row.is_test else interval.without(one.row.repository, like)
+        made = interval.interval(like) if one.row.is_test else interval.without(one.row.family, like)
         if made and "simulator_low_total_time" in one.model.summary:
             ratio = one.measured_us / one.model.total_us
             held.setdefault(f"{one.row.family} LNC {one.row.lnc}", []).append(made.low <= ratio <= made.high)
     every = [hit for hits in held.values() for hit in hits]
     if every:
-        by_family = statistics.mean(statistics.mean(hits) for hits in held.values())
-        yield f"80 % intervals hold {sum(every)} of {len(every)} rows ({sum(every) / len(every):.2f}; families weighing the same {by_family:.2f}):"
+        by_class = statistics.mean(statistics.mean(hits) for hits in held.values())
+        yield f"80 % intervals hold {sum(every)} of {len(every)} rows ({sum(every) / len(every):.2f}; classes weighing the same {by_class:.2f}):"
         yield "; ".join(f"{name} {sum(hits)}/{len(hits)}" for name, hits in held.items()) + "."
         yield ""
 
