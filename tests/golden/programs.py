@@ -157,6 +157,22 @@ def _transfers(target: str) -> Program:
     return b.program()
 
 
+def _transposes(target: str) -> Program:
+    """Transposes by DMA, one after the other: from HBM, then within SBUF."""
+    b = ProgramBuilder(target=target)
+    source = b.input("x", (1024, 128), "bfloat16")
+    for n in range(4):
+        tile = b.sbuf((128, 1024), "bfloat16")
+        b.do("dma_transpose", {"dst": tile}, {"src": source}, "sync", dge_mode="hwdge")
+        part = b.columns(tile, 128)
+        for _ in range(4):
+            turned = b.sbuf((128, 128), "bfloat16")
+            b.do("dma_transpose", {"dst": turned}, {"src": part}, "sync", dge_mode="hwdge")
+            part = turned
+        b.do("dma_copy", {"dst": b.output(f"out{n}", (128, 128), "bfloat16")}, {"src": part}, "sync", dge_mode="hwdge")
+    return b.program()
+
+
 def _static_copies(target: str) -> Program:
     """Copies through HBM, one after the other, with descriptors made at compile time."""
     b = ProgramBuilder(target=target)
@@ -303,6 +319,7 @@ OURS: dict[str, Callable[[str], Program]] = {
     "one copy": _one_copy,
     "engines": _engines,
     "transfers": _transfers,
+    "transposes": _transposes,
     "static copies": _static_copies,
     "pointers": _pointers,
     "every operation": _every_operation,

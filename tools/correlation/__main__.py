@@ -1,10 +1,11 @@
 """The model beside every public measured row.
 
-    python -m tools.correlation CHECKOUTS [--rows development|test|all] [--only TEXT] [--evidence]
+    python -m tools.correlation CHECKOUTS [--rows development|test|all] [--only TEXT] [--evidence] [--structures]
 
 CHECKOUTS holds clones as OWNER/NAME, at the commits that the report names. `tools/correlation/measured.py` says which rows are
 test rows: no constant and no structure of the model is chosen on them. --evidence writes the development rows to
-simulator/timing/evidence.json, which the intervals of simulated times are made from.
+simulator/timing/evidence.json, which the intervals of simulated times are made from. --structures judges what the model could lack on
+development rows (tools/correlation/structures.py).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tools.correlation import gemm, nkibench, nkilib
 from tools.correlation.measured import Measured
 from tools.correlation.modelled import Modelled, modelled
 from tools.correlation.report import Compared, report
+from tools.correlation.structures import judged
 
 SOURCES = (
     nkibench.variants,
@@ -38,13 +40,20 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rows", choices=("development", "test", "all"), default="all")
     parser.add_argument("--only", default="", help="rows whose repository, family or name contains this")
     parser.add_argument("--evidence", action="store_true", help="write the development rows for the intervals")
+    parser.add_argument(
+        "--structures", action="store_true", help="what the model could lack, fitted on one family and judged on others"
+    )
     given = parser.parse_args(arguments)
     compared = list(_compared(_chosen(given.checkouts, given.rows, given.only)))
     if not compared:
         print(f"no row: {given.checkouts} holds none of the repositories, or --only names none", file=sys.stderr)
         return 1
+    development = [one for one in compared if not one.row.is_test]
     if given.evidence:
-        _write_evidence([one for one in compared if not one.row.is_test])
+        _write_evidence(development)
+    if given.structures:
+        print("\n".join(judged(development)))
+        return 0
     print("\n".join(report(compared)))
     return 0
 
