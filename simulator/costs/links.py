@@ -101,6 +101,7 @@ def collective_cost(instruction: Instruction, program: Program, chip: Chip, opco
         software=False,
         static=True,
         converts=False,
+        transposes=False,
         latency_ns=found.steps * chip.collective_step_ns,
         bandwidth=found.bandwidth,
         **moved,

@@ -1,11 +1,11 @@
 """The model beside every public measured row.
 
-    python -m tools.correlation CHECKOUTS [--rows development|test|all] [--only TEXT] [--evidence] [--structures]
+    python -m tools.correlation CHECKOUTS [--rows development|test|all] [--only TEXT] [--evidence] [--structures] [--what-if NAME=VALUE]
 
 CHECKOUTS holds clones as OWNER/NAME, at the commits that the report names. `tools/correlation/measured.py` says which rows are
 test rows: no constant and no structure of the model is chosen on them. --evidence writes the development rows to
 simulator/timing/evidence.json, which the intervals of simulated times are made from. --structures judges what the model could lack on
-development rows (tools/correlation/structures.py).
+development rows (tools/correlation/structures.py). --what-if shows how a constant moves the figures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.timing import interval
 from tools.correlation import gemm, nkibench, nkilib
 from tools.correlation.measured import Measured
-from tools.correlation.modelled import Modelled, modelled
+from tools.correlation.modelled import modelled
 from tools.correlation.report import Compared, report
 from tools.correlation.structures import judged
 
@@ -43,8 +43,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--structures", action="store_true", help="what the model could lack, fitted on one family and judged on others"
     )
+    parser.add_argument(
+        "--what-if", action="append", default=[], metavar="NAME=VALUE", help="another constant; NAME=2x for a multiple"
+    )
     given = parser.parse_args(arguments)
-    compared = list(_compared(_chosen(given.checkouts, given.rows, given.only)))
+    if given.evidence and given.what_if:
+        parser.error("--evidence is what the model says: without --what-if")
+    compared = list(_compared(_chosen(given.checkouts, given.rows, given.only), given.what_if))
     if not compared:
         print(f"no row: {given.checkouts} holds none of the repositories, or --only names none", file=sys.stderr)
         return 1
@@ -69,17 +74,13 @@ def _chosen(checkouts: Path, which: str, only: str) -> Iterator[Measured]:
             print(f"{source.__name__}: {error}", file=sys.stderr)
 
 
-def _compared(rows: Iterator[Measured]) -> Iterator[Compared]:
+def _compared(rows: Iterator[Measured], changes: Sequence[str]) -> Iterator[Compared]:
     for row in rows:
         print(f"{row.repository} {row.family} {row.name}"[:100], end="\r", file=sys.stderr)
         try:
-            yield Compared(row, _modelled(row))
+            yield Compared(row, modelled(row.program(), changes))
         except SimulatorError as error:
             print(f"refused: {row.repository} {row.name}: {error}", file=sys.stderr)
-
-
-def _modelled(row: Measured) -> Modelled:
-    return modelled(row.program())
 
 
 def _write_evidence(compared: Sequence[Compared]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from neff_bench.chips import CHIPS
+from neff_bench.simulator.chips import chip_for, what_if
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.likeness import Likeness, likeness
@@ -37,9 +39,9 @@ class Modelled:
         return max(self.active_us.values())
 
 
-def modelled(program: Program) -> Modelled:
-    """The model's row of a recorded program."""
-    timed = schedule(program)
+def modelled(program: Program, changes: Sequence[str] = ()) -> Modelled:
+    """The model's row of a recorded program. `changes`: `name=value` or `name=2x` of constants. Raises SimulatorError for an unknown one."""
+    timed = schedule(program, reduce(what_if, changes, chip_for(program.target)))
     summary = summarise(program, timed, timeline_of(timed))
     active = {name: summary[f"{name}_engine_active_time"] * 1e6 for name in ENGINES}
     active["dma"] = summary["dma_active_time"] * 1e6

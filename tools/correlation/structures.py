@@ -69,7 +69,8 @@ def _error(rows: Sequence[Compared], count: Callable[[Compared], float] | None =
 
 
 def _of_core(one: Compared, counter: str) -> float:
-    return float(one.model.summary[counter]) / one.row.lnc
+    """A summary leaves out the counters of a kind of descriptors that the program has none of."""
+    return float(one.model.summary.get(counter, 0)) / one.row.lnc
 
 
 def _instructions(one: Compared) -> float:
