@@ -129,6 +129,7 @@ class Program(msgspec.Struct, frozen=True, weakref=True):
     `model_flops`: 2 x MAC of the HLO graph; None for NKI kernels, whose NEFFs carry no HLO statistics.
     `before_middle_end`: AWS's compiler changes the program in ways that are not known: it adds loads and stores.
     `spilled_bytes`: what its instructions write to HBM because SBUF has no room, where AWS's compiler spills what is not known.
+    `keeps_weights`: of a kernel: its compiler loads no weights that the PE holds already, as that of HLO graphs does.
     `lowered_as_known`: of an HLO graph: public profiles show that AWS's compiler makes the same program of it.
     """
 
@@ -146,6 +147,7 @@ class Program(msgspec.Struct, frozen=True, weakref=True):
     lowered_as_known: bool = False
     callers: tuple[int, ...] = ()
     spilled_bytes: int = 0
+    keeps_weights: bool = False
 
     def call_stack(self, source: int) -> tuple[str, ...]:
         """The lines that called a line, outermost first."""

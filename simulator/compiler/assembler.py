@@ -109,7 +109,9 @@ class _Kinds(NamedTuple):
 
 def _kinds(program: Program, table: Table, chip: Chip, lowered: Sequence[Lowered]) -> _Kinds:
     operations, numbered = operation_columns(lowered, settling(table.kinds), chip, len(program.cores))
-    fixed = fixed_columns(chip, program.from_hlo, table.cores[0].names, numbered)
+    fixed = fixed_columns(
+        chip, program.from_hlo, program.from_hlo or program.keeps_weights, table.cores[0].names, numbered
+    )
     return _Kinds(lowered, operations, fixed, step_table(numbered))
 
 

@@ -60,18 +60,20 @@ class Contraction:
             here[first] |= here[member]
             here[member] = set()
 
-    def order(self) -> list[int] | None:
-        """The instructions that are left, each behind those that it waits for and as early as its number says; None for a circle."""
+    def order(self, rank: Sequence[float] | None = None) -> list[int] | None:
+        """The instructions that are left, each behind those that it waits for and as early as its rank says, which is its number where
+        it is not given; None for a circle."""
+        rank = range(len(self.before)) if rank is None else rank
         missing = [len(waits) for waits in self.before]
         left = [index for index, first in enumerate(self.stands_for) if index == first]
-        ready = [index for index in left if not missing[index]]
+        ready = [(rank[index], index) for index in left if not missing[index]]
         heapify(ready)
         order = []
         while ready:
-            index = heappop(ready)
+            index = heappop(ready)[1]
             order.append(index)
             for later in self.after[index]:
                 missing[later] -= 1
                 if not missing[later]:
-                    heappush(ready, later)
+                    heappush(ready, (rank[later], later))
         return order if len(order) == len(left) else None

@@ -4,7 +4,8 @@ Source: the instructions of eight traces of attention, four of them fused, besid
 allenkchau/trainium-kernel-fusion @d709ddf1, profiling/artifacts; development data). What they show:
 
 - A copy from PSUM to SBUF that only Vector and Scalar read is left out: they read PSUM. At most half of the banks are used like
-  this, so a loop is taken in blocks of as many rounds; of several tiles of one round it is the last ones.
+  this, so a loop is taken in blocks of as many rounds; of several tiles of one round it is the first ones. In a block the products
+  whose results are copied come first, then those that are read in place, and then what reads them.
 - Instructions of one line that do the same to neighbouring tiles become one, as long as a partition of the whole has at most 512
   elements. Tiles of their own are laid side by side: in SBUF all of a block, in PSUM those of one bank, where one product writes each.
 - DMAs of neighbouring tiles become one of at most 512 KiB.
@@ -12,6 +13,7 @@ allenkchau/trainium-kernel-fusion @d709ddf1, profiling/artifacts; development da
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -66,10 +68,33 @@ def merged_tiles(program: Program, instructions: Sequence[Instruction]) -> tuple
                     for family in families:
                         _lay_side_by_side(buffers, places, family)
                     merged[part[0]] = _one(buffers, steps, part)
-    order = graph.order()
+    order = graph.order(_ranks(steps, readers, uses))
     if order is None:
         return program.buffers, steps
     return tuple(buffers), [_placed(merged.get(index, steps[index]), buffers, places) for index in order]
+
+
+def _ranks(steps: Sequence[Instruction], readers: set[int], uses: _Uses) -> list[float]:
+    """By instruction: its number, but for products that are read in place and their readers the places that they have in their block."""
+    rank = [float(index) for index in range(len(steps))]
+    lines = {steps[reader].source for reader in readers}
+    in_place = {uses.writers[steps[reader].reads["data"].buffer][-1] for reader in readers}
+    by_line: dict[int, list[int]] = defaultdict(list)
+    for index, step in enumerate(steps):
+        if step.op == "nc_matmul":
+            by_line[step.source].append(index)
+    for products in by_line.values():
+        starts = [index for index in products if index in in_place][::BANKS_IN_PLACE]
+        for start, end in itertools.pairwise([*starts, len(steps)]):
+            block = [index for index in products if start <= index < end]
+            read = [at for index in block for to in steps[index].writes.values() for at in uses.readers[to.buffer]]
+            copied = max((at for at in read if steps[at].op == "tensor_copy"), default=block[-1])
+            for index in range(start, end):
+                if index in in_place:
+                    rank[index] = block[-1] + 0.5
+                elif steps[index].source in lines and index < copied:
+                    rank[index] = copied + 0.5
+    return rank
 
 
 def psum_in_place(
@@ -87,7 +112,7 @@ def psum_in_place(
         rounds = min(len(tiles), BANKS_IN_PLACE)
         block = min(block, rounds)
         for copies in tiles.values():
-            for index in copies[-(BANKS_IN_PLACE // rounds) :]:
+            for index in copies[: BANKS_IN_PLACE // rounds]:
                 gone[index] = _readers(instructions, uses, index)
     moved: dict[int, Access] = {
         reader: instructions[copy].reads["src"] for copy, found in gone.items() for reader in found

@@ -7,7 +7,8 @@
 - Neighbouring tiles are handled by one instruction, and PSUM is read where it lies (merging.py).
 - Copies whose engine the kernel leaves open are shared between Vector and Scalar: each goes to Scalar unless Vector can start it sooner.
   Source: the names and the order of the copies in the traces below ("I-67-0-tc-act", "I-67-1-tc-dve"); in the four of 512 columns each
-  copy is on the engine that is found here, in the others the numbers on either agree within four of 26 to 42.
+  copy is on the engine that is found here, in the others the numbers on either agree within five of 24 to 42.
+- Weights that the PE holds are not loaded again (placing.py).
 - The PE transposes with an identity matrix, which is loaded once for each dtype. Source: eight traces of attention of
   allenkchau/trainium-kernel-fusion (profiling/artifacts), which read 65,536 bytes more than their kernels where these
   transpose float32, and 32,768 more for bfloat16.
@@ -45,6 +46,10 @@ ESTIMATED_PE_GHZ = 1.4
 """Columns of weights and of moving operands in a ns, of any dtype: how fast the compiler seems to take the PE for when it shares copies.
 In the traces copies of products of 512 columns alternate between the engines, of float32 too, which take 857 ns; so less than the
 480 ns of a copy on Scalar were expected. Copies of four transposes of 128 all go to Scalar: more than that was expected."""
+
+SCALAR_COPY_NS = 50.0
+"""How long a copy holds Scalar beside its columns: the same traces, where copies of 512 columns follow each other by 465 to 483 ns and
+those of 128 by 157. The copies of eight transposes of 128 all go to Scalar."""
 
 _WIDE_INTEGERS = frozenset({"int32", "uint32"})
 """A copy of these on Scalar goes through float32."""
@@ -95,7 +100,9 @@ def _with(program: Program, buffers: tuple[Buffer, ...], spilled_bytes: int) -> 
 def _with_identities(program: Program, cores: Sequence[Sequence[Instruction]], known: bool) -> Program:
     buffers, loads = _identities(program)
     whole = tuple((*load, *core) for load, core in zip(loads, cores))
-    return msgspec.structs.replace(program, buffers=buffers, cores=whole, before_middle_end=not known)
+    return msgspec.structs.replace(
+        program, buffers=buffers, cores=whole, before_middle_end=not known, keeps_weights=True
+    )
 
 
 def _fits(program: Program) -> bool:
@@ -163,6 +170,9 @@ def _estimated_ns(step: Instruction, lower: Callable[[Instruction], Lowered], ch
             columns += PARTITIONS
         return columns / ESTIMATED_PE_GHZ, columns / ESTIMATED_PE_GHZ
     found = lower(step)
+    if step.op == "tensor_copy" and step.engine == "scalar":
+        columns = max(access.columns for access in step.reads.values())
+        return columns / chip.scalar_clock_ghz + SCALAR_COPY_NS, found.result_ns
     return found.busy_ns, found.result_ns + (_moving_ns(found.transfer, chip) if found.transfer else 0.0)
 
 

@@ -35,12 +35,13 @@ _RAW = KINDS.index("raw")
 
 
 class Fixed(NamedTuple):
-    """from_hlo: 1 for a program that was lowered from an HLO graph. load: the step that loads a table of functions. tables: how many there
-    are, with none as 0. event, final: the step that waits for one thing more, and for the last DMA of a queue, by engine. table: by
+    """from_hlo: 1 for a program that was lowered from an HLO graph. keeps_weights: 1 where weights that the PE holds are not loaded again.
+    load: the step that loads a table of functions. tables: how many there are, with none as 0. event, final: the step that waits for one thing more, and for the last DMA of a queue, by engine. table: by
     function and loaded table, the table that must be loaded, or -1. of_weights, is_stationary: 1 for the names of operands that
     LDWEIGHTS reads, and for the weights of a matmul. Arrays of int64."""
 
     from_hlo: int
+    keeps_weights: int
     load: int
     tables: int
     event: np.ndarray
@@ -50,7 +51,7 @@ class Fixed(NamedTuple):
     is_stationary: np.ndarray
 
 
-def fixed_columns(chip: Chip, from_hlo: bool, names: Sequence[str], numbered: Numbered) -> Fixed:
+def fixed_columns(chip: Chip, from_hlo: bool, keeps_weights: bool, names: Sequence[str], numbered: Numbered) -> Fixed:
     """`names`: of the operands. Adds steps to `numbered`."""
     import numpy as np
 
@@ -69,7 +70,7 @@ def fixed_columns(chip: Chip, from_hlo: bool, names: Sequence[str], numbered: Nu
             row.append(-1 if table is None else tables.index(table))
     of_weights, is_stationary = transposed([(name in WEIGHT_OPERANDS, name == "stationary") for name in names], 2)
     waits = (np.array(event, np.int64), np.array(final, np.int64), np.array(rows, np.int64).reshape(-1))
-    return Fixed(int(from_hlo), load, len(tables), *waits, of_weights, is_stationary)
+    return Fixed(int(from_hlo), int(keeps_weights), load, len(tables), *waits, of_weights, is_stationary)
 
 
 class Placed(NamedTuple):
@@ -92,7 +93,7 @@ def place(columns: Columns, edges: Edges, order: np.ndarray, operations: Operati
     import numpy as np
 
     stationary = np.full(len(columns.kind), -1, np.int64)
-    if fixed.from_hlo:
+    if fixed.keeps_weights:
         instruction = np.repeat(np.arange(len(columns.kind)), np.diff(columns.use_start))
         weights = (fixed.is_stationary[columns.name] > 0) & (columns.role == READ)
         stationary[instruction[weights]] = columns.view[weights]
@@ -128,7 +129,7 @@ class _Placer:
         """By engine: the last instruction of each stream that it has waited for."""
         self.table = self.transfers = self.meetings = 0
         self.weights = -1, -1
-        """Of an HLO graph: the view that the last LDWEIGHTS loaded, and for which program instruction."""
+        """Where weights are kept: the view that the last LDWEIGHTS loaded, and for which program instruction."""
 
     def run(self, order: Sequence[int]) -> list[tuple[int, int, int, int, int]]:
         for index in order:
@@ -149,8 +150,8 @@ class _Placer:
             meeting, self.meetings = self.meetings, self.meetings + 1
         if self.function[kind] >= 0:
             self._load_table(index, self.function[kind])
-        if self.fixed.from_hlo and engine == TENSOR:
-            steps = self._compiled_matmul(index, steps, edges)
+        if self.fixed.keeps_weights and engine == TENSOR:
+            steps = self._kept_weights(index, steps, edges)
         for step, which in steps:
             waits = self._waits(edges, which, engine, moves) if edges and which != NOTHING else []
             for before in waits[:-1]:
@@ -158,16 +159,19 @@ class _Placer:
             self._append(engine, step, index, waits[-1] if waits else -1, number, meeting)
         self.last[index] = len(self.rows) - 1
 
-    def _compiled_matmul(
+    def _kept_weights(
         self, index: int, steps: list[tuple[int, int]], edges: Sequence[tuple[int, int, int]]
     ) -> list[tuple[int, int]]:
-        """What AWS's XLA compiler makes of LDWEIGHTS and MATMUL: the first waits for all operands, and weights that the PE holds
-        are not loaded again. Source: the inf2 and trn2 programs named in `neff_bench.simulator.hlo.core`."""
+        """What AWS's compilers make of LDWEIGHTS and MATMUL: weights that the PE holds are not loaded again, and of an HLO graph the
+        first waits for all operands. Source: the inf2 and trn2 programs named in `neff_bench.simulator.hlo.core`; eight products of
+        bfloat16 of the old dialect in github allenkchau/trainium-kernel-fusion @d709ddf1, baseline_bf16_s1024."""
         held, since = self.weights
         unchanged = all(before < since for before, _, operand in edges if self.is_stationary[operand])
-        if held == self.stationary[index] and unchanged and len(steps) == 2:
+        if held == self.stationary[index] >= 0 and unchanged and len(steps) == 2:
             return [(steps[-1][0], ALL)]
         self.weights = self.stationary[index], index
+        if not self.fixed.from_hlo:
+            return steps
         return [(step, NOTHING if n else ALL) for n, (step, _) in enumerate(steps)]
 
     def _load_table(self, index: int, function: int) -> None:

@@ -102,7 +102,7 @@ static int64_t weights_of(const struct state *s, int64_t index)
     return -1;
 }
 
-/* Whether the PE of an HLO graph holds the weights of a matmul already; if not, it does from now on. */
+/* Whether the PE holds the weights of a matmul already; if not, it does from now on. */
 static int is_held(struct state *s, int64_t index, int64_t steps)
 {
     const struct edges *edges = s->edges;
@@ -112,7 +112,7 @@ static int is_held(struct state *s, int64_t index, int64_t steps)
     for (int64_t edge = edges->start[index]; edge < edges->start[index + 1]; edge++)
         if (s->fixed->is_stationary[edges->operand[edge]] && edges->before[edge] >= s->held_since)
             unchanged = 0;
-    if (s->held == weights && unchanged && steps == 2)
+    if (weights >= 0 && s->held == weights && unchanged && steps == 2)
         return 1;
     s->held = weights;
     s->held_since = index;
@@ -124,15 +124,19 @@ static void place(struct state *s, int64_t index)
     const struct operations *operations = s->operations;
     int64_t kind = s->columns->kind[index], engine = operations->engine[kind];
     int64_t begin = operations->step_start[kind], first = begin, end = operations->step_start[kind + 1];
-    int moves = operations->moves[kind] != 0, weights = s->fixed->from_hlo && engine == TENSOR;
+    int moves = operations->moves[kind] != 0, held = 0;
     int32_t transfer = moves ? s->transfers++ : -1, meeting = operations->meets[kind] ? s->meetings++ : -1, waits[STREAMS];
 
     if (operations->function[kind] >= 0)
         load_table(s, index, operations->function[kind]);
-    if (weights && is_held(s, index, end - begin))
+    if (s->fixed->keeps_weights && engine == TENSOR)
+        held = is_held(s, index, end - begin);
+    if (held)
         first = end - 1;
     for (int64_t step = first; step < end; step++) {
-        int64_t mode = weights ? (step == first ? ALL : NOTHING) : operations->waits[step];
+        int64_t mode = operations->waits[step];
+        if (held || (s->fixed->from_hlo && engine == TENSOR))
+            mode = step == first ? ALL : NOTHING;
         int count = waits_of(s, index, mode, engine, moves, waits);
         for (int i = 0; i < count - 1; i++)
             append(s, engine, s->fixed->event[engine], index, waits[i], -1, -1);

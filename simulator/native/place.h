@@ -15,9 +15,10 @@ struct code {
 
 /* event, final: the steps that wait for one thing more, and for the last DMA of a queue, by engine. load: the step that loads a table.
    table: by function and loaded table, the table that must be loaded, or -1; there are `tables`, and 0 is none. of_weights,
-   is_stationary: 1 for the names of operands that LDWEIGHTS reads, and for the weights of a matmul. */
+   is_stationary: 1 for the names of operands that LDWEIGHTS reads, and for the weights of a matmul. keeps_weights: 1 where weights
+   that the PE holds are not loaded again. */
 struct fixed {
-    int64_t from_hlo, load, tables;
+    int64_t from_hlo, keeps_weights, load, tables;
     const int64_t *event, *final, *table, *of_weights, *is_stationary;
 };
 

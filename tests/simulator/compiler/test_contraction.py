@@ -54,3 +54,9 @@ def test_every_order_keeps_every_dependency(data):
             for before in waits:
                 here, there = graph.stands_for[index], graph.stands_for[before]
                 assert place[there] < place[here]
+
+
+def test_a_rank_goes_before_the_number_but_not_before_what_an_instruction_waits_for():
+    graph = Contraction([set(), set(), {1}, set()])
+    assert graph.order([3.5, 1.0, 2.0, 0.0]) == [3, 1, 2, 0]
+    assert graph.order([0.0, 9.0, 2.0, 3.0]) == [0, 3, 1, 2]

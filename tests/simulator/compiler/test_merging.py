@@ -116,3 +116,13 @@ def test_results_are_those_of_numpy(length):
     expected = np.concatenate([x[:, at : at + 128].T for at in range(0, length, 128)], axis=1)
     assert np.array_equal(simulate(jit(turned))(x), expected)
     assert np.allclose(simulate(jit(rows_of))(x), (x.T @ x).max(axis=1, keepdims=True), rtol=1e-5)
+
+
+def test_products_that_are_read_in_place_run_behind_those_that_are_copied():
+    """Each round of `rows_of` has two products; the first one stays in PSUM. Four rounds are a block."""
+    program = recorded(rows_of, (128, 1024), middle_end=True)
+    copied = {step.reads["src"].buffer for step in program.cores[0] if step.op == "tensor_copy"}
+    products = [step.writes["dst"] for step in program.cores[0] if step.op == "nc_matmul"]
+    assert [to.buffer in copied for to in products] == ([True] * 4 + [False] * 4) * 2
+    x = RANDOM.standard_normal((128, 1024)).astype(np.float32)
+    assert np.allclose(simulate(jit(rows_of))(x)[:, 0], (x.T @ x).max(axis=1), rtol=1e-4)

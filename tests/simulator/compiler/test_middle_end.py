@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.simulator.compiler.assembler import assemble
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl
 from neff_bench.simulator.nki.beta.jit import jit
@@ -168,3 +170,23 @@ def test_copies_of_wide_products_alternate_and_copies_behind_narrow_ones_wait_fo
         *("scalar", "vector") * 2,
         *("scalar",) * 4,
     ]
+
+
+@pytest.mark.parametrize(("dtype", "loaded"), [("bfloat16", 1), ("float32", 4)])
+def test_weights_that_the_pe_holds_are_not_loaded_again(dtype, loaded):
+    """A float32 product takes two passes, with weights of their own."""
+
+    def twice(x, y):
+        weights, moving = nl.load(x), nl.load(y)
+        out = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.shared_hbm)
+        for part in range(2):
+            columns = nl.ds(512 * part, 512)
+            nl.store(out[:, columns], nisa.tensor_copy(nisa.nc_matmul(weights, moving[:, columns]), dtype=nl.float32))
+        return out
+
+    def loads_of_weights(**options):
+        program = recorded(twice, (128, 128), (128, 1024), dtype=dtype, **options)
+        return assemble(program)[0].opcode.tolist().count(OPCODES["LDWEIGHTS"])
+
+    assert loads_of_weights(middle_end=True) == loaded
+    assert loads_of_weights() == max(2, loaded)

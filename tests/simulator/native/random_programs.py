@@ -89,4 +89,5 @@ def programs(draw, most=40):
             steps.insert(draw(st.integers(0, len(steps))), met)
         cores.append(tuple(steps))
     sources = ("", "a.py:1", "a.py:2", "a.py:3")
-    return Program("random", "trn2", lnc, buffers, (0, 1), (3,), tuple(cores), sources, flops)
+    kept = draw(st.booleans())
+    return Program("random", "trn2", lnc, buffers, (0, 1), (3,), tuple(cores), sources, flops, keeps_weights=kept)
