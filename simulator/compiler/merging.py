@@ -78,7 +78,7 @@ def _ranks(steps: Sequence[Instruction], readers: set[int], uses: _Uses) -> list
     """By instruction: its number, but for products that are read in place and their readers the places that they have in their block."""
     rank = [float(index) for index in range(len(steps))]
     lines = {steps[reader].source for reader in readers}
-    in_place = {uses.writers[steps[reader].reads["data"].buffer][-1] for reader in readers}
+    in_place = {at for reader in readers for at in uses.writers[steps[reader].reads["data"].buffer][-1:]}
     by_line: dict[int, list[int]] = defaultdict(list)
     for index, step in enumerate(steps):
         if step.op == "nc_matmul":
