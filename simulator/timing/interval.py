@@ -94,7 +94,8 @@ def widening() -> float:
             factors = (_needed(found, ratio) for ratio in group.ratios)
             needed.setdefault((group.family, group.like.lnc), []).extend(factors)
     judged = [sorted(factors) for factors in needed.values() if len(factors) >= _FEWEST_OF_CLASS]
-    return max([1.0, *(factors[math.ceil(_LEAST_HELD * len(factors)) - 1] for factors in judged)])
+    least = max([1.0, *(factors[math.ceil(_LEAST_HELD * len(factors)) - 1] for factors in judged)])
+    return math.ceil(100 * least) / 100  # The row that decides lies within, not on the end.
 
 
 def _others(family: str) -> Iterator[Group]:
