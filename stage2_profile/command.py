@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import SUFFIX as NTFF
+from neff_bench.processes.warm import WarmParent
 from neff_bench.sdk.identify import identify
 from neff_bench.stage2_profile.capture import nrtpy
 from neff_bench.stage2_profile.capture.device_step import Settings
@@ -110,14 +112,23 @@ def profiled_rows(
         with elsewhere(options.ray, store, options, settings, detail) as there:
             pipeline = replace(pipeline, tools=there.tools(kinds), elsewhere=there)
             return found, _rows(pipeline, store, found, there.calls)
-    if steps != "parse":
-        pipeline = replace(pipeline, tools=choose_tools(options.toolchain, kinds, settings, options.tool))
-    if steps in ("all", "capture"):
-        pools = make_pools(cores, kinds, settings, force_cores=options.force_cores, share_hbm=options.share_hbm)
-        pipeline = replace(pipeline, pools=pools)
-        warn_of_disk(store, found, pipeline)
     with nullcontext() if options.cold else warm_parent(settings.environ) as warm:
-        return found, _rows(replace(pipeline, settings=replace(settings, warm=warm)), store, found, workers)
+        settings = replace(settings, warm=warm)
+        pipeline = replace(pipeline, settings=settings)
+        if steps != "parse":
+            captures = steps != "view" and any(_is_new(entry) for entry in found)
+            tools = choose_tools(options.toolchain, kinds, settings, options.tool, warm if captures else None)
+            pipeline = replace(pipeline, tools=tools)
+        if steps in ("all", "capture"):
+            pools = make_pools(cores, kinds, settings, force_cores=options.force_cores, share_hbm=options.share_hbm)
+            pipeline = replace(pipeline, pools=pools)
+            warn_of_disk(store, found, pipeline)
+        return found, _rows(pipeline, store, found, workers)
+
+
+def _is_new(entry: Entry) -> bool:
+    """Whether it is a bundle that was built and never captured."""
+    return isinstance(entry, Bundle) and entry.manifest.status == "built" and not (entry.path / PROFILES).is_dir()
 
 
 def warn_of_disk(store: Path, found: Sequence[Entry], pipeline: Pipeline) -> None:
@@ -307,9 +318,14 @@ def selected(found: Iterable[Entry], only: Sequence[str], skip: Sequence[str]) -
 
 
 def choose_tools(
-    toolchain: Toolchain, kinds: Iterable[str], settings: Settings, tool: CaptureTool = "profiler"
+    toolchain: Toolchain,
+    kinds: Iterable[str],
+    settings: Settings,
+    tool: CaptureTool = "profiler",
+    warm: WarmParent | None = None,
 ) -> dict[Kind, Tool | str]:
-    """The tool for each kind of NEFF, or why these NEFFs cannot be profiled; says on stderr which tools were chosen."""
+    """The tool for each kind of NEFF, or why these NEFFs cannot be profiled; says on stderr which tools were chosen. `warm`: see
+    `find_simulator`."""
     tools: dict[Kind, Tool | str] = {
         "sim": "the NEFF was built by the simulator, which no Neuron device runs; use --toolchain sim or auto",
         "neuron": "the NEFF was built by the Neuron SDK, which neuron-sim cannot run; use --toolchain neuron or auto",
@@ -320,7 +336,7 @@ def choose_tools(
     if tool == nrtpy.NAME:
         tools["sim"] = "the NEFF was built by the simulator, which nrtpy cannot run; leave out --tool nrtpy"
     elif toolchain != "neuron" and ("sim" in needed or toolchain == "sim"):
-        tools["sim"] = _found(find_simulator, settings)
+        tools["sim"] = _found(partial(find_simulator, warm=warm), settings)
     for found in tools.values():
         if isinstance(found, Tool):
             notice(f"profiling with {found}")

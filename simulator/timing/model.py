@@ -24,17 +24,22 @@ def sources() -> tuple[Path, ...]:
     """The files that decide a simulated time: what `_ROOTS` import, directly or not, in this package, and the
     compiled core."""
     found: set[Path] = set()
+    seen: set[str] = set()
     waiting = list(_ROOTS)
     while waiting:
         module = waiting.pop()
+        if module in seen:
+            continue
+        seen.add(module)
         path = PACKAGE.joinpath(*module.split("."))
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if path in found or not path.is_file():
+        if not path.is_file():
             continue
         found.add(path)
-        if path.name == "__init__.py" and "iter_modules(__path__)" in path.read_text():
+        text = path.read_text()
+        if path.name == "__init__.py" and "iter_modules(__path__)" in text:
             waiting += [f"{module}.{inside.stem}" for inside in path.parent.glob("*.py") if inside != path]
-        for package, names in _IMPORT.findall(path.read_text()):
+        for package, names in _IMPORT.findall(text):
             # `from room import module` names a module too; a name that is none has no file.
             waiting += [package, *(f"{package}.{name}" for name in re.findall(r"\w+", names))]
     found.update((PACKAGE / "simulator" / "native").glob("*.[ch]"))

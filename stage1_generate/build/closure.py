@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import sys
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from neff_bench.installation import PACKAGE
 from neff_bench.stage1_generate.build.known_imports import KnownImports
 from neff_bench.stage1_generate.toolchains.find import version_of
 
@@ -136,7 +138,7 @@ class Closures:
         known = self.known.find(sha256, package) if self.known is not None else None
         if known is not None:
             return [*known]
-        found = imports(data, package)
+        found = (own_imports if package.partition(".")[0] == PACKAGE.name else imports)(data, package)
         if self.known is not None:
             self.known.keep(sha256, package, found)
         return [*found]
@@ -165,6 +167,30 @@ def imports(source: bytes, package: str) -> list[str]:
     found = [name for statement in _statements(tree.body) for name in _named(statement, package)]
     if b"import_module" in source or b"__import__" in source:
         found += [name for node in ast.walk(tree) for name in _called(node)]
+    return found
+
+
+_FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t].*\n|\n)*", re.MULTILINE)
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^#\n]+)|import[ \t]+([^#\n]+))", re.MULTILINE
+)
+_COMMENT = re.compile(r"#.*")
+_PARSED = ("import_module", "__import__", "__all__", "from .", "; import ", "; from ", ": import ", ": from ", "\\\n")
+"""What a file of ours may hold that only a parser sees right."""
+
+
+def own_imports(source: bytes, package: str) -> list[str]:
+    """`imports` of a file of this package, found ten times as fast: ours have each import on lines of its own, and those for types alone
+    in a block without indentation. A line of a text that reads like an import counts."""
+    text = source.decode()
+    if any(word in text for word in _PARSED):
+        return imports(source, package)
+    found = []
+    for base, members, modules in _IMPORT.findall(_FOR_TYPES.sub("", text)):
+        names = [
+            part.split()[0] for part in _COMMENT.sub("", members or modules).strip("() \n").split(",") if part.strip()
+        ]
+        found += [f"{base}.{name}" for name in names] if base else names
     return found
 
 

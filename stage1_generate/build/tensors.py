@@ -30,9 +30,11 @@ def draw(tensors: Sequence[Tensor], seed: int, rank: int = 0) -> dict[str, np.nd
     for tensor in tensors:
         values: np.ndarray
         if tensor.values == "normal":
-            values = generator.standard_normal(tensor.shape, dtype=np.float32) * np.float32(tensor.scale)
+            values = generator.standard_normal(tensor.shape, dtype=np.float32)
+            values *= np.float32(tensor.scale)
         elif tensor.values == "uniform":
-            values = generator.random(tensor.shape, dtype=np.float32) * np.float32(tensor.scale)
+            values = generator.random(tensor.shape, dtype=np.float32)
+            values *= np.float32(tensor.scale)
         elif tensor.values == "constant":
             values = np.full(tensor.shape, tensor.scale, dtype=np.float32)
         elif tensor.values == "integers":

@@ -9,13 +9,24 @@ from neff_bench.stage1_generate.build.job import Job
 from neff_bench.stage1_generate.own_kernel import implementation_of
 from neff_bench.stage1_generate.toolchains.command import python_environment
 
-_WORKER = ("neff_bench.stage1_generate.*", "neff_bench.parsers.neff", "numpy.random", "orjson")
+_WORKER = (
+    "neff_bench.stage1_generate.build.worker",
+    "neff_bench.stage1_generate.build.tensors",
+    "neff_bench.stage1_generate.kernels.*",
+    "neff_bench.stage1_generate.toolchains.sim.compile",
+    "neff_bench.parsers.neff",
+    "neff_bench.parsers.source_files",
+    "numpy.random",
+    "orjson",
+)
 _SIMULATOR = (
-    "neff_bench.simulator.*",
+    "neff_bench.simulator.commands.cli",
+    "neff_bench.simulator.commands.compile",
+    "neff_bench.simulator.nki.*",
     "neff_bench.simulator.native:library",
     "neff_bench.simulator.timing.model:fingerprint",
 )
-_TRACER = "jax"
+_TRACER = ("neff_bench.stage1_generate.toolchains.hlo", "neff_bench.simulator.hlo.lower", "jax")
 
 
 def warm_parent(jobs: Iterable[Job]) -> WarmParent | None:
@@ -24,4 +35,4 @@ def warm_parent(jobs: Iterable[Job]) -> WarmParent | None:
     if any(job.toolchain == "neuron" for job in jobs):
         return None
     traces = any(implementation_of(job.case, job.folder).route == "xla" for job in jobs)
-    return WarmParent([*_WORKER, *_SIMULATOR, *([_TRACER] if traces else [])], python_environment())
+    return WarmParent([*_WORKER, *_SIMULATOR, *(_TRACER if traces else ())], python_environment())

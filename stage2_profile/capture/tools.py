@@ -11,14 +11,17 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from neff_bench.processes.warm import WarmParent
 from neff_bench.sdk.identify import identify, newest_published
 from neff_bench.sdk.release import Command, Release, load, names
 from neff_bench.stage2_profile.capture.environment import tool_environment
+from neff_bench.stage2_profile.capture.process import run
 from neff_bench.stage2_profile.errors import ToolMissing
 
 Kind = Literal["neuron", "sim"]
@@ -67,10 +70,22 @@ def find_neuron_tool(environ: Mapping[str, str], neuron_bin: Path = NEURON_BIN) 
     )
 
 
-def find_simulator(environ: Mapping[str, str]) -> Tool:
-    """`neuron-sim` of this installation, started by the Python that runs us. Raises `ToolMissing`."""
+def find_simulator(environ: Mapping[str, str], warm: WarmParent | None = None) -> Tool:
+    """`neuron-sim` of this installation, started by the Python that runs us. `warm`: the parent that tells its version, where it will be
+    needed anyway. Raises `ToolMissing`."""
     argv = (sys.executable, "-m", "neff_bench.simulator")
-    return Tool("neuron-sim", argv, read_version(argv, tool_environment(environ, Path.cwd())), "sim")
+    environment = tool_environment(environ, Path.cwd())
+    if warm is None:
+        return Tool("neuron-sim", argv, read_version(argv, environment), "sim")
+    done = run(
+        [*argv, "--version"],
+        cwd=Path.cwd(),
+        env=environment,
+        timeout_s=VERSION_TIMEOUT_S,
+        stop=threading.Event(),
+        warm=warm,
+    )
+    return Tool("neuron-sim", argv, parse_version(done.log), "sim")
 
 
 def read_version(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:

@@ -9,7 +9,13 @@ from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture.environment import tool_environment
 
 _TOOL = (
-    "neff_bench.simulator.*",
+    "neff_bench.simulator.commands.cli",
+    "neff_bench.simulator.commands.capture",
+    "neff_bench.simulator.commands.view",
+    "neff_bench.simulator.commands.show_session",
+    "neff_bench.simulator.execution.execute",
+    "neff_bench.simulator.files.ntff",
+    "neff_bench.simulator.timing.timeline",
     "neff_bench.simulator.native:library",
     "neff_bench.simulator.timing.model:fingerprint",
     "neff_bench.parsers.wire",

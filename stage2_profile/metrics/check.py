@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from neff_bench.stage2_profile.capture.runs import Run
 
 WORST: tuple[Check, ...] = ("failed", "zero", "unchecked", "passed")
-BLOCK_ELEMENTS = 1 << 18
-"""Elements compared at a time: in float64 a block has 2 MiB, and a comparison needs some ten of them."""
+BLOCK_ELEMENTS = 1 << 15
+"""Elements compared at a time: in float64 a block has 256 KiB, and a comparison needs some ten of them. Of larger blocks, malloc gives the
+memory back to the system and takes it anew each time."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 import pytest
 
-from neff_bench.stage1_generate.build.closure import Closures, imports
+from neff_bench.installation import PACKAGE
+from neff_bench.stage1_generate.build.closure import Closures, imports, own_imports
 
 
 @pytest.fixture
@@ -38,6 +39,20 @@ def write(tmp_path):
 )
 def test_imports_of_a_source(source, package, names):
     assert imports(source.encode(), package) == names
+
+
+def test_imports_of_our_own_files_are_found_without_parsing():
+    files = [path for room in ("simulator", "stage1_generate") for path in (PACKAGE / room).rglob("*.py")]
+    assert len(files) > 100
+    for path in files:
+        source = path.read_bytes()
+        assert set(own_imports(source, "neff_bench")) == set(imports(source, "neff_bench")), path
+
+
+@pytest.mark.parametrize("source", ["from . import b", "m = import_module('a.b')", "__all__ = ['a']", "import a; import b",
+                                    "if a: import b", "from a import b, \\\n  c"])  # fmt: skip
+def test_a_file_of_ours_with_other_imports_is_parsed(source):
+    assert own_imports(source.encode(), "neff_bench.p") == imports(source.encode(), "neff_bench.p") != []
 
 
 def test_a_closure_follows_packages_and_relative_imports(write):
