@@ -5,12 +5,15 @@ import signal
 import subprocess
 import sys
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from neff_bench.processes import child
 from neff_bench.processes.warm import WarmParent
+from neff_bench.stage1_generate.build import warm as build_warm
+from neff_bench.stage2_profile.capture import warm as capture_warm
 from neff_bench.stage2_profile.capture.process import run
 from tests.watch import free, running, soon
 
@@ -217,3 +220,11 @@ def test_many_programs_at_once_get_their_own_answers(start, warm):
     for thread in threads:
         thread.join()
     assert sorted(codes) == list(range(20))
+
+
+@pytest.mark.parametrize(
+    "names", [[*build_warm._WORKER, *build_warm._SIMULATOR, *build_warm._TRACER], capture_warm._TOOL]
+)
+def test_what_a_warm_parent_is_to_import_exists(names):
+    modules = {name.partition(":")[0].removesuffix(".*") for name in names} - {"jax", "threadpoolctl"}
+    assert [name for name in sorted(modules) if find_spec(name) is None] == []
