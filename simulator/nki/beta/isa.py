@@ -27,6 +27,7 @@ from neff_bench.simulator.nki.beta.transfers import (
     core_barrier,
     dma_copy,
     dma_transpose,
+    in_sbuf,
     nc_stream_shuffle,
     sendrecv,
     tensor_copy_dynamic_dst,
@@ -70,9 +71,15 @@ def _elementwise(name: str) -> Any:
                 _chosen(given.get("engine"))
             return made
 
+        if name in _OF_A_ROW or "reduce_res" in operands:
+            _once(mask, shape, list(range(1, len(shape))))
         return masked.under(mask, shape, operands, compute, dtype=kind)
 
     return returning
+
+
+_OF_A_ROW = frozenset({"activation_reduce", "tensor_scalar_reduce", "tensor_tensor_scan"})
+"""Instructions that take a row of the tile as one."""
 
 
 def _chosen(engine: Any) -> None:
@@ -121,6 +128,7 @@ def _narrow(name: str) -> Any:
             instruction(made, **given)
             return made
 
+        _once(mask, data.shape, list(range(1, data.ndim)))
         return masked.under(mask, data.shape, operands, compute, lambda box: (box[0], (0, width)), kind)
 
     return returning
@@ -235,6 +243,7 @@ def tensor_partition_reduce(op: Any, data: Tile, *, mask: Any = None, dtype: Any
         isa.tensor_partition_reduce(made, reduction(op), view, **options)
         return made
 
+    _once(mask, data.shape, [0])
     return masked.under(mask, data.shape, {"data": data}, compute, lambda box: ((0, 1), *box[1:]), data.dtype)
 
 
@@ -370,15 +379,6 @@ def affine_select(pred: Mask, on_true_tile: Tile, on_false_value: Any, *, mask: 
     if mask is not None and boxes(mask, on_true_tile.shape) not in ([], [whole(on_true_tile.shape)]):
         raise not_modelled("affine_select with a mask of a part of the tile")
     return masked.under(mask, on_true_tile.shape, {"on_true_tile": on_true_tile}, compute, dtype=kind)
-
-
-def in_sbuf(view: NkiTensor) -> NkiTensor:
-    """The view for an engine that reads SBUF only: a copy of what lies in PSUM."""
-    if view.storage.memory == "sbuf":
-        return view
-    made = nl.ndarray(view.shape, view.dtype)
-    isa.tensor_copy(made, view)
-    return made
 
 
 @lru_cache(maxsize=256)

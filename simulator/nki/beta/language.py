@@ -14,13 +14,13 @@ from neff_bench.simulator.nki.beta.arguments import tile_operand
 from neff_bench.simulator.nki.beta.blocks import Blocks
 from neff_bench.simulator.nki.beta.grid import nc, num_programs, program_id, program_ndim, spmd_dim
 from neff_bench.simulator.nki.beta.index import Grid, arange, whole_numbers
-from neff_bench.simulator.nki.beta.isa import _once, affine_select, in_sbuf, reduced_box
+from neff_bench.simulator.nki.beta.isa import _once, affine_select, reduced_box
 from neff_bench.simulator.nki.beta.loops import affine_range, loop_reduce, sequential_range, static_range
 from neff_bench.simulator.nki.beta.mask import Box, Mask, whole
 from neff_bench.simulator.nki.beta.precision import finfo, host_dtype, of_result
 from neff_bench.simulator.nki.beta.psum import wrote, zeroed
 from neff_bench.simulator.nki.beta.tile import Tile, of_one_rank, plain, result, write
-from neff_bench.simulator.nki.beta.transfers import atomic_rmw
+from neff_bench.simulator.nki.beta.transfers import atomic_rmw, in_sbuf
 from neff_bench.simulator.nki.language.operators import Operator, in_order
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder

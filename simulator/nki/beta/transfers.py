@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neff_bench.simulator.nki import isa
+from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import masked
 from neff_bench.simulator.nki.beta.arguments import destination, named_operands, reduction, tile_operand, views_of
 from neff_bench.simulator.nki.beta.tile import Tile, result
@@ -86,4 +87,13 @@ def tensor_copy_dynamic_dst(*, dst: Tile, src: Tile, mask: Any = None, dtype: An
 def _copied(view: NkiTensor, dtype: Any, engine: Any) -> NkiTensor:
     made = destination({}, view.shape, view.dtype if dtype is None else dtype)
     isa.tensor_copy(made, view, **({} if engine is None else {"engine": engine}))
+    return made
+
+
+def in_sbuf(view: NkiTensor) -> NkiTensor:
+    """The view for an engine that reads SBUF only: a copy of what lies in PSUM."""
+    if view.storage.memory == "sbuf":
+        return view
+    made = nl.ndarray(view.shape, view.dtype)
+    isa.tensor_copy(made, view)
     return made

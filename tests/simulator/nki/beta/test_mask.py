@@ -169,6 +169,32 @@ def test_a_reduction_along_the_edge_of_a_mask_is_not_modelled():
             simulate(jit(partial(triangle, reduction)))(X)
 
 
+@pytest.mark.parametrize(
+    ("slant", "instruction"),
+    [
+        (2, lambda tile, mask: nisa.bn_stats(tile, mask=mask)),
+        (2, lambda tile, mask: nisa.max8(src=tile, mask=mask)),
+        (2, lambda tile, mask: nisa.tensor_tensor_scan(tile, tile, 0.0, np.multiply, np.add, mask=mask)),
+        (2, lambda tile, mask: nisa.activation_reduce(
+            np.exp, tile, reduce_op=np.add, reduce_res=nl.zeros((16, 1), "float32"), mask=mask
+        )),
+        (1 / 2, lambda tile, mask: nisa.tensor_partition_reduce(np.add, tile, mask=mask)),
+    ],
+)  # fmt: skip
+def test_instructions_that_take_a_row_or_a_column_as_one_need_a_box(slant, instruction):
+    def under(mask, x):
+        out = nl.ndarray((16, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x[0:16, 0:16])
+        instruction(tile, mask)
+        nl.store(out, tile)
+        return out
+
+    rows, columns = nl.mgrid[0:16, 0:16]
+    simulate(jit(partial(under, columns < 12)))(X)
+    with pytest.raises(NotModelledError, match="a reduction under a mask that is no box"):
+        simulate(jit(partial(under, rows >= 2 * columns if slant == 2 else 2 * rows >= columns)))(X)
+
+
 def test_affine_select_reads_a_product_in_psum():
     def causal(x):
         out = nl.ndarray((48, 48), dtype=x.dtype, buffer=nl.shared_hbm)
