@@ -28,7 +28,7 @@ import msgspec
 
 from neff_bench.chips import Chip
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.capacity import check_capacity
+from neff_bench.simulator.compiler.capacity import check_capacity, memory_peak
 from neff_bench.simulator.compiler.dependencies import settling, table_and_edges
 from neff_bench.simulator.compiler.loads import without_repeated_loads
 from neff_bench.simulator.compiler.lowering import lower, lowering, operation_columns
@@ -61,7 +61,7 @@ def middle_end(program: Program) -> Program:
     made, known, kept = program, True, []
     for core in range(len(program.cores)):
         instructions, repeated = without_repeated_loads(program, core)
-        fit = _within_sbuf(made, core, instructions, spills)
+        fit = _within_sbuf(made, core, instructions, _room_bytes(program, core), spills)
         if fit is None:
             # The operands of one instruction do not fit. What of its tiles the compiler keeps where there is no room is not known.
             return _with_identities(
@@ -83,10 +83,19 @@ def middle_end(program: Program) -> Program:
     return whole
 
 
-def _within_sbuf(program: Program, core: int, instructions: Sequence[Instruction], spills: bool) -> Fitted | None:
-    """The instructions with all tiles kept from their first to their last use where that fits, else moved and loaded again."""
+def _room_bytes(program: Program, core: int) -> int:
+    """Bytes of each partition of SBUF that the tiles of a core may take. What fits as it is written keeps what it takes: nothing of it is
+    loaded more often."""
     chip = chip_for(program.target)
-    room_bytes = chip.sbuf_partition_bytes - chip.sbuf_reserved_bytes
+    [written] = [peak.used_bytes for peak in memory_peak(program) if (peak.core, peak.memory) == (core, "sbuf")]
+    room = chip.sbuf_partition_bytes - chip.sbuf_reserved_bytes
+    return max(room, written) if written <= chip.sbuf_partition_bytes else room
+
+
+def _within_sbuf(
+    program: Program, core: int, instructions: Sequence[Instruction], room_bytes: int, spills: bool
+) -> Fitted | None:
+    """The instructions with all tiles kept from their first to their last use where that fits, else moved and loaded again."""
     found = fitted(program, core, instructions, room_bytes, spills=False)
     if found is None or found.changed:
         found = fitted(program, core, moved_to_their_use(program, instructions), room_bytes, spills)

@@ -65,6 +65,21 @@ def test_a_kernel_that_fits_spills_nothing():
     assert (program.spilled_bytes, program.before_middle_end) == (0, False)
 
 
+def test_a_kernel_that_fits_as_it_is_written_loads_nothing_more_often():
+    """Its tiles take 191 KiB, more than the compiler has when it keeps 16 KiB for itself."""
+
+    def repeated(x):
+        out = nl.ndarray((2, x.shape[0], 1024), dtype=x.dtype, buffer=nl.shared_hbm)
+        whole = nl.load(x)
+        for part in nl.affine_range(2):
+            nl.store(out[part], nl.add(whole[:, nl.ds(1024 * part, 1024)], nl.load(x[:, nl.ds(0, 1024)])))
+        nl.store(out[0], nl.add(whole[:, nl.ds(0, 1024)], 1.0))
+        return out
+
+    program = recorded(repeated, (128, 46848), target="trn1", middle_end=True)
+    assert [step.reads["src"].columns for step, move in copies(program) if move == ("input", "")] == [46848, 1024]
+
+
 def test_a_kernel_is_refused_when_the_operands_of_one_instruction_do_not_fit():
     def summed(x, y):
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
