@@ -59,7 +59,8 @@ CALLS: dict[str, dict[str, Run | Within | Shown]] = {
         "neff-bench latency --preset quick": Run("256x512x512", more=SIM),
         "neff-bench latency --backend torch": Run("", code=(0, 2), more="--iterations 1"),
         "neff-bench latency --backend neuron": Run("error: Neuron device not available: no /dev/neuron*", code=2),
-        "generate-neffs --shapes shapes.yaml --out neffs": Run("1 built"),
+        "generate-neffs --shapes shapes.yaml --out neffs --force": Run("1 built"),
+        "generate-neffs --shapes shapes.yaml --out neffs": Run("nothing to build: all 1 cases in neffs are up to date"),
         "neff-bench latency --warmup 5": Run("measured: ", more="--backend numpy"),
         "neff-bench latency --iterations 20": Run("median of 20", more="--backend numpy"),
         "neff-bench latency --preset tiling": Within(SUITE),
@@ -68,13 +69,13 @@ CALLS: dict[str, dict[str, Run | Within | Shown]] = {
             "M,K,N,latency_ms,num_tiles_M,num_tiles_K,num_tiles_N,total_tiles,", more="--backend numpy"
         ),
         "neff-bench latency 100000x100000x100000": Run("needs 111.8 GiB", code=1, more="--backend numpy"),
-        "generate-neffs --shapes shapes.yaml --out neffs --force": Run("1 built"),
         "neff-bench latency --backend auto": Run("notice: Neuron device not available: no /dev/neuron*"),
         "neff-bench buckets buckets.csv -k 5 --lengths uniform:1:2048": Shown("best 5         5"),
     },
     "tiles-and-neff-files.md": {
         "generate-neffs --shapes matmuls.yaml --list": Run("matmul_xla_M128_K128_N128_float16_inf2_lnc1"),
-        "generate-neffs --shapes matmuls.yaml --out neffs": Run("1 built"),
+        "generate-neffs --shapes matmuls.yaml --out neffs -v --force": Run("1 built"),
+        "generate-neffs --shapes matmuls.yaml --out neffs": Run("nothing to build: all 1 cases in neffs are up to date"),
         "neff-bench inspect neffs/matmul_xla_M128_K128_N128_float16_inf2_lnc1/graph.neff": Run("sunda"),
         "neff-bench inspect neffs": Run("NEFF in neffs/matmul_xla_M128_K128_N128_float16_inf2_lnc1"),
         "neff-bench inspect neffs/matmul_xla_M128_K128_N128_float16_inf2_lnc1/model/graph.hlo": Run("FLOPs 4194304"),
@@ -87,7 +88,6 @@ CALLS: dict[str, dict[str, Run | Within | Shown]] = {
         "neff-bench tiling boundary.csv --metric device_us": Run(
             "M at K=128 N=128 (sim float16 simulated) 128 129"
         ),
-        "generate-neffs --shapes matmuls.yaml --out neffs -v --force": Run("1 built"),
         "neff-bench latency --shapes matmuls.yaml": Run("128x128x128 float16", more=ONCE),
         "profile-neffs neffs --hot 3": Run("%dot_general.1 = dot("),
     },

@@ -200,7 +200,7 @@ def test_xla_goes_through_neuronx_cc(sdk):
 )
 def test_what_the_compiler_says_is_the_reason(sdk, flag, arguments, reason):
     cc = str(FAKES / "cc" / "bin")
-    done, bundle, _ = sdk(implementation="xla", more=f", flags: {flag}", path=cc, arguments=arguments)
+    done, bundle, _ = sdk("jax", implementation="xla", more=f", flags: {flag}", path=cc, arguments=arguments)
     assert done.returncode == 1
     assert bundle.manifest.reason == reason
 
