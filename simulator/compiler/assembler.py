@@ -149,7 +149,6 @@ def _compiled(table: Table, kinds: Sequence[_Kinds], chip: Chip) -> Iterator[Pla
     sizes = np.array([chip.sbuf_partition_bytes, chip.psum_partition_bytes, chip.psum_bank_bytes], np.int64)
     waits_ns = np.array([chip.dma_wait_ns, chip.semaphore_ns], np.float64)
     item = item_bytes(table.cores[0])
-    # A record holds addresses: its arrays stay as long as it is used.
     given = native.record((buffers.shape[1], buffers, sizes, waits_ns, item))
     before = None
     for columns, of in zip(table.cores, kinds, strict=True):

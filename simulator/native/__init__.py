@@ -7,6 +7,7 @@ A pass gets the addresses of its columns. It allocates what it needs inside and 
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -46,10 +47,18 @@ def call(name: str, *arguments: Any) -> int:
     return result
 
 
-def record(fields: tuple[Any, ...]) -> ctypes.Array[ctypes.c_int64]:
-    """A struct of numbers and of the addresses of arrays, to pass to several calls. It does not keep the arrays."""
+@dataclass(frozen=True)
+class Record:
+    """A struct of numbers and of the addresses of arrays, to pass to several calls. It keeps the arrays."""
+
+    words: ctypes.Array[ctypes.c_int64]
+    fields: tuple[Any, ...]
+
+
+def record(fields: tuple[Any, ...]) -> Record:
+    """The struct of these numbers and arrays."""
     words = [field if isinstance(field, int) else address(field) for field in fields]
-    return (ctypes.c_int64 * len(words))(*words)
+    return Record((ctypes.c_int64 * len(words))(*words), fields)
 
 
 def _passed(argument: Any) -> Any:
@@ -59,9 +68,9 @@ def _passed(argument: Any) -> Any:
         return ctypes.c_double(argument)
     if isinstance(argument, bytes):
         return ctypes.c_char_p(argument)
-    if isinstance(argument, ctypes.Array):
-        return argument
-    return record(argument) if isinstance(argument, tuple) else ctypes.c_int64(address(argument))
+    if isinstance(argument, Record):
+        return argument.words
+    return record(argument).words if isinstance(argument, tuple) else ctypes.c_int64(address(argument))
 
 
 def address(array: np.ndarray) -> int:
