@@ -31,35 +31,69 @@ def bundles(tmp_path):
     return {bundle.name: bundle.manifest for bundle in Store(tmp_path / "st").bundles()}
 
 
-def test_each_distinct_launch_is_a_row_and_the_exit_code_is_the_scripts(run, tmp_path):
-    done = run(
-        "import sys, numpy as np\nfrom kernels import scale\n"
-        "x = np.arange(128 * 64, dtype=np.float32).reshape(128, 64)\n"
-        "for _ in range(3):\n    assert np.array_equal(scale(x), 2 * x)\n"
-        "assert np.array_equal(scale(x, factor=3.0), 3 * x)\n"
-        "scale(np.ones((128, 128), np.float16))\nprint(sys.argv)\nsys.exit(7)\n",
-        script=("script.py", "--size", "3"),
-    )
+SCRIPT = """
+import sys, numpy as np, nki, nki.isa as nisa, nki.language as nl
+from kernels import scale
+
+@nki.jit
+def fill(x, out):
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.dma_copy(dst=out, src=tile)
+
+x = np.arange(128 * 64, dtype=np.float32).reshape(128, 64)
+for _ in range(3):
+    assert np.array_equal(scale(x), 2 * x)
+assert np.array_equal(scale(x, factor=3.0), 3 * x)
+scale(np.full((128, 8), 5, np.float32))
+out = np.zeros((128, 8), np.float32)
+fill(np.ones((128, 8), np.float32), out)
+assert out.all()
+print(sys.argv)
+sys.exit(7)
+"""
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory):
+    """A folder in which SCRIPT was run twice: the first run, what it left in the store, and what was there after the second."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "kernels.py").write_text(SCALE)
+    (folder / "script.py").write_text(SCRIPT)
+    words = [sys.executable, "-m", "neff_bench", "run", "--store", "st", "script.py", "--size", "3"]
+    found = []
+    for _ in range(2):
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "120"})
+        found.append((done, bundles(folder)))
+    return folder, *found
+
+
+def test_each_distinct_launch_is_a_row_and_the_exit_code_is_the_scripts(twice):
+    _, (done, left), _ = twice
     assert done.returncode == 7, done.stderr
     assert "['script.py', '--size', '3']" in done.stdout
-    rows = [line for line in done.stdout.splitlines() if line.startswith("scale-")]
-    assert len(rows) == len(bundles(tmp_path)) == 3
+    rows = [line for line in done.stdout.splitlines() if line.startswith(("scale-", "fill-"))]
+    assert len(rows) == len(left) == 4
     assert "SIMULATED" in done.stdout
 
 
-def test_a_second_run_builds_nothing_again(run, tmp_path):
-    source = "import numpy as np\nfrom kernels import scale\nscale(np.ones((128, 64), np.float32))\n"
-    run(source)
-    before = {name: manifest.created for name, manifest in bundles(tmp_path).items()}
-    run(source)
-    assert {name: manifest.created for name, manifest in bundles(tmp_path).items()} == before
+def test_a_second_run_builds_nothing_again(twice):
+    _, (_, first), (_, second) = twice
+    assert {name: manifest.created for name, manifest in first.items()} == {
+        name: manifest.created for name, manifest in second.items()
+    }
 
 
-def test_inputs_of_the_bundle_are_those_of_the_script(run, tmp_path):
-    run("import numpy as np\nfrom kernels import scale\nscale(np.full((128, 8), 5, np.float32))\n")
-    [manifest] = bundles(tmp_path).values()
-    data = (tmp_path / "st" / next(iter(bundles(tmp_path))) / manifest.inputs[0].file).read_bytes()
-    assert data == b"\x00\x00\xa0@" * 128 * 8
+def test_inputs_of_the_bundle_are_those_of_the_script(twice):
+    folder, (_, left), _ = twice
+    [name] = [name for name in left if name.startswith("scale-128x8")]
+    assert (folder / "st" / name / left[name].inputs[0].file).read_bytes() == b"\x00\x00\xa0@" * 128 * 8
+
+
+def test_answers_are_plain_json_rows(twice):
+    words = [sys.executable, "-m", "neff_bench", "profile", "st", "--parse-only", "--format", "json"]
+    rows = json.loads(subprocess.run(words, cwd=twice[0], capture_output=True, text=True).stdout)
+    assert {(row["status"], row["source"], row["check"]) for row in rows} == {("profiled", "simulated", "unchecked")}
 
 
 def test_the_launches_of_a_script_that_crashes_are_kept(run):
@@ -105,19 +139,21 @@ def test_torch_tensors_give_torch_tensors_on_the_stand_in_of_torch_xla(run):
     assert "xla_model.all_reduce is not in the stand-in" in done.stdout
 
 
-@pytest.mark.parametrize("package", ["nki", "neuronxcc.nki"])
-def test_benchmark_answers_with_the_time_of_the_row(run, package):
+def test_benchmark_of_either_dialect_answers_with_the_time_of_the_row(run):
     done = run(
-        f"import numpy as np\nimport {package} as nki\nimport nki as current\nfrom kernels import scale\n"
-        "timed = nki.benchmark(warmup=2, iters=3)(scale)\ntimed(np.ones((128, 8), np.float32))\n"
-        "latency = timed.benchmark_result.nc_latency\n"
-        "assert latency.get_latency_percentile(50) == latency.get_latency_percentile(99)\n"
-        "print('us', f'{latency.get_latency_percentile(50):.2f}')\n"
+        "import numpy as np\nimport nki\nimport neuronxcc.nki\nfrom kernels import scale\n"
+        "for package, columns in ((nki, 8), (neuronxcc.nki, 16)):\n"
+        "    timed = package.benchmark(warmup=2, iters=3)(scale)\n    timed(np.ones((128, columns), np.float32))\n"
+        "    latency = timed.benchmark_result.nc_latency\n"
+        "    assert latency.get_latency_percentile(50) == latency.get_latency_percentile(99)\n"
+        "    print('us', f'{latency.get_latency_percentile(50):.2f}', f'scale-128x{columns}')\n"
     )
     assert done.returncode == 0, done.stderr
-    printed = next(line.split()[1] for line in done.stdout.splitlines() if line.startswith("us "))
-    row = next(line for line in done.stdout.splitlines() if line.startswith("scale-"))
-    assert printed in row.split()
+    lines = done.stdout.splitlines()
+    printed = [line.split()[1:] for line in lines if line.startswith("us ")]
+    assert len(printed) == 2
+    for time, name in printed:
+        assert any(line.startswith(f"{name} ") and time in line.split() for line in lines), (time, name)
     assert "simulated" in done.stderr
 
 
@@ -168,17 +204,6 @@ def test_profile_leaves_a_neff_and_a_trace(run, tmp_path):
     assert read_ntff(tmp_path / "w/a.ntff").total_time_s > 0
 
 
-def test_a_kernel_without_result_writes_its_argument(run):
-    done = run(
-        "import numpy as np, nki, nki.isa as nisa, nki.language as nl\n"
-        "@nki.jit\ndef fill(x, out):\n"
-        "    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)\n"
-        "    nisa.dma_copy(dst=tile, src=x)\n    nisa.dma_copy(dst=out, src=tile)\n"
-        "out = np.zeros((128, 8), np.float32)\nfill(np.ones((128, 8), np.float32), out)\nassert out.all()\n"
-    )
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_kernels_error_ends_the_script_with_its_line(run):
     done = run("import numpy as np\nfrom kernels import scale\nscale(np.ones((256, 8), np.float32))\n")
     assert done.returncode == 1
@@ -205,14 +230,15 @@ def test_scale(neff_bench):
 '''
 
 
-@pytest.mark.parametrize(("limit", "code"), [("1000", 0), ("1", 1)])
-def test_the_pytest_plugin_asserts_on_time_and_prints_the_table(tmp_path, limit, code):
+def test_the_pytest_plugin_asserts_on_time_and_prints_the_table(tmp_path):
     (tmp_path / "kernels.py").write_text(SCALE)
-    (tmp_path / "test_it.py").write_text(TEST.replace("LIMIT", limit))
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "neff_bench.doors.pytest_plugin", "--neff-bench", "test_it.py"]
+    for name, limit in (("test_slow_enough.py", "1000"), ("test_too_slow.py", "1")):
+        (tmp_path / name).write_text(TEST.replace("LIMIT", limit))
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "neff_bench.doors.pytest_plugin", "--neff-bench"]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert done.returncode == code, done.stdout
+    assert done.returncode == 1, done.stdout
+    assert "1 failed, 1 passed" in done.stdout and "FAILED test_too_slow.py" in done.stdout
     assert "scale" in done.stdout and "SIMULATED" in done.stdout
 
 
@@ -229,14 +255,6 @@ def test_without_the_option_the_fixture_skips(tmp_path):
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert "1 skipped" in done.stdout
-
-
-def test_answers_are_plain_json_rows(run, tmp_path):
-    run("import numpy as np\nfrom kernels import scale\nscale(np.ones((128, 8), np.float32))\n")
-    words = [sys.executable, "-m", "neff_bench", "profile", "st", "--parse-only", "--format", "json"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-    [row] = json.loads(done.stdout)
-    assert (row["status"], row["source"], row["check"]) == ("profiled", "simulated", "unchecked")
 
 
 def test_programs_that_the_script_starts_find_the_same(run, tmp_path):
