@@ -3,7 +3,7 @@
 A program knows shapes, never data, as a NEFF does. It holds one instruction list for each physical core of the
 logical core, in program order and before any scheduling, over a shared table of buffers.
 
-Operands and instructions can form no cycle, so the garbage collector is told not to walk millions of them (`gc=False`).
+Buffers, operands and instructions can form no cycle, so the garbage collector is told not to walk millions of them (`gc=False`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Memory = Literal["hbm", "sbuf", "psum"]
 Kind = Literal["input", "output", "internal", "constant"]
 
 
-class Buffer(msgspec.Struct, frozen=True, array_like=True):
+class Buffer(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One allocation.
 
     `shape`: in elements of `dtype`; for `sbuf` and `psum`, dimension 0 is the partition.

@@ -13,7 +13,7 @@ import msgspec
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator import native
-from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+from neff_bench.simulator.program import Access, Buffer, Instruction, Kind, Memory, Program
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,18 +78,22 @@ HBM, SBUF, PSUM = range(3)
 
 def buffer_columns(buffers: Sequence[Buffer]) -> Buffers:
     """The buffers of a program as columns."""
+    import numpy as np
 
-    known: dict[tuple[object, ...], tuple[int, ...]] = {}
-    found = []
-    for buffer in buffers:
-        key = (buffer.memory, buffer.shape, buffer.dtype, buffer.kind)
-        row = known.get(key)
-        if row is None:
-            of_host = buffer.kind in ("input", "output")
-            rows = prod(buffer.shape[:-1] if buffer.memory == "hbm" else buffer.shape[:1])
-            row = known[key] = (MEMORIES.index(buffer.memory), of_host, max(buffer.row_bytes, 1), rows)
-        found.append((*row, -1 if buffer.address is None else buffer.address, buffer.partition))
-    return Buffers._make(transposed(found, 6))
+    known: dict[tuple[Memory, tuple[int, ...], str, Kind], int] = {}
+    form = [known.setdefault((b.memory, b.shape, b.dtype, b.kind), len(known)) for b in buffers]
+    address = [-1 if b.address is None else b.address for b in buffers]
+    partition = [b.partition for b in buffers]
+    forms = transposed([_form(Buffer("", *key)) for key in known], 4)
+    of_each = np.array(form, np.int64)
+    rest = [np.array(column, np.int64) for column in (address, partition)]
+    return Buffers._make([*(column[of_each] for column in forms), *rest])
+
+
+def _form(buffer: Buffer) -> tuple[int, int, int, int]:
+    """Of buffers with the same shape: memory, of_host, row_bytes, rows."""
+    rows = prod(buffer.shape[:-1] if buffer.memory == "hbm" else buffer.shape[:1])
+    return MEMORIES.index(buffer.memory), buffer.kind in ("input", "output"), max(buffer.row_bytes, 1), rows
 
 
 class Table(NamedTuple):

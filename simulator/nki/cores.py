@@ -17,7 +17,7 @@ def check_meetings(now: Recorder) -> None:
 
     Raises KernelError at the line of the core that waits for ever.
     """
-    if now.lnc == 1:
+    if now.lnc == 1 or not now.meets:
         return
     first, second = ([step for step in core if "sync" in step.attributes] for core in now.cores)
     for mine, other in zip(first, second):
@@ -59,7 +59,8 @@ def share_by_use(now: Recorder, results: list[list[NkiTensor]]) -> None:
         if first.storage is not second.storage and first.shape == second.shape and not first.on_chip
     ]
     first_barriers, second_barriers = (
-        [step.reads["data"].buffer for step in core if step.op == "core_barrier" and step.reads] for core in now.cores
+        [step.reads["data"].buffer for step in core if step.op == "core_barrier" and step.reads] if now.meets else []
+        for core in now.cores
     )
     pairs += [
         (first, second)
@@ -79,7 +80,7 @@ def share_by_use(now: Recorder, results: list[list[NkiTensor]]) -> None:
 
 def share_collectives(now: Recorder) -> None:
     """Where both cores name the same tensors in HBM, a collective is one of their rank: each core moves half."""
-    if now.lnc == 1:
+    if now.lnc == 1 or not now.meets:
         return
     places = [[at for at, step in enumerate(core) if "tensors" in step.attributes] for core in now.cores]
     for first, second in zip(*places):

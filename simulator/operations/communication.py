@@ -248,7 +248,7 @@ def _record(
     for src, dst in zip(srcs, dsts, strict=True):
         _check_sizes(op, src, dst, len(groups[0]), shares)
     _check_memory(op, [*srcs, *dsts, *others], dim)
-    attributes: dict[str, Any] = {"groups": groups, "tensors": len(srcs), "dim": dim, "sync": next_sync(op)}
+    attributes: dict[str, Any] = {"groups": groups, "tensors": len(srcs), "dim": dim, "sync": recorder().meeting(op)}
     if reduce_op is not None:
         attributes["reduce_op"] = alu_name(op, "op", reduce_op, _REDUCTIONS)
     reads = {f"src{at}": access(src) for at, src in enumerate(srcs)}
@@ -326,11 +326,3 @@ def _rings(pairs: Any) -> list[list[int]]:
             ring.append(following)
         rings.append(ring)
     return rings
-
-
-def next_sync(op: str) -> int:
-    """How many collectives of this name the core has recorded before: both cores of a rank meet at those of one number."""
-    now = recorder()
-    count = now.sync_count.get(op, 0)
-    now.sync_count[op] = count + 1
-    return count

@@ -342,10 +342,11 @@ def _tiling(stationary: NkiTensor, position: Any, size: Any, attributes: dict[st
 def _check_bank(op: str, dst: NkiTensor) -> None:
     """A matmul writes inside one PSUM bank (2 KiB of each partition)."""
     storage = dst.storage
+    start, room = storage.address or 0, storage.free * storage.itemsize
+    if start % PSUM_BANK_BYTES + room <= PSUM_BANK_BYTES and (not start or dst._access is not True):
+        return  # whatever lies in the tensor lies in one bank
     width = SIZE_BYTES[dst.dtype]
-    if storage.free * storage.itemsize <= PSUM_BANK_BYTES and not storage.address:
-        return
-    first = dst.offset * width % (storage.free * storage.itemsize) + (storage.address or 0)
+    first = dst.offset * width % room + start
     last = first + sum((size - 1) * step for size, step in zip(dst.shape[1:], dst.strides[1:])) * width
     if first // PSUM_BANK_BYTES != last // PSUM_BANK_BYTES or last >= PSUM_BANKS * PSUM_BANK_BYTES:
         raise invalid(f"{op}: dst crosses a PSUM bank of 2 KiB (bytes {first} to {last}): {dst!r}")

@@ -20,7 +20,7 @@ from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import dma_engine as dma_engine_enum
 from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.enums import word
-from neff_bench.simulator.recording.recorder import NkiInstruction, Recorder, emit, invalid, recorder
+from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
@@ -83,7 +83,7 @@ def sendrecv(
         "send_to_rank": int(send_to_rank),
         "recv_from_rank": int(recv_from_rank),
         "pipe_id": int(pipe_id),
-        "sync": _next(now, "sendrecv"),
+        "sync": now.meeting("sendrecv"),
     }
     by_gpsimd = use_gpsimd_dma or word(dma_engine_enum, dma_engine) == "gpsimd_dma"
     if by_gpsimd:
@@ -105,10 +105,4 @@ def core_barrier(
         return None
     operand: dict[str, Access] = {"data": access(data)} if isinstance(data, NkiTensor) else {}
     chosen = check.chosen_engine("core_barrier", engine, ("gpsimd", "vector", "scalar", "tensor", "sync"), "gpsimd")
-    return emit("core_barrier", chosen, operand, dict(operand), {"cores": ranks, "sync": _next(now, "core_barrier")})
-
-
-def _next(now: Recorder, what: str) -> int:
-    count = now.sync_count.get(what, 0)
-    now.sync_count[what] = count + 1
-    return count
+    return emit("core_barrier", chosen, operand, dict(operand), {"cores": ranks, "sync": now.meeting("core_barrier")})

@@ -18,7 +18,7 @@ import numpy as np
 from neff_bench.chips import CHIPS
 from neff_bench.simulator.costs.links import collective_cost
 from neff_bench.simulator.machine.operands import Operands
-from neff_bench.simulator.operations.communication import next_sync, tensors_of
+from neff_bench.simulator.operations.communication import tensors_of
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check, views
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
@@ -155,7 +155,7 @@ def _record(
     table = check.tensor(op, "metadata_tensor", metadata)
     row = _received_row(op, table, len(groups[0]), 4 if explicit else 3)
     writes = {"dst0": access(dsts[0])} | ({} if counts_known else {"received": access(row)})
-    attributes = {"groups": groups, "tensors": 1, "sync": next_sync(op), "explicit": explicit}
+    attributes = {"groups": groups, "tensors": 1, "sync": recorder().meeting(op), "explicit": explicit}
     return emit(op, "sync", writes, {"src0": access(srcs[0]), "metadata": access(table)}, attributes)
 
 

@@ -63,7 +63,7 @@ class Recorder:
 
     `lines`: the sources of what is recorded. `places`: which of them runs. `fixed_source`: an index to use instead, or -1.
     `forms`: what tensors of the same shape, dtype and memory share. `valid_matmuls`: shapes, dtypes and memories of matmuls that were checked; kernels repeat a few of them often.
-    `dialect`: what the old dialect (`nki/beta`) keeps while it records one core. `run`: gives the value of a register
+    `meets`: whether a core waits anywhere for another. `dialect`: what the old dialect (`nki/beta`) keeps while it records one core. `run`: gives the value of a register
     from the kernel's data, None where those are not at hand.
     """
 
@@ -76,6 +76,7 @@ class Recorder:
         "instructions",
         "lines",
         "lnc",
+        "meets",
         "places",
         "run",
         "shared",
@@ -100,6 +101,7 @@ class Recorder:
         self.shared: dict[tuple[object, ...], Storage] = {}
         self.shared_count: dict[tuple[object, ...], int] = {}
         self.sync_count: dict[str, int] = {}
+        self.meets = False
         self.valid_matmuls: set[tuple[object, ...]] = set()
         self.dialect: dict[Any, Any] = {}
         self.run: Callable[[Any], int] | None = None
@@ -116,6 +118,13 @@ class Recorder:
         self.shared_count.clear()
         self.sync_count.clear()
         self.dialect.clear()
+
+    def meeting(self, op: str) -> int:
+        """How many operations of this name the core has recorded before: both cores meet at those of one number."""
+        self.meets = True
+        count = self.sync_count.get(op, 0)
+        self.sync_count[op] = count + 1
+        return count
 
     def source(self) -> int:
         """Index of the kernel line that runs now: that which called the function that asks."""
