@@ -195,7 +195,18 @@ def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
         _active.pop()
         made.places.start(0)
         if collects:
+            _take_as_old()
             gc.enable()
+
+
+def _take_as_old() -> None:
+    """Tell the garbage collector that what lives now will live long; else it walks all of a program as soon as it is on again.
+
+    Where a process has frozen objects of its own, they stay frozen and the collector walks.
+    """
+    if gc.get_freeze_count() == 0:
+        gc.freeze()
+        gc.unfreeze()  # into the oldest generation
 
 
 def here() -> str | None:

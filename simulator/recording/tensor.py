@@ -20,11 +20,8 @@ from neff_bench.simulator.recording.register import VirtualRegister
 _core = compiled()
 
 
-class NkiTensor(msgspec.Struct, eq=False, gc=False):
-    """A view. `offset` and `strides` count elements of `dtype`; on chip, dimension 0 is the partition.
-
-    An operand of an instruction is `access(tensor)`.
-    """
+class PlainView(msgspec.Struct, eq=False, gc=False):
+    """A view. `offset` and `strides` count elements of `dtype`; on chip, dimension 0 is the partition."""
 
     storage: Storage
     offset: int
@@ -33,6 +30,20 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
     dtype: str
     dynamic: tuple[Dynamic, ...] = ()
     _access: Access | bool | None = None  # True: an explicit pattern whose bounds are not checked yet
+
+    __getitem__ = getitem
+
+
+View = PlainView
+if not TYPE_CHECKING and _core is not None:
+    View = _core.View
+
+
+class NkiTensor(View):
+    """A view with all that kernels can ask of it. An operand of an instruction is `access(tensor)`."""
+
+    if _core is not None:
+        __slots__ = ()  # a Struct must not say so
 
     @property
     def buffer(self) -> Any:
@@ -78,8 +89,6 @@ class NkiTensor(msgspec.Struct, eq=False, gc=False):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise invalid("this dialect writes tensors by instructions only")
-
-    __getitem__ = getitem if _core is None else _core.getitem
 
     def _view(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> NkiTensor:
         at = self.offset if offset is None else offset

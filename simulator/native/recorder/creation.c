@@ -103,25 +103,36 @@ static PyObject *enter(PyObject *recorder, PyObject **sorted, PyObject *form, Py
     return storage;
 }
 
-/* The whole of a new allocation; NULL without an exception where the plain form has to say what it is. */
+/* The view of all of an allocation. */
+static PyObject *whole(PyObject *storage, PyObject *shape, PyObject *form)
+{
+    PyObject *fields[FIELDS] = {storage, PyLong_FromLong(0), shape, PyTuple_GetItem(form, STEPS), PyTuple_GetItem(form, KIND),
+                                names.no_parts, Py_None};
+
+    for (int i = 0; i < FIELDS; i++) {
+        if (i != OFFSET)
+            Py_XINCREF(fields[i]);
+    }
+    return new_view((PyTypeObject *)plain.tensor, fields);
+}
+
+/* A new allocation as a whole; NULL without an exception where the plain form has to say what it is. */
 static PyObject *allocated(PyObject *recorder, PyObject **sorted)
 {
     PyObject *memory = PyObject_GetAttr(sorted[BUFFER], names.memory), *form = NULL, *storage = NULL, *tensor = NULL;
-    PyObject *at[2] = {NULL, NULL}, *zero = PyLong_FromLong(0);
+    PyObject *at[2] = {NULL, NULL};
 
-    if (memory && zero)
+    if (memory)
         form = form_now(recorder, sorted[SHAPE_GIVEN], sorted[DTYPE_GIVEN], memory);
     if (!form)
         PyErr_Clear(); /* the plain form has the same exception */
     else if (fits(sorted[ADDRESS], sorted[SHAPE_GIVEN], form, memory, at))
         storage = enter(recorder, sorted, form, memory, at);
     if (storage)
-        tensor = PyObject_CallFunctionObjArgs(plain.tensor, storage, zero, sorted[SHAPE_GIVEN], PyTuple_GetItem(form, STEPS),
-                                              PyTuple_GetItem(form, KIND), NULL);
+        tensor = whole(storage, sorted[SHAPE_GIVEN], form);
     Py_XDECREF(storage);
     Py_XDECREF(form);
     Py_XDECREF(memory);
-    Py_XDECREF(zero);
     return tensor;
 }
 

@@ -117,9 +117,7 @@ static int name_all(void)
         PyObject **name;
         const char *text;
     } all[] = {
-        {&names.fields[STORAGE], "storage"}, {&names.fields[OFFSET], "offset"},     {&names.fields[SHAPE], "shape"},
-        {&names.fields[STRIDES], "strides"}, {&names.fields[DTYPE], "dtype"},       {&names.fields[DYNAMIC], "dynamic"},
-        {&names.fields[ACCESS], "_access"},  {&names.memory, "memory"},             {&names.index, "index"},
+        {&names.memory, "memory"},           {&names.index, "index"},
         {&names.start, "start"},             {&names.stop, "stop"},                 {&names.step, "step"},
         {&names.back, "f_back"},             {&names.at, "f_lasti"},                {&names.flags, "co_flags"},
         {&names.places, "places"},           {&names.fixed_source, "fixed_source"}, {&names.instructions, "instructions"},
@@ -135,7 +133,8 @@ static int name_all(void)
             return -1;
     }
     names.no_bytes = PyBytes_FromStringAndSize("", 0);
-    return names.no_bytes ? 0 : -1;
+    names.no_parts = PyTuple_New(0);
+    return names.no_bytes && names.no_parts ? 0 : -1;
 }
 
 static int add(PyObject *module, const char *name, PyObject *object)
@@ -148,7 +147,6 @@ static int add(PyObject *module, const char *name, PyObject *object)
 
 PyMODINIT_FUNC PyInit_core(void)
 {
-    static PyMethodDef indexing = {"getitem", getitem, METH_O, NULL};
     static PyMethodDef methods[] = {
         {"access", access_of, METH_O, NULL},
         {"emit", (PyCFunction)(void (*)(void))emit, METH_FASTCALL, NULL},
@@ -166,7 +164,7 @@ PyMODINIT_FUNC PyInit_core(void)
     places_type = (PyTypeObject *)make_places_type();
     Py_XINCREF(places_type);
     if (add(module, "Places", (PyObject *)places_type) < 0 || add(module, "BUILT_FROM", PyUnicode_FromString(BUILT_FROM)) < 0 ||
-        add(module, "getitem", PyDescr_NewMethod(&PyBaseObject_Type, &indexing)) < 0)
+        add(module, "View", make_view_type()) < 0)
         Py_CLEAR(module);
     return module;
 }

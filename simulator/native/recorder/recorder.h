@@ -10,13 +10,17 @@
 #define Py_LIMITED_API 0x030A0000
 #include <Python.h>
 
-/* Of an NkiTensor, in the order of its fields. */
+/* `View`, the base of NkiTensor, and its fields in the order in which it is called with them; the last two have defaults. */
 enum field { STORAGE, OFFSET, SHAPE, STRIDES, DTYPE, DYNAMIC, ACCESS, FIELDS };
+struct view {
+    PyObject_HEAD
+    PyObject *fields[FIELDS];
+};
 
 /* Names of attributes. */
 extern struct names {
-    PyObject *fields[FIELDS], *memory, *index, *start, *stop, *step, *back, *at, *flags, *fixed_source, *places, *instructions, *size,
-        *forms, *storages, *core, *internal, *empty, *no_bytes, *arguments[5];
+    PyObject *memory, *index, *start, *stop, *step, *back, *at, *flags, *fixed_source, *places, *instructions, *size,
+        *forms, *storages, *core, *internal, *empty, *no_bytes, *no_parts, *arguments[5];
 } names;
 
 /* The plain forms and what they work with: see `bind_tensors`, `bind_recording` and `bind_creation`. */
@@ -26,7 +30,10 @@ extern struct plain {
     PyObject *ndarray, *form_of, *storage, *tensor, *region, *sbuf, *shared_hbm;
 } plain;
 
-PyObject *getitem(PyObject *tensor, PyObject *key);
+/* `View`: see views.c. NULL where it cannot be made. A view takes over the references to its fields, NULL among them after an error. */
+PyObject *make_view_type(void);
+PyObject *new_view(PyTypeObject *type, PyObject **fields);
+
 PyObject *access_of(PyObject *module, PyObject *tensor);
 PyObject *ndarray(PyObject *module, PyObject *const *given, Py_ssize_t count, PyObject *keywords);
 

@@ -1,11 +1,17 @@
-/* Indexing of tensors by numbers and slices, and the operands that instructions record for tensors. */
+/* `PlainView` of neff_bench.simulator.recording.tensor in C: views of allocations, their indexing by numbers, slices and ranges, and the
+   operands that instructions record for them. */
 
 #include "recorder.h"
 
+#include <stddef.h>
+#include <structmember.h>
+
 #define MOST_DIMENSIONS 16
 
-/* A view in the making: sizes and steps of the dimensions that stay. */
-struct view {
+static PyTypeObject *view_type;
+
+/* The part of a view that a key names: sizes and steps of the dimensions that stay. */
+struct part {
     Py_ssize_t dimensions, offset, size[MOST_DIMENSIONS + 1], stride[MOST_DIMENSIONS + 1];
 };
 
@@ -30,14 +36,14 @@ static int is_bound(PyObject *slice, PyObject *name, Py_ssize_t *value)
     return good;
 }
 
-static void keep(struct view *view, Py_ssize_t size, Py_ssize_t stride)
+static void keep(struct part *part, Py_ssize_t size, Py_ssize_t stride)
 {
-    view->size[view->dimensions] = size;
-    view->stride[view->dimensions++] = stride;
+    part->size[part->dimensions] = size;
+    part->stride[part->dimensions++] = stride;
 }
 
 /* 1 when a slice of single steps lies inside of a dimension. */
-static int add_slice(struct view *view, PyObject *slice, Py_ssize_t size, Py_ssize_t stride)
+static int add_slice(struct part *part, PyObject *slice, Py_ssize_t size, Py_ssize_t stride)
 {
     Py_ssize_t start = 0, stop = size, step = 1;
 
@@ -45,26 +51,26 @@ static int add_slice(struct view *view, PyObject *slice, Py_ssize_t size, Py_ssi
         return 0;
     if (start < 0 || start >= stop || stop > size || step != 1)
         return 0;
-    view->offset += start * stride;
-    keep(view, stop - start, stride);
+    part->offset += start * stride;
+    keep(part, stop - start, stride);
     return 1;
 }
 
 /* 1 when an index lies inside of a dimension. `stays`: the dimension does, with size 1. */
-static int add_index(struct view *view, PyObject *index, Py_ssize_t size, Py_ssize_t stride, int stays)
+static int add_index(struct part *part, PyObject *index, Py_ssize_t size, Py_ssize_t stride, int stays)
 {
     Py_ssize_t at;
 
     if (!is_number(index, &at) || at < 0 || at >= size)
         return 0;
-    view->offset += at * stride;
+    part->offset += at * stride;
     if (stays)
-        keep(view, 1, stride);
+        keep(part, 1, stride);
     return 1;
 }
 
 /* 1 when nl.ds(start, size) lies inside of a dimension. */
-static int add_range(struct view *view, PyObject *range, Py_ssize_t size, Py_ssize_t stride)
+static int add_range(struct part *part, PyObject *range, Py_ssize_t size, Py_ssize_t stride)
 {
     Py_ssize_t start = -1, count = -1;
 
@@ -72,23 +78,23 @@ static int add_range(struct view *view, PyObject *range, Py_ssize_t size, Py_ssi
         return 0;
     if (start < 0 || count < 1 || start + count > size)
         return 0;
-    view->offset += start * stride;
-    keep(view, count, stride);
+    part->offset += start * stride;
+    keep(part, count, stride);
     return 1;
 }
 
-/* 1 when one part of a key lies inside of its dimension. `stays`: the dimension does where the part is an index. */
-static int add_part(struct view *view, PyObject *part, Py_ssize_t size, Py_ssize_t stride, int stays)
+/* 1 when one item of a key lies inside of its dimension. `stays`: the dimension does where the item is an index. */
+static int add_item(struct part *part, PyObject *item, Py_ssize_t size, Py_ssize_t stride, int stays)
 {
-    if (PySlice_Check(part))
-        return add_slice(view, part, size, stride);
-    if ((PyObject *)Py_TYPE(part) == plain.range)
-        return add_range(view, part, size, stride);
-    return add_index(view, part, size, stride, stays);
+    if (PySlice_Check(item))
+        return add_slice(part, item, size, stride);
+    if ((PyObject *)Py_TYPE(item) == plain.range)
+        return add_range(part, item, size, stride);
+    return add_index(part, item, size, stride, stays);
 }
 
-/* 1 when a key has a part inside of the tensor for every dimension. */
-static int add_all(struct view *view, PyObject *key, PyObject *shape, PyObject *strides, int on_chip)
+/* 1 when a key has an item inside of the tensor for every dimension. */
+static int add_all(struct part *part, PyObject *key, PyObject *shape, PyObject *strides, int on_chip)
 {
     Py_ssize_t count = PyTuple_Size(shape), size, stride;
 
@@ -97,11 +103,11 @@ static int add_all(struct view *view, PyObject *key, PyObject *shape, PyObject *
     for (Py_ssize_t i = 0; i < count; i++) {
         if (!is_number(PyTuple_GetItem(shape, i), &size) || !is_number(PyTuple_GetItem(strides, i), &stride))
             return 0;
-        if (!add_part(view, PyTuple_GetItem(key, i), size, stride, on_chip && !i))
+        if (!add_item(part, PyTuple_GetItem(key, i), size, stride, on_chip && !i))
             return 0;
     }
-    if (view->dimensions < 2 && (!view->dimensions || (on_chip && count > 1)))
-        keep(view, 1, 1);
+    if (part->dimensions < 2 && (!part->dimensions || (on_chip && count > 1)))
+        keep(part, 1, 1);
     return 1;
 }
 
@@ -117,23 +123,6 @@ static PyObject *tuple_of(const Py_ssize_t *values, Py_ssize_t count)
     return tuple;
 }
 
-/* The fields of a tensor, new references; -1 with an exception where it is none. */
-static int read_fields(PyObject *tensor, PyObject **fields)
-{
-    for (int i = 0; i < FIELDS; i++) {
-        fields[i] = PyObject_GetAttr(tensor, names.fields[i]);
-        if (!fields[i])
-            return -1;
-    }
-    return 0;
-}
-
-static void drop(PyObject **fields, int count)
-{
-    for (int i = 0; i < count; i++)
-        Py_XDECREF(fields[i]);
-}
-
 static int lies_on_chip(PyObject *storage)
 {
     PyObject *memory = PyObject_GetAttr(storage, names.memory);
@@ -143,68 +132,129 @@ static int lies_on_chip(PyObject *storage)
     return on_chip;
 }
 
-/* The tensor with another place in its storage. */
-static PyObject *moved(PyObject *tensor, PyObject **fields, const struct view *view)
+/* The view with another place in its storage. */
+static PyObject *moved(struct view *self, const struct part *part)
 {
-    PyObject *offset = PyLong_FromSsize_t(view->offset), *shape = tuple_of(view->size, view->dimensions);
-    PyObject *strides = tuple_of(view->stride, view->dimensions), *made = NULL;
+    PyObject *fields[FIELDS];
 
-    if (offset && shape && strides)
-        made = PyObject_CallFunctionObjArgs((PyObject *)Py_TYPE(tensor), fields[STORAGE], offset, shape, strides,
-                                            fields[DTYPE], fields[DYNAMIC], fields[ACCESS] == Py_True ? Py_True : Py_None, NULL);
-    Py_XDECREF(offset);
-    Py_XDECREF(shape);
-    Py_XDECREF(strides);
-    return made;
+    for (int i = 0; i < FIELDS; i++)
+        fields[i] = self->fields[i];
+    if (fields[ACCESS] != Py_True)
+        fields[ACCESS] = Py_None;
+    fields[OFFSET] = PyLong_FromSsize_t(part->offset);
+    fields[SHAPE] = tuple_of(part->size, part->dimensions);
+    fields[STRIDES] = tuple_of(part->stride, part->dimensions);
+    Py_INCREF(fields[STORAGE]);
+    Py_INCREF(fields[DTYPE]);
+    Py_INCREF(fields[DYNAMIC]);
+    Py_INCREF(fields[ACCESS]);
+    return new_view(Py_TYPE(self), fields);
 }
 
-PyObject *getitem(PyObject *tensor, PyObject *key)
+static PyObject *getitem(PyObject *self, PyObject *key)
 {
-    PyObject *fields[FIELDS] = {NULL}, *made = NULL;
-    struct view view = {.dimensions = 0};
-    int common = read_fields(tensor, fields) == 0 && is_number(fields[OFFSET], &view.offset) &&
-                 add_all(&view, key, fields[SHAPE], fields[STRIDES], lies_on_chip(fields[STORAGE]));
+    struct view *view = (struct view *)self;
+    struct part part = {.dimensions = 0};
 
-    if (common)
-        made = moved(tensor, fields, &view);
-    drop(fields, FIELDS);
-    if (common)
-        return made;
+    if (is_number(view->fields[OFFSET], &part.offset) &&
+        add_all(&part, key, view->fields[SHAPE], view->fields[STRIDES], lies_on_chip(view->fields[STORAGE])))
+        return moved(view, &part);
     PyErr_Clear();
-    return PyObject_CallFunctionObjArgs(plain.getitem, tensor, key, NULL);
+    return PyObject_CallFunctionObjArgs(plain.getitem, self, key, NULL);
 }
 
-static PyObject *new_access(PyObject *tensor)
+static PyObject *new_access(struct view *self)
 {
-    PyObject *fields[FIELDS] = {NULL}, *index = NULL, *pattern = NULL, *made = NULL;
+    PyObject **fields = self->fields, *index = PyObject_GetAttr(fields[STORAGE], names.index), *pattern = NULL, *made = NULL;
 
-    if (read_fields(tensor, fields) == 0)
-        index = PyObject_GetAttr(fields[STORAGE], names.index);
     if (index)
         pattern = PyObject_CallFunctionObjArgs(plain.pattern, fields[STRIDES], fields[SHAPE], NULL);
     if (pattern)
         made = PyObject_CallFunctionObjArgs(plain.type_access, index, fields[OFFSET], pattern, fields[DTYPE], fields[DYNAMIC], NULL);
-    if (made && PyObject_SetAttr(tensor, names.fields[ACCESS], made) < 0)
-        Py_CLEAR(made);
+    if (made) {
+        PyObject *before = fields[ACCESS];
+        Py_INCREF(made);
+        fields[ACCESS] = made;
+        Py_XDECREF(before);
+    }
     Py_XDECREF(pattern);
     Py_XDECREF(index);
-    drop(fields, FIELDS);
     return made;
 }
 
 PyObject *access_of(PyObject *module, PyObject *tensor)
 {
-    PyObject *known = PyObject_GetAttr(tensor, names.fields[ACCESS]), *made;
+    struct view *self = (struct view *)tensor;
 
     (void)module;
-    if (known && (PyObject *)Py_TYPE(known) == plain.type_access)
-        return known;
-    if (known == Py_None) {
-        made = new_access(tensor);
-    } else {
-        PyErr_Clear(); /* no tensor, or one whose bounds are to be checked */
-        made = PyObject_CallFunctionObjArgs(plain.access, tensor, NULL);
+    if (!PyObject_TypeCheck(tensor, view_type) || self->fields[ACCESS] == Py_True) /* no tensor; bounds are to be checked */
+        return PyObject_CallFunctionObjArgs(plain.access, tensor, NULL);
+    if (self->fields[ACCESS] == Py_None)
+        return new_access(self);
+    Py_INCREF(self->fields[ACCESS]);
+    return self->fields[ACCESS];
+}
+
+PyObject *new_view(PyTypeObject *type, PyObject **fields)
+{
+    int good = 1;
+    struct view *made;
+
+    for (int i = 0; i < FIELDS; i++)
+        good = good && fields[i];
+    made = good ? (struct view *)PyType_GenericAlloc(type, 0) : NULL;
+    for (int i = 0; i < FIELDS; i++) {
+        if (made)
+            made->fields[i] = fields[i];
+        else
+            Py_XDECREF(fields[i]);
     }
-    Py_XDECREF(known);
-    return made;
+    return (PyObject *)made;
+}
+
+/* View(storage, offset, shape, strides, dtype, dynamic=(), access=None) */
+static PyObject *make(PyTypeObject *type, PyObject *given, PyObject *named)
+{
+    PyObject *fields[FIELDS] = {NULL};
+
+    fields[DYNAMIC] = names.no_parts;
+    fields[ACCESS] = Py_None;
+    if (named && PyDict_Size(named)) {
+        PyErr_SetString(PyExc_TypeError, "a view takes its fields by their places");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(given, "OOOOO|OO", &fields[0], &fields[1], &fields[2], &fields[3], &fields[4], &fields[5], &fields[6]))
+        return NULL;
+    for (int i = 0; i < FIELDS; i++)
+        Py_INCREF(fields[i]);
+    return new_view(type, fields);
+}
+
+static void release(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc free_it = (freefunc)PyType_GetSlot(type, Py_tp_free); /* of a class in Python it is another than ours */
+
+    for (int i = 0; i < FIELDS; i++)
+        Py_XDECREF(((struct view *)self)->fields[i]);
+    free_it(self);
+    Py_DECREF(type);
+}
+
+PyObject *make_view_type(void)
+{
+#define MEMBER(name, field) {name, T_OBJECT_EX, offsetof(struct view, fields) + (field) * sizeof(PyObject *), 0, NULL}
+    static PyMemberDef members[] = {
+        MEMBER("storage", STORAGE), MEMBER("offset", OFFSET),   MEMBER("shape", SHAPE),    MEMBER("strides", STRIDES),
+        MEMBER("dtype", DTYPE),     MEMBER("dynamic", DYNAMIC), MEMBER("_access", ACCESS), {NULL, 0, 0, 0, NULL},
+    };
+    PyType_Slot slots[] = {
+        {Py_tp_new, make}, {Py_tp_dealloc, release}, {Py_tp_members, members}, {Py_mp_subscript, getitem}, {0, NULL},
+    };
+    PyType_Spec spec = {
+        "neff_bench.simulator.native.recorder.core.View", sizeof(struct view), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots,
+    };
+
+    view_type = (PyTypeObject *)PyType_FromSpec(&spec);
+    return (PyObject *)view_type;
 }
