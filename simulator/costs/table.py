@@ -71,6 +71,7 @@ _TRACES = "trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1"
 _ROPE = "github Jerry2423/kda-for-trainium @90770f2: Vector is active for 1738, 858, 973, 904, 844 us in five rope kernels; one cycle gives 1691, 869, 997, 909, 849, two give twice that"
 _SILU = "github zhang677/AccelOpt @47e29a7, silu on trn1: Vector is active for 985 us, and 1405 with Scalar, which takes a part of the work; 2 cycles give 1338 for both, the 8 of AWS docs 2.26 give 2353"
 _SCALAR_GROUP = f"{_DOCS}: max(64, N) cycles"
+_V4_GUIDE = "AWS docs nki/guides/architecture/trainium3_arch.rst"
 _GPSIMD = f"{_DOCS}: iota, affine_select 150 + N; of other operations assumed"
 
 _ARITHMETIC = ("add", "subtract", "multiply")
@@ -78,10 +79,10 @@ _HALVED = ("add", "max", "maximum")
 _COPIES = ("copy", "identity")
 
 
-def on_vector(operations: str, cycles: float, source: str, dtypes: str = ANY, memory: str = ANY, modes: tuple[str, ...] = ()) -> tuple[Row, ...]:  # fmt: skip
+def on_vector(operations: str, cycles: float, source: str, dtypes: str = ANY, memory: str = ANY, modes: tuple[str, ...] = (), added_cycles: float = 0.0) -> tuple[Row, ...]:  # fmt: skip
     """Rows of operations on Vector that cost the same; `operations` are names with blanks between them."""
     return tuple(
-        Row(name, "vector", dtypes, memory, modes, cycles, interval="vector_overhead_ns", latency="vector_latency_ns", source=source)
+        Row(name, "vector", dtypes, memory, modes, cycles, added_cycles, interval="vector_overhead_ns", latency="vector_latency_ns", source=source)
         for name in operations.split()
     )  # fmt: skip
 
@@ -116,10 +117,11 @@ _EVERYWHERE: tuple[Row, ...] = (
     *on_vector("bn_stats dropout max8 nc_find_index8 nc_match_replace8 nc_stream_shuffle nc_transpose range_select", 1.0, _DOCS),
     *on_vector("scalar_tensor_tensor tensor_tensor_scan", 2.0, _DOCS),
     *on_vector("tensor_scalar_cumulative", 2.0, "assumed: as tensor_tensor_scan"),
-    *on_vector("tensor_scalar_reduce", 1.0, "assumed: as tensor_scalar without fast modes; AWS docs 2.26 add 64 cycles"),
-    *on_vector("tensor_copy_predicated", 1.0, "assumed: one column a cycle; AWS docs 2.26: two where src and dst are in SBUF"),
-    *on_vector("bn_aggr", 1.0, "assumed: one column a cycle; AWS docs 2.26: 13 for three"),
-    *on_vector("select_reduce rng rand2 set_rng_seed rand_set_state rand_get_state", 1.0, _ASSUMED),
+    *on_vector("tensor_scalar_reduce", 1.0, f"{_DOCS}: max(64, N) + 64 cycles", added_cycles=64.0),
+    *on_vector("tensor_copy_predicated", 1.0, f"{_DOCS}: N with one operand in PSUM", memory=PSUM),
+    *on_vector("tensor_copy_predicated", 2.0, f"{_DOCS}: 2 N in SBUF"),
+    *on_vector("bn_aggr", 13 / 3, f"{_DOCS}: 13 N / 3"),
+    *on_vector("select_reduce set_rng_seed rand_set_state rand_get_state", 1.0, _ASSUMED),
     *on_vector("tensor_reduce", 0.5, _DOCS, SMALL, modes=_HALVED),
     *on_vector("tensor_reduce", 1.0, _DOCS),
     *_scalar("activation", _PLAIN, modes=_COPIES),
@@ -169,6 +171,7 @@ _V2 = (
     *on_vector("tensor_tensor", 2.0, f"{_DOCS}; rope of the same repository on trn1: 3276 us with it, 3104 measured", memory=SBUF),
     *on_vector("tensor_tensor", 1.0, _DOCS, memory=PSUM),
     *on_vector("reciprocal", 2.0, _SILU),
+    *on_vector("rng rand2", 1.0, _ASSUMED),
 )  # fmt: skip
 
 _V3 = (
@@ -185,11 +188,13 @@ _V3 = (
     *on_vector("tensor_tensor", 1.0, _ROPE, memory=SBUF),
     *on_vector("tensor_tensor", 1.0, _DOCS, memory=PSUM),
     *on_vector("reciprocal", 8.0, f"{_DOCS}; {_TRACES}: four columns take 178 ns, 190 with it"),
+    *on_vector("rng rand2", 1.0, _ASSUMED),
 )  # fmt: skip
 
 _V4 = (
-    *(row._replace(source=f"as NC-v3: {row.source}") for row in _V3),
-    *on_vector("exponential", 1.0, _ASSUMED),
+    *on_vector("rng rand2", 0.25, f"{_V4_GUIDE}: four 32-bit values a cycle"),
+    *on_vector("exponential", 0.25, f"{_V4_GUIDE}: four times the throughput of activation"),
+    *(row._replace(source=f"as NC-v3: {row.source}") for row in _V3 if row.operation not in ("rng", "rand2")),
     *_scalar("activate2", _PLAIN, "assumed: as activation", _COPIES),
     *_scalar("activate2", _FUNCTION, "assumed: as activation"),
 )
