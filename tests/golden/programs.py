@@ -267,7 +267,7 @@ def _one_operation(b: ProgramBuilder, row: Row, tiles: Mapping[tuple[str, str], 
         for _ in range(math.ceil(500 / row.ns)):
             b.do(row.operation, {}, {"src": b.columns(wide, 1)}, row.engine)
     else:
-        columns, repeats = (256, 8) if row.added_cycles else (1024, math.ceil(1 / row.cycles))
+        columns, repeats = (256, 16) if row.added_cycles else (1024, math.ceil(1 / row.cycles))
         for _ in range(repeats):
             data = b.columns(wide, columns)
             b.do(
