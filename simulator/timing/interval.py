@@ -8,12 +8,13 @@ of these families. So the interval is a prediction of a row of a family that was
 the families' means, with the variance between these means and the mean variance within a family. Few families know the variance
 between them badly: the quantile is that of Student's t, with the degrees of freedom of a sum of variances (Welch-Satterthwaite).
 
-The interval is then widened by the factor with which intervals that are made without a family hold three quarters of the rows of
-each of its classes, a class being a family at one LNC; never below 1.
+The interval is then widened by the factor with which intervals that are made without a family hold 80 % of its rows in the mean over
+classes, a class being a family at one LNC; never below 1.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import statistics
@@ -32,8 +33,8 @@ _UPPER_END = statistics.NormalDist().inv_cdf(0.9)
 _FEWEST_FAMILIES, _FEWEST_ROWS = 3, 10
 """A family counts with two rows or more: one row does not show how its rows differ."""
 
-_LEAST_HELD, _FEWEST_OF_CLASS = 0.75, 5
-"""Share of a class's rows that intervals made without its family have to hold, and rows from which a class is judged."""
+_HELD, _FEWEST_OF_CLASS = 0.8, 5
+"""Share of rows that intervals made without their family have to hold, and rows from which a class is judged."""
 
 _LEAST_DEVIATION = 0.01
 """Of a prediction, as a logarithm: rows that agree by chance do not make a time certain."""
@@ -93,9 +94,12 @@ def widening() -> float:
         if found:
             factors = (_needed(found, ratio) for ratio in group.ratios)
             needed.setdefault((group.family, group.like.lnc), []).extend(factors)
-    judged = [sorted(factors) for factors in needed.values() if len(factors) >= _FEWEST_OF_CLASS]
-    least = max([1.0, *(factors[math.ceil(_LEAST_HELD * len(factors)) - 1] for factors in judged)])
-    return math.ceil(100 * least) / 100  # The row that decides lies within, not on the end.
+    judged = [factors for factors in needed.values() if len(factors) >= _FEWEST_OF_CLASS]
+    each = sorted((factor, 1 / len(factors) / len(judged)) for factors in judged for factor in factors)
+    shares = itertools.accumulate(share for _, share in each)
+    enough = (factor for (factor, _), held in zip(each, shares, strict=True) if held >= _HELD - 1e-9)
+    # Rounded up: the row that decides lies within, not on the end.
+    return math.ceil(100 * max(1.0, next(enough, 1.0))) / 100
 
 
 def _others(family: str) -> Iterator[Group]:

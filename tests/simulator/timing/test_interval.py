@@ -72,15 +72,18 @@ def test_another_generation_and_too_few_rows_tell_nothing(known):
     assert interval(LIKE) is None
 
 
-def test_it_is_widened_until_it_holds_three_quarters_of_a_class_that_was_left_out(known):
+def test_it_is_widened_until_it_holds_80_percent_of_the_classes_that_were_left_out(known):
     far = group("four", around(1.6, 8, spread=1.01), like=LIKE._replace(lnc=2))
-    known(*(group(name, around(1.0)) for name in ("one", "two", "three")), far)
+    near = [group(name, around(1.0, 8)) for name in ("one", "two", "three")]
+    known(*near)
+    assert widening() < 1.5
+    known(*near, far)  # Three of four classes are not 80 %.
     assert widening() > 1.5
-    held = without("four", far.like)
-    assert sum(held.low <= ratio <= held.high for ratio in far.ratios) >= 6
+    known(*near, group("five", around(1.0, 8)), group("six", around(1.0, 8)), far)
+    assert widening() < 1.5
 
 
-def test_the_evidence_is_of_public_rows_and_three_quarters_of_each_class_are_held_by_the_other_families():
+def test_the_evidence_is_of_public_rows_and_intervals_of_the_other_families_hold_80_percent_of_them():
     held = {}
     for each in evidence():
         found = without(each.family, each.like)
@@ -88,8 +91,8 @@ def test_the_evidence_is_of_public_rows_and_three_quarters_of_each_class_are_hel
             hits = (found.low <= ratio <= found.high for ratio in each.ratios)
             held.setdefault((each.family, each.like.lnc), []).extend(hits)
     shares = {key: sum(hits) / len(hits) for key, hits in held.items()}
-    assert len(shares) == 10 and min(shares.values()) >= 0.75
-    # GEMM on trn3 is so much better than all other families that their interval holds every row of it.
-    others = [share for key, share in shares.items() if key[0] != "gemm"]
-    assert sum(others) / len(others) <= 0.88
+    assert len(shares) == 10 and min(shares.values()) >= 0.6
+    assert 0.75 <= sum(shares.values()) / len(shares) <= 0.88
+    rows = [hit for hits in held.values() for hit in hits]
+    assert 0.75 <= sum(rows) / len(rows) <= 0.88
     assert all("/" in each.repository and len(each.commit) >= 7 for each in evidence())
