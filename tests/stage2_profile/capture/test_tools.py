@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
 
 from neff_bench.stage2_profile.capture.tools import find_neuron_tool, find_simulator, parse_version, read_version
+from neff_bench.stage2_profile.capture.warm import warm_parent
 from neff_bench.stage2_profile.errors import ToolMissing
 
 
@@ -65,3 +67,11 @@ def test_a_tool_that_cannot_be_started_is_missing(tmp_path):
 
 def test_the_simulator_is_started_by_this_python():
     assert find_simulator({}).argv == (sys.executable, "-m", "neff_bench.simulator")
+
+
+def test_a_warm_parent_says_the_version_that_a_program_says():
+    with warm_parent(os.environ) as warm:
+        told = find_simulator(os.environ, warm)
+        assert warm._process is not None  # it was asked, and no program was started cold
+    assert told == find_simulator(os.environ)
+    assert "+sim." in told.version
