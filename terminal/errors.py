@@ -3,6 +3,7 @@
     NeffBenchError              the work failed: exit code 1
     ├── WrongCall               the call itself is wrong: exit code 2
     │   ├── HistoryError        a history        (history/errors.py)
+    │   ├── CalibrationError    a calibration    (chips/calibration.py)
     │   └── UnknownChip         a target         (chips/__init__.py)
     ├── OutputError             the answer could not be written
     ├── NeffsError              a store            (neffs/errors.py)
@@ -10,7 +11,8 @@
     ├── GenerateError           stage 1            (stage1_generate/errors.py)
     ├── ProfileError            stage 2            (stage2_profile/errors.py)
     ├── SimulatorError          the simulator      (simulator/errors.py)
-    ├── FlagAbsent          a flag of the SDK   (sdk/words.py)
+    ├── ClusterError            a Ray cluster      (processes/cluster.py)
+    ├── FlagAbsent              a flag of the SDK  (sdk/words.py)
     ├── ExperimentError         an experiment      (experiments/errors.py)
     └── InstallError            install-benchmarks (install_benchmarks/errors.py)
 

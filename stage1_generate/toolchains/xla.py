@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -47,9 +48,16 @@ def trace(
         lowered = jax.jit(partial(function, **(arguments or {})), keep_unused=True).lower(*shapes)
     except Exception as error:  # a function of the user's may raise anything
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise TraceError(f"{function.__module__}:{function.__name__}: {first_line}") from error
+        raise TraceError(f"{_place(function, error)}: {first_line}") from error
     module: Any = lowered.compiler_ir("hlo")
     return portable(module.as_serialized_hlo_module_proto(), function.__name__)
+
+
+def _place(function: Callable[..., Any], error: BaseException) -> str:
+    """ "file.py:33" of the innermost line in the function's own file; its name where no line of it ran."""
+    file = getattr(getattr(function, "__code__", None), "co_filename", "")
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f"{Path(file).name}:{lines[-1]}" if lines else f"{function.__module__}:{function.__name__}"
 
 
 def _jax_dtype(name: str) -> Any:
