@@ -58,6 +58,8 @@ def summary(findings: Sequence[Finding], new: Sequence[str]) -> list[str]:
     lines = []
     if failing:
         lines.append(f"FAILED: {len(failing)} of {len(cases)} cases got worse.")
+    elif cases and counted["cannot tell"] == len(findings):
+        lines.append(f"CANNOT TELL: nothing of {len(cases)} cases could be compared.")
     elif cases:
         lines.append(
             f"PASSED: none of {len(cases)} cases got worse" + (f", {len(better)} got better." if better else ".")

@@ -5,7 +5,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from neff_bench.stage2_profile.compare.comparison import pair_cases
 from neff_bench.stage2_profile.gate.cli import gate
+from neff_bench.stage2_profile.gate.config import Config
+from neff_bench.stage2_profile.gate.judge import judge
+from neff_bench.stage2_profile.gate.report import summary
 from tests.stage2_profile.gate.test_judge import row
 
 
@@ -80,3 +84,10 @@ def test_the_configuration_chooses_the_metrics(file, tmp_path):
     config.write_text("counters: [hbm_read_bytes]\n")
     result = run(file("a.json", row()), file("b.json", row(dma_packet_count=60)), "--config", config)
     assert result.exit_code == 0
+
+
+def test_a_gate_that_could_compare_nothing_does_not_say_that_it_passed():
+    gone = judge(pair_cases([row()], [], False), Config())
+    assert summary(gone, [])[0] == "CANNOT TELL: nothing of 1 cases could be compared."
+    assert summary(judge(pair_cases([row()], [row()], False), Config()), [])[0] == "PASSED: none of 1 cases got worse."
+    assert summary([], ["new"])[0] == "NOTHING TO JUDGE: no case is on both sides."
