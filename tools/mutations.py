@@ -71,7 +71,7 @@ MUTATIONS = (
     Mutation("PSUM tiles cross banks", "simulator/compiler/allocation.py", "(PSUM, chip.psum_partition_bytes, chip.psum_bank_bytes)", "(PSUM, chip.psum_partition_bytes, chip.psum_partition_bytes)", "tests/simulator/compiler/test_allocation.py"),
     Mutation("memory is free one instruction early", "simulator/compiler/allocation.py", "while ends and ends[0][0] < first:", "while ends and ends[0][0] <= first:", "tests/simulator/compiler/test_allocation.py"),
     Mutation("transposes count as useful FLOPs", "simulator/timing/counters.py", "useful = summary[\"hardware_flops\"] - summary[\"transpose_flops\"]", "useful = summary[\"hardware_flops\"]", COUNTERS),
-    Mutation("active time is not a union", "simulator/timing/counters.py", "reach = np.maximum.accumulate(end)", "reach = end", COUNTERS),
+    Mutation("active time is not a union", "simulator/timing/counters.py", "reach = np.maximum.accumulate(end)\n    idle", "reach = end\n    idle", COUNTERS),
     Mutation("peak of one core for two", "simulator/timing/counters.py", "summary[\"total_time\"] * chip.peak_flops * cores", "summary[\"total_time\"] * chip.peak_flops", COUNTERS),
     # execution
     Mutation("erf is clamped at 2", "simulator/machine/activations.py", "np.clip(x, np.float32(-4), np.float32(4))", "np.clip(x, np.float32(-2), np.float32(2))", "tests/simulator/operations/test_activation.py"),
@@ -102,8 +102,8 @@ MUTATIONS = (
     # stage 1
     Mutation("the key without tensors.py", "stage1_generate/build/keys.py", "                _STAGE / \"build\" / \"tensors.py\",\n", "", KEYS),
     Mutation("the key without the simulator", "stage1_generate/build/keys.py", "depends[\"simulator\"] = self._closures(()).digest(_COMPILE, without=_not_for(route))", "depends[\"simulator\"] = \"\"", KEYS),
-    Mutation("the key without compiler flags", "stage1_generate/build/keys.py", "    \"NEURON_CC_FLAGS\",\n", "", KEYS),
-    Mutation("inputs of another seed", "stage1_generate/build/tensors.py", "np.random.default_rng(seed)", "np.random.default_rng(0)", "tests/stage1_generate/build/test_tensors.py"),
+    Mutation("the key without compiler flags", "stage1_generate/build/keys.py", " | _set(of_role(\"neff\"))", "", KEYS),
+    Mutation("inputs of another seed", "stage1_generate/build/tensors.py", "[seed, rank] if rank else seed)", "[seed, rank] if rank else 0)", "tests/stage1_generate/build/test_tensors.py"),
     Mutation("references in the dtype of the inputs", "stage1_generate/build/tensors.py", "array.astype(np.float32) if array.dtype.kind not in \"iu\" else array", "array", "tests/stage1_generate/build/test_tensors.py"),
     # stage 2
     Mutation("runs of an older model are reused", "stage2_profile/pipeline.py", "record.tool_version != tool.version:", "not record.tool_version:", "tests/stage2_profile/test_neuron_sim.py::test_a_run_of_another_model_is_captured_again"),
@@ -116,7 +116,7 @@ MUTATIONS = (
     Mutation("a gate lets worse rates pass", "stage2_profile/compare/gates.py", "change if better == \"lower\" else -change", "change", COMPARE),
     Mutation("rows of other LNCs are compared", "stage2_profile/compare/comparison.py", "and a[name] != b[name]", "and False", COMPARE),
     Mutation("a bad core is given again", "stage2_profile/capture/cores.py", "if not set(group) & set(self.out)}", "}", "tests/stage2_profile/capture/test_cores.py"),
-    Mutation("a core of another LNC", "stage2_profile/capture/environment.py", "env[\"NEURON_LOGICAL_NC_CONFIG\"] = str(lnc)", "env[\"NEURON_LOGICAL_NC_CONFIG\"] = \"1\"", "tests/stage2_profile/capture"),
+    Mutation("a core of another LNC", "stage2_profile/capture/environment.py", "{\"lnc\": str(lnc) if has_lnc", "{\"lnc\": \"1\" if has_lnc", "tests/stage2_profile/capture"),
     # experiments and tools
     Mutation("padding is counted once", "experiments/bucketing.py", "1 - real / padded", "real / padded", "tests/experiments/test_bucketing.py"),
     Mutation("files of other contents are gathered", "tools/corpus.py", "== file[\"sha256\"]), None)", "!= \"\"), None)", "tests/tools/test_corpus.py"),
