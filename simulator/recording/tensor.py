@@ -87,9 +87,6 @@ class NkiTensor(View):
     def __bool__(self) -> bool:
         raise invalid(f"the value of {self!r} is not known while the kernel is recorded; it cannot steer Python")
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        raise invalid("this dialect writes tensors by instructions only")
-
     def _view(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> NkiTensor:
         at = self.offset if offset is None else offset
         made = NkiTensor(self.storage, at, tuple(shape), tuple(strides), self.dtype, self.dynamic)

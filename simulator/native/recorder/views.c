@@ -76,7 +76,7 @@ static int add_range(struct part *part, PyObject *range, Py_ssize_t size, Py_ssi
 
     if (!is_bound(range, names.start, &start) || !is_bound(range, names.size, &count))
         return 0;
-    if (start < 0 || count < 1 || start + count > size)
+    if (start < 0 || count < 1 || count > size - start)
         return 0;
     part->offset += start * stride;
     keep(part, count, stride);

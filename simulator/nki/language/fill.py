@@ -87,7 +87,8 @@ def assign(tensor: NkiTensor, key: Any, value: Any) -> None:
         isa.tensor_copy(target, value if same else value.broadcast_to(target.shape))
 
 
-NkiTensor.__setitem__ = assign  # type: ignore[method-assign]  # tensors are below the instructions that write them
+# A tensor cannot import what writes it: instructions stand above tensors.
+NkiTensor.__setitem__ = assign  # type: ignore[attr-defined, index]
 
 
 def load_transpose2d(src: NkiTensor, dtype: Any = None) -> NkiTensor:

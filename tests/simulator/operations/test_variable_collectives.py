@@ -73,7 +73,7 @@ def test_all_gather_v_gives_every_rank_the_chunk_of_the_first_column():
 
 def test_bytes_that_only_the_run_knows_are_said_to_be_not_exact():
     program = run("all_to_all_v", TABLES)[0].program
-    assert "bytes are not exact" in time_error(program, schedule(program))
+    assert "bytes are not exact" in time_error(program, schedule(program), ())
 
 
 @pytest.mark.parametrize(
