@@ -178,6 +178,10 @@ def is_recording() -> bool:
     return bool(_active)
 
 
+MANY_TENSORS = 10_000
+"""From so many a program costs more to walk than the circles cost that are found late."""
+
+
 @contextmanager
 def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
     """A recording context on the chip `target` with `lnc` physical cores.
@@ -195,14 +199,16 @@ def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
         _active.pop()
         made.places.start(0)
         if collects:
-            _take_as_old()
+            if len(made.storages) > MANY_TENSORS:
+                _take_as_old()
             gc.enable()
 
 
 def _take_as_old() -> None:
     """Tell the garbage collector that what lives now will live long; else it walks all of a program as soon as it is on again.
 
-    Where a process has frozen objects of its own, they stay frozen and the collector walks.
+    Where a process has frozen objects of its own, they stay frozen and the collector walks. What is taken as old is not counted as
+    new, so circles in it are found late.
     """
     if gc.get_freeze_count() == 0:
         gc.freeze()

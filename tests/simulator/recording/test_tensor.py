@@ -205,3 +205,25 @@ def test_the_collector_runs_again_after_a_recording():
     with recording("trn2"):
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_the_collector_finds_circles_between_small_recordings():
+    import gc
+
+    class Circle:
+        alive = 0
+
+        def __init__(self):
+            self.itself = self
+            Circle.alive += 1
+
+        def __del__(self):
+            Circle.alive -= 1
+
+    for _ in range(50):
+        with recording("trn2"):
+            pass
+        for _ in range(100):
+            Circle()
+    assert Circle.alive < 4000
+    gc.collect()
