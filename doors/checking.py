@@ -23,9 +23,9 @@ def check_program(
     """Execute `program` on seeded inputs and compare its outputs with those of `reference` (`file.py:name`).
 
     A program that communicates runs on all ranks that it names, each on inputs of its own. The reference then gets each input with
-    the ranks as its first dimension, and returns each output so. `arguments`: those of the kernel; the reference gets the ones
-    that it names. `tolerance`: (rtol, atol), None for that of
-    the element types. Raises `SimulatorError` for a program that cannot run and `BuildError` for a reference that fails.
+    the ranks as its first dimension, and returns each output in the same form. `arguments`: those of the kernel; the reference
+    gets the ones that it names. `tolerance`: (rtol, atol), None for that of the element types. Raises `SimulatorError` for a
+    program that cannot run and `BuildError` for a reference that fails.
     """
     import numpy as np
 
@@ -36,9 +36,8 @@ def check_program(
     from neff_bench.stage1_generate.errors import BuildError
     from neff_bench.stage1_generate.reference import call_reference, check_count
 
-    tensors = [
-        Tensor(buffer.name, buffer.shape, buffer.dtype) for buffer in map(program.buffers.__getitem__, program.inputs)
-    ]
+    inputs = [program.buffers[at] for at in program.inputs]
+    tensors = [Tensor(buffer.name, buffer.shape, buffer.dtype) for buffer in inputs]
     drawn = [draw(tensors, SEED, rank) for rank in range(program.ranks)]
     outputs = _together(execute_ranks(program, drawn))
     if reference is None:

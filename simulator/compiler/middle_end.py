@@ -107,6 +107,10 @@ def _with(program: Program, buffers: tuple[Buffer, ...], spilled_bytes: int) -> 
 
 
 def _with_identities(program: Program, cores: Sequence[Sequence[Instruction]], known: bool) -> Program:
+    """The program that runs: these instructions behind the loads of their identity matrices, on a PE that keeps its weights.
+
+    `known`: whether AWS's compiler is known to make the same program.
+    """
     buffers, loads = _identities(program)
     whole = tuple((*load, *core) for load, core in zip(loads, cores))
     return msgspec.structs.replace(

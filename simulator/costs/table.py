@@ -102,12 +102,20 @@ def _fixed(engine: str, operations: str, ns: float, source: str) -> tuple[Row, .
     return tuple(Row(name, engine, ns=ns, source=source) for name in operations.split())
 
 
+def _transfers(operations: str, new_dtype: str = "") -> tuple[Row, ...]:
+    """Rows of operations that move data, for each maker of descriptors. `new_dtype`: `CONVERTS`, or nothing."""
+    return (
+        *_by_constants(operations, DMA, "dma_issue_ns", "dma_issue_ns", HARDWARE + new_dtype),
+        *_by_constants(operations, DMA, "software_dma_issue_ns", "software_dma_instruction_ns", SOFTWARE + new_dtype),
+        *_by_constants(operations, DMA, "static_dma_issue_ns", "static_dma_issue_ns", STATIC + new_dtype),
+    )
+
+
 def _by_constants(operations: str, engine: str, interval: str, latency: str, *modes: str) -> tuple[Row, ...]:
     return tuple(Row(name, engine, modes=modes, interval=interval, latency=latency) for name in operations.split())
 
 
 _PLAIN, _FUNCTION = "scalar_latency_ns", "scalar_function_latency_ns"
-_TRANSFERS = "dma_transpose dma_compute sendrecv"
 _COLLECTIVES = (
     "all_reduce all_gather all_gather_v reduce_scatter all_to_all all_to_all_v collective_permute collective_permute_implicit"
     " collective_permute_implicit_reduce"
@@ -145,18 +153,9 @@ _EVERYWHERE: tuple[Row, ...] = (
     _tensor("nc_transpose", 1.0, f"{_DOCS}: max(P, min(64, F)) cycles"),
     Row("ldweights", "tensor", SMALL, modes=(SIDE_BY_SIDE,), latency="load_weights_ns", source="AWS docs, fast LoadStationary: load_weights_cycles"),
     Row("ldweights", "tensor", cycles=1.0, latency="load_weights_ns", source=f"{_TRACES}: float32 weights load one column at a time"),
-    *_by_constants(_TRANSFERS, DMA, "dma_issue_ns", "dma_issue_ns", HARDWARE),
-    *_by_constants(_TRANSFERS, DMA, "software_dma_issue_ns", "software_dma_instruction_ns", SOFTWARE),
-    *_by_constants(_TRANSFERS, DMA, "static_dma_issue_ns", "static_dma_issue_ns", STATIC),
-    *(
-        row
-        for new_dtype in ("", CONVERTS)
-        for row in (
-            *_by_constants("dma_copy", DMA, "dma_issue_ns", "dma_issue_ns", HARDWARE + new_dtype),
-            *_by_constants("dma_copy", DMA, "software_dma_issue_ns", "software_dma_instruction_ns", SOFTWARE + new_dtype),
-            *_by_constants("dma_copy", DMA, "static_dma_issue_ns", "static_dma_issue_ns", STATIC + new_dtype),
-        )
-    ),
+    *_transfers("dma_transpose dma_compute sendrecv"),
+    *_transfers("dma_copy"),
+    *_transfers("dma_copy", CONVERTS),
     *_by_constants(_COLLECTIVES, DMA, "static_dma_issue_ns", "static_dma_issue_ns"),
     *_by_constants("core_barrier", ANY, "barrier_ns", "barrier_ns"),
     *_fixed("sync", "register_move register_store compare_branch", 50.0, "assumed; no document has its cost"),

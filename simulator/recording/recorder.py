@@ -178,8 +178,8 @@ def is_recording() -> bool:
     return bool(_active)
 
 
-MANY_TENSORS = 10_000
-"""From so many a program costs more to walk than the circles cost that are found late."""
+_MANY_TENSORS = 10_000
+"""A program of more tensors is taken as old. To walk a smaller one costs less than to find reference cycles late."""
 
 
 @contextmanager
@@ -199,16 +199,16 @@ def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
         _active.pop()
         made.places.start(0)
         if collects:
-            if len(made.storages) > MANY_TENSORS:
+            if len(made.storages) > _MANY_TENSORS:
                 _take_as_old()
             gc.enable()
 
 
 def _take_as_old() -> None:
-    """Tell the garbage collector that what lives now will live long; else it walks all of a program as soon as it is on again.
+    """Move all objects into the oldest generation of the garbage collector, which it seldom walks.
 
-    Where a process has frozen objects of its own, they stay frozen and the collector walks. What is taken as old is not counted as
-    new, so circles in it are found late.
+    Without this, the collector walks the whole program as soon as it is on again. The move sets its counts of new objects back, so it
+    finds reference cycles later. A process that has frozen objects keeps them frozen, and its collector walks the program.
     """
     if gc.get_freeze_count() == 0:
         gc.freeze()
