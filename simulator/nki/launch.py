@@ -7,6 +7,7 @@ import functools
 import inspect
 import os
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -61,13 +62,15 @@ def launch_ranks(
     from neff_bench.simulator.execution.execute import execute_ranks
 
     given: list[dict[str, Any]] = [{} for _ in bound]
-    held, *_ = [{name: _hold(name, value, mine) for name, value in rank.items()} for rank, mine in zip(bound, given)]
+    signature = inspect.signature(function)
+    held, *_ = [_held(signature, rank, mine) for rank, mine in zip(bound, given)]
     arrays = [{name: as_numpy(value) for name, value in mine.items()} for mine in given]
     inputs = [InputSpec(name, array.shape, dtype_name(array.dtype)) for name, array in arrays[0].items()]
     shape: list[Any] = []
 
     def body(**tensors: Any) -> Any:
-        result = function(**{name: _release(value, tensors) for name, value in held.items()})
+        call = inspect.BoundArguments(signature, OrderedDict((name, _release(at, tensors)) for name, at in held.items()))
+        result = function(*call.args, **call.kwargs)
         shape.append(result)
         return result
 
@@ -154,6 +157,17 @@ class _Held:
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+
+def _held(signature: inspect.Signature, bound: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call with every array replaced by its place. What `**` collects is named by its own keys."""
+    collects = inspect.Parameter.VAR_KEYWORD
+    return {
+        name: {key: _hold(key, item, given) for key, item in value.items()}
+        if signature.parameters[name].kind is collects
+        else _hold(name, value, given)
+        for name, value in bound.items()
+    }
 
 
 def _hold(name: str, value: Any, given: dict[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.wild_cases import (
     accelopt,
     autocomp,
+    autocomp_more,
     autotune,
     cs149,
     fusion,
@@ -24,6 +25,7 @@ CASES: tuple[Case, ...] = (
     *sdk.CASES,
     *accelopt.CASES,
     *autocomp.CASES,
+    *autocomp_more.CASES,
     *autotune.CASES,
     *fusion.CASES,
     *triton_viz.CASES,

@@ -9,8 +9,9 @@ import numpy as np
 
 from tools.wild_cases.case import Case, attention, floats, mamba, rms_norm, softmax
 
-_case = partial(Case, "ucb-bar/autocomp", "dd26a56")
-_OLD = """
+REPOSITORY = ("ucb-bar/autocomp", "dd26a56")
+_case = partial(Case, *REPOSITORY)
+OLD = """
 import math
 import numpy as np
 import neuronxcc.nki as nki
@@ -31,14 +32,14 @@ def normalize_dim(at, rank):
 def n_elts(shape):
     return math.prod(shape)
 """
-_NEW = """
+NEW = """
 import math
 import numpy as np
 import nki
 import nki.isa as nisa
 import nki.language as nl
 """
-_DIALECTS = (("nki1", _OLD), ("nki2", _NEW))
+_DIALECTS = (("nki1", OLD), ("nki2", NEW))
 
 
 def _heads(length: int) -> Any:
@@ -137,14 +138,14 @@ CASES: tuple[Case, ...] = (
         "solution",
         _states,
         lambda delta, u, A, B, C: mamba(delta, u, A, B, C),
-        prelude=_OLD,
+        prelude=OLD,
     ),
     _case(
         "sols/trn-tutorial-nki1/5_sdattention_ref.py",
         "solution",
         lambda random: {f"{name}_ref": floats(random, 4096, 64, scale=0.3) for name in "qkv"},
         lambda q_ref, k_ref, v_ref: softmax(0.125 * (q_ref @ k_ref.T)) @ v_ref,
-        prelude=_OLD,
+        prelude=OLD,
     ),
     *(case for dialect in _DIALECTS for case in _advanced(*dialect)),
 )

@@ -1,4 +1,4 @@
-"""EmilyWebber/nki-helpers: tensor additions and a product."""
+"""EmilyWebber/nki-helpers: tensor additions, a product, and a mixture of experts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tools.wild_cases.case import Case, floats
+from tools.wild_cases.case import Case, floats, rms_norm, softmax
 
 _case = partial(Case, "EmilyWebber/nki-helpers", "300fcf7")
 
@@ -20,6 +20,56 @@ def _sum(a_input: np.ndarray, b_input: np.ndarray, **_: Any) -> np.ndarray:
     return a_input + b_input
 
 
+def _experts(transposed: bool) -> Any:
+    """128 tokens of 128, eight experts. `transposed`: the biases are, and the tokens have another name."""
+
+    def arguments(random: np.random.Generator) -> dict[str, Any]:
+        def half(*shape: int, scale: float = 1.0) -> np.ndarray:
+            return floats(random, *shape, scale=scale).astype(np.float16)
+
+        biases = {f"mlp{at}_bias": half(8, rows, scale=0.01) for at, rows in ((1, 64), (2, 128))}
+        if transposed:
+            biases = {f"{name}_T": bias.T.copy() for name, bias in biases.items()}
+        return {
+            "x" if transposed else "t": half(128, 128), "scale": half(1, 128),
+            "gate_weight": half(128, 8), "gate_bias": half(1, 8),
+            "mlp1_weight": half(8, 64, 128, scale=0.1), "mlp2_weight": half(8, 128, 32, scale=0.1), **biases,
+        }  # fmt: skip
+
+    return arguments
+
+
+def _routed(tokens: Any, scale: Any, gate_weight: Any, gate_bias: Any, first: Any, second: Any) -> np.ndarray:
+    """Each token's result of its four best experts, [128, 4, 128], weighted. `first`, `second`: weights and biases."""
+    x = rms_norm(tokens.astype(np.float32), scale.astype(np.float32))
+    gates = x @ gate_weight.astype(np.float32) + gate_bias
+    chosen = np.argsort(-gates, 1)[:, :4]
+    weights = softmax(np.take_along_axis(gates, chosen, 1))
+    hidden = np.einsum("tkoi,ti->tko", first[0][chosen].astype(np.float32), x) + first[1][chosen]
+    gate, linear = np.minimum(hidden[..., ::2], 7), np.clip(hidden[..., 1::2], -7, 7)
+    inner = gate / (1 + np.exp(-1.702 * gate)) * (linear + 1)
+    out = np.einsum("tkoi,tki->tko", second[0][chosen].astype(np.float32), inner) + second[1][chosen]
+    return out * weights[..., None]
+
+
+def _mixture(t: Any, mlp1_weight: Any, mlp1_bias: Any, mlp2_weight: Any, mlp2_bias: Any, **gate: Any) -> np.ndarray:
+    """The kernel adds a bias to each of the products that it sums: 128 times in the first layer, 32 times in the second."""
+    first, second = (mlp1_weight, 128.0 * mlp1_bias), (mlp2_weight, 32.0 * mlp2_bias)
+    return _routed(t, **gate, first=first, second=second).sum(1)
+
+
+def _residual(x: Any, mlp1_weight: Any, mlp1_bias_T: Any, mlp2_weight: Any, mlp2_bias_T: Any, **gate: Any) -> np.ndarray:
+    """The kernel adds the bias of the first layer 128 times."""
+    first, second = (mlp1_weight, 128.0 * mlp1_bias_T.T), (mlp2_weight, mlp2_bias_T.T)
+    return _routed(x, **gate, first=first, second=second).sum(1) + x
+
+
+def _with_its_global(module: Any) -> Any:
+    """The kernel with the variable of its script that it reads the dtype of."""
+    module.mlp1_weight = np.zeros(1, np.float16)
+    return module.moe_mlp_fwd
+
+
 CASES: tuple[Case, ...] = (
     _case("tensor_add/tensor_add.py", "nki_tensor_add_kernel", _pair(128, 512), _sum),
     _case("profiler/profile_tensor_add.py", "nki_tensor_add_kernel", _pair(128, 512), _sum),
@@ -30,5 +80,14 @@ CASES: tuple[Case, ...] = (
         "nki_matmul_basic_",
         lambda random: {"lhsT": floats(random, 128, 128), "rhs": floats(random, 128, 128)},
         lambda lhsT, rhs: lhsT.T @ rhs,
+    ),
+    _case("moe/moe_fwd.py", "v2", _experts(transposed=False), _mixture, tolerance=2e-2),
+    _case(
+        "moe/transposed/moe_fwd_transposed.py",
+        "moe_mlp_fwd",
+        _experts(transposed=True),
+        _residual,
+        tolerance=2e-2,
+        make=_with_its_global,
     ),
 )

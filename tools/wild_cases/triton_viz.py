@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,41 @@ def _empty(*shape: int) -> np.ndarray:
 def _counted(*shape: int) -> np.ndarray:
     """Whole numbers: the kernel accumulates in int32."""
     return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+def _angles(random: np.random.Generator, *shape: int, depth: int) -> dict[str, np.ndarray]:
+    given = {"q": floats(random, *shape, depth), "k": floats(random, *shape, depth)}
+    given |= {"cos": floats(random, shape[-1], depth), "sin": floats(random, shape[-1], depth)}
+    return given
+
+
+def _turned(q: np.ndarray, k: np.ndarray, cos: np.ndarray, sin: np.ndarray, **_: Any) -> list[np.ndarray]:
+    def turn(x: np.ndarray) -> np.ndarray:
+        half = x.shape[-1] // 2
+        return x * cos + np.concatenate([-x[..., half:], x[..., :half]], -1) * sin
+
+    return [turn(q), turn(k)]
+
+
+def _on_heads(module: Any) -> Any:
+    """The kernel on a grid of one program for each of three heads."""
+    from neff_bench.simulator.nki.beta.jit import jit
+
+    return jit(module.nki_rope_kernel)[3]
+
+
+def _heads(random: np.random.Generator) -> dict[str, Any]:
+    sizes = {"batch": 2, "num_heads": 4, "num_heads_k": 2, "num_heads_v": 2, "m_size": 256, "n_size": 384}
+    sizes |= {"d_size": 128, "dv_size": 64}
+    return {
+        "q": floats(random, 2, 4, 256, 128), "k": floats(random, 2, 2, 384, 128), "v": floats(random, 2, 2, 384, 64),
+        "out": _empty(2, 4, 256, 64), **sizes,
+    }  # fmt: skip
+
+
+def _attended(q: np.ndarray, k: np.ndarray, v: np.ndarray, **_: Any) -> np.ndarray:
+    keys, values = k.repeat(2, 1), v.repeat(2, 1)
+    return softmax(q @ keys.transpose(0, 1, 3, 2) / np.sqrt(q.shape[-1])) @ values
 
 
 CASES: tuple[Case, ...] = (
@@ -90,4 +126,24 @@ CASES: tuple[Case, ...] = (
         lambda x, out: softmax(x),
         outputs=("out",),
     ),
-)
+    _case(
+        "examples/nki/rope.py",
+        "nki_rope_kernel",
+        lambda random: {
+            **_angles(random, 3, 200, depth=64), "output_q": _empty(3, 200, 64), "output_k": _empty(3, 200, 64),
+        },
+        _turned,
+        outputs=("output_q", "output_k"),
+        make=_on_heads,
+    ),
+    _case(
+        "examples/nki_beta2/rope.py",
+        "rope_kernel",
+        lambda random: {
+            **_angles(random, 2, 2, 256, depth=64), "out_q": _empty(2, 2, 256, 64), "out_k": _empty(2, 2, 256, 64),
+            "batch": 2, "num_heads": 2, "seq_len": 256, "head_dim": 64,
+        },
+        _turned,
+    ),
+    _case("examples/nki_beta2/tiled_attention.py", "tiled_attention_kernel", _heads, _attended),
+)  # fmt: skip

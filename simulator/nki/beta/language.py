@@ -14,7 +14,7 @@ from neff_bench.simulator.nki.beta.arguments import tile_operand
 from neff_bench.simulator.nki.beta.blocks import Blocks
 from neff_bench.simulator.nki.beta.grid import nc, num_programs, program_id, program_ndim, spmd_dim
 from neff_bench.simulator.nki.beta.index import Grid, arange, whole_numbers
-from neff_bench.simulator.nki.beta.isa import _once, affine_select, reduced_box
+from neff_bench.simulator.nki.beta.isa import _once, affine_select, nc_matmul, reduced_box
 from neff_bench.simulator.nki.beta.loops import affine_range, loop_reduce, sequential_range, static_range
 from neff_bench.simulator.nki.beta.mask import Box, Mask, whole
 from neff_bench.simulator.nki.beta.precision import finfo, host_dtype, of_result
@@ -277,10 +277,11 @@ def static_cast(value: Any, dtype: Any, *, mask: Any = None) -> Any:
 
 def matmul(x: Tile, y: Tile, *, transpose_x: bool = False, mask: Any = None, **_: Any) -> Tile:
     """`x` @ `y`, or `x`.T @ `y` with `transpose_x`, in PSUM."""
-    if mask is not None and not (isinstance(mask, bool) and mask):
-        raise not_modelled("nl.matmul with a mask")
     tile_operand({"x": x}, "x", "matmul")
     tile_operand({"y": y}, "y", "matmul")
+    if mask is not None and not (isinstance(mask, bool) and mask):
+        left = x if transpose_x else Tile(in_sbuf(transpose(x).read()))
+        return nc_matmul(left, y, mask=mask)
     return result(lambda: nl.matmul(in_sbuf(x.read()), in_sbuf(y.read()), transpose_x))
 
 

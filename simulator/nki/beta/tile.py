@@ -11,7 +11,7 @@ from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import psum
 from neff_bench.simulator.nki.beta.index import Index, selected_shape, take, whole_numbers
-from neff_bench.simulator.nki.beta.mask import Box
+from neff_bench.simulator.nki.beta.mask import Box, Either, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import of_result
 from neff_bench.simulator.nki.beta.results import Made, accumulate, born, take_over
 from neff_bench.simulator.nki.language import tiles
@@ -128,6 +128,8 @@ class Tile:
         raise MissingAttribute(f"a tile of neuronxcc.nki has no attribute {name!r}", here())
 
     def __getitem__(self, key: Any) -> Tile:
+        if isinstance(key, (bool, Mask, Either)):
+            return self._where(key)
         items = key if isinstance(key, tuple) else (key,)
         if any(item is None for item in items):
             return self._expanded(items)
@@ -135,6 +137,12 @@ class Tile:
         if any(isinstance(item, (Index, Tile)) for item in items) or _reaches_out(view, items):
             return Tile(None, None, view, tuple(_affine(view, items)))
         return Tile(view[tuple(_plain_item(item) for item in items)])
+
+    def _where(self, mask: Any) -> Tile:
+        """`tile[i < n]`, as kernels inside AWS's compiler write a mask of an operand."""
+        if boxes(mask, self.shape) != [whole(self.shape)]:
+            raise not_modelled(f"a mask as the index of {self!r}, some of whose elements it leaves out; give mask=")
+        return self
 
     def _expanded(self, items: tuple[Any, ...]) -> Tile:
         """`[:, None]`: new dimensions of size one."""
@@ -162,7 +170,11 @@ class Tile:
         return self._combine("divide", other)
 
     def _combine(self, name: str, other: Any) -> Tile:
-        """`self` = `self` op `other`, in place."""
+        """`self` = `self` op `other`, in place; where a mask made `other`, only what it let be written."""
+        if isinstance(other, Tile) and other.only is not None and other.shape == self.shape:
+            for box in other.only:
+                self.within(box)._combine(name, other.within(box))
+            return self
         mine = self.read()
         value = other.read() if isinstance(other, Tile) else other
         if isinstance(value, NkiTensor):
