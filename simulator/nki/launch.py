@@ -69,7 +69,9 @@ def launch_ranks(
     shape: list[Any] = []
 
     def body(**tensors: Any) -> Any:
-        call = inspect.BoundArguments(signature, OrderedDict((name, _release(at, tensors)) for name, at in held.items()))
+        call = inspect.BoundArguments(
+            signature, OrderedDict((name, _release(at, tensors)) for name, at in held.items())
+        )
         result = function(*call.args, **call.kwargs)
         shape.append(result)
         return result

@@ -23,7 +23,11 @@ class DynamicSlice:
 
 
 def getitem(tensor: NkiTensor, key: Any) -> NkiTensor:
-    """`tensor[key]`: numpy's rules for HBM; on chip an index keeps the partition dimension, and two dimensions stay."""
+    """`tensor[key]`: numpy's rules for HBM; on chip an index keeps the partition dimension, and two dimensions stay.
+
+    A range is the slice with its bounds, also as `nl.affine_range`, which is Python's: aws-neuron/nkipy ran
+    examples/playground/simple_nki_kernel.py, which indexes so, on trn2 (5dbfb1a).
+    """
     if type(key) is not tuple:
         key = (key,)
     shape = tensor.shape
@@ -70,6 +74,8 @@ def getitem(tensor: NkiTensor, key: Any) -> NkiTensor:
         elif item is Ellipsis:
             sizes.append(size)
             strides.append(stride)
+        elif kind is range:
+            return tensor[tuple(slice(at.start, at.stop, at.step) if type(at) is range else at for at in key)]
         else:
             index, at = _at_run_time(item)
             if index is None:

@@ -213,7 +213,11 @@ def _states(random: np.random.Generator) -> dict[str, np.ndarray]:
 
 def _by_rows(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float) -> np.ndarray:
     """What the kernel computes: it contracts the rows of a tile of q, and those of the scores of 128 columns, without a transposition."""
-    keys, values, tiles = k[0].astype(np.float32), v[0].astype(np.float32), q[0].astype(np.float32).reshape(-1, 128, 128)
+    keys, values, tiles = (
+        k[0].astype(np.float32),
+        v[0].astype(np.float32),
+        q[0].astype(np.float32).reshape(-1, 128, 128),
+    )
     out = []
     for tile in tiles:
         scores = scale * tile.T @ keys

@@ -39,29 +39,45 @@ def _experts(transposed: bool) -> Any:
     return arguments
 
 
-def _routed(tokens: Any, scale: Any, gate_weight: Any, gate_bias: Any, first: Any, second: Any) -> np.ndarray:
-    """Each token's result of its four best experts, [128, 4, 128], weighted. `first`, `second`: weights and biases."""
+def _routed(
+    tokens: Any, scale: Any, gate_weight: Any, gate_bias: Any, first: Any, second: Any, common: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Each token's result of its four best experts, [128, 4, 128], and their weights, [128, 4, 1]. `first`, `second`: weights and
+    biases. `common`: all tokens go to the experts of the first, with weights of their own."""
     x = rms_norm(tokens.astype(np.float32), scale.astype(np.float32))
     gates = x @ gate_weight.astype(np.float32) + gate_bias
     chosen = np.argsort(-gates, 1)[:, :4]
     weights = softmax(np.take_along_axis(gates, chosen, 1))
+    chosen = chosen[:1].repeat(len(x), 0) if common else chosen
     hidden = np.einsum("tkoi,ti->tko", first[0][chosen].astype(np.float32), x) + first[1][chosen]
     gate, linear = np.minimum(hidden[..., ::2], 7), np.clip(hidden[..., 1::2], -7, 7)
     inner = gate / (1 + np.exp(-1.702 * gate)) * (linear + 1)
     out = np.einsum("tkoi,tki->tko", second[0][chosen].astype(np.float32), inner) + second[1][chosen]
-    return out * weights[..., None]
+    return out, weights[..., None]
 
 
 def _mixture(t: Any, mlp1_weight: Any, mlp1_bias: Any, mlp2_weight: Any, mlp2_bias: Any, **gate: Any) -> np.ndarray:
-    """The kernel adds a bias to each of the products that it sums: 128 times in the first layer, 32 times in the second."""
+    """The kernel adds a bias to each of the products that it sums: 128 times in the first layer, 32 times in the second.
+    It spreads the experts of each partition over the tokens and reads them from the first partition."""
     first, second = (mlp1_weight, 128.0 * mlp1_bias), (mlp2_weight, 32.0 * mlp2_bias)
-    return _routed(t, **gate, first=first, second=second).sum(1)
+    out, weights = _routed(t, **gate, first=first, second=second, common=True)
+    return (out * weights).sum(1)
 
 
-def _residual(x: Any, mlp1_weight: Any, mlp1_bias_T: Any, mlp2_weight: Any, mlp2_bias_T: Any, **gate: Any) -> np.ndarray:
+def _residual(x: Any, **gate: Any) -> np.ndarray:
     """The kernel adds the bias of the first layer 128 times."""
+    out, weights = _transposed(x, **gate)
+    return (out * weights).sum(1) + x
+
+
+def _last(x: Any, **gate: Any) -> np.ndarray:
+    """What the four experts make of the last token, which is all that this kernel returns."""
+    return _transposed(x, **gate)[0][-1].T
+
+
+def _transposed(x: Any, mlp1_weight: Any, mlp1_bias_T: Any, mlp2_weight: Any, mlp2_bias_T: Any, **gate: Any) -> Any:
     first, second = (mlp1_weight, 128.0 * mlp1_bias_T.T), (mlp2_weight, mlp2_bias_T.T)
-    return _routed(x, **gate, first=first, second=second).sum(1) + x
+    return _routed(x, **gate, first=first, second=second)
 
 
 def _with_its_global(module: Any) -> Any:
@@ -89,5 +105,12 @@ CASES: tuple[Case, ...] = (
         _residual,
         tolerance=2e-2,
         make=_with_its_global,
+    ),
+    _case(
+        "moe/transposed/moe_fwd_transposed_loop_fusion.py",
+        "moe_mlp_fwd_fused",
+        _experts(transposed=True),
+        _last,
+        tolerance=2e-2,
     ),
 )

@@ -120,7 +120,9 @@ _mx = partial(_case, _MX, target="trn3", tolerance=2e-2)
 def _strided(copies: bool) -> Case:
     def arguments(random: np.random.Generator) -> dict[str, Any]:
         sizes = {"stationary_hbm": 128, "moving_hbm": 512}
-        given = {key: np.exp2(random.integers(-3, 4, (512, size))).astype(ml_dtypes.bfloat16) for key, size in sizes.items()}
+        given = {
+            key: np.exp2(random.integers(-3, 4, (512, size))).astype(ml_dtypes.bfloat16) for key, size in sizes.items()
+        }
         return {**given, "mx_dtype": "float8_e5m2_x4", "use_tensor_copy": copies}
 
     return _mx(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from neff_bench.simulator.errors import MissingAttribute
@@ -84,6 +85,8 @@ class Blocks:
     def _number(self, item: Any, size: int) -> int:
         if isinstance(item, int) and 0 <= item < size:
             return item
+        if isinstance(item, Index) and item.moved is None and prod(item.shape) == 1:
+            item = item.start
         if isinstance(item, (slice, Index)) or not isinstance(_plain_item(item), int):
             raise not_modelled("a block dimension indexed by more than one number")
         number: int = _plain_item(item)

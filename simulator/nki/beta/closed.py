@@ -1,4 +1,5 @@
-"""Kernels that AWS ships in its compiler only: they can be imported, and are refused by name when they are called."""
+"""Kernels that AWS ships in its compiler only: they can be imported, and are refused by name when they are called. Two of the
+functions that they share are public since: nki-library has them in utils/kernel_helpers.py."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from neff_bench.simulator.errors import NotModelledError
+from neff_bench.simulator.nki.beta.grid import num_programs, program_id, program_ndim
 from neff_bench.simulator.recording.recorder import here
 
 PACKAGES = (
@@ -36,6 +38,25 @@ class ClosedKernel:
         raise NotModelledError(f"{self.__name__} is a closed kernel: its source ships in {_RELEASE} only", here())
 
 
+def get_program_sharding_info() -> tuple[int, int, int]:
+    """Dimensions of the grid, programs on its first axis, and the place of this one there; (0, 1, 0) without a grid."""
+    dimensions = program_ndim()
+    return (dimensions, num_programs(0), program_id(0)) if dimensions else (0, 1, 0)
+
+
+def get_verified_program_sharding_info(
+    kernel_name: str = "", allowed_ndims: Any = None, max_sharding: int | None = None
+) -> tuple[int, int, int]:
+    """The same. What the public function is given to verify, it does not."""
+    return get_program_sharding_info()
+
+
+_PUBLIC = {
+    f"neuronxcc.nki._pre_prod_kernels.util.kernel_helpers.{function.__name__}": function
+    for function in (get_program_sharding_info, get_verified_program_sharding_info)
+}
+
+
 class _Closed(MetaPathFinder, Loader):
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if not name.startswith(PACKAGES):
@@ -49,7 +70,8 @@ class _Closed(MetaPathFinder, Loader):
         def kernel(name: str) -> Any:
             if name.startswith("__"):
                 raise AttributeError(name)
-            return ClosedKernel(f"{module.__name__}.{name}")
+            full = f"{module.__name__}.{name}"
+            return _PUBLIC[full] if full in _PUBLIC else ClosedKernel(full)
 
         module.__getattr__ = kernel  # type: ignore[method-assign]
 

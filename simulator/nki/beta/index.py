@@ -210,6 +210,14 @@ def selected_shape(tensor: NkiTensor, key: tuple) -> tuple[int, ...]:
     return shape
 
 
+def reaches_out(tensor: NkiTensor, items: tuple[Any, ...]) -> bool:
+    """Whether a slice ends outside: only a mask makes that right."""
+    return len(items) <= tensor.ndim and any(
+        isinstance(item, slice) and isinstance(item.stop, int) and item.stop > size and item.step in (None, 1)
+        for item, size in zip(items, tensor.shape)
+    )
+
+
 def take(tensor: NkiTensor, key: tuple) -> NkiTensor:
     """The view that one index or number for each dimension selects. Raises when an element is outside."""
     shape = selected_shape(tensor, key)

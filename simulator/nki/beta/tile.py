@@ -10,7 +10,7 @@ from neff_bench.simulator.errors import MissingAttribute
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import psum
-from neff_bench.simulator.nki.beta.index import Index, selected_shape, take, whole_numbers
+from neff_bench.simulator.nki.beta.index import Index, reaches_out, selected_shape, take, whole_numbers
 from neff_bench.simulator.nki.beta.mask import Box, Either, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import of_result
 from neff_bench.simulator.nki.beta.results import Made, accumulate, born, take_over
@@ -134,9 +134,11 @@ class Tile:
         if any(item is None for item in items):
             return self._expanded(items)
         view = self.share()
-        if any(isinstance(item, (Index, Tile)) for item in items) or _reaches_out(view, items):
+        if any(isinstance(item, Index) or _is_indices(item) for item in items) or reaches_out(view, items):
             return Tile(None, None, view, tuple(_affine(view, items)))
-        return Tile(view[tuple(_plain_item(item) for item in items)])
+        found = view[tuple(_plain_item(item) for item in items)]
+        one = view.on_chip and found.size == 1 and all(isinstance(item, int) for item in items)
+        return Element(found) if one else Tile(found)
 
     def _where(self, mask: Any) -> Tile:
         """`tile[i < n]`, as kernels inside AWS's compiler write a mask of an operand."""
@@ -220,6 +222,16 @@ class Tile:
     def astype(self, dtype: Any) -> Tile:
         """A copy in another dtype."""
         return result(lambda: _cast(self.read(), dtype))
+
+
+class Element(Tile):
+    """One element of a tile, chosen by numbers: as an index it takes its dimension away, as a number does."""
+
+    __slots__ = ()
+
+
+def _is_indices(item: Any) -> bool:
+    return isinstance(item, Tile) and not isinstance(item, Element)
 
 
 def _rows_within(indices: NkiTensor, box: Box) -> NkiTensor:
@@ -313,17 +325,9 @@ def _plain_item(item: Any) -> Any:
         raise invalid(f"{item!r} cannot index a tile") from None
 
 
-def _reaches_out(view: NkiTensor, items: tuple[Any, ...]) -> bool:
-    """Whether a slice ends outside: only a mask makes that right."""
-    return len(items) <= view.ndim and any(
-        isinstance(item, slice) and isinstance(item.stop, int) and item.stop > size and item.step in (None, 1)
-        for item, size in zip(items, view.shape)
-    )
-
-
 def _affine(view: NkiTensor, items: tuple[Any, ...]) -> list[Any]:
     """Slices outside the tensor, or beside a tile of indices, as indices of their own axes; such a tile has the first."""
-    by_tile = any(isinstance(item, Tile) for item in items)
+    by_tile = any(_is_indices(item) for item in items)
     if by_tile:
         items = (*items, *(slice(None),) * (view.ndim - len(items)))
     if not any(isinstance(item, slice) for item in items):
@@ -380,6 +384,8 @@ def write(target: NkiTensor, source: Any) -> None:
     if not target.on_chip:
         nl.store(target, source)
     elif isinstance(source, NkiTensor):
+        if source.size != target.size:  # one element of each partition goes with any number of dimensions
+            target, source = of_one_rank(target, source)
         fits = source.shape == target.shape or source.ndim != target.ndim
         isa.tensor_copy(target, source if fits else source.broadcast_to(target.shape))
     else:

@@ -59,6 +59,12 @@ def test_on_chip_the_partition_dimension_stays(now, key, shape):
     assert access(view).pattern[0][0] == 32
 
 
+@pytest.mark.parametrize("buffer", [nl.sbuf, nl.shared_hbm])
+def test_a_range_is_the_slice_with_its_bounds(now, buffer):
+    tile = nl.ndarray((128, 64), nl.float32, buffer=buffer)
+    assert np.array_equal(elements(tile[nl.affine_range(128), range(8, 32, 2)]), elements(tile[:, 8:32:2]))
+
+
 def test_ds_is_a_start_and_a_size(now):
     tile = nl.ndarray((128, 64), nl.float32)
     assert np.array_equal(elements(tile[nl.ds(32, 16), nl.ds(8, 4)]), elements(tile[32:48, 8:12]))

@@ -57,6 +57,18 @@ def test_blocks_by_many_numbers_are_not_modelled():
         simulate(jit(many))(X[:1])
 
 
+def test_a_block_is_chosen_by_an_index_of_one_element():
+    def chosen(x):
+        out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        tiles = nl.ndarray((3, nl.par_dim(128), 64), dtype=x.dtype)
+        tiles[2] = nl.load(x[0, :, 0:64])
+        rows, columns = nl.mgrid[0:128, 0:64]
+        nl.store(out, tiles[nl.arange(1)[:, None] + 2, rows, columns])
+        return out
+
+    assert np.array_equal(simulate(jit(chosen))(X[:1]), X[0, :, :64])
+
+
 @pytest.mark.parametrize("named", [False, True])
 def test_loop_reduce_combines_iterations_of_its_loops_only(named):
     def reduced(x):

@@ -15,3 +15,18 @@ def test_a_closed_kernel_is_refused_by_its_name_and_release():
 
     with pytest.raises(NotModelledError, match=r"kernels\.attention\.attention_isa_kernel is a closed kernel: .*2\.29"):
         simulate(jit(lambda x: attention_isa_kernel[2](x)))(np.zeros((4, 4), np.float32))
+
+
+def test_what_closed_kernels_share_and_aws_has_published_answers():
+    install()
+    from neuronxcc.nki._pre_prod_kernels.util.kernel_helpers import get_verified_program_sharding_info
+
+    found = []
+
+    def kernel(x):
+        found.append(get_verified_program_sharding_info("kernel", (0, 1), 2))
+        return x
+
+    simulate(jit(kernel))(np.zeros((4, 4), np.float32))
+    simulate(jit(kernel)[2])(np.zeros((4, 4), np.float32))
+    assert found == [(0, 1, 0), (1, 2, 0), (1, 2, 1)]

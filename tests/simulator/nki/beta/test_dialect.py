@@ -203,3 +203,41 @@ def test_sizes_that_are_whole_numbers_may_be_floats():
     assert np.array_equal(simulate(jit(halves))(A[:128, :12]), expected)
     with pytest.raises(NkiValidationError, match=r"a shape is made of whole numbers, not \[128, 2\.4, 5\]"):
         simulate(jit(lambda x: nl.load(x).reshape((128, 12 / 5, 5))))(A[:128, :12])
+
+
+def test_one_element_as_an_index_takes_its_dimension_away():
+    @jit
+    def chosen(x, places):
+        out = nl.ndarray((16, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((16, 8), dtype=x.dtype)
+        tile[:, :] = nl.load(x[nl.load(places)[0, 1], :, :])
+        nl.store(out, tile)
+        return out
+
+    x = RANDOM.standard_normal((3, 16, 8)).astype(np.float32)
+    assert np.array_equal(simulate(chosen)(x, np.int32([[0, 2]])), x[2])
+
+
+def test_one_element_of_each_partition_fills_any_number_of_dimensions():
+    @jit
+    def spread(x):
+        out = nl.ndarray((16, 4, 2), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((16, 4, 2), dtype=x.dtype)
+        tile[:, :, 0:2] = nl.load(x)[:, 0:1]
+        nl.store(out, tile)
+        return out
+
+    x = RANDOM.standard_normal((16, 8)).astype(np.float32)
+    assert np.array_equal(simulate(spread)(x), np.broadcast_to(x[:, :1, None], (16, 4, 2)))
+
+
+def test_arguments_that_a_kernel_collects_reach_it():
+    @jit
+    def scaled(x, *factors, **named):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.load(x) * factors[0] * factors[1] + nl.load(named["bias"]) * named["by"])
+        return out
+
+    x, bias = A[:128], B[:128]
+    found = simulate(scaled)(x, 2.0, 3.0, bias=bias, by=4.0)
+    np.testing.assert_allclose(found, 6 * x + 4 * bias, rtol=1e-6)

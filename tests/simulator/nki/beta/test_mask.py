@@ -131,6 +131,33 @@ def test_a_mask_on_the_columns_of_a_product():
     np.testing.assert_allclose(simulate(jit(product))(X), expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("happens", [True, False])
+def test_a_product_that_a_mask_forbids_adds_nothing(happens):
+    def product(x):
+        out = nl.ndarray((48, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x[0:128, :])
+        total = nl.zeros((48, 48), nl.float32, buffer=nl.psum)
+        total += nl.matmul(tile, tile, transpose_x=True)
+        total += nl.matmul(tile, tile, transpose_x=True, mask=happens)
+        nl.store(out, nl.copy(total))
+        return out
+
+    expected = (1 + happens) * (X[:128].T @ X[:128])
+    np.testing.assert_allclose(simulate(jit(product))(X), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_mask_is_an_index_where_it_holds_everywhere():
+    def kernel(x, rows):
+        out = nl.ndarray((128, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        places = nl.arange(128)[:, None]
+        nl.store(out, nl.copy(nl.load(x[0:128, :])[places < rows][True]))
+        return out
+
+    assert np.array_equal(simulate(jit(kernel))(X, 128), X[:128])
+    with pytest.raises(NotModelledError, match="leaves out"):
+        simulate(jit(kernel))(X, 100)
+
+
 def test_affine_select_takes_a_comparison():
     def causal(x):
         out = nl.ndarray((32, 32), dtype=x.dtype, buffer=nl.shared_hbm)
