@@ -50,27 +50,30 @@ def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fi
     A kernel that returns nothing writes its arguments: those are its outputs, and a numpy or torch argument gets the new
     values. `fits`: raise CapacityError when the kernel's tensors do not fit on the chip, else warn. Raises KernelError.
     """
-    bound = inspect.signature(function).bind(*args, **kwargs).arguments
-    return launch_ranks(function, [bound], lnc, fits=fits)[0]
+    return _launched(function, [inspect.signature(function).bind(*args, **kwargs)], lnc, fits=fits)[0]
 
 
-def launch_ranks(
-    function: Callable[..., Any], bound: Sequence[Mapping[str, Any]], lnc: int, *, fits: bool = False
-) -> list[Launch]:
-    """The same on several ranks at once. `bound`: the arguments of each rank by name; their arrays may differ in values alone, and
+def launch_ranks(function: Callable[..., Any], ranks: Sequence[Mapping[str, Any]], lnc: int) -> list[Launch]:
+    """The same on several ranks at once. `ranks`: the arguments of each by name; their arrays may differ in values alone, and
     the program is that of rank 0's other arguments."""
+    signature = inspect.signature(function)
+    return _launched(function, [signature.bind(**named) for named in ranks], lnc, fits=False)
+
+
+def _launched(
+    function: Callable[..., Any], calls: Sequence[inspect.BoundArguments], lnc: int, *, fits: bool
+) -> list[Launch]:
     from neff_bench.simulator.execution.execute import execute_ranks
 
-    given: list[dict[str, Any]] = [{} for _ in bound]
-    signature = inspect.signature(function)
-    held, *_ = [_held(signature, rank, mine) for rank, mine in zip(bound, given)]
+    given: list[dict[str, Any]] = [{} for _ in calls]
+    held, *_ = [_held(call, mine) for call, mine in zip(calls, given)]
     arrays = [{name: as_numpy(value) for name, value in mine.items()} for mine in given]
     inputs = [InputSpec(name, array.shape, dtype_name(array.dtype)) for name, array in arrays[0].items()]
     shape: list[Any] = []
 
     def body(**tensors: Any) -> Any:
         call = inspect.BoundArguments(
-            signature, OrderedDict((name, _release(at, tensors)) for name, at in held.items())
+            calls[0].signature, OrderedDict((name, _release(at, tensors)) for name, at in held.items())
         )
         result = function(*call.args, **call.kwargs)
         shape.append(result)
@@ -161,14 +164,14 @@ class _Held:
         self.name = name
 
 
-def _held(signature: inspect.Signature, bound: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _held(call: inspect.BoundArguments, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call with every array replaced by its place. What `**` collects is named by its own keys."""
     collects = inspect.Parameter.VAR_KEYWORD
     return {
         name: {key: _hold(key, item, given) for key, item in value.items()}
-        if signature.parameters[name].kind is collects
+        if call.signature.parameters[name].kind is collects
         else _hold(name, value, given)
-        for name, value in bound.items()
+        for name, value in call.arguments.items()
     }
 
 
