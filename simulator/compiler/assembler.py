@@ -8,21 +8,22 @@ of tensors, the regions that views lie in, who waits for whom, the order of issu
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from operator import mul
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neff_bench.chips import Chip
 from neff_bench.simulator import native
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import allocate
-from neff_bench.simulator.compiler.columns import Columns, Table, item_bytes, table_of
+from neff_bench.simulator.compiler.columns import Table, item_bytes, operand_names, table_of
 from neff_bench.simulator.compiler.dependencies import edges_of, settling
 from neff_bench.simulator.compiler.lives import lives_of
-from neff_bench.simulator.compiler.lowering import Operations, lower_kinds, operation_columns
+from neff_bench.simulator.compiler.lowering import Numbered, Operations, lower_kinds, operations_of
 from neff_bench.simulator.compiler.order import issue_order
-from neff_bench.simulator.compiler.placing import STREAMS, Fixed, Placed, Steps, fixed_columns, place, step_table
-from neff_bench.simulator.costs.steps import Lowered
+from neff_bench.simulator.compiler.placing import STREAMS, Fixed, fixed_steps, place
+from neff_bench.simulator.costs.steps import Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import Program
 
@@ -78,6 +79,19 @@ def dtype_of(column: str) -> str:
     return next((dtype for dtype, names in _DTYPES.items() if column in names), "int64")
 
 
+_OF_STEP = ("engine", *(name for name in Step._fields if name != "waits"))
+"""Columns that the steps decide."""
+
+_Step = tuple[Any, ...]
+"""An engine, and the fields of one of its steps."""
+
+_STEP = "3q3d7q"
+"""Its form in simulator/native/code.c."""
+
+_PLACED = 5
+"""What `place` gives of each machine instruction."""
+
+
 def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
     """Machine code of each core. `chip`: constants to use instead of the target's own. Raises SimulatorError."""
     chip = chip or chip_for(program.target)
@@ -86,81 +100,98 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
     gc.disable()
     try:
         table = table_of(program)
-        kinds: list[_Kinds] = []
+        numbered = Numbered({}, {})
+        cores: list[_Core] = []
         for lowered in lower_kinds(program, table, chip):
-            as_before = kinds and kinds[-1].lowered == lowered
-            kinds.append(kinds[-1] if as_before else _kinds(program, table, chip, lowered))
-        place_core = _plain if native.library() is None else _compiled
-        placed = place_core(table, kinds, chip)
-        return tuple(_code(*of_core) for of_core in zip(table.cores, kinds, placed, strict=True))
+            as_before = cores and cores[-1].lowered == lowered
+            operations = (
+                cores[-1].operations if as_before else operations_of(lowered, chip, len(program.cores), numbered)
+            )
+            cores.append(_Core(lowered, operations))
+        names = operand_names(table.kinds)
+        fixed = fixed_steps(chip, program.from_hlo, program.from_hlo or program.keeps_weights, names, numbered)
+        made = _plain if native.library() is None else _compiled
+        return tuple(made(table, cores, fixed, [(engine, *step) for engine, step in numbered.steps], chip))
     finally:
         if collecting:
             gc.enable()
 
 
-class _Kinds(NamedTuple):
-    """What the kinds of instruction become on a core, and the steps that are the same in every program."""
+class _Core(NamedTuple):
+    """What each kind of instruction becomes on a core."""
 
     lowered: Sequence[Lowered]
     operations: Operations
-    fixed: Fixed
-    steps: Steps
 
 
-def _kinds(program: Program, table: Table, chip: Chip, lowered: Sequence[Lowered]) -> _Kinds:
-    operations, numbered = operation_columns(lowered, settling(table.kinds), chip, len(program.cores))
-    fixed = fixed_columns(
-        chip, program.from_hlo, program.from_hlo or program.keeps_weights, table.cores[0].names, numbered
-    )
-    return _Kinds(lowered, operations, fixed, step_table(numbered))
+def _plain(table: Table, cores: Sequence[_Core], fixed: Fixed, steps: Sequence[_Step], chip: Chip) -> Iterator[Code]:
+    """One pass after the other, for where nothing is compiled."""
+    import numpy as np
+
+    buffers, settles = table.buffers, settling(table.kinds)
+    for columns, (lowered, operations) in zip(table.cores, cores, strict=True):
+        lives = lives_of(columns, len(buffers.memory), np.zeros(len(table.kinds), np.int64))
+        address = np.where(buffers.address >= 0, buffers.address, allocate(buffers, lives, chip))
+        edges = edges_of(buffers, columns, address, settles)
+        placed = place(columns, edges, issue_order(operations, columns.kind, edges, chip), operations, fixed)
+        yield _code(placed, columns.kind, lowered, steps)
 
 
-def _code(columns: Columns, kinds: _Kinds, placed: Placed) -> Code:
-    step, origin, transfer, meeting, waits, wait_start = placed
-    moved = columns.kind[origin[transfer >= 0]]  # a DMA is one step
+def _code(placed: np.ndarray, kind: np.ndarray, lowered: Sequence[Lowered], steps: Sequence[_Step]) -> Code:
+    """`placed`: as `place` gives it. `steps`: by number."""
+    import numpy as np
+
+    step, origin, transfer, meeting, wait = placed.T.copy()
+    of_steps = dict(zip(("engine", *Step._fields), zip(*steps, strict=True), strict=True))
+    moved = kind[origin[transfer >= 0]].tolist()  # a DMA is one step
     return Code(
-        **kinds.steps.of(step),
+        **{name: np.array(of_steps[name], dtype_of(name))[step] for name in _OF_STEP},
         origin=origin,
         transfer=transfer,
         meeting=meeting,
-        wait_start=wait_start,
-        waits=waits,
-        transfers=tuple(moves for kind in moved.tolist() if (moves := kinds.lowered[kind].transfer)),
+        wait_start=np.cumsum([0, *(wait >= 0)]),
+        waits=wait[wait >= 0],
+        transfers=_transfers(lowered, moved),
     )
 
 
-def _plain(table: Table, kinds: Sequence[_Kinds], chip: Chip) -> Iterator[Placed]:
-    """For each core, see `place`; one pass after the other, for where nothing is compiled."""
+def _transfers(lowered: Sequence[Lowered], moved: Iterable[int]) -> tuple[Transfer, ...]:
+    """`moved`: the kinds of the DMAs, in their order."""
+    return tuple(transfer for kind in moved if (transfer := lowered[kind].transfer))
+
+
+def _compiled(table: Table, cores: Sequence[_Core], fixed: Fixed, steps: Sequence[_Step], chip: Chip) -> Iterator[Code]:
+    """`_plain` in C: simulator/native/assemble.c and code.c."""
     import numpy as np
 
-    buffers = table.buffers
-    for columns, (_, operations, fixed, _) in zip(table.cores, kinds, strict=True):
-        lives = lives_of(columns, len(buffers.memory), np.zeros(len(operations.engine), np.int64))
-        address = np.where(buffers.address >= 0, buffers.address, allocate(buffers, lives, chip))
-        edges = edges_of(buffers, columns, address, operations.settles)
-        yield place(columns, edges, issue_order(operations, columns.kind, edges, chip), operations, fixed)
-
-
-def _compiled(table: Table, kinds: Sequence[_Kinds], chip: Chip) -> Iterator[Placed]:
-    """`_plain` in C: simulator/native/assemble.c."""
-    import numpy as np
-
-    buffers = np.array(table.buffers)
-    sizes = np.array([chip.sbuf_partition_bytes, chip.psum_partition_bytes, chip.psum_bank_bytes], np.int64)
-    waits_ns = np.array([chip.dma_wait_ns, chip.semaphore_ns], np.float64)
-    item = item_bytes(table.cores[0])
-    given = native.record((buffers.shape[1], buffers, sizes, waits_ns, item))
-    before = None
-    for columns, of in zip(table.cores, kinds, strict=True):
-        if of is not before:
-            before, records = of, (native.record(of.operations), native.record(of.fixed))
-            # A step waits for no more than one instruction of each stream, and Scalar may load a table.
-            step_start = of.operations.step_start
-            room_of_kind = STREAMS * (step_start[1:] - step_start[:-1]) + 1
-        room = int(room_of_kind[columns.kind].sum()) + STREAMS  # queues end with a wait
-        code, wait_start = np.empty((5, room), np.int32), np.empty(room + 1, np.int64)
-        found = (*native.rows(code), wait_start)
-        count = native.call("assemble_core", columns.block, given, *records, room, found)
-        step, origin, transfer, meeting, waits = code[:, :count]
-        wait_start = wait_start[: count + 1]
-        yield Placed(step, origin, transfer, meeting, waits[: wait_start[-1]], wait_start)
+    given = (
+        len(table.buffers.memory), *table.buffers, item_bytes(), settling(table.kinds),
+        chip.sbuf_partition_bytes, chip.psum_partition_bytes, chip.psum_bank_bytes, np.array(fixed.numbers(), np.int64),
+    )  # fmt: skip
+    words: list[Any] = []
+    placed = []
+    for block, number, (_, operations) in zip(table.blocks, table.number, cores, strict=True):
+        # A step waits for no more than one instruction of each stream, and Scalar may load a table; queues end with a wait.
+        rooms = [STREAMS * (kind.end_step - kind.first_step) + 1 for kind in operations.kinds]
+        room = sum(map(mul, number, rooms)) + STREAMS
+        placed.append(np.empty((room, _PLACED), np.int32))
+        words += [block, *operations.packed(), room, placed[-1]]
+    counts = np.empty((len(cores), 3), np.int64)
+    native.call("assemble", given, len(cores), tuple(words), float(chip.dma_wait_ns), float(chip.semaphore_ns), counts)
+    words, made = [], []
+    for (count, waits, moves), block, of_core in zip(counts.tolist(), table.blocks, placed, strict=True):
+        columns = (
+            np.empty((5, count), np.int32), np.empty((3, count), np.float64), np.empty((6, count), np.int64),
+            np.empty(count, np.bool_), np.empty(count + 1, np.int64), np.empty(waits, np.int32), np.empty(moves, np.int32),
+        )  # fmt: skip
+        words += [count, block, of_core, *columns]
+        made.append(columns)
+    native.call("code_of", native.structs(_STEP, steps), len(cores), tuple(words))
+    for (narrow, times, whole, transpose, wait_start, waiting, moved), (lowered, _) in zip(made, cores, strict=True):
+        engine, opcode, origin, transfer, meeting = narrow
+        interval, latency, pe = times
+        flops, sbuf_read, sbuf_write, psum_read, psum_write, psum_read_sbuf_write = whole
+        yield Code(
+            engine, opcode, origin, interval, latency, pe, transfer, meeting, flops, transpose, sbuf_read, sbuf_write,
+            psum_read, psum_write, psum_read_sbuf_write, wait_start, waiting, _transfers(lowered, moved.tolist()),
+        )  # fmt: skip

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from math import prod
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
@@ -13,7 +15,7 @@ import msgspec
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator import native
-from neff_bench.simulator.program import Access, Buffer, Instruction, Kind, Memory, Program
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +26,7 @@ READ, WRITE, INDEX = 0, 1, 2
 
 class Views(NamedTuple):
     """Different views of buffers. One element for each, in int64, but for `step` and `length`: the pairs of the patterns, cut up by
-    `pattern_start` (one more element than views). dtype: index into `Columns.dtypes`. dynamic: 1 with a run-time address."""
+    `pattern_start` (one more element than views). dtype: index into `DTYPES`. dynamic: 1 with a run-time address."""
 
     buffer: np.ndarray
     offset: np.ndarray
@@ -35,15 +37,14 @@ class Views(NamedTuple):
     length: np.ndarray
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """The instructions of one core. Arrays of int64.
 
     kind, by instruction: what costs the same has the same, on all cores; an index into `Table.kinds`.
     A use is one view that an instruction reads or writes: first what it reads, then what it writes, and behind each operand the
     indices of its run-time address. view, role, name, by use: the view's number, READ, WRITE or INDEX, and the operand's name as
-    an index into `names`. use_start: where the uses of each instruction begin, and the end. names, dtypes: of all cores. block: all
-    columns as compiled passes take them, None where nothing is compiled.
+    an index into `operand_names`. use_start: where the uses of each instruction begin, and the end. block: all columns as compiled
+    passes take them.
     """
 
     kind: np.ndarray
@@ -52,9 +53,7 @@ class Columns:
     role: np.ndarray
     name: np.ndarray
     views: Views
-    names: tuple[str, ...]
-    dtypes: tuple[str, ...]
-    block: np.ndarray | None = None
+    block: np.ndarray
 
 
 class Buffers(NamedTuple):
@@ -75,33 +74,27 @@ class Buffers(NamedTuple):
 MEMORIES = ("hbm", "sbuf", "psum")
 HBM, SBUF, PSUM = range(3)
 
-
-def buffer_columns(buffers: Sequence[Buffer]) -> Buffers:
-    """The buffers of a program as columns."""
-    import numpy as np
-
-    known: dict[tuple[Memory, tuple[int, ...], str, Kind], int] = {}
-    form = [known.setdefault((b.memory, b.shape, b.dtype, b.kind), len(known)) for b in buffers]
-    address = [-1 if b.address is None else b.address for b in buffers]
-    partition = [b.partition for b in buffers]
-    forms = transposed([_form(Buffer("", *key)) for key in known], 4)
-    of_each = np.array(form, np.int64)
-    rest = [np.array(column, np.int64) for column in (address, partition)]
-    return Buffers._make([*(column[of_each] for column in forms), *rest])
+DTYPES = tuple(SIZE_BYTES)
 
 
-def _form(buffer: Buffer) -> tuple[int, int, int, int]:
-    """Of buffers with the same shape: memory, of_host, row_bytes, rows."""
-    rows = prod(buffer.shape[:-1] if buffer.memory == "hbm" else buffer.shape[:1])
-    return MEMORIES.index(buffer.memory), buffer.kind in ("input", "output"), max(buffer.row_bytes, 1), rows
+@dataclass(frozen=True)
+class Table:
+    """A program as columns: its buffers, and the instructions of each core.
 
-
-class Table(NamedTuple):
-    """A program as columns: its buffers, and the instructions of each core. kinds: the first instruction of each kind."""
+    kinds: an instruction of each kind. first, number: by core and kind, where its first instruction is, or -1, and how many there are.
+    blocks: of each core, see `Columns`.
+    """
 
     buffers: Buffers
-    cores: tuple[Columns, ...]
     kinds: tuple[Instruction, ...]
+    first: tuple[list[int], ...]
+    number: tuple[list[int], ...]
+    blocks: tuple[np.ndarray, ...]
+
+    @cached_property
+    def cores(self) -> tuple[Columns, ...]:
+        """The columns of each core."""
+        return tuple(map(_columns, self.blocks))
 
 
 def table_of(program: Program) -> Table:
@@ -110,7 +103,7 @@ def table_of(program: Program) -> Table:
     global _latest
     latest = _latest
     if latest is None or latest[0]() is not program:
-        latest = _latest = ref(program, _forget), tabulated(buffer_columns(program.buffers), program.cores)
+        latest = _latest = ref(program, _forget), tabulated(program.buffers, program.cores)
     return latest[1]
 
 
@@ -123,65 +116,90 @@ def _forget(gone: ref[Program]) -> None:
         _latest = None
 
 
-def tabulated(buffers: Buffers, cores: Sequence[Sequence[Instruction]]) -> Table:
-    """`cores`: the instructions of each core, whose views are in `buffers`."""
-    # What a cost depends on: the memory, and whether it is of the host's.
-    place = 2 * buffers.memory + buffers.of_host
-    columns, kinds = _plain(place.tolist(), cores) if native.library() is None else _compiled(place, cores)
-    return Table(buffers, columns, tuple(cores[core][first] for core, first in kinds))
+def tabulated(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> Table:
+    """`cores`: the instructions of each core, whose views are in `buffers`. Raises KeyError for a dtype that is not in `DTYPES`."""
+    found = _Found(*(_plain if native.library() is None else _compiled)(buffers, cores))
+    kinds: list[Instruction] = []
+    for core, first in zip(cores, found.first, strict=True):
+        # They are numbered as they come: what is new in a core comes before what only later cores have.
+        kinds += [core[place] for place in first[len(kinds) :] if place >= 0]
+    return Table(found.buffers, tuple(kinds), found.first, found.number, found.blocks)
 
 
-_Found = tuple[tuple[Columns, ...], Iterable[tuple[int, int]]]
-"""The columns of each core; and of each kind the core that has it first, and where."""
-
-_USE_BYTES, _STEP_BYTES = 12, 3
-"""The least that a use, and one pair of a pattern, take in MessagePack: a name and a view with its buffer, offset, pattern, dtype
-and index."""
-
-_COUNTS, _SHARED_COUNTS = 8, 3
-"""Numbers at the start of a block, and of what the cores share: see simulator/native/columns.h and tabulate.c."""
+def operand_names(kinds: Sequence[Instruction]) -> tuple[str, ...]:
+    """The names of operands, in the order in which a program has them. `kinds`: those of its table."""
+    return tuple({name: None for first in kinds for operands in (first.reads, first.writes) for name in operands})
 
 
-def _compiled(place: np.ndarray, cores: Sequence[Sequence[Instruction]]) -> _Found:
-    """`_plain` in C."""
+class _Found(NamedTuple):
+    """What a table has, but for its kinds."""
+
+    buffers: Buffers
+    first: tuple[list[int], ...]
+    number: tuple[list[int], ...]
+    blocks: tuple[np.ndarray, ...]
+
+
+_USE, _STEP = (b"\x95", 12), (b"\x92", 3)
+"""In MessagePack, a byte of each use and of each pair of a pattern: the head of an array of five, and of two. And the least bytes that
+each takes: a use a name and a view with its buffer, offset, pattern, dtype and index."""
+
+_LONG_BYTES = 1 << 20
+"""From which counting is cheaper than room that is not used: the system clears memory for it, up to 2 MB for each column."""
+
+_COUNTS = 8
+"""Numbers at the start of a block: see simulator/native/columns.h."""
+
+_COLUMNS = 2, 8, 2
+"""Columns of a block: by instruction, by use or view, and by step of a pattern."""
+
+_UNKNOWN_DTYPE = -2
+
+
+def _compiled(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> _Found:
+    """`_plain` in C: simulator/native/tabulate.c."""
     import numpy as np
 
-    encoded, starts = bytearray(), []
+    encoded = bytearray(_ENCODED_DTYPES)
+    # What a constant holds is not looked at, and may be long.
+    _ENCODER.encode_into([b if not b.data else msgspec.structs.replace(b, data=b"") for b in buffers], encoded, -1)
+    rooms, lengths, begin = [], [], len(encoded)
     for instructions in cores:
-        starts.append(len(encoded))
         _ENCODER.encode_into(instructions, encoded, -1)
-    sizes = [end - start for start, end in itertools.pairwise([*starts, len(encoded)])]
-    blocks = [_block(len(instructions), size) for instructions, size in zip(cores, sizes, strict=True)]
-    kinds, uses = sum(map(len, cores)), len(encoded) // _USE_BYTES + 1
-    shared = _cut(np.empty(_SHARED_COUNTS + 2 * kinds + 4 * uses, np.int64), _SHARED_COUNTS, kinds, kinds, 2 * uses)
-    native.call("tabulate", encoded, place, len(cores), (*itertools.chain(*zip(starts, blocks, strict=True)),), shared)
-    counts, first_core, first, *where = shared
-    kinds, names, dtypes = counts.tolist()
-    texts = [_texts(encoded, at, count) for at, count in zip(where, (names, dtypes), strict=True)]
-    return (
-        tuple(_columns(block, *texts) for block in blocks),
-        zip(first_core[:kinds].tolist(), first[:kinds].tolist(), strict=True),
+        rooms.append((len(instructions) + 1, _most(encoded, begin, *_USE) + 2, _most(encoded, begin, *_STEP) + 2))
+        begin = len(encoded)
+        lengths.append(_COUNTS + sum(map(mul, _COLUMNS, rooms[-1])))
+    kinds, count = sum(map(len, cores)), len(cores)
+    rows, places, *blocks = _cut(
+        np.empty(6 * len(buffers) + 2 * count * kinds + sum(lengths), np.int64),
+        6 * len(buffers),
+        2 * count * kinds,
+        *lengths,
     )
+    given = [word for room, block in zip(rooms, blocks, strict=True) for word in (*room, block)]
+    found = native.call("tabulate", encoded, item_bytes(), rows, count, tuple(given), kinds, places)
+    if found == _UNKNOWN_DTYPE:
+        raise KeyError(f"a dtype that is none of {', '.join(DTYPES)}")
+    first, number = places.reshape(2, count, kinds)[:, :, :found].tolist()
+    return _Found(Buffers._make(rows.reshape(6, -1)), tuple(first), tuple(number), tuple(blocks))
+
+
+def _most(encoded: bytearray, begin: int, byte: bytes, least_bytes: int) -> int:
+    """No less than how many there are from `begin` on."""
+    size = len(encoded) - begin
+    return size // least_bytes if size < _LONG_BYTES else encoded.count(byte, begin)
 
 
 _ENCODER = msgspec.msgpack.Encoder()
+_ENCODED_DTYPES = _ENCODER.encode(DTYPES)
 
 
-def _block(instructions: int, size: int) -> np.ndarray:
-    """Room for the columns of instructions that take `size` bytes of MessagePack."""
-    import numpy as np
-
-    number, uses, steps = instructions + 1, size // _USE_BYTES + 2, size // _STEP_BYTES + 2
-    block = np.empty(_COUNTS + 2 * number + 8 * uses + 2 * steps, np.int64)
-    block[:_COUNTS] = (instructions, 0, 0, 0, 0, number, uses, steps)
-    return block
-
-
-def _columns(block: np.ndarray, names: tuple[str, ...], dtypes: tuple[str, ...]) -> Columns:
+def _columns(block: np.ndarray) -> Columns:
     """The columns in a block."""
-    instructions, used, views, pairs, _, number, uses, steps = block[:_COUNTS].tolist()
+    instructions, used, views, pairs, _, *rooms = block[:_COUNTS].tolist()
+    lengths = [room for room, columns in zip(rooms, _COLUMNS, strict=True) for _ in range(columns)]
     kind, use_start, view, role, name, buffer, offset, dtype, dynamic, pattern_start, step, length = _cut(
-        block[_COUNTS:], number, number, *[uses] * 8, steps
+        block[_COUNTS:], *lengths
     )
     return Columns(
         kind[:instructions],
@@ -193,28 +211,65 @@ def _columns(block: np.ndarray, names: tuple[str, ...], dtypes: tuple[str, ...])
             buffer[:views], offset[:views], dtype[:views], dynamic[:views], pattern_start[: views + 1],
             step[:pairs], length[:pairs],
         ),
-        names,
-        dtypes,
         block,
     )  # fmt: skip
 
 
-def _cut(block: np.ndarray, *rooms: int) -> tuple[np.ndarray, ...]:
-    """The parts of these lengths, one behind the other, and the rest."""
-    ends = list(itertools.accumulate(rooms, initial=0))
-    return (*(block[start:end] for start, end in itertools.pairwise(ends)), block[ends[-1] :])
+def _cut(block: np.ndarray, *lengths: int) -> list[np.ndarray]:
+    """The parts of these lengths, one behind the other."""
+    ends = itertools.accumulate(lengths, initial=0)
+    return [block[start:end] for start, end in itertools.pairwise(ends)]
 
 
-def item_bytes(columns: Columns) -> np.ndarray:
+@cache
+def item_bytes() -> np.ndarray:
     """Bytes of an element, by dtype, in int64."""
     import numpy as np
 
-    return np.array([SIZE_BYTES[dtype] for dtype in columns.dtypes], np.int64)
+    return np.array(list(SIZE_BYTES.values()), np.int64)
 
 
-def _texts(encoded: bytearray, where: np.ndarray, count: int) -> tuple[str, ...]:
-    ends = where[: 2 * count].tolist()
-    return tuple(msgspec.msgpack.decode(encoded[start:end]) for start, end in zip(ends[::2], ends[1::2], strict=True))
+def _plain(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> _Found:
+    import numpy as np
+
+    of_buffers = Buffers._make(transposed([_of_buffer(buffer) for buffer in buffers], 6))
+    numbers = _Numbers({}, {})
+    place = (2 * of_buffers.memory + of_buffers.of_host).tolist()
+    of_cores = [_of_core(place, instructions, numbers) for instructions in cores]
+    kinds = range(len(numbers.kinds))
+    first = [{kind: at for at, kind in reversed(list(enumerate(columns[0])))} for columns in of_cores]
+    return _Found(
+        of_buffers,
+        tuple([places.get(kind, -1) for kind in kinds] for places in first),
+        tuple(np.bincount(columns[0], minlength=len(kinds)).tolist() for columns in of_cores),
+        tuple(_block(columns, len(numbers.names)) for columns in of_cores),
+    )
+
+
+def _block(columns: Sequence[Sequence[int]], names: int) -> np.ndarray:
+    """Columns as compiled passes take them."""
+    import numpy as np
+
+    kind, _, view, _, _, buffer, *_, step, _ = columns
+    rooms = len(kind) + 1, max(len(view), len(buffer)) + 1, len(step)
+    block = np.zeros(_COUNTS + sum(map(mul, _COLUMNS, rooms)), np.int64)
+    block[:_COUNTS] = len(kind), len(view), len(buffer), len(step), names, *rooms
+    lengths = [room for room, number in zip(rooms, _COLUMNS, strict=True) for _ in range(number)]
+    for column, values in zip(_cut(block[_COUNTS:], *lengths), columns, strict=True):
+        column[: len(values)] = values
+    return block
+
+
+def _of_buffer(buffer: Buffer) -> tuple[int, int, int, int, int, int]:
+    rows = prod(buffer.shape[:-1] if buffer.memory == "hbm" else buffer.shape[:1])
+    return (
+        MEMORIES.index(buffer.memory),
+        buffer.kind in ("input", "output"),
+        max(buffer.row_bytes, 1),
+        rows,
+        -1 if buffer.address is None else buffer.address,
+        buffer.partition,
+    )
 
 
 class _Numbers(NamedTuple):
@@ -222,26 +277,11 @@ class _Numbers(NamedTuple):
 
     kinds: dict[tuple[object, ...], int]
     names: dict[str, int]
-    dtypes: dict[str, int]
 
 
-def _plain(place: Sequence[int], cores: Sequence[Sequence[Instruction]]) -> _Found:
-    numbers = _Numbers({}, {}, {})
-    first: list[tuple[int, int]] = []
-    columns = [_of_core(place, instructions, numbers) for instructions in cores]
-    for core, found in enumerate(columns):
-        for number, kind in enumerate(found.kind.tolist()):
-            if kind == len(first):
-                first.append((core, number))
-    texts = tuple(numbers.names), tuple(numbers.dtypes)
-    return tuple(replace(found, names=texts[0], dtypes=texts[1]) for found in columns), first
-
-
-def _of_core(place: Sequence[int], instructions: Sequence[Instruction], numbers: _Numbers) -> Columns:
-    """The columns without their texts."""
-    import numpy as np
-
-    kinds, names, dtypes = numbers
+def _of_core(place: Sequence[int], instructions: Sequence[Instruction], numbers: _Numbers) -> list[list[int]]:
+    """The columns of a core, in the order of a block."""
+    kinds, names = numbers
     views: dict[Access, int] = {}
     kind, uses, use_start = [], [], [0]
     for instruction in instructions:
@@ -256,20 +296,16 @@ def _of_core(place: Sequence[int], instructions: Sequence[Instruction], numbers:
                 key += (operand, access.pattern, access.dtype, place[access.buffer])
         use_start.append(len(uses))
         kind.append(kinds.setdefault(tuple(key), len(kinds)))
-    rows = [(v.buffer, v.offset, dtypes.setdefault(v.dtype, len(dtypes)), int(bool(v.dynamic))) for v in views]
-    pattern_start = np.cumsum([0, *(len(v.pattern) for v in views)])
-    used, roles, operands_ = transposed(uses, 3)
+    dtypes = {dtype: number for number, dtype in enumerate(DTYPES)}
+    rows = [(v.buffer, v.offset, dtypes[v.dtype], int(bool(v.dynamic))) for v in views]
+    pattern_start = itertools.accumulate((len(v.pattern) for v in views), initial=0)
     steps = [pair for v in views for pair in v.pattern]
-    return Columns(
-        np.array(kind, np.int64),
-        np.array(use_start, np.int64),
-        used,
-        roles,
-        operands_,
-        Views._make([*transposed(rows, 4), pattern_start, *transposed(steps, 2)]),
-        (),
-        (),
-    )
+    by_use, by_view, by_step = _columns_of(uses, 3), _columns_of(rows, 4), _columns_of(steps, 2)
+    return [kind, use_start, *by_use, *by_view, list(pattern_start), *by_step]
+
+
+def _columns_of(rows: Sequence[tuple[int, ...]], width: int) -> list[list[int]]:
+    return list(map(list, zip(*rows, strict=True))) if rows else [[] for _ in range(width)]
 
 
 def transposed(rows: Sequence[tuple[int, ...]], width: int) -> list[np.ndarray]:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.columns import WRITE, Buffers, Columns, Table, buffer_columns, item_bytes, tabulated
+from neff_bench.simulator.compiler.columns import WRITE, Buffers, Columns, Table, item_bytes, operand_names, tabulated
 from neff_bench.simulator.compiler.parts import Parts, cut
 from neff_bench.simulator.compiler.rectangles import Regions, regions_of
 from neff_bench.simulator.program import Instruction, Program
@@ -27,7 +27,7 @@ class Edges(NamedTuple):
     """What the instructions of a core wait for, instruction by instruction, each once. Arrays of int64.
 
     start: where the edges of each instruction begin, and the end. before: the earlier instruction. kind: index into `KINDS`.
-    operand: its name in the waiting instruction, as an index into `Columns.names`.
+    operand: its name in the waiting instruction, as an index into `operand_names`.
     """
 
     start: np.ndarray
@@ -59,11 +59,11 @@ def find_edges(
     import numpy as np
 
     table, edges = table_and_edges(program, instructions, addresses)
-    [columns] = table.cores
+    names = operand_names(table.kinds)
     found: list[set[Edge]] = [set() for _ in instructions]
     waiting = np.repeat(np.arange(len(instructions)), np.diff(edges.start))
     for index, before, kind, operand in zip(*(c.tolist() for c in (waiting, *edges[1:])), strict=True):
-        found[index].add(Edge(before, KINDS[kind], columns.names[operand]))
+        found[index].add(Edge(before, KINDS[kind], names[operand]))
     return found
 
 
@@ -73,21 +73,24 @@ def table_and_edges(
     """The instructions of one core as the only ones of a table, and what they wait for. `addresses`: as for `find_edges`."""
     import numpy as np
 
-    table = tabulated(buffer_columns(program.buffers), [instructions])
+    table = tabulated(program.buffers, [instructions])
     buffers = table.buffers
     given = np.array([addresses.get(index, -1) for index in range(len(program.buffers))], np.int64)
     address = np.where(buffers.address >= 0, buffers.address, given)
-    return table, edges_of(buffers, table.cores[0], address, np.array(settling(table.kinds), np.int64))
+    return table, edges_of(buffers, table.cores[0], address, settling(table.kinds))
 
 
-def settling(kinds: Sequence[Instruction]) -> list[bool]:
-    """Which kinds of instruction are barriers: what one guards is settled before it and used after it, so that it writes what it reads."""
-    return [first.op == "core_barrier" for first in kinds]
+def settling(kinds: Sequence[Instruction]) -> np.ndarray:
+    """1 for each kind of instruction that is a barrier, in int64: what one guards is settled before it and used after it, so that it
+    writes what it reads."""
+    import numpy as np
+
+    return np.array([first.op == "core_barrier" for first in kinds], np.int64)
 
 
 def edges_of(buffers: Buffers, columns: Columns, address: np.ndarray, settles: np.ndarray) -> Edges:
     """The edges of one core. `address`: see `regions_of`. `settles`: see `settling`."""
-    if columns.block is None:
+    if native.library() is None:
         return plain_edges(columns, regions_of(buffers, columns, address), settles)
     return _compiled(buffers, columns, address, settles)
 
@@ -102,7 +105,7 @@ def _compiled(buffers: Buffers, columns: Columns, address: np.ndarray, settles: 
         room = count
         found = np.empty((3, room), np.int64)
         count = native.call(
-            "edges_of", columns.block, len(address), np.stack(buffers), address, item_bytes(columns), settles, room,
+            "edges_of", columns.block, (len(address), *buffers), address, item_bytes(), settles, room,
             (start, *native.rows(found)),
         )  # fmt: skip
     return Edges(start, *found[:, :count])

@@ -53,7 +53,7 @@ def lives_of(columns: Columns, buffers: int, moves: np.ndarray) -> Lives:
 
     A buffer that only such instructions use lives at the last of them; these come behind all others.
     """
-    return _plain(columns, moves) if columns.block is None else _compiled(columns.block, buffers, moves)
+    return _plain(columns, moves) if native.library() is None else _compiled(columns.block, buffers, moves)
 
 
 def _compiled(block: np.ndarray, buffers: int, moves: np.ndarray) -> Lives:

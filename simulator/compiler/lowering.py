@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from neff_bench.chips import Chip
-from neff_bench.simulator.compiler.columns import Table, transposed
+from neff_bench.simulator import native
+from neff_bench.simulator.compiler.columns import Table
 from neff_bench.simulator.costs.steps import Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.operations import OPERATIONS
 from neff_bench.simulator.program import Instruction, Program
 
-if TYPE_CHECKING:
-    import numpy as np
+
+class Operation(NamedTuple):
+    """What a kind of instruction becomes on a core; times in ns. simulator/native/operations.h has the same fields.
+
+    engine, loads, meets, busy_ns, result_ns: as in `Lowered`. moves: any DMA. function: that Scalar looks up, or -1. first_step,
+    end_step: its steps in `Operations.steps`. moving_ns: what a DMA takes on all DMA engines of the core, or on its share of HBM; -1
+    for what is no DMA.
+    """
+
+    engine: int
+    loads: bool
+    moves: bool
+    meets: bool
+    function: int
+    first_step: int
+    end_step: int
+    busy_ns: float
+    result_ns: float
+    moving_ns: float
 
 
 class Operations(NamedTuple):
-    """What each kind of instruction becomes on a core. One element for each, in int64 and float64; times in ns.
+    """What each kind of instruction becomes on a core. steps: of all kinds, the number of each step and what it waits for."""
 
-    engine, loads, meets, busy_ns, result_ns: as in `Lowered`. moves: 1 for any DMA. settles: 1 for what writes what it reads. function:
-    that Scalar looks up, or -1. moving_ns: what a DMA takes on all DMA engines of the core, or on its share of HBM; -1 for what is no
-    DMA. step, waits: of their steps, cut up by `step_start`: its number, and what it waits for.
-    """
+    kinds: tuple[Operation, ...]
+    steps: tuple[tuple[int, int], ...]
 
-    engine: np.ndarray
-    loads: np.ndarray
-    moves: np.ndarray
-    meets: np.ndarray
-    settles: np.ndarray
-    function: np.ndarray
-    busy_ns: np.ndarray
-    result_ns: np.ndarray
-    moving_ns: np.ndarray
-    step_start: np.ndarray
-    step: np.ndarray
-    waits: np.ndarray
+    def packed(self) -> tuple[bytearray, bytearray]:
+        """Both for compiled passes."""
+        return native.structs("7q3d", self.kinds), native.structs("2q", self.steps)
 
 
 class Numbered(NamedTuple):
@@ -46,25 +53,21 @@ class Numbered(NamedTuple):
     functions: dict[str, int]
 
 
-def operation_columns(
-    operations: Sequence[Lowered], settles: Sequence[bool], chip: Chip, sharers: int
-) -> tuple[Operations, Numbered]:
-    """`settles`: see `Operations`. `sharers`: cores that share HBM."""
-    import numpy as np
-
-    numbered = Numbered({}, {})
+def operations_of(lowered: Sequence[Lowered], chip: Chip, sharers: int, numbered: Numbered) -> Operations:
+    """`sharers`: cores that share HBM. Adds to `numbered`."""
     steps, functions = numbered
-    whole, times, pairs, step_start = [], [], [], [0]
-    for o, settled in zip(operations, settles, strict=True):
-        engine, _, transfer, loads, meets, function, busy_ns, result_ns, _ = o
+    kinds: list[Operation] = []
+    pairs: list[tuple[int, int]] = []
+    for engine, of_kind, transfer, loads, meets, function, busy_ns, result_ns, _ in lowered:
         looked_up = functions.setdefault(function, len(functions)) if function else -1
-        whole.append((engine, loads, transfer is not None, meets, settled, looked_up))
-        times.append((busy_ns, result_ns, -1.0 if transfer is None else _moving_ns(transfer, chip, sharers)))
-        pairs += [(steps.setdefault((engine, step), len(steps)), step.waits) for step in o.steps]
-        step_start.append(len(pairs))
-    ns = np.array(times, np.float64).reshape(-1, 3).T.copy()
-    columns = [*transposed(whole, 6), *ns, np.array(step_start, np.int64), *transposed(pairs, 2)]
-    return Operations._make(columns), numbered
+        moves = transfer is not None
+        moving_ns = -1.0 if transfer is None else _moving_ns(transfer, chip, sharers)
+        first = len(pairs)
+        pairs += [(steps.setdefault((engine, step), len(steps)), step.waits) for step in of_kind]
+        kinds.append(
+            Operation(engine, loads, moves, meets, looked_up, first, len(pairs), busy_ns, result_ns, moving_ns)
+        )
+    return Operations(tuple(kinds), tuple(pairs))
 
 
 def _moving_ns(transfer: Transfer, chip: Chip, sharers: int) -> float:
@@ -81,12 +84,12 @@ def lower_kinds(program: Program, table: Table, chip: Chip) -> list[list[Lowered
     lowered = [lower(first, program, chip) for first in table.kinds]
     own = [kind for kind, first in enumerate(table.kinds) if first.attributes.get("dge_mode") == "none"]
     by_core = []
-    for instructions, columns in zip(program.cores, table.cores, strict=True):
-        here = lowered.copy()
+    for instructions, first in zip(program.cores, table.first, strict=True):
+        here = lowered
         for kind in own:
-            places = (columns.kind == kind).nonzero()[0]
-            if len(places):
-                here[kind] = lower(instructions[places[0]], program, chip)
+            if first[kind] >= 0 and instructions[first[kind]] is not table.kinds[kind]:
+                here = lowered.copy() if here is lowered else here
+                here[kind] = lower(instructions[first[kind]], program, chip)
         by_core.append(here)
     return by_core
 

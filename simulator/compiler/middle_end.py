@@ -29,9 +29,9 @@ import msgspec
 from neff_bench.chips import Chip
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.capacity import check_capacity, memory_peak
-from neff_bench.simulator.compiler.dependencies import settling, table_and_edges
+from neff_bench.simulator.compiler.dependencies import table_and_edges
 from neff_bench.simulator.compiler.loads import without_repeated_loads
-from neff_bench.simulator.compiler.lowering import lower, lowering, operation_columns
+from neff_bench.simulator.compiler.lowering import Numbered, lower, lowering, operations_of
 from neff_bench.simulator.compiler.merging import merged_tiles
 from neff_bench.simulator.compiler.order import issue_order
 from neff_bench.simulator.compiler.spilling import Fitted, fitted, moved_to_their_use
@@ -157,7 +157,7 @@ def _shared_copies(program: Program, instructions: list[Instruction]) -> list[In
     lower_once = lowering(program, chip)
     table, edges = table_and_edges(program, instructions)
     lowered = [lower(first, program, chip) for first in table.kinds]
-    operations, _ = operation_columns(lowered, settling(table.kinds), chip, len(program.cores))
+    operations = operations_of(lowered, chip, len(program.cores), Numbered({}, {}))
     order = issue_order(operations, table.cores[0].kind, edges, chip)
     waits = edges.waits()
     free_ns = dict.fromkeys(ENGINES, 0.0)

@@ -33,9 +33,11 @@ def issue_order(operations: Operations, kind: np.ndarray, edges: Edges, chip: Ch
     """
     import numpy as np
 
-    o = operations
-    columns = (o.engine, o.loads, o.meets, o.busy_ns, o.result_ns, o.moving_ns)
-    engines, loads, meets, busy_ns, result_ns, moving_ns = (column[kind].tolist() for column in columns)
+    kinds = operations.kinds
+    of_each = [
+        (o.engine, o.loads, o.meets, o.busy_ns, o.result_ns, o.moving_ns) for o in map(kinds.__getitem__, kind.tolist())
+    ]
+    engines, loads, meets, busy_ns, result_ns, moving_ns = zip(*of_each) if of_each else ((),) * 6
     n = len(engines)
     start_of, befores = edges.start.tolist(), edges.before.tolist()
     waits_of = [befores[start_of[index] : start_of[index + 1]] for index in range(n)]

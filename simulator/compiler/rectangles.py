@@ -66,7 +66,7 @@ def regions_of(buffers: Buffers, columns: Columns, address: np.ndarray) -> Regio
     down, right = (np.where(shared, column, 0).tolist() for column in (buffers.partition, address))
     row, rows = buffers.row_bytes.tolist(), buffers.rows.tolist()
     buffer, offset, dtype, dynamic, start, step, length = (column.tolist() for column in columns.views)
-    sizes = [SIZE_BYTES[name] for name in columns.dtypes]
+    sizes = list(SIZE_BYTES.values())
     pairs = list(zip(step, length, strict=True))
     numbers: dict[tuple[int, ...], int] = {}
     of_view = []

@@ -7,8 +7,10 @@ A pass gets the addresses of its columns. It allocates what it needs inside and 
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+import struct
+from collections.abc import Iterable
 from functools import cache
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, cast
 
 from neff_bench.simulator.native.sources import FOLDER, digest
@@ -39,26 +41,17 @@ def call(name: str, *arguments: Any) -> int:
 
     A number is passed as int64 or double, an array as its address, and a tuple as a struct: see `record`.
     """
-    run = getattr(library(), name)
-    run.restype = ctypes.c_int64
-    result: int = run(*map(_passed, arguments))
+    result: int = _pass(name)(*map(_passed, arguments))
     if result == NO_MEMORY:
         raise MemoryError(f"the compiled pass {name} has no memory")
     return result
 
 
-@dataclass(frozen=True)
-class Record:
-    """A struct of numbers and of the addresses of arrays, to pass to several calls. It keeps the arrays."""
-
-    words: ctypes.Array[ctypes.c_int64]
-    fields: tuple[Any, ...]
-
-
-def record(fields: tuple[Any, ...]) -> Record:
-    """The struct of these numbers and arrays."""
-    words = [field if isinstance(field, int) else address(field) for field in fields]
-    return Record((ctypes.c_int64 * len(words))(*words), fields)
+@cache
+def _pass(name: str) -> Any:
+    found = getattr(library(), name)
+    found.restype = ctypes.c_int64
+    return found
 
 
 def _passed(argument: Any) -> Any:
@@ -68,17 +61,28 @@ def _passed(argument: Any) -> Any:
         return ctypes.c_double(argument)
     if isinstance(argument, bytes):
         return ctypes.c_char_p(argument)
-    if isinstance(argument, Record):
-        return argument.words
-    return record(argument).words if isinstance(argument, tuple) else ctypes.c_int64(address(argument))
+    return _record(argument) if isinstance(argument, tuple) else ctypes.c_int64(address(argument))
 
 
-def address(array: np.ndarray) -> int:
+def _record(fields: tuple[Any, ...]) -> ctypes.Array[ctypes.c_int64]:
+    """A struct of numbers and of the addresses of arrays."""
+    words = [field if isinstance(field, int) else address(field) for field in fields]
+    return (ctypes.c_int64 * len(words))(*words)
+
+
+def structs(form: str, rows: Iterable[tuple[Any, ...]]) -> bytearray:
+    """An array of structs. `form`: of one, as in Python's `struct`."""
+    return bytearray().join(starmap(struct.Struct(form).pack, rows))
+
+
+def address(array: np.ndarray | bytearray) -> int:
     """Where the elements of an array lie."""
     try:
         return ctypes.addressof(_BYTE.from_buffer(cast("Any", array)))  # a third of the time of `ctypes.data`
-    except (TypeError, ValueError):  # it may not be written to, or is empty
-        return array.ctypes.data
+    except ValueError:
+        return 0  # it is empty
+    except TypeError:  # it may not be written to
+        return cast("Any", array).ctypes.data
 
 
 _BYTE = ctypes.c_char

@@ -1,4 +1,4 @@
-/* From the columns of one core's instructions to its machine code: one pass after the other.
+/* From the columns of the instructions of all cores to their machine instructions: one pass after the other.
 
    The same as `_plain` of neff_bench.simulator.compiler.assembler, which says what is given. */
 
@@ -14,18 +14,38 @@
 #include "place.h"
 #include "ring.h"
 
-struct chip {
-    double dma_wait_ns, semaphore_ns;
+/* What all cores share. item_bytes: of an element, by dtype. settles: see edges.h. numbers: of the fixed instructions. */
+struct given {
+    struct buffers buffers;
+    const int64_t *item_bytes, *settles;
+    struct sizes sizes;
+    const int64_t *numbers;
 };
 
-/* rows: six columns of `count` buffers. size: bytes of an element, by dtype. */
-struct given {
-    int64_t count;
-    const int64_t *rows;
-    const struct sizes *sizes;
-    const struct chip *chip;
-    const int64_t *size;
+/* A core, and `room` for its machine instructions. */
+struct core {
+    int64_t *block;
+    struct operations operations;
+    int64_t room;
+    struct machine *placed;
 };
+
+/* How many machine instructions a core has, how many of them wait, and how many are DMAs. */
+struct counts {
+    int64_t placed, waits, transfers;
+};
+
+/* The numbers one behind the other, for `names` operands. */
+static struct fixed fixed_in(const int64_t *numbers, int64_t names)
+{
+    const int64_t *event = numbers + 4, *final = event + ENGINES, *of_weights = final + ENGINES;
+    struct fixed fixed = {
+        .from_hlo = numbers[0], .keeps_weights = numbers[1], .load = numbers[2], .tables = numbers[3], .event = event,
+        .final = final, .of_weights = of_weights, .is_stationary = of_weights + names, .table = of_weights + 2 * names,
+    };
+
+    return fixed;
+}
 
 /* Addresses of all buffers: the kernel's, and those that are chosen. NULL when there is no memory. */
 static int64_t *addresses(const struct columns *columns, const struct buffers *buffers, const struct sizes *sizes)
@@ -49,21 +69,41 @@ static int64_t *addresses(const struct columns *columns, const struct buffers *b
     return NULL;
 }
 
-/* `room` of the columns of `code`: see place.h. Gives the number of machine instructions. */
-int64_t assemble_core(int64_t *block, const struct given *given, const struct operations *operations, const struct fixed *fixed,
-                      int64_t room, struct code *code)
+static int64_t waiting(const struct machine *placed, int64_t count)
 {
-    struct columns columns = columns_in(block);
-    struct buffers buffers = buffers_in(given->count, given->rows);
+    int64_t waits = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        waits += placed[i].wait >= 0;
+    return waits;
+}
+
+static int assemble_core(const struct given *given, const struct core *core, double dma_wait_ns, double semaphore_ns,
+                         struct counts *counts)
+{
+    struct columns columns = columns_in(core->block);
+    struct fixed fixed = fixed_in(given->numbers, columns.names);
     struct edges edges = {0};
-    int64_t count = NO_MEMORY, *address = addresses(&columns, &buffers, given->sizes);
+    int64_t *address = addresses(&columns, &given->buffers, &given->sizes);
     int64_t *order = malloc((size_t)(columns.instructions + 1) * sizeof *order);
 
-    if (address && order && find_edges(&columns, &buffers, address, given->size, operations->settles, &edges) == 0
-        && issue_order(&columns, operations, &edges, given->chip->dma_wait_ns, given->chip->semaphore_ns, order) == 0)
-        count = place_all(&columns, operations, &edges, fixed, order, room, code);
+    counts->placed = NO_MEMORY;
+    if (address && order && find_edges(&columns, &given->buffers, address, given->item_bytes, given->settles, &edges) == 0
+        && issue_order(&columns, &core->operations, &edges, dma_wait_ns, semaphore_ns, order) == 0)
+        counts->placed = place_all(&columns, &core->operations, &edges, &fixed, order, core->room, core->placed, &counts->transfers);
+    counts->waits = waiting(core->placed, counts->placed);
     edges_end(&edges);
     free(address);
     free(order);
-    return count;
+    return counts->placed < 0 ? NO_MEMORY : 0;
+}
+
+int64_t assemble(const struct given *given, int64_t count, const struct core *cores, double dma_wait_ns, double semaphore_ns,
+                 struct counts *counts)
+{
+    int status = 0;
+
+    for (int64_t core = 0; core < count && status == 0; core++)
+        status = assemble_core(given, &cores[core], dma_wait_ns, semaphore_ns, &counts[core]);
+    return status;
 }

@@ -11,6 +11,7 @@
 #include "rectangles.h"
 
 #define KINDS_OF_CONFLICT 3
+#define FEW 16
 
 /* One reader of a part since its last write, and the one before it, -1 for none. */
 struct reader {
@@ -33,6 +34,21 @@ static int order_of_integers(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
+}
+
+/* They are few, but for what is written over after many have read it. */
+static void sort(int64_t *numbers, int64_t count)
+{
+    if (count > FEW) {
+        qsort(numbers, (size_t)count, sizeof *numbers, order_of_integers);
+        return;
+    }
+    for (int64_t i = 1; i < count; i++) {
+        int64_t number = numbers[i], place = i;
+        for (; place && numbers[place - 1] > number; place--)
+            numbers[place] = numbers[place - 1];
+        numbers[place] = number;
+    }
 }
 
 /* Notes that the instruction at hand waits for `before`, for an operand. */
@@ -146,7 +162,7 @@ static int add_found(struct state *s)
 {
     struct edges *edges = s->edges;
 
-    qsort(s->found, (size_t)s->found_count, sizeof *s->found, order_of_integers);
+    sort(s->found, s->found_count);
     for (int64_t i = 0; i < s->found_count; i++) {
         if (i && s->found[i] == s->found[i - 1])
             continue;
@@ -244,17 +260,16 @@ int find_edges(const struct columns *columns, const struct buffers *buffers, con
     return status;
 }
 
-/* `find_edges` for Python. `rows`: the columns of the buffers. `given`: where each instruction's edges begin, then before, kind and
-   operand of each, with `room` for them. Gives the number of edges; those above `room` are not given. */
-int64_t edges_of(int64_t *block, int64_t buffer_count, const int64_t *rows, const int64_t *address, const int64_t *size,
-                 const int64_t *settles, int64_t room, struct edges_given *given)
+/* `find_edges` for Python. `given`: where each instruction's edges begin, then before, kind and operand of each, with `room` for them.
+   Gives the number of edges; those above `room` are not given. */
+int64_t edges_of(int64_t *block, const struct buffers *buffers, const int64_t *address, const int64_t *size, const int64_t *settles,
+                 int64_t room, struct edges_given *given)
 {
     struct columns columns = columns_in(block);
-    struct buffers buffers = buffers_in(buffer_count, rows);
     struct edges edges;
     int64_t count = NO_MEMORY;
 
-    if (find_edges(&columns, &buffers, address, size, settles, &edges) == 0) {
+    if (find_edges(&columns, buffers, address, size, settles, &edges) == 0) {
         size_t bytes = (size_t)(edges.count < room ? edges.count : room) * sizeof(int64_t);
         memcpy(given->start, edges.start, (size_t)(columns.instructions + 1) * sizeof(int64_t));
         memcpy(given->before, edges.before, bytes);

@@ -10,13 +10,22 @@
 /* What a step waits for: all that the operation waits for, or that of the weights, or that of the other operands, or nothing. */
 enum waits { ALL, WEIGHTS, REST, NOTHING };
 
-/* One element for each kind of instruction; times in ns. loads: a DMA that brings data on chip. moves: any DMA. meets: both cores
-   enter it together. settles: what it reads is also written, for all that follows. function: what Scalar looks up, -1 for nothing.
-   moving: below 0 for what is no DMA. step, waits: of its steps, from step_start on. */
+/* What a kind of instruction becomes; times in ns. loads: a DMA that brings data on chip. moves: any DMA. meets: both cores enter it
+   together. function: what Scalar looks up, -1 for nothing. first_step, end_step: of its steps. moving: below 0 for what is no DMA. */
+struct operation {
+    int64_t engine, loads, moves, meets, function, first_step, end_step;
+    double busy, result, moving;
+};
+
+/* A step by its number, and what it waits for. */
+struct need {
+    int64_t step, waits;
+};
+
+/* kinds: by kind of instruction. steps: of all kinds. */
 struct operations {
-    const int64_t *engine, *loads, *moves, *meets, *settles, *function;
-    const double *busy, *result, *moving;
-    const int64_t *step_start, *step, *waits;
+    const struct operation *kinds;
+    const struct need *steps;
 };
 
 #endif

@@ -19,9 +19,14 @@ struct state {
     struct heap waiting[ENGINES], available[ENGINES];
 };
 
+static const struct operation *operation_of(const struct state *s, int64_t index)
+{
+    return &s->operations->kinds[s->kind[index]];
+}
+
 static int64_t engine_of(const struct state *s, int64_t index)
 {
-    return s->operations->engine[s->kind[index]];
+    return operation_of(s, index)->engine;
 }
 
 /* Who waits for each instruction, and for how many each waits. */
@@ -54,7 +59,7 @@ static void rank_all(struct state *s)
 
     for (int64_t i = 0; i < s->count; i++) {
         int64_t used = s->after_start[i + 1] > s->after_start[i] ? s->after[s->after_start[i]] : i;
-        s->wanted[i] = s->operations->loads[s->kind[i]] || !s->missing[i] ? used : i;
+        s->wanted[i] = operation_of(s, i)->loads || !s->missing[i] ? used : i;
         begin[i] = 0;
     }
     for (int64_t i = 0; i < s->count; i++)
@@ -88,10 +93,10 @@ static void chain(struct state *s)
     for (int64_t i = 0; i < s->count; i++)
         s->follower[i] = -1;
     for (int64_t place = 0; place < s->count; place++)
-        if (s->operations->loads[s->kind[s->ranked[place]]])
+        if (operation_of(s, s->ranked[place])->loads)
             follow(s, &last[engine_of(s, s->ranked[place])], s->ranked[place]);
     for (int64_t i = 0; i < s->count; i++)
-        if (s->operations->meets[s->kind[i]])
+        if (operation_of(s, i)->meets)
             follow(s, &met, i);
 }
 
@@ -125,13 +130,13 @@ static void arrive(struct state *s, int64_t index, double ready)
 
 static void issue(struct state *s, int64_t index, double start)
 {
-    const struct operations *operations = s->operations;
-    int64_t kind = s->kind[index], follower = s->follower[index];
-    double done = start + operations->result[kind];
+    const struct operation *operation = operation_of(s, index);
+    int64_t follower = s->follower[index];
+    double done = start + operation->result;
 
-    s->free[operations->engine[kind]] = start + operations->busy[kind];
-    if (operations->moving[kind] >= 0.0) {
-        s->dma_free = (done > s->dma_free ? done : s->dma_free) + operations->moving[kind];
+    s->free[operation->engine] = start + operation->busy;
+    if (operation->moving >= 0.0) {
+        s->dma_free = (done > s->dma_free ? done : s->dma_free) + operation->moving;
         done = s->dma_free + s->dma_wait_ns;
     } else {
         done += s->semaphore_ns;

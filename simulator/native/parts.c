@@ -13,9 +13,11 @@
 
 #define CELLS 8 /* along a side of the largest rectangle, at most */
 
-/* A half-open range of a rectangle, in a group. */
+#define MOVES 16 /* for each range that comes out of order, before all are sorted another way */
+
+/* A half-open range of a rectangle. */
 struct range {
-    int64_t group, low, high, rectangle;
+    int64_t low, high, rectangle;
 };
 
 /* Half-open ranges along rows or along columns, one for each rectangle. */
@@ -33,9 +35,24 @@ struct layout {
 static int order_of_ranges(const void *a, const void *b)
 {
     const struct range *x = a, *y = b;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
     return (x->low > y->low) - (x->low < y->low);
+}
+
+/* By where they begin. They are few, or come in order, or nearly so. */
+static void sort(struct range *ranges, int64_t count)
+{
+    int64_t moves = 0;
+
+    for (int64_t i = 1; i < count && moves <= MOVES * count; i++) {
+        struct range range = ranges[i];
+        int64_t place = i;
+        for (; place && ranges[place - 1].low > range.low; place--)
+            ranges[place] = ranges[place - 1];
+        ranges[place] = range;
+        moves += i - place;
+    }
+    if (moves > MOVES * count)
+        qsort(ranges, (size_t)count, sizeof *ranges, order_of_ranges);
 }
 
 static void *array(int64_t count, size_t size)
@@ -43,22 +60,43 @@ static void *array(int64_t count, size_t size)
     return malloc((size_t)(count + 1) * size);
 }
 
-/* Splits the groups where no range of one reaches on. Gives the number of groups. */
-static int64_t split(int64_t count, struct range *ranges, int64_t *group)
+static int64_t larger(int64_t a, int64_t b)
 {
-    int64_t made = -1, reach = 0;
+    return a > b ? a : b;
+}
 
-    qsort(ranges, (size_t)count, sizeof *ranges, order_of_ranges);
+/* Numbers a group anew, from `made` on, split where no range reaches on. Gives the number of groups that are made. */
+static int64_t split_group(int64_t count, struct range *ranges, int64_t made, int64_t *group)
+{
+    int64_t reach = 0;
+
+    sort(ranges, count);
     for (int64_t i = 0; i < count; i++) {
-        if (i == 0 || ranges[i].group != ranges[i - 1].group || ranges[i].low >= reach) {
+        if (i == 0 || ranges[i].low >= reach) {
             made++;
             reach = ranges[i].high;
         }
-        if (ranges[i].high > reach)
-            reach = ranges[i].high;
-        group[ranges[i].rectangle] = made;
+        reach = larger(reach, ranges[i].high);
+        group[ranges[i].rectangle] = made - 1;
     }
-    return made + 1;
+    return made;
+}
+
+/* Splits all groups, which lie one behind the other in `ranges`, by rows or by columns. Gives the number of groups. */
+static int64_t split(int64_t count, const struct region *regions, int by_columns, struct range *ranges, int64_t *group)
+{
+    int64_t made = 0;
+
+    for (int64_t begin = 0, end; begin < count; begin = end) {
+        int64_t old = group[ranges[begin].rectangle];
+        for (end = begin; end < count && group[ranges[end].rectangle] == old; end++) {
+            const struct region *region = &regions[ranges[end].rectangle];
+            ranges[end].low = by_columns ? region->c0 : region->r0;
+            ranges[end].high = by_columns ? region->c1 : region->r1;
+        }
+        made = split_group(end - begin, ranges + begin, made, group);
+    }
+    return made;
 }
 
 /* Groups of rectangles that no other group can overlap: split by rows and columns in turn, until neither splits any more. Gives
@@ -70,25 +108,19 @@ static int64_t group_all(int64_t count, const struct region *regions, int64_t *g
 
     if (!ranges)
         return -1;
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        struct range range = {regions[i].storage, 0, i};
+        ranges[i] = range;
         group[i] = regions[i].storage;
+    }
+    sort(ranges, count);
     for (int turn = 0, unsplit = 0; unsplit < 2; turn++) {
         int64_t before = groups;
-        for (int64_t i = 0; i < count; i++) {
-            const struct region *r = &regions[i];
-            struct range range = {group[i], turn % 2 ? r->c0 : r->r0, turn % 2 ? r->c1 : r->r1, i};
-            ranges[i] = range;
-        }
-        groups = split(count, ranges, group);
+        groups = split(count, regions, turn % 2, ranges, group);
         unsplit = groups == before ? unsplit + 1 : 0;
     }
     free(ranges);
     return groups;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* Ranges as those of the cells that they touch. `side`, by storage, is the size of a cell: of the smallest range, and no less than
@@ -178,11 +210,11 @@ static int64_t rank(int64_t count, const int64_t *member, struct side *sides)
     if (!ends)
         return -1;
     for (int64_t i = 0; i < count; i++) {
-        struct range low = {0, sides[member[i]].low, 0, member[i]}, high = {0, sides[member[i]].high, 1, member[i]};
+        struct range low = {sides[member[i]].low, 0, member[i]}, high = {sides[member[i]].high, 1, member[i]};
         ends[2 * i] = low;
         ends[2 * i + 1] = high;
     }
-    qsort(ends, (size_t)(2 * count), sizeof *ends, order_of_ranges);
+    sort(ends, 2 * count);
     for (int64_t i = 0; i < 2 * count; i++) {
         if (i == 0 || ends[i].low != ends[i - 1].low)
             place++;

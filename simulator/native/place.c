@@ -20,7 +20,7 @@ struct state {
     const struct operations *operations;
     const struct edges *edges;
     const struct fixed *fixed;
-    struct code *code;
+    struct machine *placed;
     int32_t count, transfers, meetings, *last, seen[ENGINES][STREAMS];
     int8_t *stream;
     int64_t table, held, held_since;
@@ -28,11 +28,9 @@ struct state {
 
 static void append(struct state *s, int64_t engine, int64_t step, int64_t origin, int32_t wait, int32_t transfer, int32_t meeting)
 {
-    s->code->step[s->count] = (int32_t)step;
-    s->code->origin[s->count] = (int32_t)origin;
-    s->code->waits[s->count] = wait;
-    s->code->transfer[s->count] = transfer;
-    s->code->meeting[s->count] = meeting;
+    struct machine machine = {(int32_t)step, (int32_t)origin, transfer, meeting, wait};
+
+    s->placed[s->count] = machine;
     s->stream[s->count++] = (int8_t)(transfer < 0 ? engine : QUEUES + engine);
 }
 
@@ -121,26 +119,26 @@ static int is_held(struct state *s, int64_t index, int64_t steps)
 
 static void place(struct state *s, int64_t index)
 {
-    const struct operations *operations = s->operations;
-    int64_t kind = s->columns->kind[index], engine = operations->engine[kind];
-    int64_t begin = operations->step_start[kind], first = begin, end = operations->step_start[kind + 1];
-    int moves = operations->moves[kind] != 0, held = 0;
-    int32_t transfer = moves ? s->transfers++ : -1, meeting = operations->meets[kind] ? s->meetings++ : -1, waits[STREAMS];
+    const struct operation *operation = &s->operations->kinds[s->columns->kind[index]];
+    int64_t engine = operation->engine, first = operation->first_step, end = operation->end_step;
+    int moves = operation->moves != 0, held = 0;
+    int32_t transfer = moves ? s->transfers++ : -1, meeting = operation->meets ? s->meetings++ : -1, waits[STREAMS];
 
-    if (operations->function[kind] >= 0)
-        load_table(s, index, operations->function[kind]);
+    if (operation->function >= 0)
+        load_table(s, index, operation->function);
     if (s->fixed->keeps_weights && engine == TENSOR)
-        held = is_held(s, index, end - begin);
+        held = is_held(s, index, end - first);
     if (held)
         first = end - 1;
     for (int64_t step = first; step < end; step++) {
-        int64_t mode = operations->waits[step];
+        const struct need *need = &s->operations->steps[step];
+        int64_t mode = need->waits;
         if (held || (s->fixed->from_hlo && engine == TENSOR))
             mode = step == first ? ALL : NOTHING;
         int count = waits_of(s, index, mode, engine, moves, waits);
         for (int i = 0; i < count - 1; i++)
             append(s, engine, s->fixed->event[engine], index, waits[i], -1, -1);
-        append(s, engine, operations->step[step], index, count ? waits[count - 1] : -1, transfer, meeting);
+        append(s, engine, need->step, index, count ? waits[count - 1] : -1, transfer, meeting);
     }
     s->last[index] = s->count - 1;
 }
@@ -148,7 +146,7 @@ static void place(struct state *s, int64_t index)
 static int is_waited_for(const struct state *s, int32_t machine)
 {
     for (int32_t i = machine + 1; i < s->count; i++)
-        if (s->code->waits[i] == machine)
+        if (s->placed[i].wait == machine)
             return 1;
     return 0;
 }
@@ -161,7 +159,7 @@ static void wait_for_the_last(struct state *s)
 
     memset(last, -1, sizeof last);
     for (int32_t i = 0; i < s->count; i++)
-        if (s->code->transfer[i] >= 0)
+        if (s->placed[i].transfer >= 0)
             last[s->stream[i] - QUEUES] = i;
     for (int engine = 0; engine < ENGINES; engine++)
         if (last[engine] >= 0 && !is_waited_for(s, last[engine]))
@@ -169,27 +167,14 @@ static void wait_for_the_last(struct state *s)
     sort(waits, count);
     for (int i = 0; i < count; i++) {
         int64_t engine = s->stream[waits[i]] - QUEUES;
-        append(s, engine, s->fixed->final[engine], s->code->origin[waits[i]], waits[i], -1, -1);
+        append(s, engine, s->fixed->final[engine], s->placed[waits[i]].origin, waits[i], -1, -1);
     }
-}
-
-/* From what each machine instruction waits for, or -1, to the waits one behind the other. */
-static void gather_waits(struct code *code, int64_t count)
-{
-    int64_t waits = 0;
-
-    for (int64_t i = 0; i < count; i++) {
-        code->wait_start[i] = waits;
-        if (code->waits[i] >= 0)
-            code->waits[waits++] = code->waits[i];
-    }
-    code->wait_start[count] = waits;
 }
 
 int64_t place_all(const struct columns *columns, const struct operations *operations, const struct edges *edges,
-                  const struct fixed *fixed, const int64_t *order, int64_t room, struct code *code)
+                  const struct fixed *fixed, const int64_t *order, int64_t room, struct machine *placed, int64_t *transfers)
 {
-    struct state s = {.columns = columns, .operations = operations, .edges = edges, .fixed = fixed, .code = code,
+    struct state s = {.columns = columns, .operations = operations, .edges = edges, .fixed = fixed, .placed = placed,
                       .held = -1, .held_since = -1};
     int64_t count = NO_MEMORY;
 
@@ -201,7 +186,7 @@ int64_t place_all(const struct columns *columns, const struct operations *operat
             place(&s, order[i]);
         wait_for_the_last(&s);
         count = s.count;
-        gather_waits(code, count);
+        *transfers = s.transfers;
     }
     free(s.last);
     free(s.stream);

@@ -7,10 +7,9 @@
 #include "edges.h"
 #include "operations.h"
 
-/* One element for each machine instruction; wait_start: where its waits begin in `waits`, and the end. */
-struct code {
-    int32_t *step, *origin, *transfer, *meeting, *waits;
-    int64_t *wait_start;
+/* A machine instruction. transfer, meeting: how many came before, or -1 for what is none. wait: for another one, or -1. */
+struct machine {
+    int32_t step, origin, transfer, meeting, wait;
 };
 
 /* event, final: the steps that wait for one thing more, and for the last DMA of a queue, by engine. load: the step that loads a table.
@@ -22,9 +21,9 @@ struct fixed {
     const int64_t *event, *final, *table, *of_weights, *is_stationary;
 };
 
-/* `room` of the columns of `code`: 10 for each step of each instruction, and 1 more for each, and ENGINES. Gives how many machine
-   instructions there are. */
+/* `placed` has `room` for 10 machine instructions for each step of each instruction, and 1 more for each, and 10. Gives how many there
+   are; `transfers` gets the number of DMAs. */
 int64_t place_all(const struct columns *columns, const struct operations *operations, const struct edges *edges,
-                  const struct fixed *fixed, const int64_t *order, int64_t room, struct code *code);
+                  const struct fixed *fixed, const int64_t *order, int64_t room, struct machine *placed, int64_t *transfers);
 
 #endif

@@ -1,132 +1,116 @@
-/* The instructions of all cores as columns, read from their MessagePack.
+/* The buffers of a program and the instructions of all cores as columns, read from their MessagePack.
 
-   msgspec writes an instruction as [op, engine, writes, reads, attributes, source], operands as maps from a name to
-   [buffer, offset, pattern, dtype, dynamic], and dynamic as a list of [step, view of the index]. What is equal has equal bytes,
-   so that different views, names and kinds of instruction are numbered by their bytes. The bytes come from our own encoder and
-   are not checked. neff_bench.simulator.compiler.columns says what each column is. */
+   msgspec writes a buffer as [name, memory, shape, dtype, kind, core, data, address, source, partition], an instruction as
+   [op, engine, writes, reads, attributes, source], operands as maps from a name to [buffer, offset, pattern, dtype, dynamic], and
+   dynamic as a list of [step, view of the index]. What is equal has equal bytes, so that different views, names and kinds of
+   instruction are numbered by their bytes. neff_bench.simulator.compiler.columns says what each column is. */
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "buffers.h"
 #include "columns.h"
+#include "messagepack.h"
 #include "numbers.h"
 
+#define UNKNOWN_DTYPE (-2)
+
+/* What the cost of an instruction can depend on of a buffer: the memory, and whether it is of the host's. */
 #define PLACES 8
 
-/* What the cores share. first_core, first: of each kind of instruction, the core that has it first, and where. name_at, dtype_at: where in
-   the bytes each name and dtype begins and ends. */
-struct shared {
-    int64_t *counts, *first_core, *first, *name_at, *dtype_at;
-};
-
-enum count { KINDS, SHARED_NAMES, DTYPES };
-
-/* Where a core's instructions begin in the bytes, and the block of its columns. */
+/* The rooms of the columns by instruction, by use or view, and by step, and the block of the columns. */
 struct core {
-    int64_t at, *block;
+    int64_t rooms[3], *block;
 };
 
-/* form: of each view of a core, what the cost of an instruction can depend on: pattern, dtype and kind of memory. keys: of the kinds. */
+/* first, number: of each core in turn and of each kind of instruction, the first one there or -1, and how many there are; there is room
+   for `kind_room` kinds of each core. place: of each buffer. dtypes begin with the `known` ones, whose elements have `item_bytes`. form: of each view of a core, what the
+   cost of an instruction can depend on: pattern, dtype and place. keys: of the kinds. */
 struct table {
-    const uint8_t *bytes;
-    const int64_t *place_of_buffer;
-    const struct shared *shared;
+    const int64_t *item_bytes;
     struct columns *out;
     struct numbers names, dtypes, views, forms, heads, attributes, kinds;
-    int64_t core, uses, steps, *form, *keys;
+    int64_t known, core, cores, kind_room, uses, steps, *first, *number, *place, *form, *keys;
+    int has_unknown_dtype;
 };
 
-/* An integer of n bytes, the highest first. */
-static uint64_t big_endian(const uint8_t *at, int n)
+/* The number of a dtype, -1 when there is no memory. */
+static int64_t dtype_of(struct table *t, const uint8_t *at, const uint8_t *end)
 {
-    uint64_t value = 0;
+    int64_t number = number_of(&t->dtypes, at, (size_t)(end - at));
 
-    for (int i = 0; i < n; i++)
-        value = value << 8 | at[i];
-    return value;
+    if (number < t->known)
+        return number;
+    t->has_unknown_dtype = 1;
+    return 0;
 }
 
-/* Reads an integer and moves on. */
-static int64_t integer(const uint8_t **at)
+/* Reads the dtypes that are known and moves on. */
+static int know_dtypes(struct table *t, const uint8_t **at)
 {
-    uint8_t tag = *(*at)++;
-    int bytes;
-    uint64_t value;
-
-    if (tag < 0x80 || tag >= 0xe0)
-        return (int8_t)tag;
-    bytes = 1 << (tag & 3);
-    value = big_endian(*at, bytes);
-    *at += bytes;
-    if (tag < 0xd0 || bytes == 8)
-        return (int64_t)value;
-    return bytes == 4 ? (int32_t)value : bytes == 2 ? (int16_t)value : (int8_t)value;
-}
-
-/* Reads the head of an array or a map and moves on; how many elements follow. */
-static int64_t elements(const uint8_t **at)
-{
-    uint8_t tag = *(*at)++;
-    int bytes = tag & 1 ? 4 : 2;
-    uint64_t count;
-
-    if (tag < 0xa0)
-        return tag & 0x0f;
-    count = big_endian(*at, bytes);
-    *at += bytes;
-    return (int64_t)count;
-}
-
-/* Behind a value that holds no others. */
-static const uint8_t *behind_scalar(const uint8_t *at)
-{
-    uint8_t tag = *at;
-    int bytes;
-
-    if (tag >= 0xa0 && tag < 0xc0) /* a short string */
-        return at + 1 + (tag & 0x1f);
-    if (tag < 0xc4) /* nil, false, true */
-        return at + 1;
-    if (tag >= 0xca && tag <= 0xcb) /* a float or a double */
-        return at + (tag == 0xca ? 5 : 9);
-    if (tag >= 0xcc && tag <= 0xd3) /* an integer */
-        return at + 1 + (1 << (tag & 3));
-    bytes = tag >= 0xd9 ? 1 << (tag - 0xd9) : 1 << (tag - 0xc4); /* a string, or bytes */
-    return at + 1 + bytes + big_endian(at + 1, bytes);
-}
-
-/* Behind `left` values of any type. */
-static const uint8_t *behind_all(const uint8_t *at, int64_t left)
-{
-    for (; left; left--) {
-        uint8_t tag = *at;
-        if (tag < 0x80 || tag >= 0xe0)
-            at++; /* a small integer */
-        else if (tag < 0x90 || tag >= 0xde)
-            left += 2 * elements(&at); /* of a map */
-        else if (tag < 0xa0 || tag >= 0xdc)
-            left += elements(&at);
-        else
-            at = behind_scalar(at);
+    for (t->known = elements(at); t->dtypes.count < t->known;) {
+        const uint8_t *dtype = *at;
+        *at = behind(dtype);
+        if (number_of(&t->dtypes, dtype, (size_t)(*at - dtype)) < 0)
+            return NO_MEMORY;
     }
-    return at;
+    return 0;
 }
 
-static const uint8_t *behind(const uint8_t *at)
+/* Whether the bytes at `at` are this string of fewer than 32 characters. */
+static int is_text(const uint8_t *at, const char *text)
 {
-    return behind_all(at, 1);
+    size_t length = strlen(text);
+
+    return *at == (0xa0 | length) && memcmp(at + 1, text, length) == 0;
 }
 
-/* The number of the bytes from `at` to `end`; `where` gets their place when they are new. */
-static int64_t named(struct table *t, struct numbers *numbers, const uint8_t *at, const uint8_t *end, int64_t *where)
+/* Rows of a buffer and elements of a row: a partition on chip, the last dimension in HBM. */
+static void rows_of(const uint8_t *at, int is_hbm, int64_t *rows, int64_t *row)
 {
-    int64_t before = numbers->count, number = number_of(numbers, at, (size_t)(end - at));
+    int64_t dimensions = elements(&at);
 
-    if (number == before) {
-        where[2 * number] = at - t->bytes;
-        where[2 * number + 1] = end - t->bytes;
+    *rows = *row = 1;
+    for (int64_t i = 0; i < dimensions; i++) {
+        int of_rows = is_hbm ? i < dimensions - 1 : i == 0;
+        *(of_rows ? rows : row) *= integer(&at);
     }
-    return number;
+}
+
+/* One element of the six columns of the buffers, which lie `apart`. Behind the buffer, or NULL. */
+static const uint8_t *add_buffer(struct table *t, int64_t number, const uint8_t *at, int64_t *column, int64_t apart)
+{
+    const uint8_t *memory = behind(at + 1), *shape = behind(memory), *dtype = behind(shape), *kind = behind(dtype);
+    const uint8_t *address = behind_all(kind, 3), *partition = behind_all(address, 2);
+    int64_t of = is_text(memory, "hbm") ? HBM : is_text(memory, "sbuf") ? SBUF : PSUM, item = dtype_of(t, dtype, kind), rows, row;
+    int of_host = is_text(kind, "input") || is_text(kind, "output");
+
+    if (item < 0)
+        return NULL;
+    rows_of(shape, of == HBM, &rows, &row);
+    row *= t->item_bytes[item];
+    column[0] = of;
+    column[apart] = of_host;
+    column[2 * apart] = row > 1 ? row : 1;
+    column[3 * apart] = rows;
+    column[4 * apart] = *address == NIL ? -1 : integer(&address);
+    column[5 * apart] = integer(&partition);
+    t->place[number] = 2 * of + of_host;
+    return partition;
+}
+
+/* Reads the buffers and moves on. */
+static int add_buffers(struct table *t, const uint8_t **at, int64_t *columns)
+{
+    int64_t count = elements(at);
+
+    t->place = malloc((size_t)(count + 1) * sizeof *t->place);
+    if (!t->place)
+        return NO_MEMORY;
+    for (int64_t number = 0; number < count && *at; number++)
+        *at = add_buffer(t, number, *at, columns + number, count);
+    return *at ? 0 : NO_MEMORY;
 }
 
 /* The columns of a new view: `at` is behind the head of its array. Gives what is dynamic in it. */
@@ -148,9 +132,9 @@ static int fill_view(struct table *t, int64_t number, const uint8_t *at)
     out->pattern_start[number + 1] = t->steps;
     dtype = at;
     at = behind(at);
-    out->dtype[number] = named(t, &t->dtypes, dtype, at, t->shared->dtype_at);
+    out->dtype[number] = dtype_of(t, dtype, at);
     form = number_of(&t->forms, pattern, (size_t)(at - pattern));
-    t->form[number] = form * PLACES + t->place_of_buffer[out->buffer[number]];
+    t->form[number] = form * PLACES + t->place[out->buffer[number]];
     out->dynamic[number] = elements(&at) > 0;
     return form < 0 || out->dtype[number] < 0 ? NO_MEMORY : 0;
 }
@@ -185,7 +169,7 @@ static int64_t *add_operands(struct table *t, const uint8_t *at, int64_t role, i
 {
     for (int64_t left = elements(&at); left; left--) {
         const uint8_t *name_at = at, *view_at = behind(at);
-        int64_t name = named(t, &t->names, name_at, view_at, t->shared->name_at), view;
+        int64_t name = number_of(&t->names, name_at, (size_t)(view_at - name_at)), view;
         at = behind(view_at);
         view = add_use(t, view_at, at, role, name);
         if (name < 0 || view < 0 || (t->out->dynamic[view] && add_indices(t, view_at, name) < 0))
@@ -196,12 +180,21 @@ static int64_t *add_operands(struct table *t, const uint8_t *at, int64_t role, i
     return key;
 }
 
+/* No core has an instruction of a new kind yet. */
+static void begin_kind(struct table *t, int64_t kind)
+{
+    for (int64_t core = 0; core < t->cores; core++) {
+        t->first[core * t->kind_room + kind] = -1;
+        t->number[core * t->kind_room + kind] = 0;
+    }
+}
+
 /* One instruction; behind it, or NULL. Reads come before writes. */
 static const uint8_t *add_instruction(struct table *t, int64_t number, const uint8_t *at)
 {
     const uint8_t *head = at + 1, *writes = behind_all(head, 2), *reads = behind(writes), *attributes = behind(reads);
     const uint8_t *source = behind(attributes);
-    int64_t *key = t->keys, *end, kinds = t->kinds.count, kind;
+    int64_t *key = t->keys, *end, kinds = t->kinds.count, kind, place;
 
     *key++ = number_of(&t->heads, head, (size_t)(writes - head));
     *key++ = number_of(&t->attributes, attributes, (size_t)(source - attributes));
@@ -217,51 +210,52 @@ static const uint8_t *add_instruction(struct table *t, int64_t number, const uin
     if (kind < 0)
         return NULL;
     if (kind == kinds) {
-        t->shared->first_core[kind] = t->core;
-        t->shared->first[kind] = number;
+        begin_kind(t, kind);
         t->keys = end; /* it stays there, as the key of this kind */
     }
+    place = t->core * t->kind_room + kind;
+    if (t->number[place]++ == 0)
+        t->first[place] = number;
     t->out->kind[number] = kind;
     return behind(source);
 }
 
-/* The instructions of one core. Views are numbered anew in each. */
-static int add_core(struct table *t, const struct core *core)
+/* Reads the instructions of one core and moves on. Views are numbered anew in each. */
+static int add_core(struct table *t, const struct core *core, const uint8_t **at)
 {
-    struct columns out = columns_in(core->block);
-    const uint8_t *at = t->bytes + core->at;
+    struct columns out;
+    int64_t *block = core->block;
 
+    block[INSTRUCTIONS] = elements(at);
+    memcpy(block + INSTRUCTION_ROOM, core->rooms, sizeof core->rooms);
     t->out = &out;
+    out = columns_in(block);
     t->uses = t->steps = 0;
-    t->form = malloc((size_t)core->block[USE_ROOM] * sizeof *t->form);
+    t->form = malloc((size_t)block[USE_ROOM] * sizeof *t->form);
     out.pattern_start[0] = 0;
     if (numbers_begin(&t->views) < 0 || !t->form)
         return NO_MEMORY;
-    elements(&at);
-    for (int64_t number = 0; number < out.instructions; number++) {
-        at = add_instruction(t, number, at);
-        if (!at)
-            return NO_MEMORY;
-    }
+    for (int64_t number = 0; number < out.instructions && *at; number++)
+        *at = add_instruction(t, number, *at);
     out.use_start[out.instructions] = t->uses;
-    core->block[USES] = t->uses;
-    core->block[VIEWS] = t->views.count;
-    core->block[STEPS] = t->steps;
-    return 0;
+    block[USES] = t->uses;
+    block[VIEWS] = t->views.count;
+    block[STEPS] = t->steps;
+    return *at ? 0 : NO_MEMORY;
 }
 
-static int add_cores(struct table *t, int64_t count, const struct core *cores)
+static int add_cores(struct table *t, const struct core *cores, const uint8_t *at)
 {
     int status = 0;
 
-    for (t->core = 0; t->core < count && status == 0; t->core++) {
+    for (t->core = 0; t->core < t->cores && status == 0; t->core++) {
         t->views = (struct numbers){0};
         t->form = NULL;
-        status = add_core(t, &cores[t->core]);
+        status = add_core(t, &cores[t->core], &at);
         numbers_end(&t->views);
         free(t->form);
     }
-    for (int64_t core = 0; core < count; core++)
+    for (int64_t core = 0; core < t->cores; core++)
         cores[core].block[NAMES] = t->names.count;
     return status;
 }
@@ -275,25 +269,29 @@ static int begin(struct numbers **all, int count)
     return status;
 }
 
-/* `place_of_buffer`: below 8. Each block has the number of its instructions, and its rooms: no fewer than the instructions and 1, the
-   uses and 2, and the steps of patterns and 2; and no fewer steps than instructions and twice the uses. What is shared has room for all
-   instructions, and for two numbers of each use of all cores. */
-int64_t tabulate(const uint8_t *bytes, const int64_t *place_of_buffer, int64_t count, const struct core *cores, const struct shared *shared)
+/* `bytes`: the dtypes that are known, whose elements have `item_bytes`, the buffers, and the instructions of each core. `buffers`: six
+   columns of as many elements. Each core has room for no fewer than its instructions and 1, its uses and 2, and its steps of patterns
+   and 2; and for no fewer steps than instructions and twice the uses. `places`: see `table`; there is room for as many kinds as
+   instructions. Gives the number of kinds. */
+int64_t tabulate(const uint8_t *bytes, const int64_t *item_bytes, int64_t *buffers, int64_t count, const struct core *cores,
+                 int64_t kind_room, int64_t *places)
 {
-    struct table t = {.bytes = bytes, .place_of_buffer = place_of_buffer, .shared = shared};
+    struct table t = {
+        .item_bytes = item_bytes, .cores = count, .kind_room = kind_room, .first = places, .number = places + count * kind_room,
+    };
     struct numbers *all[] = {&t.names, &t.dtypes, &t.forms, &t.heads, &t.attributes, &t.kinds};
     int64_t *keys, room = 8, status = NO_MEMORY;
 
     for (int64_t core = 0; core < count; core++)
-        room += 3 * cores[core].block[STEP_ROOM];
+        room += 3 * cores[core].rooms[2];
     t.keys = keys = malloc((size_t)room * sizeof *keys);
-    if (begin(all, 6) == 0 && keys)
-        status = add_cores(&t, count, cores);
-    shared->counts[KINDS] = t.kinds.count;
-    shared->counts[SHARED_NAMES] = t.names.count;
-    shared->counts[DTYPES] = t.dtypes.count;
+    if (begin(all, 6) == 0 && keys && know_dtypes(&t, &bytes) == 0 && add_buffers(&t, &bytes, buffers) == 0)
+        status = add_cores(&t, cores, bytes);
+    if (status == 0)
+        status = t.has_unknown_dtype ? UNKNOWN_DTYPE : t.kinds.count;
     for (int i = 0; i < 6; i++)
         numbers_end(all[i]);
+    free(t.place);
     free(keys);
     return status;
 }

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import allocate
-from neff_bench.simulator.compiler.columns import buffer_columns, tabulated
+from neff_bench.simulator.compiler.columns import tabulated
 from neff_bench.simulator.compiler.dependencies import find_edges
 from neff_bench.simulator.compiler.lives import lives_of
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
@@ -28,8 +28,9 @@ def touch(*indices):
 
 
 def addresses(buffers, *instructions):
-    columns, [used], kinds = tabulated(buffer_columns(buffers), [instructions])
-    found = allocate(columns, lives_of(used, len(buffers), np.zeros(len(kinds), np.int64)), CHIP)
+    table = tabulated(buffers, [instructions])
+    lives = lives_of(table.cores[0], len(buffers), np.zeros(len(table.kinds), np.int64))
+    found = allocate(table.buffers, lives, CHIP)
     return {index: address for index, address in enumerate(found.tolist()) if address >= 0}
 
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from neff_bench.chips import CHIPS
-from neff_bench.simulator.compiler.columns import buffer_columns, tabulated
+from neff_bench.simulator.compiler.columns import tabulated
 from neff_bench.simulator.compiler.dependencies import edges_of, find_edges, settling
-from neff_bench.simulator.compiler.lowering import lower, operation_columns
+from neff_bench.simulator.compiler.lowering import Numbered, lower, operations_of
 from neff_bench.simulator.compiler.order import issue_order
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from tests.simulator.programs import matmul, whole
@@ -28,10 +28,11 @@ def load(dst, src, **attributes):
 
 def order_in(program, core=0):
     chip, instructions = CHIPS["trn2"], program.cores[core]
-    buffers, [columns], kinds = tabulated(buffer_columns(program.buffers), [instructions])
-    different = [lower(first, program, chip) for first in kinds]
-    operations, _ = operation_columns(different, settling(kinds), chip, len(program.cores))
-    edges = edges_of(buffers, columns, np.full(len(program.buffers), -1), operations.settles)
+    table = tabulated(program.buffers, [instructions])
+    [columns] = table.cores
+    different = [lower(first, program, chip) for first in table.kinds]
+    operations = operations_of(different, chip, len(program.cores), Numbered({}, {}))
+    edges = edges_of(table.buffers, columns, np.full(len(program.buffers), -1), settling(table.kinds))
     return issue_order(operations, columns.kind, edges, chip).tolist()
 
 
