@@ -29,7 +29,7 @@ def allocate(buffers: Buffers, lives: Lives, chip: Chip) -> np.ndarray:
 
     found = np.full(len(buffers.memory), -1, np.int64)
     for memory, size, bank in (
-        (SBUF, chip.sbuf_partition_bytes, chip.sbuf_partition_bytes),
+        (SBUF, open_sbuf_bytes(chip), open_sbuf_bytes(chip)),
         (PSUM, chip.psum_partition_bytes, chip.psum_bank_bytes),
     ):
         mine = buffers.memory[lives.buffer] == memory
@@ -58,6 +58,11 @@ def _addresses(tensors: tuple[np.ndarray, ...], size: int, bank: int) -> np.ndar
                 heappush(ends, (last, start))
         found.append(-1 if start is None else start)
     return np.array(found, np.int64)
+
+
+def open_sbuf_bytes(chip: Chip) -> int:
+    """Of each partition, for what the kernel did not place: the compiler keeps the rest (AWS docs, nki.language.tile_size)"""
+    return chip.sbuf_partition_bytes - chip.sbuf_reserved_bytes
 
 
 class _Ring:

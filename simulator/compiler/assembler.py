@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from neff_bench.chips import Chip
 from neff_bench.simulator import native
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.allocation import allocate
+from neff_bench.simulator.compiler.allocation import allocate, open_sbuf_bytes
 from neff_bench.simulator.compiler.columns import Table, item_bytes, operand_names, table_of
 from neff_bench.simulator.compiler.dependencies import edges_of, settling
 from neff_bench.simulator.compiler.lives import lives_of
@@ -166,7 +166,7 @@ def _compiled(table: Table, cores: Sequence[_Core], fixed: Fixed, steps: Sequenc
 
     given = (
         len(table.buffers.memory), *table.buffers, item_bytes(), settling(table.kinds),
-        chip.sbuf_partition_bytes, chip.psum_partition_bytes, chip.psum_bank_bytes, np.array(fixed.numbers(), np.int64),
+        open_sbuf_bytes(chip), chip.psum_partition_bytes, chip.psum_bank_bytes, np.array(fixed.numbers(), np.int64),
     )  # fmt: skip
     words: list[Any] = []
     placed = []

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from neff_bench.chips import CHIPS
+from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
 from neff_bench.simulator.costs.table import DOUBLE_ROW, FLOAT32, PSUM, SMALL, TABLES, TRANSPOSE, Row
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel
@@ -217,16 +218,18 @@ def _hbm(target: str) -> Program:
 
 
 def _full_memory(target: str) -> Program:
-    """Tiles that fill SBUF and products that fill PSUM: each next one waits until there is room."""
+    """Tiles that fill SBUF and products that fill PSUM: each next one waits until there is room. Two of the first tiles just fit, two of
+    the others just do not."""
     b = ProgramBuilder(target=target)
-    source = b.input("x", (128, 6144), "float32")
+    half = open_sbuf_bytes(CHIPS[target]) // 2 // 4
+    for columns in (half - 60, half + 60):
+        source = b.input(f"x{columns}", (128, columns), "float32")
+        for _ in range(6):
+            tile = b.sbuf((128, columns), "float32")
+            b.do("dma_copy", {"dst": tile}, {"src": source}, "sync", dge_mode="hwdge")
+            b.do("activation", {"dst": tile}, {"data": tile}, "scalar", op="exp")
+    b.do("dma_copy", {"dst": b.output("out", (128, columns), "float32")}, {"src": tile}, "sync", dge_mode="hwdge")
     weights, moving = b.load_of("w", (128, 128), "bfloat16"), b.load_of("m", (128, 512), "bfloat16")
-    out = b.output("out", (128, 6144), "float32")
-    for _ in range(24):
-        tile = b.sbuf((128, 6144), "float32")
-        b.do("dma_copy", {"dst": tile}, {"src": source}, "sync", dge_mode="hwdge")
-        b.do("activation", {"dst": tile}, {"data": tile}, "scalar", op="exp")
-    b.do("dma_copy", {"dst": out}, {"src": tile}, "sync", dge_mode="hwdge")
     for _ in range(24):
         product = b.psum((128, 512))
         b.do("nc_matmul", {"dst": product}, {"stationary": weights, "moving": moving}, "tensor")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.allocation import allocate
+from neff_bench.simulator.compiler.allocation import allocate, open_sbuf_bytes
 from neff_bench.simulator.compiler.columns import tabulated
 from neff_bench.simulator.compiler.dependencies import find_edges
 from neff_bench.simulator.compiler.lives import lives_of
@@ -13,7 +13,7 @@ from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 from tests.simulator.programs import whole
 
 CHIP = chip_for("trn2")
-SBUF = CHIP.sbuf_partition_bytes
+SBUF = open_sbuf_bytes(CHIP)
 
 
 def tensor(count, memory="sbuf", address=None):
@@ -32,6 +32,12 @@ def addresses(buffers, *instructions):
     lives = lives_of(table.cores[0], len(buffers), np.zeros(len(table.kinds), np.int64))
     found = allocate(table.buffers, lives, CHIP)
     return {index: address for index, address in enumerate(found.tolist()) if address >= 0}
+
+
+def test_what_the_compiler_keeps_is_left_free():
+    assert SBUF == CHIP.sbuf_partition_bytes - CHIP.sbuf_reserved_bytes
+    half = CHIP.sbuf_partition_bytes // 2
+    assert addresses([tensor(half), tensor(half)], touch(0), touch(1)) == {0: 0, 1: 0}
 
 
 def test_memory_is_reused_as_late_as_possible():
