@@ -7,7 +7,8 @@ allenkchau/trainium-kernel-fusion @d709ddf1, profiling/artifacts; development da
   this, so a loop is taken in blocks of as many rounds; of several tiles of one round it is the first ones. In a block the products
   whose results are copied come first, then those that are read in place, and then what reads them.
 - Instructions of one line that do the same to neighbouring tiles become one, as long as a partition of the whole has at most 512
-  elements. Tiles of their own are laid side by side: in SBUF all of a block, in PSUM those of one bank, where one product writes each.
+  elements. Tiles of their own are laid side by side: in SBUF as many as that, in PSUM those of one bank, where one product writes each
+  and all of them are that few.
 - DMAs of neighbouring tiles become one of at most 512 KiB.
 """
 
@@ -57,7 +58,8 @@ def merged_tiles(program: Program, instructions: Sequence[Instruction]) -> tuple
     places: dict[int, Place] = {}
     uses = _uses(steps)
     merged: dict[int, Instruction] = {}
-    for members in _alike(program.buffers, steps):
+    # DMAs come first: they take most tiles at once, and what lies side by side for them does for smaller parts too.
+    for members in sorted(_alike(program.buffers, steps), key=lambda members: steps[members[0]].op != "dma_copy"):
         for run in _runs(steps, members):
             in_blocks = behind.intersection(run) and steps[run[0]].op != "dma_copy"
             limit = block if in_blocks else len(run)
@@ -269,13 +271,16 @@ def _tiles_at_once(buffers: Sequence[Buffer], steps: Sequence[Instruction], run:
         loads_or_stores = {buffers[access.buffer].memory for _, access in accesses} == {"hbm", "sbuf"}
         alike = len({access.pattern[0][1] for _, access in accesses}) == 1
         return min(len(run), most) if loads_or_stores and alike and not first.attributes else 1
-    size = len(run)
+    banks = []
     for name, access in accesses:
         buffer = buffers[access.buffer]
         if buffer.memory == "psum" and _stride(steps, run, name) is None:
             if any(len(uses.writers[_operand(steps[at], name).buffer]) > 1 for at in run):
                 return 1
-            size = min(size, BANK_BYTES // buffer.row_bytes)
+            banks.append(BANK_BYTES // buffer.row_bytes)
+    if not banks:
+        return min(len(run), most)
+    size = min(len(run), *banks)
     return size if size <= most else 1
 
 
@@ -294,8 +299,9 @@ def _families(
             continue
         if any(tile in places for tile in tiles):
             first = places.get(tiles[0])
-            wanted = [first and Place(first.buffer, number, len(run)) for number in range(len(run))]
-            if first is None or [places.get(tile) for tile in tiles] != wanted:
+            if first is None or [places.get(tile) for tile in tiles] != [
+                first._replace(position=first.position + number) for number in range(len(run))
+            ]:
                 return None
             continue
         if not all(_can_move(buffers[tile], buffers[tiles[0]], uses, tile) for tile in tiles):

@@ -87,6 +87,22 @@ def test_dmas_of_neighbouring_tiles_become_one_of_512_kib():
         assert np.array_equal(simulate(jit(copied))(x), x)
 
 
+def test_instructions_take_as_many_tiles_as_make_512_columns_of_those_that_dmas_put_side_by_side():
+    def doubled(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        for tile in nl.affine_range(16):
+            columns = nl.ds(128 * tile, 128)
+            loaded = nl.load(x[:, columns])
+            nl.store(out[:, columns], nisa.tensor_tensor(loaded, loaded, nl.add))
+        return out
+
+    program = recorded(doubled, (128, 2048), middle_end=True)
+    assert sizes(program, "tensor_tensor", "dst") == [512] * 4
+    assert [step.writes["dst"].elements for step in program.cores[0] if step.op == "dma_copy"] == [128 * 1024] * 4
+    x = RANDOM.standard_normal((128, 2048)).astype(np.float32)
+    assert np.array_equal(simulate(jit(doubled))(x), x + x)
+
+
 def test_tiles_that_depend_on_each_other_stay_apart():
     def chained(x):
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
