@@ -86,7 +86,10 @@ class Chip:
     throttle_cold_utilization: float
     scalar_latency_ns: float
     scalar_function_latency_ns: float
+    scalar_sbuf_latency_ns: float
+    scalar_copy_overhead_ns: float
     scalar_overhead_ns: float
+    scalar_sbuf_overhead_ns: float
     activation_table_load_ns: float
     vector_latency_ns: float
     vector_overhead_ns: float

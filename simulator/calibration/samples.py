@@ -1,6 +1,6 @@
 """What a timeline says of single constants of a chip: one number for each place where the hardware shows one.
 
-A duration shows the latency of an operation. Two neighbours of one engine whose times overlap show how soon it can begin again: the
+A duration shows the latency of an operation. Two neighbours of one engine whose times overlap show how soon results follow each other: the
 second waited for the engine and for nothing else. The first and the last instruction of the kernel show what surrounds it.
 """
 
@@ -32,8 +32,9 @@ Samples = dict[str, list[float]]
 Spacing = tuple[int, float]
 """Bytes of a DMA packet, and how long after it the next one of its DMA engine began, in ns."""
 
-_LATENCIES = {"scalar": "scalar_latency_ns", "vector": "vector_latency_ns", "gpsimd": "gpsimd_latency_ns"}
-_OVERHEADS = {"scalar": "scalar_overhead_ns", "vector": "vector_overhead_ns"}
+_PIPELINES = frozenset(("scalar", "vector", "gpsimd"))
+"""Engines that take an instruction in before the one before is done."""
+
 _FULL_SPEED = 1.25
 """What lasts longer than this multiple of its modelled time ran on a throttled PE, or in a mode that the model has no cost of."""
 
@@ -149,12 +150,10 @@ def _latency(row: InstructionRow, engine: int, chip: Chip) -> Iterator[tuple[str
     beyond = row.duration - modelled[0]
     if operation.opcode == "MATMUL":
         yield "pe_latency_ns", chip.pe_latency_ns + beyond
-    elif operation.opcode == "ACTIVATE":
-        yield "scalar_function_latency_ns", chip.scalar_function_latency_ns + beyond
     elif operation.pointer:
         yield "vector_pointer_ns", chip.vector_pointer_ns + beyond
-    elif ENGINES[engine] in _LATENCIES:
-        name = _LATENCIES[ENGINES[engine]]
+    elif ENGINES[engine] in _PIPELINES:
+        name = lower(*instruction_of(operation), chip).row.latency
         yield name, getattr(chip, name) + beyond
 
 
@@ -171,10 +170,15 @@ def _interval(first: InstructionRow, second: InstructionRow, engine: int, chip: 
         if second.opcode == "MATMUL" and spacing <= _FULL_SPEED * modelled:
             passes = 2 if operation.operands[0].dtype == "float32" else 1
             yield "pe_overhead_cycles", chip.pe_overhead_cycles + (spacing - modelled) * chip.pe_clock_ghz / passes
-    elif ENGINES[engine] in _OVERHEADS and not operation.pointer:
-        name = _OVERHEADS[ENGINES[engine]]
-        interval = lower(*instruction_of(operation), chip).steps[0].interval_ns
-        yield name, getattr(chip, name) + spacing - interval
+    elif ENGINES[engine] in _PIPELINES and not operation.pointer:
+        following = _operation(second)
+        if following is not None:
+            one, other = (lower(*instruction_of(each), chip) for each in (operation, following))
+            # Instructions are taken in early, so their starts say little: the ends are as far apart as the work takes.
+            apart = second.timestamp + second.duration - first.timestamp - first.duration
+            modelled = one.steps[0].interval_ns + other.steps[0].latency_ns - one.steps[0].latency_ns
+            if one.row.interval:
+                yield one.row.interval, getattr(chip, one.row.interval) + apart - modelled
 
 
 def packet_spacings(packets: Iterable[DmaRow]) -> list[Spacing]:

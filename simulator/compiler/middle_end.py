@@ -47,10 +47,6 @@ ESTIMATED_PE_GHZ = 1.4
 In the traces copies of products of 512 columns alternate between the engines, of float32 too, which take 857 ns; so less than the
 480 ns of a copy on Scalar were expected. Copies of four transposes of 128 all go to Scalar: more than that was expected."""
 
-SCALAR_COPY_NS = 50.0
-"""How long a copy holds Scalar beside its columns: the same traces, where copies of 512 columns follow each other by 465 to 483 ns and
-those of 128 by 157. The copies of eight transposes of 128 all go to Scalar."""
-
 _WIDE_INTEGERS = frozenset({"int32", "uint32"})
 """A copy of these on Scalar goes through float32."""
 
@@ -183,9 +179,6 @@ def _estimated_ns(step: Instruction, lower: Callable[[Instruction], Lowered], ch
             columns += PARTITIONS
         return columns / ESTIMATED_PE_GHZ, columns / ESTIMATED_PE_GHZ
     found = lower(step)
-    if step.op == "tensor_copy" and step.engine == "scalar":
-        columns = max(access.columns for access in step.reads.values())
-        return columns / chip.scalar_clock_ghz + SCALAR_COPY_NS, found.result_ns
     return found.busy_ns, found.result_ns + (_moving_ns(found.transfer, chip) if found.transfer else 0.0)
 
 

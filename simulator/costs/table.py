@@ -76,7 +76,6 @@ _GPSIMD = f"{_DOCS}: iota, affine_select 150 + N; of other operations assumed"
 
 _ARITHMETIC = ("add", "subtract", "multiply")
 _HALVED = ("add", "max", "maximum")
-_COPIES = ("copy", "identity")
 
 
 def on_vector(operations: str, cycles: float, source: str, dtypes: str = ANY, memory: str = ANY, modes: tuple[str, ...] = (), added_cycles: float = 0.0) -> tuple[Row, ...]:  # fmt: skip
@@ -87,11 +86,19 @@ def on_vector(operations: str, cycles: float, source: str, dtypes: str = ANY, me
     )  # fmt: skip
 
 
-def _scalar(operations: str, latency: str, source: str = _SCALAR_GROUP, modes: tuple[str, ...] = (), added_cycles: float = 0.0) -> tuple[Row, ...]:  # fmt: skip
+def _scalar(operations: str, memory: str, interval: str, latency: str, source: str = _SCALAR_GROUP, added_cycles: float = 0.0) -> tuple[Row, ...]:  # fmt: skip
     return tuple(
-        Row(name, "scalar", modes=modes, cycles=1.0, added_cycles=added_cycles, interval="scalar_overhead_ns", latency=latency, source=source)
+        Row(name, "scalar", memory=memory, cycles=1.0, added_cycles=added_cycles, interval=interval, latency=latency, source=source)
         for name in operations.split()
     )  # fmt: skip
+
+
+def _functions(operations: str, source: str = _SCALAR_GROUP, added_cycles: float = 0.0) -> tuple[Row, ...]:
+    """Rows of what Scalar looks up or computes: from and to SBUF it takes longer."""
+    return (
+        *_scalar(operations, PSUM, "scalar_overhead_ns", "scalar_function_latency_ns", source, added_cycles),
+        *_scalar(operations, SBUF, "scalar_sbuf_overhead_ns", "scalar_sbuf_latency_ns", source, added_cycles),
+    )
 
 
 def _tensor(operation: str, cycles: float, source: str, dtypes: str = ANY, modes: tuple[str, ...] = (), instructions: int = 1) -> Row:  # fmt: skip
@@ -115,7 +122,6 @@ def _by_constants(operations: str, engine: str, interval: str, latency: str, *mo
     return tuple(Row(name, engine, modes=modes, interval=interval, latency=latency) for name in operations.split())
 
 
-_PLAIN, _FUNCTION = "scalar_latency_ns", "scalar_function_latency_ns"
 _COLLECTIVES = (
     "all_reduce all_gather all_gather_v reduce_scatter all_to_all all_to_all_v collective_permute collective_permute_implicit"
     " collective_permute_implicit_reduce"
@@ -132,12 +138,9 @@ _EVERYWHERE: tuple[Row, ...] = (
     *on_vector("select_reduce set_rng_seed rand_set_state rand_get_state", 1.0, _ASSUMED),
     *on_vector("tensor_reduce", 0.5, _DOCS, SMALL, modes=_HALVED),
     *on_vector("tensor_reduce", 1.0, _DOCS),
-    *_scalar("activation", _PLAIN, modes=_COPIES),
-    *_scalar("activation", _FUNCTION),
-    *_scalar("activation_reduce", _PLAIN, f"{_DOCS}: 64 cycles more than activation", _COPIES, added_cycles=64.0),
-    *_scalar("activation_reduce", _FUNCTION, f"{_DOCS}: 64 cycles more than activation", added_cycles=64.0),
-    *_scalar("tensor_copy memset", _PLAIN),
-    *_scalar("tensor_scalar reciprocal", _FUNCTION),
+    *_functions("activation tensor_scalar reciprocal"),
+    *_functions("activation_reduce", f"{_DOCS}: 64 cycles more than activation", added_cycles=64.0),
+    *_scalar("tensor_copy memset", ANY, "scalar_copy_overhead_ns", "scalar_latency_ns"),
     *(
         Row(name, "gpsimd", cycles=1.0, latency="gpsimd_latency_ns", source=_GPSIMD)
         for name in (
@@ -194,8 +197,7 @@ _V4 = (
     *on_vector("rng rand2", 0.25, f"{_V4_GUIDE}: four 32-bit values a cycle"),
     *on_vector("exponential", 0.25, f"{_V4_GUIDE}: four times the throughput of activation"),
     *(row._replace(source=f"as NC-v3: {row.source}") for row in _V3 if row.operation not in ("rng", "rand2")),
-    *_scalar("activate2", _PLAIN, "assumed: as activation", _COPIES),
-    *_scalar("activate2", _FUNCTION, "assumed: as activation"),
+    *_functions("activate2", "assumed: as activation"),
 )
 
 TABLES: dict[int, tuple[Row, ...]] = {2: (*_V2, *_EVERYWHERE), 3: (*_V3, *_EVERYWHERE), 4: (*_V4, *_EVERYWHERE)}

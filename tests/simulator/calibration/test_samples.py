@@ -32,6 +32,23 @@ def test_the_engine_s_interval_shows_only_where_the_next_instruction_began_befor
     assert ready["vector_overhead_ns"] == [70.0]
 
 
+def test_the_interval_is_that_of_the_ends_since_an_engine_takes_instructions_in_early():
+    early = samples_of(timeline(row(0, 657, "Vector", "COPY", COPY), row(540, 687, "Vector", "COPY", COPY)), TRN2)
+    assert early["vector_overhead_ns"] == [70.0]
+
+
+def test_each_pipeline_of_scalar_has_constants_of_its_own():
+    in_sbuf = COPY.replace("0x2002000", "0x20")
+    made = (row(0, 558, "Scalar", "COPY", COPY), row(461, 558, "Scalar", "COPY", COPY),
+            row(2000, 660, "Scalar", "ACTIVATE", COPY), row(2551, 660, "Scalar", "ACTIVATE", COPY),
+            row(4000, 680, "Scalar", "ACTIVATE", in_sbuf), row(4585, 680, "Scalar", "ACTIVATE", in_sbuf))  # fmt: skip
+    assert samples_of(timeline(*made), TRN2) == {
+        "scalar_latency_ns": [158.0] * 2, "scalar_copy_overhead_ns": [61.0],
+        "scalar_function_latency_ns": [260.0] * 2, "scalar_overhead_ns": [151.0],
+        "scalar_sbuf_latency_ns": [280.0] * 2, "scalar_sbuf_overhead_ns": [185.0],
+    }  # fmt: skip
+
+
 def test_a_product_on_a_throttled_pe_says_nothing_of_its_latency():
     operands = "src=bfloat16@0x372fe[1][512] dst=0x2000000[1][512] 128*128"
     full = samples_of(timeline(row(0, 380, "Tensor", "MATMUL", operands)), TRN2)

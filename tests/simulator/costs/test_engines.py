@@ -35,6 +35,7 @@ def cost(
         (lambda: cost("tensor_copy", "scalar", 512, src=("psum", "float32")), 586),
         (lambda: cost("tensor_copy", "scalar", 128, src=("psum", "float32")), 265),
         (lambda: cost("activation", "scalar", 512, src=("psum", "float32"), op="exp"), 688),
+        (lambda: cost("activation", "scalar", 512, op="exp"), 706),
         (lambda: cost("tensor_copy", "vector", 512, src=("psum", "float32")), 691),
         (lambda: cost("tensor_copy", "vector", 128, src=("psum", "float32")), 289),
         (lambda: cost("tensor_reduce", "vector", 512, op="max"), 685),
@@ -45,6 +46,21 @@ def cost(
 )
 def test_latency_is_that_of_real_traces(found, measured_ns):
     assert found().latency_ns == pytest.approx(measured_ns, rel=0.07)
+
+
+@pytest.mark.parametrize(
+    ("found", "measured_ns"),
+    [
+        # From the end of one to the end of the next, in the same traces.
+        (lambda: cost("tensor_copy", "scalar", 512, src=("psum", "float32")), 487.5),
+        (lambda: cost("activation", "scalar", 512, src=("psum", "float32"), op="exp"), 578),
+        (lambda: cost("activation", "scalar", 512, op="exp"), 612),
+        (lambda: cost("tensor_reduce", "vector", 512, src=("psum", "float32"), op="max"), 598),
+        (lambda: cost("tensor_scalar", "vector", 512, pointer=True, op0="multiply"), 396),
+    ],
+)
+def test_results_follow_each_other_as_in_real_traces(found, measured_ns):
+    assert found().interval_ns == pytest.approx(measured_ns, rel=0.02)
 
 
 def test_vector_is_faster_on_narrow_types_in_sbuf():

@@ -32,7 +32,7 @@ def products(count, **attributes):
         (program("reciprocal", 1, columns=192), ()),
         (program("reciprocal", 20, target="trn1"), ()),
         (program("activation", 20, "scalar"), ()),
-        (program("activation", 20, "scalar", "trn3"), ("activation on Scalar",)),
+        (program("activation", 20, "scalar", "trn3"), ("activation on Scalar (sbuf)",)),
         (program("activation", 1, "scalar", "trn3"), ()),
         (program("tensor_tensor", 30), ()),
         (
