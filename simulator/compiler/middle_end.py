@@ -28,6 +28,7 @@ import msgspec
 
 from neff_bench.chips import Chip
 from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
 from neff_bench.simulator.compiler.capacity import check_capacity, memory_peak
 from neff_bench.simulator.compiler.dependencies import table_and_edges
 from neff_bench.simulator.compiler.loads import without_repeated_loads
@@ -84,7 +85,7 @@ def _room_bytes(program: Program, core: int) -> int:
     loaded more often."""
     chip = chip_for(program.target)
     [written] = [peak.used_bytes for peak in memory_peak(program) if (peak.core, peak.memory) == (core, "sbuf")]
-    room = chip.sbuf_partition_bytes - chip.sbuf_reserved_bytes
+    room = open_sbuf_bytes(chip)
     return max(room, written) if written <= chip.sbuf_partition_bytes else room
 
 

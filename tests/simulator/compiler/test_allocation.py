@@ -35,7 +35,7 @@ def addresses(buffers, *instructions):
 
 
 def test_what_the_compiler_keeps_is_left_free():
-    assert SBUF == CHIP.sbuf_partition_bytes - CHIP.sbuf_reserved_bytes
+    assert CHIP.sbuf_partition_bytes - CHIP.sbuf_reserved_bytes == SBUF
     half = CHIP.sbuf_partition_bytes // 2
     assert addresses([tensor(half), tensor(half)], touch(0), touch(1)) == {0: 0, 1: 0}
 
