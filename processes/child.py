@@ -66,11 +66,8 @@ def become(
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
         _renew_streams()
-        for name in os.listdir("/proc/self/fd"):
-            if int(name) > 2:
-                _close(int(name))
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        close_others()
+        reset_signals()
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(environment)
@@ -94,12 +91,12 @@ def die_with(parent: int) -> None:
 def _renew_streams() -> None:
     """The stream objects of Python remember what kind of file they were made for."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        old = getattr(sys, f"__{name}__")
+        old = getattr(sys, f"__{name}__")  # None where it was closed
         new = open(
             number,
             "r" if name == "stdin" else "w",
-            encoding=old.encoding,
-            errors=old.errors,
+            encoding=getattr(old, "encoding", None),
+            errors=getattr(old, "errors", None),
             buffering=1 if name == "stderr" else -1,
             closefd=False,
         )
@@ -145,8 +142,19 @@ def _flushed(code: int) -> int:
     return code
 
 
-def _close(descriptor: int) -> None:
-    try:
-        os.close(descriptor)
-    except OSError:
-        pass  # the one that listed the others
+def close_others(*kept: int) -> None:
+    """Close every open file but the three standard streams and what is named."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) not in kept:
+            try:
+                os.close(int(name))
+            except OSError:
+                pass  # the one that listed the others
+
+
+def reset_signals() -> None:
+    """Handle signals as a Python that has just started: handlers of the one that was forked are gone, what is ignored stays so."""
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

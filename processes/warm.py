@@ -1,7 +1,8 @@
 """A command's side of the warm parent: one for a command, started with the first program that it is asked for.
 
-The parent is a process of its own, started like any program, so the command itself may have threads. What the border of a
-process gives stays: a child that crashes, hangs or fills its memory costs its own answer, and no child outlives the command.
+The parent is a process of its own. It is forked from a command that has no threads yet, or else started like any program.
+What the border of a process gives stays: a child that crashes, hangs or fills its memory costs its own answer, and no child
+outlives the command.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Protocol
 
 from neff_bench.processes.child import module_of
-from neff_bench.processes.zygote import STARTED
+from neff_bench.processes.zygote import STARTED, take_over
 
 
 class WarmProcess:
@@ -70,6 +71,14 @@ class WarmProcess:
                     stream.close()
 
 
+class _Parent(Protocol):
+    """The process of a warm parent, as its command sees it."""
+
+    def wait(self) -> int: ...
+
+    def kill(self) -> None: ...
+
+
 class WarmParent:
     """Starts modules of this project in forked children. Its methods may be called by several threads.
 
@@ -81,7 +90,7 @@ class WarmParent:
         # BLAS makes its threads when it is imported, and the parent must have none.
         self._environment = {**environment, "OPENBLAS_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
         self._guard = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: _Parent | None = None
         self._control: socket.socket | None = None
         self._lost = False
 
@@ -90,6 +99,24 @@ class WarmParent:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    def fork(self) -> None:
+        """Start the parent now, as a fork of this process: it need not import again what is imported here. Nothing is done in
+        a process with threads, whose locks a fork would copy and never release.
+
+        For a command only: what a program of somebody else has changed in its modules would count for the children too.
+        """
+        with self._guard:
+            if self._control is not None or len(os.listdir("/proc/self/task")) > 1:
+                return
+            self._control, theirs = socket.socketpair()
+            with theirs:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                pid = os.fork()
+                if pid == 0:
+                    take_over(theirs.fileno(), self._modules, self._environment)
+            self._process = _Forked(pid)
 
     def start(
         self,
@@ -157,6 +184,19 @@ class WarmParent:
             )
         self._control = control
         return control
+
+
+class _Forked:
+    """What `fork` made."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def wait(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+    def kill(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
 
 
 def _file(descriptor: int, mode: str) -> IO[bytes] | None:

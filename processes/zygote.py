@@ -2,7 +2,7 @@
 
     python -m neff_bench.processes.zygote CONTROL MODULE...
 
-MODULE is a module, PACKAGE.* all that a package holds, MODULE:FUNCTION a function whose answer is kept by its module.
+It is that program, or a fork of the command (`take_over`). MODULE is a module, PACKAGE.* all that a package holds, MODULE:FUNCTION a function whose answer is kept by its module.
 CONTROL is a socket whose other end only the command holds. A request is one byte on it with file descriptors: a channel of
 its own, the child's three streams, and locks that stay held until the child is gone. The channel then brings one line of
 JSON (see `warm.py`), and takes back one byte when the child runs and its exit code when it has ended. When the command
@@ -23,10 +23,11 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
-from neff_bench.processes.child import become
+from neff_bench.processes.child import become, close_others, reset_signals
 from neff_bench.processes.leash import signal_group
 
 STARTED = b"+"
@@ -46,10 +47,15 @@ class _Child:
 
 
 def main() -> int:
-    """Serve until the command is gone and every child has ended."""
+    """What the program does; returns its exit code."""
+    return serve(int(sys.argv[1]), sys.argv[2:])
+
+
+def serve(control: int, names: Sequence[str]) -> int:
+    """Import what is named, then serve until the command is gone and every child has ended. `control`: the file descriptor.
+    Returns 1 where an import has made a thread, 0 else."""
     gc.disable()  # a collection here looks through what stays for ever, and one in a child copies every page
-    control = socket.socket(fileno=int(sys.argv[1]))
-    for name in sys.argv[2:]:
+    for name in names:
         for module in _modules(name):
             try:
                 _warm_up(module)
@@ -58,12 +64,38 @@ def main() -> int:
     if len(os.listdir("/proc/self/task")) > 1:
         return 1  # the command starts its programs cold
     gc.freeze()
-    zygote = Zygote(control)
+    zygote = Zygote(socket.socket(fileno=control))
     try:
         zygote.serve()
     finally:
         zygote.kill_all()
     return 0
+
+
+def take_over(control: int, names: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
+    """The life of a fork of the command: it lets go of all that is the command's, then serves as the program does."""
+    code = 1
+    try:
+        os.setsid()
+        reset_signals()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):
+            os.dup2(nothing, number)
+        close_others(control)
+        sys.path[:] = _search_path(environment)
+        os.environ.clear()
+        os.environ.update(environment)
+        code = serve(control, names)
+    finally:
+        os._exit(code)  # also after an exception: it must not come out in what the command was doing
+
+
+def _search_path(environment: Mapping[str, str]) -> list[str]:
+    """`sys.path` as a Python has it that is started in this environment, with PYTHONSAFEPATH."""
+    first = 0 if getattr(sys.flags, "safe_path", False) else 1  # the folder of the command's script
+    before = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    after = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    return list(dict.fromkeys([*after, *(entry for entry in sys.path[first:] if entry not in before)]))
 
 
 def _modules(name: str) -> Iterator[str]:

@@ -355,6 +355,8 @@ def _place(
     if how.ray is None:
         workers = min(how.workers or os.cpu_count() or 1, len(waiting))
         with (None if how.cold else warm_parent(waiting)) or nullcontext() as warm:
+            if warm is not None:
+                warm.fork()
             yield lambda report: build(workers=workers, report=report, warm=warm)
         return
     from neff_bench.processes.cluster import connected

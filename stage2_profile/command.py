@@ -116,7 +116,9 @@ def profiled_rows(
         settings = replace(settings, warm=warm)
         pipeline = replace(pipeline, settings=settings)
         if steps != "parse":
-            captures = steps != "view" and any(_is_new(entry) for entry in found)
+            captures = steps != "view" and (options.force or any(_is_new(entry) for entry in found))
+            if warm is not None and captures and "sim" in kinds and options.toolchain != "neuron":
+                warm.fork()
             tools = choose_tools(options.toolchain, kinds, settings, options.tool, warm if captures else None)
             pipeline = replace(pipeline, tools=tools)
         if steps in ("all", "capture"):

@@ -1,5 +1,6 @@
 """Programs that are forked from a warm parent behave like those that are started."""
 
+import json
 import os
 import signal
 import subprocess
@@ -35,6 +36,12 @@ def main():
             print(os.environ.get("PROGRAM_WORD"), os.environ.get("HOME"))
         elif word == "descriptors":
             print(*sorted(int(name) for name in os.listdir("/proc/self/fd"))[:-1])
+        elif word == "path":
+            print(sys.path)
+        elif word == "signals":
+            print({str(n): str(signal.getsignal(n)) for n in signal.valid_signals()})
+        elif word == "modules":
+            print("program" in sys.modules, "xml.sax" in sys.modules)
         elif word == "raise":
             raise ValueError("no such shape")
         elif word == "exit":
@@ -146,6 +153,48 @@ def test_what_a_program_leaves_behind_is_ended(start, warm):
     assert soon(lambda: not running("sleep", "61.0741"))
 
 
+COMMAND = """
+import json, os, signal, sys, threading
+from pathlib import Path
+from neff_bench.processes import child
+from neff_bench.processes.warm import WarmParent
+from neff_bench.stage2_profile.capture.process import run
+import xml.sax
+
+child.PACKAGE = ""
+kept = open(__file__)
+signal.signal(signal.SIGTERM, lambda *_: print("the command's own"))
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+print("not yet printed", end="")
+with WarmParent(["program"], os.environ) as warm:
+    warm.fork()
+    answers = []
+    for argv in json.loads(sys.argv[1]):
+        env = {**os.environ, "PYTHONSAFEPATH": "1", "PROGRAM_WORD": "one"}
+        done = run([sys.executable, "-m", "program", *argv], cwd=Path("/"), env=env, timeout_s=60,
+                   stop=threading.Event(), warm=warm if sys.argv[2] == "warm" else None)
+        answers.append([done.exit_code, done.stdout.decode(), done.stderr.decode()])
+print(file=sys.stderr)
+print(json.dumps(answers), file=sys.stderr)
+"""
+
+
+def test_a_parent_that_is_a_fork_of_the_command_has_nothing_of_its_own(environment, tmp_path):
+    words = [["out", "err", "3"], ["read", "cwd", "environment"], ["descriptors"], ["signals"], ["raise"], ["modules"]]
+    (tmp_path / "command.py").write_text(COMMAND)
+
+    def answers(way: str) -> list[list]:
+        asked = [sys.executable, str(tmp_path / "command.py"), json.dumps([*words, ["path"]]), way]
+        done = subprocess.run(asked, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, "not yet printed"), done.stderr
+        return json.loads(done.stderr.splitlines()[-1])
+
+    cold, forked = answers("cold"), answers("warm")
+    assert cold[4][2].splitlines()[-1] == forked[4][2].splitlines()[-1] == "ValueError: no such shape"
+    assert cold[5][1:] == ["False False\n", ""] and forked[5][1:] == ["True True\n", ""]
+    assert forked[:4] == cold[:4] and forked[6:] == cold[6:]
+
+
 CALLER = """
 import fcntl, os, sys, threading
 from pathlib import Path
@@ -156,6 +205,8 @@ child.PACKAGE = ""
 fd = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)
 fcntl.flock(fd, fcntl.LOCK_EX)
 warm = WarmParent(["program"], os.environ)
+if sys.argv[2] == "forked":
+    warm.fork()
 words = [sys.executable, "-m", "program", "stubborn", "hang"]
 process = warm.start(words, cwd=Path("/tmp"), environment=os.environ, hold=[fd], grace_s=1.0)
 print(process.stdout.readline().decode(), end="", flush=True)
@@ -175,11 +226,12 @@ def of(mark: str) -> list[int]:
     return found
 
 
-def test_a_killed_command_leaves_no_process_and_no_lock(environment, tmp_path):
+@pytest.mark.parametrize("way", ["started", "forked"])
+def test_a_killed_command_leaves_no_process_and_no_lock(environment, tmp_path, way):
     """The lock stays until the program, which takes its time, is gone."""
     lock, mark = tmp_path / "lock", str(tmp_path)
     env = {**environment, "WARM_MARK": mark}
-    caller = subprocess.Popen([sys.executable, "-c", CALLER, str(lock)], env=env, stdout=subprocess.PIPE)
+    caller = subprocess.Popen([sys.executable, "-c", CALLER, str(lock), way], env=env, stdout=subprocess.PIPE)
     assert caller.stdout.readline() == b"hanging\n"
     caller.kill()
     caller.communicate()
@@ -197,6 +249,17 @@ def test_a_killed_parent_takes_its_children_along_and_later_programs_start_cold(
         assert hanging.stdout.read() == b""  # nobody holds the other end any more
         hanging.close()
         assert start("out", warm=warm).stdout == b"out\n"
+
+
+def test_a_command_with_threads_is_not_forked(environment):
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    with WarmParent(["program"], environment) as warm:
+        warm.fork()
+        assert warm._process is None
+    done.set()
+    thread.join()
 
 
 def test_a_parent_with_threads_forks_nothing(start, environment):
