@@ -100,15 +100,15 @@ class WarmParent:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def fork(self) -> None:
+    def fork(self) -> bool:
         """Start the parent now, as a fork of this process: it need not import again what is imported here. Nothing is done in
-        a process with threads, whose locks a fork would copy and never release.
+        a process with threads, whose locks a fork would copy and never release. Returns whether the parent is such a fork.
 
         For a command only: what a program of somebody else has changed in its modules would count for the children too.
         """
         with self._guard:
             if self._control is not None or len(os.listdir("/proc/self/task")) > 1:
-                return
+                return isinstance(self._process, _Forked)
             self._control, theirs = socket.socketpair()
             with theirs:
                 sys.stdout.flush()
@@ -117,6 +117,7 @@ class WarmParent:
                 if pid == 0:
                     take_over(theirs.fileno(), self._modules, self._environment)
             self._process = _Forked(pid)
+            return True
 
     def start(
         self,

@@ -32,6 +32,7 @@ from neff_bench.stage2_profile.capture.warm import warm_parent
 from neff_bench.stage2_profile.errors import ProfileError, ToolMissing
 from neff_bench.stage2_profile.metrics import hot_report
 from neff_bench.stage2_profile.metrics.by_rank import shown_execution
+from neff_bench.stage2_profile.metrics.forked_check import FEW, compare_forked
 from neff_bench.stage2_profile.metrics.hot import Event, hot_instructions, hot_lines, parse_search, read_events
 from neff_bench.stage2_profile.metrics.hot_report import Hot
 from neff_bench.stage2_profile.metrics.rows import Row
@@ -118,7 +119,8 @@ def profiled_rows(
         if steps != "parse":
             captures = steps != "view" and (options.force or any(_is_new(entry) for entry in found))
             if warm is not None and captures and "sim" in kinds and options.toolchain != "neuron":
-                warm.fork()
+                if warm.fork() and kinds == {"sim"} and len(found) <= FEW:
+                    pipeline = replace(pipeline, compare=partial(compare_forked, settings))
             tools = choose_tools(options.toolchain, kinds, settings, options.tool, warm if captures else None)
             pipeline = replace(pipeline, tools=tools)
         if steps in ("all", "capture"):

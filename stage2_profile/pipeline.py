@@ -22,6 +22,7 @@ from neff_bench.stage2_profile.capture.safety import check_links
 from neff_bench.stage2_profile.capture.tools import Kind, Tool
 from neff_bench.stage2_profile.captures import still_wide, wants_more
 from neff_bench.stage2_profile.errors import CaptureFailed, ProfileError, RunDamaged
+from neff_bench.stage2_profile.metrics.check import Compare
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summarise import (
     failed_row,
@@ -69,7 +70,7 @@ class Pipeline:
     stops after the device step, `view` does the rest of it. `force`: capture again although there is a good profile.
     `detail`: make the whole profile too. `verified`: which bundles were compared with their checksums before.
     `cached`: gets the name of each bundle whose run is taken as it is.
-    `rows`: those of an earlier call. `elsewhere`: captures and views on another host, None to do so on this one.
+    `compare`: see `check_outputs`. `rows`: those of an earlier call. `elsewhere`: captures and views on another host, None to do so on this one.
     """
 
     tools: dict[Kind, Tool | str]
@@ -80,6 +81,7 @@ class Pipeline:
     detail: bool = False
     verified: Verified | None = None
     cached: set[str] = field(default_factory=set)
+    compare: Compare | None = None
     rows: RowIndex | None = None
     elsewhere: Elsewhere | None = None
 
@@ -207,7 +209,7 @@ class Pipeline:
             record = view_detail(bundle, path, record, tool, self.settings, (descriptor,))
         if record is taken and not wants_more(bundle, record, self.settings):
             self.cached.add(bundle.name)
-        record = with_verdict(bundle, path, record)
+        record = with_verdict(bundle, path, record, self.compare)
         notes = self._repeated(bundle, tool, record, descriptor) if self.steps == "all" else ()
         return with_warnings(run_row(bundle, path, record), (*notes, *(best.damaged if usable else ())))
 

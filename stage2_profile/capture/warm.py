@@ -19,6 +19,7 @@ _TOOL = (
     "neff_bench.simulator.native:library",
     "neff_bench.simulator.timing.model:fingerprint",
     "neff_bench.parsers.wire",
+    "neff_bench.stage2_profile.metrics.forked_check",
     "difflib",
     "orjson",
     "threadpoolctl",

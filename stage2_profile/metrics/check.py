@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,12 +64,13 @@ def kept_verdict(bundle: Bundle, run: Run) -> Verdict | None:
     return Verdict(kept.check, kept.max_abs_error, kept.reason, ranks)
 
 
-def checked(bundle: Bundle, path: Path, run: Run) -> Checked | None:
-    """The verdict in the form in which a record keeps it; None for a run without checksums. Raises `RunDamaged`."""
+def checked(bundle: Bundle, path: Path, run: Run, compare: Compare | None = None) -> Checked | None:
+    """The verdict in the form in which a record keeps it; None for a run without checksums. `compare`: see `check_outputs`. Raises
+    `RunDamaged`."""
     key = compared(bundle, run)
     if key is None:
         return None
-    verdict = check_outputs(bundle, path, run)
+    verdict = check_outputs(bundle, path, run, compare)
     return Checked(
         compared=key,
         check=verdict.check,
@@ -82,17 +83,17 @@ def checked(bundle: Bundle, path: Path, run: Run) -> Checked | None:
     )
 
 
-def check_outputs(bundle: Bundle, path: Path, run: Run) -> Verdict:
+def check_outputs(bundle: Bundle, path: Path, run: Run, compare: Compare | None = None) -> Verdict:
     """Compare each output of the NEFF with its reference, on each rank; the worst verdict counts.
 
-    `path`: the directory of the run. Raises `RunDamaged` for an output that is not as it was captured.
+    `path`: the directory of the run. `compare`: what does the work of `compare_files`, None for itself. Raises `RunDamaged` for an output that is not as it was captured.
     """
     if not bundle.manifest.outputs or bundle.manifest.tolerance is None:
         return Verdict("unchecked", None, "the bundle has no reference")
     ranks = []
     for number, expected in enumerate(bundle.manifest.by_rank):
         saved = run.by_rank[number] if number < len(run.by_rank) else RankFiles()
-        ranks.append(_worst([check_output(bundle, tensor, path, run, saved) for tensor in expected.outputs]))
+        ranks.append(_worst([check_output(bundle, tensor, path, run, saved, compare) for tensor in expected.outputs]))
     if len(ranks) == 1:
         return ranks[0]
     told = [
@@ -109,7 +110,9 @@ def _worst(verdicts: Sequence[Verdict]) -> Verdict:
     return Verdict(worst.check, max(errors, default=None), worst.reason)
 
 
-def check_output(bundle: Bundle, tensor: TensorFile, path: Path, run: Run, saved: RankFiles) -> Verdict:
+def check_output(
+    bundle: Bundle, tensor: TensorFile, path: Path, run: Run, saved: RankFiles, compare: Compare | None = None
+) -> Verdict:
     """One output of a rank, whose files `saved` names: |out - ref| <= atol + rtol x |ref| in float64, element by element, a block at a time."""
     file = saved.outputs.get(tensor.name)
     if file is None:
@@ -121,7 +124,8 @@ def check_output(bundle: Bundle, tensor: TensorFile, path: Path, run: Run, saved
         sizes = captured.stat().st_size, expected.stat().st_size
         if sizes[0] != sizes[1]:
             return Verdict("failed", None, f"output {tensor.name} has {sizes[0]} bytes instead of {sizes[1]}")
-        found = compare_files(captured, expected, tensor.dtype, bundle.manifest.tolerance or (0.0, 0.0))
+        compare = compare or compare_files
+        found = compare(captured, expected, tensor.dtype, bundle.manifest.tolerance or (0.0, 0.0))
     except OSError as error:
         return Verdict("unchecked", None, f"{error.filename and Path(error.filename).name}: {error.strerror}")
     if run.verified and found.out_sha256 != run.files[file].sha256:
@@ -191,6 +195,10 @@ class Comparison:
                 f" ({atol:.2g} + {rtol:.2g} * |reference|); the largest difference is {self.largest:.3g}",
             )
         return Verdict("passed", self.largest)
+
+
+Compare = Callable[[Path, Path, str, tuple[float, float]], Comparison]
+"""`compare_files`, wherever it runs."""
 
 
 def compare_files(captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float]) -> Comparison:

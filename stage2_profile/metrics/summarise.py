@@ -15,7 +15,7 @@ from neff_bench.parsers.errors import ParseError
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.stage2_profile.metrics.by_rank import read_summaries, read_summary, slowest
-from neff_bench.stage2_profile.metrics.check import Verdict, check_outputs, checked, kept_verdict
+from neff_bench.stage2_profile.metrics.check import Compare, Verdict, check_outputs, checked, kept_verdict
 from neff_bench.stage2_profile.metrics.peaks import peak_tflops
 from neff_bench.stage2_profile.metrics.rows import Row, Status, built_fields
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
@@ -110,11 +110,11 @@ def without_damage(path: Path, record: runs.Run) -> runs.Run:
     return msgspec.structs.replace(record, status="captured", executions=tuple(executions))
 
 
-def with_verdict(bundle: Bundle, path: Path, record: runs.Run) -> runs.Run:
-    """The record with the verdict on its outputs, which is computed and kept unless it is there."""
+def with_verdict(bundle: Bundle, path: Path, record: runs.Run, compare: Compare | None = None) -> runs.Run:
+    """The record with the verdict on its outputs, which is computed and kept unless it is there. `compare`: see `check_outputs`."""
     if record.status == "failed" or _single_io(record) or kept_verdict(bundle, record) is not None:
         return record
-    verdict = checked(bundle, path, record)
+    verdict = checked(bundle, path, record, compare)
     if verdict is not None:
         record = msgspec.structs.replace(record, checked=verdict)
         runs.write_run(path, record)

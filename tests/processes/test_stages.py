@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,7 +32,7 @@ def stores(tmp_path_factory):
     here, folder = os.getcwd(), tmp_path_factory.mktemp("stages")
     (folder / "shapes.yaml").write_text(SHAPES)
     os.chdir(folder)
-    answers = {}
+    answers = {"folder": folder}
     try:
         for way in (["--cold"], []):
             call(generate, "--shapes", "shapes.yaml", "--out", "store", "--toolchain", "sim", *way)
@@ -65,3 +67,21 @@ def test_every_file_is_equal_but_for_times(stores):
     assert [name for name in own - records if warm[name] != cold[name]] == []
     for name in records:
         assert without_times(json.loads(warm[name])) == without_times(json.loads(cold[name]))
+
+
+COMMAND = """
+import sys
+from neff_bench.stage2_profile.cli import main
+
+try:
+    main()
+finally:
+    print("numpy" in sys.modules, file=sys.stderr)
+"""
+
+
+def test_a_command_with_few_simulated_cases_leaves_numpy_to_its_children(stores):
+    asked = [sys.executable, "-c", COMMAND, "warm", "--force", "--only", "*_nki_*", "--format", "json"]
+    done = subprocess.run(asked, cwd=stores["folder"], capture_output=True, text=True)
+    assert [row["check"] for row in json.loads(done.stdout)] == ["passed"]
+    assert done.stderr.splitlines()[-1] == "False"

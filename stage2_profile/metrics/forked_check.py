@@ -1,0 +1,51 @@
+"""Two tensors compared in a process that has numpy already: a command with few cases then does without it.
+
+    python -m neff_bench.stage2_profile.metrics.forked_check CAPTURED EXPECTED DTYPE RTOL ATOL
+
+prints the fields of `Comparison` as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from neff_bench.stage2_profile.capture.device_step import Settings
+from neff_bench.stage2_profile.capture.environment import tool_environment
+from neff_bench.stage2_profile.capture.process import run
+from neff_bench.stage2_profile.metrics.check import Comparison, compare_files
+
+FEW = 16
+"""Cases at most for which a fork each (6 ms) costs less than the import of numpy (110 ms)."""
+
+
+def compare_forked(
+    settings: Settings, captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float]
+) -> Comparison:
+    """`compare_files` in a child of the warm parent. Raises `OSError`."""
+    argv = [sys.executable, "-m", __name__, str(captured), str(expected), dtype, *map(repr, tolerance)]
+    done = run(
+        argv,
+        cwd=Path.cwd(),
+        env=tool_environment(settings.environ, Path.cwd()),
+        timeout_s=settings.timeout_s,
+        stop=settings.stop,
+        warm=settings.warm,
+    )
+    if done.exit_code != 0:
+        return compare_files(captured, expected, dtype, tolerance)  # it raises what was wrong
+    found = json.loads(done.stdout)
+    return Comparison(**{**found, "tolerance": tolerance})
+
+
+def main() -> int:
+    """Compare and print."""
+    captured, expected, dtype, rtol, atol = sys.argv[1:]
+    print(json.dumps(asdict(compare_files(Path(captured), Path(expected), dtype, (float(rtol), float(atol))))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
