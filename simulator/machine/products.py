@@ -1,7 +1,7 @@
 """Float32 matrix products on all cores of the host.
 
-BLAS is held to one thread, and large products are split here. BLAS's own threads wait for each other in a loop. On a busy
-machine this makes products of middling size, of which a program has many, ten times slower or worse.
+BLAS is held to one thread, and the large products of a long program are split here. BLAS's own threads wait for each other in a
+loop. On a busy machine this makes products of middling size, of which a program has many, ten times slower or worse.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ import numpy as np
 _SPLIT_ABOVE = 1 << 22
 """Multiply-adds of a product that is worth handing over (about 50 us on one core)."""
 
+_ALONE = 1 << 34
+"""Multiply-adds of a program that the caller does by itself (about 0.4 s): threads save time, and cost a fifth more CPU."""
+
 
 Product = Callable[[np.ndarray, np.ndarray], Any]
 
@@ -33,22 +36,29 @@ def products() -> Iterator[Product]:
             yield np.matmul
             return
         with ThreadPoolExecutor(workers - 1) as pool:
-            yield lambda a, b: _split(pool, workers, a, b)
+            yield _Split(pool, workers)
 
 
-def _split(pool: ThreadPoolExecutor, workers: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+class _Split:
     """Each worker computes a band of rows; the caller is one of them."""
-    rows, depth = a.shape
-    if rows * depth * b.shape[1] <= _SPLIT_ABOVE or rows < workers:
-        return np.asarray(a @ b)
-    out = np.empty((rows, b.shape[1]), np.float32)
-    edges = [rows * worker // workers for worker in range(workers + 1)]
-    bands = [slice(start, stop) for start, stop in itertools.pairwise(edges)]
-    others = [pool.submit(np.matmul, a[band], b, out[band]) for band in bands[1:]]
-    np.matmul(a[bands[0]], b, out[bands[0]])
-    for other in others:
-        other.result()
-    return out
+
+    def __init__(self, pool: ThreadPoolExecutor, workers: int) -> None:
+        self._pool, self._workers, self._done = pool, workers, 0
+
+    def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        rows, depth = a.shape
+        work = rows * depth * b.shape[1]
+        self._done += work
+        if work <= _SPLIT_ABOVE or rows < self._workers or self._done <= _ALONE:
+            return np.asarray(a @ b)
+        out = np.empty((rows, b.shape[1]), np.float32)
+        edges = [rows * worker // self._workers for worker in range(self._workers + 1)]
+        bands = [slice(start, stop) for start, stop in itertools.pairwise(edges)]
+        others = [self._pool.submit(np.matmul, a[band], b, out[band]) for band in bands[1:]]
+        np.matmul(a[bands[0]], b, out[bands[0]])
+        for other in others:
+            other.result()
+        return out
 
 
 def _cpus() -> int:
