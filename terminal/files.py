@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     """Write beside, sync and rename; an earlier file stays as it was when that fails. A link is replaced, not followed.
 
     Raises `OSError`.

@@ -7,8 +7,10 @@ github aws-neuron/nki-library test/utils/profiler_utils.py.
 from __future__ import annotations
 
 import io
+import mmap
 import os
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -149,10 +151,10 @@ def first_cores(program: Program, ranks: int) -> list[int]:
     return [core * program.lnc for core in logical[:ranks]]
 
 
-def _input_files(program: Program, pairs: Sequence[tuple[str, str]]) -> dict[str, bytes]:
+def _input_files(program: Program, pairs: Sequence[tuple[str, str]]) -> dict[str, bytes | mmap.mmap]:
     """Raw little-endian bytes of each input that was given. Raises CaptureError for an unknown name or a wrong size."""
     buffers = {program.buffers[i].name: program.buffers[i] for i in program.inputs}
-    files: dict[str, bytes] = {}
+    files: dict[str, bytes | mmap.mmap] = {}
     for name, path in pairs:
         buffer = buffers.get(name)
         if buffer is None:
@@ -161,15 +163,14 @@ def _input_files(program: Program, pairs: Sequence[tuple[str, str]]) -> dict[str
     return files
 
 
-def _read_tensor(path: str, buffer: Buffer) -> bytes:
+def _read_tensor(path: str, buffer: Buffer) -> bytes | mmap.mmap:
     try:
         if path.endswith(".npy"):
             import numpy as np
 
             data = np.load(path, allow_pickle=False).tobytes()
         else:
-            with open(path, "rb") as file:
-                data = file.read()
+            data = _content(path)
     except (OSError, ValueError) as error:
         raise CaptureError(f"input {buffer.name!r}: {error}") from None
     if len(data) != buffer.size_bytes:
@@ -180,8 +181,17 @@ def _read_tensor(path: str, buffer: Buffer) -> bytes:
     return data
 
 
+def _content(path: str) -> bytes | mmap.mmap:
+    """The bytes of a file, which are not copied where it is a plain one."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if stat.S_ISREG(status.st_mode) and status.st_size:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return file.read()
+
+
 def _run(
-    program: Program, request: CaptureRequest, files: Sequence[Mapping[str, bytes]]
+    program: Program, request: CaptureRequest, files: Sequence[Mapping[str, bytes | mmap.mmap]]
 ) -> list[dict[str, np.ndarray]]:
     """The outputs of each rank, computed when they are asked for: times do not depend on data."""
     if not (request.save_output or request.save_output_npy or request.check_determinism):
@@ -211,11 +221,11 @@ def _run(
     return outputs
 
 
-def _aliased(value: np.ndarray, files: Mapping[str, bytes]) -> np.ndarray:
+def _aliased(value: np.ndarray, files: Mapping[str, bytes | mmap.mmap]) -> np.ndarray:
     """With --single-io all tensors share one memory: an output holds whatever was written there first."""
     import numpy as np
 
-    memory = next(iter(files.values()), b"\0")
+    memory = bytes(next(iter(files.values()), b"\0"))
     return np.frombuffer((memory * (value.nbytes // len(memory) + 1))[: value.nbytes], value.dtype).reshape(value.shape)
 
 
@@ -267,11 +277,11 @@ def _save_outputs(outputs: Mapping[str, np.ndarray], request: CaptureRequest, co
                 np.save(buffer, value)
                 _save(file, buffer.getvalue())
             else:
-                _save(file, value.tobytes())
+                _save(file, np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
             streams.line(f'saved output "{name}" as "{file}"')
 
 
-def _save(path: str, data: bytes) -> None:
+def _save(path: str, data: bytes | memoryview) -> None:
     try:
         write_whole(path, data)
     except OSError as error:

@@ -23,7 +23,7 @@ from neff_bench.simulator.operations import OPERATIONS
 from neff_bench.simulator.program import Instruction, Program
 
 _NAMED_PLACES = 3
-_PIECE = 1 << 18
+_PIECE = 1 << 14
 _OTHER_CAUSE = "an operation without a result, such as inf - inf, or bytes of another type stored there"
 
 
