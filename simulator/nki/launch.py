@@ -16,7 +16,9 @@ import msgspec
 
 from neff_bench.chips import first_of_generation
 from neff_bench.simulator.dtypes import dtype_name
+from neff_bench.simulator.errors import KernelError, SimulatorError
 from neff_bench.simulator.nki.annotations import Annotation
+from neff_bench.simulator.nki.mistakes import home
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
@@ -50,7 +52,16 @@ def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fi
     A kernel that returns nothing writes its arguments: those are its outputs, and a numpy or torch argument gets the new
     values. `fits`: raise CapacityError when the kernel's tensors do not fit on the chip, else warn. Raises KernelError.
     """
-    return _launched(function, [inspect.signature(function).bind(*args, **kwargs)], lnc, fits=fits)[0]
+    if not callable(function):
+        raise KernelError(f"a kernel is a function, not {type(function).__name__}")
+    signature = inspect.signature(function)
+    try:
+        call = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise KernelError(
+            f"{_name(function)}{signature} is called with other arguments: {error}", home(function)
+        ) from error
+    return _launched(function, [call], lnc, fits=fits)[0]
 
 
 def launch_ranks(function: Callable[..., Any], ranks: Sequence[Mapping[str, Any]], lnc: int) -> list[Launch]:
@@ -68,7 +79,7 @@ def _launched(
     given: list[dict[str, Any]] = [{} for _ in calls]
     held, *_ = [_held(call, mine) for call, mine in zip(calls, given)]
     arrays = [{name: as_numpy(value) for name, value in mine.items()} for mine in given]
-    inputs = [InputSpec(name, array.shape, dtype_name(array.dtype)) for name, array in arrays[0].items()]
+    inputs = [InputSpec(name, array.shape, _dtype(name, array, function)) for name, array in arrays[0].items()]
     shape: list[Any] = []
 
     def body(**tensors: Any) -> Any:
@@ -81,11 +92,25 @@ def _launched(
 
     functools.update_wrapper(body, function)
     with contextlib.redirect_stdout(sys.stderr):
-        program = record(body, function.__name__, inputs, {}, (), target(), lnc, fits, arrays[0])
+        program = record(body, _name(function), inputs, {}, (), target(), lnc, fits, arrays[0])
     if not program.outputs:
         program = msgspec.structs.replace(program, outputs=written_inputs(program))
     outputs = execute_ranks(program, arrays)
-    return [_finished(function.__name__, program, *rank, shape[0]) for rank in zip(given, arrays, outputs, strict=True)]
+    return [_finished(_name(function), program, *rank, shape[0]) for rank in zip(given, arrays, outputs, strict=True)]
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """The name of a kernel; that of what a `functools.partial` calls, and of the class of an object that is called."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _dtype(name: str, array: np.ndarray, function: Callable[..., Any]) -> str:
+    try:
+        return dtype_name(array.dtype)
+    except SimulatorError as error:
+        raise KernelError(f"argument {name!r}: {error.what}", home(function)) from error
 
 
 def _finished(

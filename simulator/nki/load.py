@@ -12,8 +12,9 @@ from neff_bench.neffs.kernel_file import execute, kernel_module
 from neff_bench.simulator.errors import KernelError, SpecError
 from neff_bench.simulator.nki.install import install, sdk_present
 from neff_bench.simulator.nki.jit import body
+from neff_bench.simulator.nki.mistakes import kernel_line
 from neff_bench.simulator.nki.spec import KernelSpec, lookup, resolve_arguments
-from neff_bench.simulator.nki.trace import kernel_line, record
+from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
-import sysconfig
-import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -20,18 +17,17 @@ from neff_bench.simulator.errors import (
     CapacityError,
     CapacityWarning,
     KernelError,
-    MissingAttribute,
     SimulatorError,
     SpecError,
 )
 from neff_bench.simulator.nki.cores import check_meetings, share_by_use, share_collectives
 from neff_bench.simulator.nki.data import register_value
+from neff_bench.simulator.nki.mistakes import home, kernel_error
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.program import Buffer, Program
 from neff_bench.simulator.recording import views
 from neff_bench.simulator.recording.creation import allocate, whole
 from neff_bench.simulator.recording.dtype_names import dtype_of
-from neff_bench.simulator.recording.lines import OWN
 from neff_bench.simulator.recording.recorder import Recorder, Storage, recording
 from neff_bench.simulator.recording.regions import MemoryRegion
 from neff_bench.simulator.recording.tensor import NkiTensor
@@ -70,13 +66,13 @@ def record(
             try:
                 results.append(list(_tensors(function(**made, **arguments))))
             except SimulatorError as error:
-                raise error if error.source else type(error)(error.what, _home(function)) from error
+                raise error if error.source else type(error)(error.what, home(function)) from error
             except (Exception, SystemExit) as error:
-                raise _kernel_error(error, function) from error
+                raise kernel_error(error, function) from error
         check_meetings(now)
         share_by_use(now, results)
         share_collectives(now)
-        outputs = _outputs(results, output_names, _home(function))
+        outputs = _outputs(results, output_names, home(function))
         program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
         if now.dialect.get("middle_end"):
             program = middle_end(program)
@@ -181,72 +177,3 @@ def _below(text: str, folders: tuple[str, ...]) -> str:
     if not text.startswith("/"):
         return text
     return next((text[len(folder) :] for folder in folders if text.startswith(folder)), text.rpartition("/")[2])
-
-
-def _kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelError:
-    """A kernel's own exception (an assert, a TypeError) with the innermost line that is the kernel's.
-
-    An exception inside of the dialect comes from arguments that no rule foresaw; it names the function that got them.
-    """
-    line = kernel_line(error) or _home(function)
-    if isinstance(error, AttributeError) and (owner := _owner(error.obj)):
-        return MissingAttribute(f"{owner} has no attribute {error.name!r}", line)
-    what = str(error) or "failed"
-    called = _called(error)
-    if called and isinstance(error, (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)):
-        what = f"{called} cannot take these arguments: {what}"
-    elif not isinstance(error, AssertionError):
-        what = f"{type(error).__name__}: {what}"
-    return KernelError(what, line)
-
-
-def _owner(value: Any) -> str:
-    """What an object or a class of the dialect is to the kernel's author; "" for anything else.
-
-    Tensors have no __getattr__ that would say so: with one, each attribute that they have takes three times as long.
-    """
-    kind = value if isinstance(value, type) else type(value)
-    if not kind.__module__.startswith(_OURS):
-        return ""
-    return "a tensor of nki" if kind is NkiTensor else f"nki's {kind.__name__}"
-
-
-_OURS = __name__.rpartition(".nki.")[0]
-
-
-def _called(error: BaseException) -> str:
-    """The function of the dialect that the kernel's innermost line called; "" when the kernel itself raised, "the kernel" when
-    no line of it ran."""
-    name = ""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not frame.filename.startswith(OWN):
-            return name
-        name = _WORDS.get(frame.name, frame.name)
-    return "the kernel"
-
-
-_WORDS = {"__getitem__": "indexing", "getitem": "indexing", "__setitem__": "assignment", "method": "an operator",
-          "returning": "an instruction", "__call__": "a call"}  # fmt: skip
-"""What to call functions whose names say nothing to the kernel's author."""
-
-
-def kernel_line(error: BaseException) -> str | None:
-    """ "file.py:33" of the innermost frame that is neither ours nor Python's nor numpy's."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not frame.filename.startswith((*OWN, "<frozen")) and not _of_python(frame.filename):
-            return f"{frame.filename}:{frame.lineno}"
-    return None
-
-
-def _of_python(filename: str) -> bool:
-    packages = "site-packages" in filename or "dist-packages" in filename
-    return (filename.startswith(_STANDARD) and not packages) or (packages and "/numpy/" in filename)
-
-
-_STANDARD = sysconfig.get_path("stdlib") + "/"
-
-
-def _home(function: Callable[..., Any]) -> str:
-    """Where a kernel is defined."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)

@@ -75,8 +75,26 @@ def number(op: str, key: str, value: Any) -> float | int:
     try:
         given: float | int = value.item()
         return given
-    except AttributeError:
-        raise invalid(f"{op}: {key} must be a number or a tensor, not {value!r}") from None
+    except (AttributeError, ValueError):
+        raise invalid(f"{op}: {key} must be a number or a tensor, not {shown(value)}") from None
+
+
+def shown(value: Any) -> str:
+    """A value in a message: an array by its shape."""
+    return f"an array of {list(value.shape)}" if type(value).__module__ == "numpy" else repr(value)
+
+
+def free_axes(op: str, value: Any, axis: Any) -> list[int]:
+    """One axis or several of a tile, counted from the first and in order. Raises for those that it does not have, and for that of
+    the partitions."""
+    axes = []
+    for at in axis if isinstance(axis, (tuple, list)) else (axis,):
+        if not isinstance(at, int) or not -value.ndim <= at < value.ndim:
+            raise invalid(f"{op}: axis {at!r} of {value!r}; expected 1 to {value.ndim - 1}")
+        axes.append(at % value.ndim)
+    if 0 in axes:
+        raise invalid(f"{op}: axis 0 of {value!r} are its partitions, which only nisa.tensor_partition_reduce combines")
+    return sorted(axes)
 
 
 def eight(op: str, key: str, value: NkiTensor, like: NkiTensor) -> None:

@@ -15,6 +15,7 @@ from neff_bench.simulator.recording import views
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.indexing import DynamicSlice, getitem
 from neff_bench.simulator.recording.recorder import Storage, invalid, not_modelled
+from neff_bench.simulator.recording.refused import refuse
 from neff_bench.simulator.recording.register import VirtualRegister
 
 _core = compiled()
@@ -352,6 +353,9 @@ class NkiTensor(View):
         if not -self.ndim <= dim < self.ndim:
             raise invalid(f"dimension {dim} of {self!r} does not exist")
         return dim % self.ndim
+
+
+refuse(NkiTensor, "a tensor of nki")
 
 
 def access(tensor: NkiTensor) -> Access:

@@ -218,6 +218,11 @@ def reaches_out(tensor: NkiTensor, items: tuple[Any, ...]) -> bool:
     )
 
 
+def rows_within(indices: NkiTensor, box: tuple[tuple[int, int], ...]) -> NkiTensor:
+    """The indices of the partitions that `box` holds."""
+    return indices.slice(0, *box[0]) if indices.shape[0] > 1 else indices
+
+
 def take(tensor: NkiTensor, key: tuple) -> NkiTensor:
     """The view that one index or number for each dimension selects. Raises when an element is outside."""
     shape = selected_shape(tensor, key)

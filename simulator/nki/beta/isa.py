@@ -138,7 +138,7 @@ def tensor_reduce(
     op: Any, data: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, negate: bool = False, **options: Any
 ) -> Tile:
     """The reduction over any free axes, which the result does not have unless fewer than two would be left."""
-    axes = sorted(int(at) % data.ndim for at in (axis if isinstance(axis, (list, tuple)) else (axis,)))
+    axes = check.free_axes("nisa.tensor_reduce", tile_operand({"data": data}, "data", "tensor_reduce"), axis)
     kept = [at for at in range(data.ndim) if at not in axes]
     drops = not options.pop("keepdims", False)
     kind = data.dtype if dtype is None else dtype

@@ -22,6 +22,7 @@ from neff_bench.simulator.nki.beta.psum import wrote, zeroed
 from neff_bench.simulator.nki.beta.tile import Tile, of_one_rank, plain, result, write
 from neff_bench.simulator.nki.beta.transfers import atomic_rmw, in_sbuf
 from neff_bench.simulator.nki.language.operators import Operator, in_order
+from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor
@@ -153,6 +154,8 @@ def shared_constant(constant: Any, dtype: Any = None) -> Tile:
 
 def load(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
     """A new SBUF tile with the values of an HBM tensor, where `mask` holds."""
+    if isinstance(src, NkiTensor):
+        raise invalid("load: a kernel of neuronxcc.nki is decorated with its nki.jit; this one is not")
     if not isinstance(src, Tile):
         raise invalid(f"load: src must be a tensor in HBM, not {type(src).__name__}")
     flat = src.ndim == 1
@@ -186,7 +189,7 @@ def load_transpose2d(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
 
 def _reduced(function: Any, x: Tile, axis: Any, dtype: Any, mask: Any, keepdims: bool) -> Tile:
     """Reduce any free axes: those that stay are moved before those that go."""
-    axes = sorted(int(at) % x.ndim for at in (axis if isinstance(axis, (list, tuple)) else (axis,)))
+    axes = check.free_axes(f"nl.{function.__name__.removeprefix('reduce_')}", x, axis)
     kept = [at for at in range(x.ndim) if at not in axes]
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
@@ -233,7 +236,9 @@ class Function(Operator):
     __slots__ = ()
 
     def __call__(self, *given: Any, dtype: Any = None, mask: Any = None, **named: Any) -> Any:
-        operands = in_order(self.__name__, given, {key: value for key, value in named.items() if key in ("x", "y")})
+        if unknown := named.keys() - {"x", "y"}:
+            raise invalid(f"nl.{self.__name__} has no argument {sorted(unknown)[0]!r}; it takes x, y, dtype, mask")
+        operands = in_order(self.__name__, given, named)
         tiles = [value for value in operands if isinstance(value, Tile)]
         if not tiles:
             raise invalid(

@@ -70,6 +70,8 @@ def boxes(mask: Any, shape: tuple[int, ...]) -> list[Box]:
     if isinstance(mask, Either):
         return _any(mask, shape)
     if not isinstance(mask, Mask):
+        if not isinstance(mask, int) and getattr(mask, "shape", ()) != ():
+            raise invalid(f"a mask is a comparison of index expressions, not a tensor of {list(mask.shape)}")
         return [whole(shape)] if bool(mask) else []
     rank = len(shape)
     conditions = []

@@ -7,7 +7,9 @@ from functools import reduce
 from typing import Any
 
 from neff_bench.simulator.dtypes import INTEGERS, SIZE_BYTES, numpy_dtype
+from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.dtype_names import dtype_of
+from neff_bench.simulator.recording.recorder import invalid
 
 _WIDENED = {
     frozenset({"float16", "bfloat16"}): "float32",
@@ -38,13 +40,22 @@ def _promoted(first: str, second: str) -> str:
 
 
 def of_result(name: str, operands: Iterable[Any]) -> str:
-    """The dtype of `name` on tiles and numbers. A fraction makes integers float32, and so does a division, as numpy's
-    operators do; AWS's documentation speaks of tiles alone."""
+    """The dtype of `name` on tiles and numbers, also numpy's. A fraction makes integers float32, and so does a division, as
+    numpy's operators do; AWS's documentation speaks of tiles alone."""
     given = list(operands)
-    found = highest(value.dtype for value in given if hasattr(value, "dtype"))
-    if found in INTEGERS and (name == "divide" or any(isinstance(value, float) for value in given)):
+    tiles = [value for value in given if isinstance(getattr(value, "dtype", None), str)]
+    numbers = [value for value in given if not isinstance(getattr(value, "dtype", None), str)]
+    for value in numbers:
+        if getattr(value, "shape", ()):
+            raise invalid(f"nl.{name}: an operand is a tile or a number, not {check.shown(value)}")
+    found = highest(tile.dtype for tile in tiles)
+    if found in INTEGERS and (name == "divide" or any(_is_fraction(value) for value in numbers)):
         return "float32"
     return found
+
+
+def _is_fraction(value: Any) -> bool:
+    return isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
 
 
 def host_dtype(dtype: Any) -> Any:

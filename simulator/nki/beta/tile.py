@@ -10,13 +10,15 @@ from neff_bench.simulator.errors import MissingAttribute
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import psum
-from neff_bench.simulator.nki.beta.index import Index, reaches_out, selected_shape, take, whole_numbers
+from neff_bench.simulator.nki.beta.index import Index, reaches_out, rows_within, selected_shape, take, whole_numbers
 from neff_bench.simulator.nki.beta.mask import Box, Either, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import of_result
 from neff_bench.simulator.nki.beta.results import Made, accumulate, born, take_over
 from neff_bench.simulator.nki.language import tiles
+from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.indexing import DynamicSlice
 from neff_bench.simulator.recording.recorder import here, invalid, not_modelled, recorder
+from neff_bench.simulator.recording.refused import refuse
 from neff_bench.simulator.recording.tensor import NkiTensor
 
 _METHODS_OF_AWS = frozenset({"T", "bitcast", "view_as"})
@@ -74,7 +76,7 @@ class Tile:
         """The part that `box` holds; dimensions of size one stay."""
         if self._view is None and self.base is not None:
             key = tuple(
-                item.within(box) if isinstance(item, Index) else _rows_within(item, box)
+                item.within(box) if isinstance(item, Index) else rows_within(item, box)
                 if isinstance(item, NkiTensor) else item
                 for item in self.key
             )  # fmt: skip
@@ -118,6 +120,12 @@ class Tile:
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __iter__(self) -> Any:
+        raise invalid(f"{self!r} cannot be iterated over; index it instead")
+
+    def __bool__(self) -> bool:
+        raise invalid(f"the value of {self!r} is not known while the kernel is recorded; it cannot steer Python")
 
     def __repr__(self) -> str:
         return repr(self._source)
@@ -201,8 +209,7 @@ class Tile:
         return Tile(nl.broadcast_to(self.share(), (shape, *more) if isinstance(shape, int) else tuple(shape)))
 
     def as_tile(self) -> Tile:
-        """The selected elements as an operand: the tile itself, since every selection is one here. AWS does not document
-        the method."""
+        """The selected elements as an operand: the tile itself. AWS does not document the method."""
         return self
 
     def expand_dims(self, axis: int) -> Tile:
@@ -232,11 +239,6 @@ class Element(Tile):
 
 def _is_indices(item: Any) -> bool:
     return isinstance(item, Tile) and not isinstance(item, Element)
-
-
-def _rows_within(indices: NkiTensor, box: Box) -> NkiTensor:
-    """The indices of the partitions that `box` holds."""
-    return indices.slice(0, *box[0]) if indices.shape[0] > 1 else indices
 
 
 def _cast(view: NkiTensor, dtype: Any) -> NkiTensor:
@@ -277,6 +279,9 @@ for _name, _word in {
     setattr(Tile, f"__r{_name}__", _operator(_word, reverse=True))
 for _name, _word in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
     setattr(Tile, f"__{_name}__", _operator(_word))
+
+
+refuse(Tile, "a tile of neuronxcc.nki")
 
 
 def result(compute: Any) -> Any:
@@ -322,7 +327,9 @@ def _plain_item(item: Any) -> Any:
     try:
         return as_int(item)
     except TypeError:
-        raise invalid(f"{item!r} cannot index a tile") from None
+        raise invalid(
+            f"{check.shown(item)} cannot index a tile: a number, a slice, nl.ds or nl.arange is expected"
+        ) from None
 
 
 def _affine(view: NkiTensor, items: tuple[Any, ...]) -> list[Any]:

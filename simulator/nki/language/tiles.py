@@ -6,6 +6,7 @@ from math import pi, prod
 from typing import Any
 
 from neff_bench.simulator.nki import isa
+from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording import operator_names as operators
 from neff_bench.simulator.recording.creation import ndarray
 from neff_bench.simulator.recording.recorder import invalid, not_modelled
@@ -123,8 +124,7 @@ def _binary(name: str, x: Any, y: Any, dtype: Any) -> NkiTensor:
 
 
 def _reduce(name: str, op: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -> NkiTensor:
-    _tile(name, x)
-    axes = sorted(at % x.ndim for at in (axis if isinstance(axis, (tuple, list)) else (axis,)))
+    axes = check.free_axes(f"nl.{name}", _tile(name, x), axis)
     kept = [size for at, size in enumerate(x.shape) if at not in axes]
     shape = [1 if at in axes else size for at, size in enumerate(x.shape)] if keepdims or len(kept) < 2 else kept
     made = ndarray(shape, x.dtype if dtype is None else dtype)
