@@ -24,8 +24,9 @@ from neff_bench.simulator.nki.cores import check_meetings, share_by_use, share_c
 from neff_bench.simulator.nki.data import register_value
 from neff_bench.simulator.nki.mistakes import home, kernel_error
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.program import Buffer, Program
+from neff_bench.simulator.program import Program
 from neff_bench.simulator.recording import views
+from neff_bench.simulator.recording.buffers import buffers_of
 from neff_bench.simulator.recording.creation import allocate, whole
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.recorder import Recorder, Storage, recording
@@ -58,7 +59,7 @@ def record(
         raise SpecError(f"lnc {lnc} does not exist on {target}; 1 anywhere, 2 on {PAIRED.replace(', ', ' and ')}")
     with recording(target, lnc) as now:
         if arrays is not None:
-            now.run = lambda register: register_value(now, _buffers(now), arrays, register)
+            now.run = lambda register: register_value(now, buffers_of(now.storages), arrays, register)
         made = {given.name: input_tensor(now, given) for given in inputs}
         results: list[list[NkiTensor]] = []
         for core in range(lnc):
@@ -127,30 +128,12 @@ def _outputs(results: list[list[NkiTensor]], names: tuple[str, ...], home: str) 
     return outputs
 
 
-def _buffers(now: Recorder) -> tuple[Buffer, ...]:
-    return tuple(
-        Buffer(
-            storage.name or f"{storage.memory}{storage.index}",
-            storage.memory,
-            storage.shape,
-            storage.dtype,
-            storage.kind,
-            storage.core,
-            storage.data,
-            storage.address,
-            storage.source,
-            storage.partition,
-        )
-        for storage in now.storages
-    )
-
-
 def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Storage]) -> Program:
     return Program(
         name=name,
         target=now.target,
         lnc=now.lnc,
-        buffers=_buffers(now),
+        buffers=buffers_of(now.storages),
         inputs=tuple(storage.index for storage in inputs),
         outputs=tuple(storage.index for storage in outputs),
         cores=tuple(tuple(core) for core in now.cores),

@@ -7,7 +7,7 @@ something looks at the tile: the same sum of the same float32 products, in one l
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from neff_bench.simulator.dtypes import (
 from neff_bench.simulator.machine.addressing import bits
 from neff_bench.simulator.machine.memory import Memory
 from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.native.recorder import compiled
 from neff_bench.simulator.operations.declaration import function, operation
 from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check
@@ -93,7 +94,6 @@ def _nc_matmul(o: Operands) -> None:
     stack.push(stationary, moving)
 
 
-@operation(execute=_nc_matmul, cost=_matmul_cost, opcode=("LDWEIGHTS", "MATMUL"))
 def nc_matmul(
     dst: NkiTensor,
     stationary: NkiTensor,
@@ -153,6 +153,13 @@ def nc_matmul(
         {"stationary": access(stationary), "moving": access(moving)},
         attributes,
     )
+
+
+plain_nc_matmul = nc_matmul
+if not TYPE_CHECKING and (_core := compiled()) is not None:
+    _core.bind_matmul(plain_nc_matmul, _NO_PERF, PSUM_BANK_BYTES)
+    nc_matmul = _core.nc_matmul
+operation(execute=_nc_matmul, cost=_matmul_cost, opcode=("LDWEIGHTS", "MATMUL"))(nc_matmul)
 
 
 def _nc_transpose(o: Operands) -> None:

@@ -154,5 +154,5 @@ def shared_constant(constant: Any) -> NkiTensor:
 plain_ndarray = ndarray
 if not TYPE_CHECKING and (_core := compiled()) is not None:
     _regions = MemoryRegion, MemoryRegion.sbuf, MemoryRegion.shared_hbm
-    _core.bind_creation(plain_ndarray, form_of, Storage, NkiTensor, *_regions)
+    _core.bind_creation(plain_ndarray, form_of, NkiTensor, *_regions)
     ndarray = _core.ndarray

@@ -22,7 +22,7 @@ from neff_bench.simulator.recording.lines import OWN, Lines
 from neff_bench.simulator.recording.places import Places
 
 
-class Storage(msgspec.Struct, eq=False, gc=False):
+class PlainStorage(msgspec.Struct, eq=False, gc=False):
     """One allocation. `size`: elements; `free`: elements in one partition (on chip), else `size`.
 
     `partition` and `address`: where the kernel placed it, the latter None where the allocator may choose.
@@ -45,6 +45,26 @@ class Storage(msgspec.Struct, eq=False, gc=False):
     address: int | None = None
 
 
+class PlainState:
+    """What is asked of a recorder for each instruction and allocation."""
+
+    __slots__ = ("core", "fixed_source", "forms", "instructions", "places", "storages", "valid_matmuls")
+
+    core: int
+    fixed_source: int
+    forms: dict[Any, Any]
+    instructions: list[Instruction]
+    places: Places
+    storages: list[Storage]
+    valid_matmuls: set[tuple[object, ...]]
+
+
+Storage = PlainStorage
+State = PlainState
+if not TYPE_CHECKING and (_core := compiled()) is not None:
+    Storage, State = _core.Storage, _core.State
+
+
 class NkiInstruction:
     """What an instruction returns. All are one object: nothing can be asked of it."""
 
@@ -58,7 +78,7 @@ class NkiInstruction:
 _ISSUED = NkiInstruction()
 
 
-class Recorder:
+class Recorder(State):
     """`instructions`: the list of the core that is being recorded; `core`: its number.
 
     `lines`: the sources of what is recorded. `places`: which of them runs. `fixed_source`: an index to use instead, or -1.
@@ -68,23 +88,16 @@ class Recorder:
     """
 
     __slots__ = (
-        "core",
         "cores",
         "dialect",
-        "fixed_source",
-        "forms",
-        "instructions",
         "lines",
         "lnc",
         "meets",
-        "places",
         "run",
         "shared",
         "shared_count",
-        "storages",
         "sync_count",
         "target",
-        "valid_matmuls",
     )  # fmt: skip
 
     def __init__(self, target: str, lnc: int) -> None:
@@ -93,16 +106,16 @@ class Recorder:
         self.core = 0
         self.cores: list[list[Instruction]] = [[] for _ in range(lnc)]
         self.instructions = self.cores[0]
-        self.storages: list[Storage] = []
+        self.storages = []
         self.lines = Lines()
         self.places = Places(self.lines.locate)
         self.fixed_source = -1
-        self.forms: dict[Any, Any] = {}
+        self.forms = {}
         self.shared: dict[tuple[object, ...], Storage] = {}
         self.shared_count: dict[tuple[object, ...], int] = {}
         self.sync_count: dict[str, int] = {}
         self.meets = False
-        self.valid_matmuls: set[tuple[object, ...]] = set()
+        self.valid_matmuls = set()
         self.dialect: dict[Any, Any] = {}
         self.run: Callable[[Any], int] | None = None
 
@@ -168,7 +181,7 @@ def emit(
     return _ISSUED
 
 
-if not TYPE_CHECKING and (_core := compiled()) is not None:
+if not TYPE_CHECKING and _core is not None:
     _core.bind_recording(emit, Instruction, _active, _ISSUED)
     emit = _core.emit
 

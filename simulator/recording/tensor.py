@@ -370,10 +370,11 @@ def access(tensor: NkiTensor) -> Access:
     return made
 
 
-plain_access = access
+plain_access, plain_ap = access, NkiTensor.ap
 if not TYPE_CHECKING and _core is not None:
-    _core.bind_tensors(getitem, plain_access, Access, views.pattern, DynamicSlice)
+    _core.bind_tensors(getitem, plain_access, Access, views.pattern, DynamicSlice, plain_ap)
     access = _core.access
+    del NkiTensor.ap  # View has it
 
 
 def is_index(value: Any) -> bool:

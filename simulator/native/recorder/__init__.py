@@ -1,6 +1,7 @@
 """What every instruction of a kernel goes through while it is recorded, compiled: an extension behind Python's stable ABI.
 
-The plain forms are in neff_bench.simulator.recording, beside the places that choose; the extension calls them for what is not common.
+The plain forms are in neff_bench.simulator.recording and neff_bench.simulator.operations, beside the places that choose; the extension
+calls them for what is not common.
 """
 
 from __future__ import annotations

@@ -2,35 +2,23 @@
 
 #include "recorder.h"
 
-enum argument { SHAPE_GIVEN, DTYPE_GIVEN, BUFFER, NAME, ADDRESS, ARGUMENTS };
+#include <stdint.h>
+
+enum argument { SHAPE_GIVEN, DTYPE_GIVEN, BUFFER, NAME, PLACE, ARGUMENTS };
 
 /* Of `form_of`. */
 enum form { KIND, ITEM_BYTES, SIZE, FREE, STEPS, ROOM };
 
-/* 1 when the arguments of a call are known by their places or names; those that are missing have their defaults. */
-static int sort_arguments(PyObject **sorted, PyObject *const *given, Py_ssize_t count, PyObject *keywords)
-{
-    Py_ssize_t named = keywords ? PyTuple_Size(keywords) : 0;
+/* What the tensors of one recorder have in common that are asked for in the same words, with what was made of these: its memory, its
+   form, its partitions and the room beside it. */
+struct known {
+    PyObject *forms, *shape, *dtype, *region, *memory, *form;
+    Py_ssize_t partitions, room;
+};
 
-    sorted[BUFFER] = plain.sbuf;
-    sorted[NAME] = names.empty;
-    sorted[ADDRESS] = Py_None;
-    if (count > ARGUMENTS)
-        return 0;
-    for (Py_ssize_t i = 0; i < count; i++)
-        sorted[i] = given[i];
-    for (Py_ssize_t i = 0; i < named; i++) {
-        int place = 0;
-        while (place < ARGUMENTS && names.arguments[place] != PyTuple_GetItem(keywords, i))
-            place++;
-        if (place < count || place == ARGUMENTS)
-            return 0;
-        sorted[place] = given[count + i];
-    }
-    if (sorted[NAME] == Py_None)
-        sorted[NAME] = names.empty;
-    return sorted[SHAPE_GIVEN] && sorted[DTYPE_GIVEN];
-}
+#define KNOWN 64
+
+static struct known all_known[KNOWN];
 
 /* 1 when all elements of a tuple are whole numbers. */
 static int is_shape(PyObject *shape)
@@ -45,130 +33,159 @@ static int is_shape(PyObject *shape)
 }
 
 /* The form of a tensor, a new reference; NULL where there is none. */
-static PyObject *form_now(PyObject *recorder, PyObject *shape, PyObject *dtype, PyObject *memory)
+static PyObject *form_now(PyObject *forms, PyObject *shape, PyObject *dtype, PyObject *memory)
 {
-    PyObject *forms = PyObject_GetAttr(recorder, names.forms), *key = PyTuple_Pack(3, shape, dtype, memory), *form = NULL;
+    PyObject *key = PyTuple_Pack(3, shape, dtype, memory), *form = key ? PyDict_GetItemWithError(forms, key) : NULL;
 
-    if (forms && key) {
-        form = PyDict_GetItemWithError(forms, key);
-        Py_XINCREF(form);
-        if (!form && !PyErr_Occurred()) {
-            form = PyObject_CallFunctionObjArgs(plain.form_of, shape, dtype, memory, NULL);
-            if (form && PyDict_SetItem(forms, key, form) < 0)
-                Py_CLEAR(form);
-        }
+    Py_XINCREF(form);
+    if (key && !form && !PyErr_Occurred()) {
+        form = PyObject_CallFunctionObjArgs(plain.form_of, shape, dtype, memory, NULL);
+        if (form && PyDict_SetItem(forms, key, form) < 0)
+            Py_CLEAR(form);
     }
     Py_XDECREF(key);
-    Py_XDECREF(forms);
     return form;
 }
 
-/* 1 when an address, None or (partition, byte), is good for a tensor of this form; `at` gets its two elements. */
-static int fits(PyObject *address, PyObject *shape, PyObject *form, PyObject *memory, PyObject **at)
+/* Keeps what was found, with references to all of it: the addresses of the words stay their own. */
+static const struct known *keep(struct known *slot, struct known *found)
 {
-    Py_ssize_t room, partition, byte, partitions;
+    struct known before = *slot;
 
-    if (!is_number(PyTuple_GetItem(form, ROOM), &room) || room < 0)
-        return 0;
-    if (address == Py_None || PyUnicode_CompareWithASCIIString(memory, "hbm") == 0)
+    Py_INCREF(found->forms);
+    Py_INCREF(found->shape);
+    Py_INCREF(found->dtype);
+    Py_INCREF(found->region);
+    *slot = *found;
+    Py_XDECREF(before.forms);
+    Py_XDECREF(before.shape);
+    Py_XDECREF(before.dtype);
+    Py_XDECREF(before.region);
+    Py_XDECREF(before.memory);
+    Py_XDECREF(before.form);
+    return slot;
+}
+
+/* What is known of the words in `words`, found now; NULL where the plain form has to say what is wrong. */
+static const struct known *find(struct known *slot, struct known *words)
+{
+    if (!is_shape(words->shape) || !PyUnicode_CheckExact(words->dtype) || (PyObject *)Py_TYPE(words->region) != plain.region ||
+        words->region == plain.shared_hbm)
+        return NULL;
+    words->memory = PyObject_GetAttr(words->region, names.memory);
+    if (words->memory)
+        words->form = form_now(words->forms, words->shape, words->dtype, words->memory);
+    if (words->form && is_number(PyTuple_GetItem(words->form, ROOM), &words->room) && words->room >= 0 &&
+        is_number(PyTuple_GetItem(words->shape, 0), &words->partitions))
+        return keep(slot, words);
+    Py_XDECREF(words->memory);
+    Py_XDECREF(words->form);
+    PyErr_Clear(); /* the plain form has the same exception */
+    return NULL;
+}
+
+static const struct known *known_of(const struct state *now, PyObject *const *sorted)
+{
+    struct known words = {now->fields[NOW_FORMS], sorted[SHAPE_GIVEN], sorted[DTYPE_GIVEN], sorted[BUFFER], NULL, NULL, 0, 0};
+    struct known *slot = &all_known[((uintptr_t)words.shape >> 4 ^ (uintptr_t)words.region >> 5) % KNOWN];
+
+    if (slot->shape == words.shape && slot->dtype == words.dtype && slot->region == words.region && slot->forms == words.forms)
+        return slot;
+    return find(slot, &words);
+}
+
+/* 1 when an address, None or (partition, byte), is good for such a tensor; `at` gets its two elements. */
+static int fits(PyObject *address, const struct known *known, PyObject **at)
+{
+    Py_ssize_t partition, byte;
+
+    if (address == Py_None || is_hbm(known->memory))
         return 1;
     if (!PyTuple_CheckExact(address) || PyTuple_Size(address) != 2)
         return 0;
     at[0] = PyTuple_GetItem(address, 0);
     at[1] = PyTuple_GetItem(address, 1);
-    if (!is_number(at[0], &partition) || !is_number(at[1], &byte) || !is_number(PyTuple_GetItem(shape, 0), &partitions))
+    if (!is_number(at[0], &partition) || !is_number(at[1], &byte))
         return 0;
-    return partition + partitions <= 128 && byte <= room;
+    return partition + known->partitions <= 128 && byte <= known->room;
 }
 
-/* The allocation, entered into the recorder's table. `at`: its place, or NULLs. */
-static PyObject *enter(PyObject *recorder, PyObject **sorted, PyObject *form, PyObject *memory, PyObject **at)
+/* The allocation, entered into the recorder's table. `at`: its place. */
+static PyObject *enter(struct state *now, PyObject *const *sorted, const struct known *known, PyObject *const *at)
 {
-    PyObject *storages = PyObject_GetAttr(recorder, names.storages), *core = PyObject_GetAttr(recorder, names.core);
-    PyObject *index = storages ? PyLong_FromSsize_t(PyList_Size(storages)) : NULL, *source = NULL, *storage = NULL;
+    PyObject *storages = now->fields[NOW_STORAGES], *form = known->form, *storage;
+    PyObject *fields[OF_ALL] = {
+        [OF_NAME] = sorted[NAME],
+        [OF_MEMORY] = known->memory,
+        [OF_REGION] = known->region,
+        [OF_SHAPE] = known->shape,
+        [OF_DTYPE] = PyTuple_GetItem(form, KIND),
+        [OF_ITEM_BYTES] = PyTuple_GetItem(form, ITEM_BYTES),
+        [OF_SIZE] = PyTuple_GetItem(form, SIZE),
+        [OF_FREE] = PyTuple_GetItem(form, FREE),
+        [OF_KIND] = names.internal,
+        [OF_CORE] = now->fields[NOW_CORE],
+        [OF_DATA] = names.no_bytes,
+        [OF_PARTITION] = at[0],
+        [OF_ADDRESS] = at[1],
+    };
 
-    if (index && core)
-        source = source_now(recorder, 0);
-    if (source)
-        storage = PyObject_CallFunctionObjArgs(
-            plain.storage, index, sorted[NAME], memory, sorted[BUFFER], sorted[SHAPE_GIVEN], PyTuple_GetItem(form, KIND),
-            PyTuple_GetItem(form, ITEM_BYTES), PyTuple_GetItem(form, SIZE), PyTuple_GetItem(form, FREE), names.internal, core,
-            source, at[0] ? names.no_bytes : NULL, at[0], at[1], NULL);
+    for (int i = 0; i < OF_ALL; i++)
+        Py_XINCREF(fields[i]);
+    fields[OF_INDEX] = PyLong_FromSsize_t(PyList_Size(storages));
+    fields[OF_SOURCE] = source_now(now, 0);
+    storage = new_storage(fields);
     if (storage && PyList_Append(storages, storage) < 0)
         Py_CLEAR(storage);
-    Py_XDECREF(source);
-    Py_XDECREF(index);
-    Py_XDECREF(core);
-    Py_XDECREF(storages);
     return storage;
 }
 
 /* The view of all of an allocation. */
-static PyObject *whole(PyObject *storage, PyObject *shape, PyObject *form)
+static PyObject *whole(PyObject *storage, PyObject *form)
 {
-    PyObject *fields[FIELDS] = {storage, PyLong_FromLong(0), shape, PyTuple_GetItem(form, STEPS), PyTuple_GetItem(form, KIND),
-                                names.no_parts, Py_None};
+    PyObject *fields[FIELDS] = {storage, names.zero, ((struct storage *)storage)->fields[OF_SHAPE], PyTuple_GetItem(form, STEPS),
+                                PyTuple_GetItem(form, KIND), names.no_parts, Py_None};
 
-    for (int i = 0; i < FIELDS; i++) {
-        if (i != OFFSET)
-            Py_XINCREF(fields[i]);
-    }
+    for (int i = 0; i < FIELDS; i++)
+        Py_INCREF(fields[i]);
     return new_view((PyTypeObject *)plain.tensor, fields);
 }
 
 /* A new allocation as a whole; NULL without an exception where the plain form has to say what it is. */
-static PyObject *allocated(PyObject *recorder, PyObject **sorted)
+static PyObject *allocated(struct state *now, PyObject **sorted)
 {
-    PyObject *memory = PyObject_GetAttr(sorted[BUFFER], names.memory), *form = NULL, *storage = NULL, *tensor = NULL;
-    PyObject *at[2] = {NULL, NULL};
+    const struct known *known = known_of(now, sorted);
+    PyObject *at[2] = {names.zero, Py_None}, *form, *storage, *tensor;
 
-    if (memory)
-        form = form_now(recorder, sorted[SHAPE_GIVEN], sorted[DTYPE_GIVEN], memory);
-    if (!form)
-        PyErr_Clear(); /* the plain form has the same exception */
-    else if (fits(sorted[ADDRESS], sorted[SHAPE_GIVEN], form, memory, at))
-        storage = enter(recorder, sorted, form, memory, at);
-    if (storage)
-        tensor = whole(storage, sorted[SHAPE_GIVEN], form);
+    if (!known || !fits(sorted[PLACE], known, at))
+        return NULL;
+    form = known->form;
+    Py_INCREF(form);
+    storage = enter(now, sorted, known, at);
+    tensor = storage ? whole(storage, form) : NULL;
     Py_XDECREF(storage);
-    Py_XDECREF(form);
-    Py_XDECREF(memory);
-    return tensor;
-}
-
-static int is_common(PyObject **sorted)
-{
-    return is_shape(sorted[SHAPE_GIVEN]) && PyUnicode_CheckExact(sorted[DTYPE_GIVEN]) && PyUnicode_CheckExact(sorted[NAME]) &&
-           (PyObject *)Py_TYPE(sorted[BUFFER]) == plain.region && sorted[BUFFER] != plain.shared_hbm;
-}
-
-/* The plain form, called in the same way. */
-static PyObject *call_plain(PyObject *const *given, Py_ssize_t count, PyObject *keywords)
-{
-    Py_ssize_t named = keywords ? PyTuple_Size(keywords) : 0;
-    PyObject *places = PyTuple_New(count), *by_name = PyDict_New(), *tensor = NULL;
-    int good = places && by_name;
-
-    for (Py_ssize_t i = 0; good && i < count; i++) {
-        Py_INCREF(given[i]);
-        good = PyTuple_SetItem(places, i, given[i]) == 0;
-    }
-    for (Py_ssize_t i = 0; good && i < named; i++)
-        good = PyDict_SetItem(by_name, PyTuple_GetItem(keywords, i), given[count + i]) == 0;
-    if (good)
-        tensor = PyObject_Call(plain.ndarray, places, by_name);
-    Py_XDECREF(places);
-    Py_XDECREF(by_name);
+    Py_DECREF(form);
     return tensor;
 }
 
 PyObject *ndarray(PyObject *module, PyObject *const *given, Py_ssize_t count, PyObject *keywords)
 {
-    PyObject *sorted[ARGUMENTS] = {NULL}, *recorder = recorder_now(), *tensor = NULL;
+    static const char *const texts[] = {"shape", "dtype", "buffer", "name", "address"};
+    static PyObject *parameters[ARGUMENTS];
+    PyObject *sorted[ARGUMENTS] = {[BUFFER] = plain.sbuf, [NAME] = names.empty, [PLACE] = Py_None}, *tensor = NULL;
+    struct state *now = recorder_now();
 
     (void)module;
-    if (recorder && sort_arguments(sorted, given, count, keywords) && is_common(sorted))
-        tensor = allocated(recorder, sorted);
-    Py_XDECREF(recorder);
-    return tensor || PyErr_Occurred() ? tensor : call_plain(given, count, keywords);
+    if (!parameters[ARGUMENTS - 1] && intern_all(parameters, texts, ARGUMENTS) < 0) {
+        Py_XDECREF((PyObject *)now);
+        return NULL;
+    }
+    if (now && sort_arguments(sorted, parameters, ARGUMENTS, given, count, keywords) && sorted[SHAPE_GIVEN] && sorted[DTYPE_GIVEN]) {
+        if (sorted[NAME] == Py_None)
+            sorted[NAME] = names.empty;
+        if (PyUnicode_CheckExact(sorted[NAME]))
+            tensor = allocated(now, sorted);
+    }
+    Py_XDECREF((PyObject *)now);
+    return tensor || PyErr_Occurred() ? tensor : call_plain(plain.ndarray, NULL, given, count, keywords);
 }

@@ -7,84 +7,60 @@ struct plain plain;
 
 static PyTypeObject *places_type;
 
-long int_field(PyObject *object, PyObject *name)
+PyObject *source_now(struct state *now, long up)
 {
-    PyObject *field = PyObject_GetAttr(object, name);
-    long value = field ? PyLong_AsLong(field) : -1;
+    PyObject *fixed = now->fields[NOW_FIXED_SOURCE], *places = now->fields[NOW_PLACES];
 
-    Py_XDECREF(field);
-    return value;
-}
-
-PyObject *recorder_now(void)
-{
-    Py_ssize_t depth = plain.active ? PyList_Size(plain.active) : 0;
-    PyObject *recorder = depth ? PyList_GetItem(plain.active, depth - 1) : NULL;
-
-    Py_XINCREF(recorder);
-    return recorder;
-}
-
-PyObject *source_now(PyObject *recorder, long up)
-{
-    PyObject *fixed = PyObject_GetAttr(recorder, names.fixed_source), *places, *source = NULL;
-
-    if (!fixed || PyLong_AsLong(fixed) >= 0)
+    if (PyLong_AsLong(fixed) >= 0) {
+        Py_INCREF(fixed);
         return fixed;
-    Py_DECREF(fixed);
-    places = PyObject_GetAttr(recorder, names.places);
-    if (places && Py_TYPE(places) == places_type)
-        source = source_above(places, up);
-    else if (places)
-        PyErr_SetString(PyExc_TypeError, "the recorder's places are not compiled");
-    Py_XDECREF(places);
-    return source;
+    }
+    if (Py_TYPE(places) == places_type)
+        return source_above(places, up);
+    PyErr_SetString(PyExc_TypeError, "the recorder's places are not compiled");
+    return NULL;
 }
 
-/* 0 when the instruction was appended, -1 with an exception. */
-static int append(PyObject *recorder, PyObject *const *given, PyObject *source)
+PyObject *issue(struct state *now, PyObject *const *given, long up)
 {
-    PyObject *instructions = PyObject_GetAttr(recorder, names.instructions), *made = NULL;
-    int status = -1;
+    PyObject *source = source_now(now, up), *made = NULL;
 
-    if (instructions)
+    if (source)
         made = PyObject_CallFunctionObjArgs(plain.instruction, given[0], given[1], given[2], given[3], given[4], source, NULL);
-    if (made)
-        status = PyList_Append(instructions, made);
-    Py_XDECREF(made);
-    Py_XDECREF(instructions);
-    return status;
+    Py_XDECREF(source);
+    if (!made || PyList_Append(now->fields[NOW_INSTRUCTIONS], made) < 0) {
+        Py_XDECREF(made);
+        return NULL;
+    }
+    Py_DECREF(made);
+    Py_INCREF(plain.issued);
+    return plain.issued;
 }
 
 /* emit(op, engine, writes, reads, attributes) */
 static PyObject *emit(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
-    PyObject *recorder, *source;
-    int status;
+    struct state *now;
+    PyObject *made;
 
     (void)module;
     if (count != 5) {
         PyErr_SetString(PyExc_TypeError, "emit takes op, engine, writes, reads and attributes");
         return NULL;
     }
-    recorder = recorder_now();
-    if (!recorder)
+    now = recorder_now();
+    if (!now)
         return PyObject_CallFunctionObjArgs(plain.emit, given[0], given[1], given[2], given[3], given[4], NULL);
-    source = source_now(recorder, 1);
-    status = source ? append(recorder, given, source) : -1;
-    Py_XDECREF(source);
-    Py_DECREF(recorder);
-    if (status < 0)
-        return NULL;
-    Py_INCREF(plain.issued);
-    return plain.issued;
+    made = issue(now, given, 1);
+    Py_DECREF((PyObject *)now);
+    return made;
 }
 
-/* bind_tensors(getitem, access, Access, pattern, DynamicSlice): the plain forms, what they make, and what they take. */
+/* bind_tensors(getitem, access, Access, pattern, DynamicSlice, ap): the plain forms, what they make, and what they take. */
 static PyObject *bind_tensors(PyObject *module, PyObject *given)
 {
     (void)module;
-    if (!PyArg_ParseTuple(given, "OOOOO", &plain.getitem, &plain.access, &plain.type_access, &plain.pattern, &plain.range))
+    if (!PyArg_ParseTuple(given, "OOOOOO", &plain.getitem, &plain.access, &plain.type_access, &plain.pattern, &plain.range, &plain.ap))
         return NULL;
     Py_INCREF(given); /* for as long as the process lives */
     Py_RETURN_NONE;
@@ -100,14 +76,33 @@ static PyObject *bind_recording(PyObject *module, PyObject *given)
     Py_RETURN_NONE;
 }
 
-/* bind_creation(ndarray, form_of, Storage, NkiTensor, MemoryRegion, sbuf, shared_hbm): the plain form and what it works with. */
+/* bind_creation(ndarray, form_of, NkiTensor, MemoryRegion, sbuf, shared_hbm): the plain form and what it works with. */
 static PyObject *bind_creation(PyObject *module, PyObject *given)
 {
     (void)module;
-    if (!PyArg_ParseTuple(given, "OOOOOOO", &plain.ndarray, &plain.form_of, &plain.storage, &plain.tensor, &plain.region,
-                          &plain.sbuf, &plain.shared_hbm))
+    if (!PyArg_ParseTuple(given, "OOOOOO", &plain.ndarray, &plain.form_of, &plain.tensor, &plain.region, &plain.sbuf,
+                          &plain.shared_hbm))
         return NULL;
     Py_INCREF(given);
+    Py_RETURN_NONE;
+}
+
+/* bind_matmul(nc_matmul, matmul_perf_mode.none, PSUM_BANK_BYTES): the plain form and what it works with. */
+static PyObject *bind_matmul(PyObject *module, PyObject *given)
+{
+    (void)module;
+    if (!PyArg_ParseTuple(given, "OOn", &plain.nc_matmul, &plain.no_perf_mode, &plain.bank_bytes))
+        return NULL;
+    Py_INCREF(given);
+    Py_RETURN_NONE;
+}
+
+/* bind_buffers(Buffer): what `buffers_of` makes. */
+static PyObject *bind_buffers(PyObject *module, PyObject *buffer)
+{
+    (void)module;
+    Py_INCREF(buffer);
+    plain.buffer = buffer;
     Py_RETURN_NONE;
 }
 
@@ -117,24 +112,21 @@ static int name_all(void)
         PyObject **name;
         const char *text;
     } all[] = {
-        {&names.memory, "memory"},           {&names.index, "index"},
-        {&names.start, "start"},             {&names.stop, "stop"},                 {&names.step, "step"},
-        {&names.back, "f_back"},             {&names.at, "f_lasti"},                {&names.flags, "co_flags"},
-        {&names.places, "places"},           {&names.fixed_source, "fixed_source"}, {&names.instructions, "instructions"},
-        {&names.size, "size"},               {&names.forms, "forms"},               {&names.storages, "storages"},
-        {&names.core, "core"},               {&names.internal, "internal"},         {&names.empty, ""},
-        {&names.arguments[0], "shape"},      {&names.arguments[1], "dtype"},        {&names.arguments[2], "buffer"},
-        {&names.arguments[3], "name"},       {&names.arguments[4], "address"},
+        {&names.flags, "co_flags"}, {&names.internal, "internal"},     {&names.empty, ""},
+        {&names.sbuf, "sbuf"},      {&names.psum, "psum"},             {&names.memory, "memory"},
+        {&names.dst, "dst"},        {&names.stationary, "stationary"}, {&names.moving, "moving"},
+        {&names.tensor, "tensor"},  {&names.accumulate, "accumulate"}, {&names.is_transpose, "is_transpose"},
+        {&names.nc_matmul, "nc_matmul"},
     };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        *all[i].name = PyUnicode_InternFromString(all[i].text);
-        if (!*all[i].name)
+        if (intern_all(all[i].name, &all[i].text, 1) < 0)
             return -1;
     }
     names.no_bytes = PyBytes_FromStringAndSize("", 0);
     names.no_parts = PyTuple_New(0);
-    return names.no_bytes && names.no_parts ? 0 : -1;
+    names.zero = PyLong_FromLong(0);
+    return names.no_bytes && names.no_parts && names.zero ? 0 : -1;
 }
 
 static int add(PyObject *module, const char *name, PyObject *object)
@@ -153,6 +145,11 @@ PyMODINIT_FUNC PyInit_core(void)
         {"bind_tensors", bind_tensors, METH_VARARGS, NULL},
         {"bind_recording", bind_recording, METH_VARARGS, NULL},
         {"bind_creation", bind_creation, METH_VARARGS, NULL},
+        {"bind_buffers", bind_buffers, METH_O, NULL},
+        {"buffers_of", buffers_of, METH_O, NULL},
+        {"bind_matmul", bind_matmul, METH_VARARGS, NULL},
+        {"nc_matmul", (PyCFunction)(void (*)(void))nc_matmul, METH_FASTCALL | METH_KEYWORDS,
+         "`dst` [M, N] in PSUM = `stationary` [K, M].T @ `moving` [K, N], both in SBUF; K, M <= 128, N <= 512."},
         {"ndarray", (PyCFunction)(void (*)(void))ndarray, METH_FASTCALL | METH_KEYWORDS, NULL},
         {NULL, NULL, 0, NULL},
     };
@@ -164,7 +161,8 @@ PyMODINIT_FUNC PyInit_core(void)
     places_type = (PyTypeObject *)make_places_type();
     Py_XINCREF(places_type);
     if (add(module, "Places", (PyObject *)places_type) < 0 || add(module, "BUILT_FROM", PyUnicode_FromString(BUILT_FROM)) < 0 ||
-        add(module, "View", make_view_type()) < 0)
+        add(module, "View", make_view_type()) < 0 || add(module, "Storage", make_storage_type()) < 0 ||
+        add(module, "State", make_state_type()) < 0)
         Py_CLEAR(module);
     return module;
 }

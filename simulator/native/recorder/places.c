@@ -93,11 +93,23 @@ static int64_t numbered(struct places *p, PyObject *code, int64_t at, int64_t st
     return number;
 }
 
-/* The number of the place where a frame stands; `at`: its instruction. */
-static int64_t place_of(struct places *p, PyObject *frame, int64_t at, int64_t stack)
+static struct getter back_of = {"f_back"}, at_of = {"f_lasti"};
+
+/* The instruction where a frame stands. */
+static int64_t at(PyObject *frame)
+{
+    PyObject *found = attribute(&at_of, frame);
+    long long value = found ? PyLong_AsLongLong(found) : -1;
+
+    Py_XDECREF(found);
+    return value;
+}
+
+/* The number of the place where a frame stands. */
+static int64_t place_of(struct places *p, PyObject *frame, int64_t instruction, int64_t stack)
 {
     PyObject *code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
-    int64_t number = numbered(p, code, at, stack);
+    int64_t number = numbered(p, code, instruction, stack);
 
     Py_DECREF(code);
     return number;
@@ -106,8 +118,10 @@ static int64_t place_of(struct places *p, PyObject *frame, int64_t at, int64_t s
 static int is_resumed(PyObject *frame)
 {
     PyObject *code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
-    long flags = int_field(code, names.flags);
+    PyObject *found = PyObject_GetAttr(code, names.flags);
+    long flags = found ? PyLong_AsLong(found) : 0;
 
+    Py_XDECREF(found);
     Py_DECREF(code);
     return (flags & RESUMED) != 0;
 }
@@ -117,40 +131,40 @@ static int64_t stack_above(struct places *p, PyObject *frame);
 /* The number of the stack of callers that ends where a frame stands now, -1 with an exception. */
 static int64_t stack_of(struct places *p, PyObject *frame)
 {
-    int64_t depth = p->depth, at, stack;
+    int64_t depth = p->depth, now, stack;
     struct standing *seen;
 
     if (frame == Py_None || frame == p->root) {
         cut(p, 0);
         return 0;
     }
-    at = int_field(frame, names.at);
+    now = at(frame);
     while (depth && p->standing[depth - 1].frame != frame)
         depth--;
     seen = p->standing + depth - 1;
     if (depth && !seen->resumed) {
         cut(p, depth);
-        if (seen->at != at) {
-            seen->stack = place_of(p, frame, at, depth > 1 ? seen[-1].stack : 0) + 1;
-            seen->at = at;
+        if (seen->at != now) {
+            seen->stack = place_of(p, frame, now, depth > 1 ? seen[-1].stack : 0) + 1;
+            seen->at = now;
         }
         return seen->stack - (seen->stack == 0);
     }
     stack = stack_above(p, frame);
     if (stack < 0 || has_room((void **)&p->standing, &p->room, p->depth, sizeof *p->standing) < 0)
         return -1;
-    stack = place_of(p, frame, at, stack) + 1;
+    stack = place_of(p, frame, now, stack) + 1;
     if (stack == 0)
         return -1;
     Py_INCREF(frame);
-    p->standing[p->depth++] = (struct standing){frame, at, stack, is_resumed(frame)};
+    p->standing[p->depth++] = (struct standing){frame, now, stack, is_resumed(frame)};
     return stack;
 }
 
 /* The number of the stack of those that called a frame. */
 static int64_t stack_above(struct places *p, PyObject *frame)
 {
-    PyObject *caller = PyObject_GetAttr(frame, names.back);
+    PyObject *caller = attribute(&back_of, frame);
     int64_t stack = caller ? stack_of(p, caller) : -1;
 
     Py_XDECREF(caller);
@@ -164,7 +178,7 @@ static PyObject *source_of(struct places *p, PyObject *frame)
     if (frame == Py_None || frame == p->root)
         return PyLong_FromLong(0);
     stack = stack_above(p, frame);
-    number = stack < 0 ? -1 : place_of(p, frame, int_field(frame, names.at), stack);
+    number = stack < 0 ? -1 : place_of(p, frame, at(frame), stack);
     if (number < 0)
         return NULL;
     if (!p->sources[number]) {
@@ -185,7 +199,7 @@ PyObject *source_above(PyObject *places, long up)
         frame = Py_None;
     Py_INCREF(frame);
     for (; up && frame != Py_None; up--) {
-        PyObject *caller = PyObject_GetAttr(frame, names.back);
+        PyObject *caller = attribute(&back_of, frame);
         Py_DECREF(frame);
         if (!caller)
             return NULL;

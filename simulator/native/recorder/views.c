@@ -1,14 +1,9 @@
-/* `PlainView` of neff_bench.simulator.recording.tensor in C: views of allocations, their indexing by numbers, slices and ranges, and the
-   operands that instructions record for them. */
+/* `PlainView` of neff_bench.simulator.recording.tensor in C: the indexing of views by numbers, slices and ranges, and the operands that
+   instructions record for them. */
 
 #include "recorder.h"
 
-#include <stddef.h>
-#include <structmember.h>
-
 #define MOST_DIMENSIONS 16
-
-static PyTypeObject *view_type;
 
 /* The part of a view that a key names: sizes and steps of the dimensions that stay. */
 struct part {
@@ -26,10 +21,13 @@ int is_number(PyObject *object, Py_ssize_t *value)
     return 0;
 }
 
+/* Of slices and of ranges. */
+static struct getter start_of = {"start"}, stop_of = {"stop"}, step_of = {"step"}, first_of = {"start"}, size_of = {"size"};
+
 /* The same for a bound of a slice or a range; None leaves `value` alone. */
-static int is_bound(PyObject *slice, PyObject *name, Py_ssize_t *value)
+static int is_bound(PyObject *slice, struct getter *getter, Py_ssize_t *value)
 {
-    PyObject *bound = PyObject_GetAttr(slice, name);
+    PyObject *bound = attribute(getter, slice);
     int good = bound == Py_None || is_number(bound, value);
 
     Py_XDECREF(bound);
@@ -47,7 +45,7 @@ static int add_slice(struct part *part, PyObject *slice, Py_ssize_t size, Py_ssi
 {
     Py_ssize_t start = 0, stop = size, step = 1;
 
-    if (!is_bound(slice, names.start, &start) || !is_bound(slice, names.stop, &stop) || !is_bound(slice, names.step, &step))
+    if (!is_bound(slice, &start_of, &start) || !is_bound(slice, &stop_of, &stop) || !is_bound(slice, &step_of, &step))
         return 0;
     if (start < 0 || start >= stop || stop > size || step != 1)
         return 0;
@@ -74,7 +72,7 @@ static int add_range(struct part *part, PyObject *range, Py_ssize_t size, Py_ssi
 {
     Py_ssize_t start = -1, count = -1;
 
-    if (!is_bound(range, names.start, &start) || !is_bound(range, names.size, &count))
+    if (!is_bound(range, &first_of, &start) || !is_bound(range, &size_of, &count))
         return 0;
     if (start < 0 || count < 1 || count > size - start)
         return 0;
@@ -111,27 +109,6 @@ static int add_all(struct part *part, PyObject *key, PyObject *shape, PyObject *
     return 1;
 }
 
-static PyObject *tuple_of(const Py_ssize_t *values, Py_ssize_t count)
-{
-    PyObject *tuple = PyTuple_New(count);
-
-    for (Py_ssize_t i = 0; tuple && i < count; i++) {
-        PyObject *value = PyLong_FromSsize_t(values[i]);
-        if (!value || PyTuple_SetItem(tuple, i, value) < 0)
-            Py_CLEAR(tuple);
-    }
-    return tuple;
-}
-
-static int lies_on_chip(PyObject *storage)
-{
-    PyObject *memory = PyObject_GetAttr(storage, names.memory);
-    int on_chip = memory && PyUnicode_CompareWithASCIIString(memory, "hbm") != 0;
-
-    Py_XDECREF(memory);
-    return on_chip;
-}
-
 /* The view with another place in its storage. */
 static PyObject *moved(struct view *self, const struct part *part)
 {
@@ -151,110 +128,47 @@ static PyObject *moved(struct view *self, const struct part *part)
     return new_view(Py_TYPE(self), fields);
 }
 
-static PyObject *getitem(PyObject *self, PyObject *key)
+PyObject *getitem(PyObject *self, PyObject *key)
 {
     struct view *view = (struct view *)self;
+    struct storage *storage = storage_of(view);
     struct part part = {.dimensions = 0};
 
-    if (is_number(view->fields[OFFSET], &part.offset) &&
-        add_all(&part, key, view->fields[SHAPE], view->fields[STRIDES], lies_on_chip(view->fields[STORAGE])))
+    if (storage && is_number(view->fields[OFFSET], &part.offset) &&
+        add_all(&part, key, view->fields[SHAPE], view->fields[STRIDES], lies_on_chip(storage)))
         return moved(view, &part);
     PyErr_Clear();
     return PyObject_CallFunctionObjArgs(plain.getitem, self, key, NULL);
 }
 
-static PyObject *new_access(struct view *self)
+static PyObject *new_access(struct view *self, const struct storage *storage)
 {
-    PyObject **fields = self->fields, *index = PyObject_GetAttr(fields[STORAGE], names.index), *pattern = NULL, *made = NULL;
+    PyObject **fields = self->fields, *pattern = pattern_of(fields[STRIDES], fields[SHAPE]), *made = NULL, *before;
 
-    if (index)
-        pattern = PyObject_CallFunctionObjArgs(plain.pattern, fields[STRIDES], fields[SHAPE], NULL);
     if (pattern)
-        made = PyObject_CallFunctionObjArgs(plain.type_access, index, fields[OFFSET], pattern, fields[DTYPE], fields[DYNAMIC], NULL);
+        made = PyObject_CallFunctionObjArgs(plain.type_access, storage->fields[OF_INDEX], fields[OFFSET], pattern, fields[DTYPE],
+                                            fields[DYNAMIC], NULL);
+    Py_XDECREF(pattern);
     if (made) {
-        PyObject *before = fields[ACCESS];
+        before = fields[ACCESS];
         Py_INCREF(made);
         fields[ACCESS] = made;
         Py_XDECREF(before);
     }
-    Py_XDECREF(pattern);
-    Py_XDECREF(index);
     return made;
 }
 
 PyObject *access_of(PyObject *module, PyObject *tensor)
 {
     struct view *self = (struct view *)tensor;
+    struct storage *storage = is_view(tensor) ? storage_of(self) : NULL;
+    PyObject *made = storage ? self->fields[ACCESS] : NULL;
 
     (void)module;
-    if (!PyObject_TypeCheck(tensor, view_type) || self->fields[ACCESS] == Py_True) /* no tensor; bounds are to be checked */
+    if (storage && (made == Py_None || (made == Py_True && lies_inside(self))))
+        return new_access(self, storage);
+    if (!storage || made == Py_True)
         return PyObject_CallFunctionObjArgs(plain.access, tensor, NULL);
-    if (self->fields[ACCESS] == Py_None)
-        return new_access(self);
-    Py_INCREF(self->fields[ACCESS]);
-    return self->fields[ACCESS];
-}
-
-PyObject *new_view(PyTypeObject *type, PyObject **fields)
-{
-    int good = 1;
-    struct view *made;
-
-    for (int i = 0; i < FIELDS; i++)
-        good = good && fields[i];
-    made = good ? (struct view *)PyType_GenericAlloc(type, 0) : NULL;
-    for (int i = 0; i < FIELDS; i++) {
-        if (made)
-            made->fields[i] = fields[i];
-        else
-            Py_XDECREF(fields[i]);
-    }
-    return (PyObject *)made;
-}
-
-/* View(storage, offset, shape, strides, dtype, dynamic=(), access=None) */
-static PyObject *make(PyTypeObject *type, PyObject *given, PyObject *named)
-{
-    PyObject *fields[FIELDS] = {NULL};
-
-    fields[DYNAMIC] = names.no_parts;
-    fields[ACCESS] = Py_None;
-    if (named && PyDict_Size(named)) {
-        PyErr_SetString(PyExc_TypeError, "a view takes its fields by their places");
-        return NULL;
-    }
-    if (!PyArg_ParseTuple(given, "OOOOO|OO", &fields[0], &fields[1], &fields[2], &fields[3], &fields[4], &fields[5], &fields[6]))
-        return NULL;
-    for (int i = 0; i < FIELDS; i++)
-        Py_INCREF(fields[i]);
-    return new_view(type, fields);
-}
-
-static void release(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc free_it = (freefunc)PyType_GetSlot(type, Py_tp_free); /* of a class in Python it is another than ours */
-
-    for (int i = 0; i < FIELDS; i++)
-        Py_XDECREF(((struct view *)self)->fields[i]);
-    free_it(self);
-    Py_DECREF(type);
-}
-
-PyObject *make_view_type(void)
-{
-#define MEMBER(name, field) {name, T_OBJECT_EX, offsetof(struct view, fields) + (field) * sizeof(PyObject *), 0, NULL}
-    static PyMemberDef members[] = {
-        MEMBER("storage", STORAGE), MEMBER("offset", OFFSET),   MEMBER("shape", SHAPE),    MEMBER("strides", STRIDES),
-        MEMBER("dtype", DTYPE),     MEMBER("dynamic", DYNAMIC), MEMBER("_access", ACCESS), {NULL, 0, 0, 0, NULL},
-    };
-    PyType_Slot slots[] = {
-        {Py_tp_new, make}, {Py_tp_dealloc, release}, {Py_tp_members, members}, {Py_mp_subscript, getitem}, {0, NULL},
-    };
-    PyType_Spec spec = {
-        "neff_bench.simulator.native.recorder.core.View", sizeof(struct view), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots,
-    };
-
-    view_type = (PyTypeObject *)PyType_FromSpec(&spec);
-    return (PyObject *)view_type;
+    Py_INCREF(made);
+    return made;
 }

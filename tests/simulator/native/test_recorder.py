@@ -14,10 +14,12 @@ from hypothesis import strategies as some
 
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.native import recorder as native_recorder
+from neff_bench.simulator.nki import isa
+from neff_bench.simulator.operations import matmul
 from neff_bench.simulator.program import encode
-from neff_bench.simulator.recording import creation, indexing, tensor
+from neff_bench.simulator.recording import buffers, creation, indexing, tensor
 from neff_bench.simulator.recording.indexing import DynamicSlice
-from neff_bench.simulator.recording.recorder import recording
+from neff_bench.simulator.recording.recorder import PlainStorage, recording
 from neff_bench.simulator.recording.regions import MemoryRegion
 from tests.golden.programs import OURS
 from tests.simulator.recording.test_sources import KERNEL, RESUMED, lines
@@ -26,13 +28,21 @@ core = native_recorder.compiled()
 pytestmark = pytest.mark.skipif(core is None, reason="the recorder is not compiled here")
 
 
+def told(made):
+    """What can be read of a view or an allocation."""
+    names = (tensor.PlainView if isinstance(made, tensor.View) else PlainStorage).__struct_fields__
+    values = {name: getattr(made, name) for name in names}
+    return {name: told(value) if name == "storage" else msgspec.to_builtins(value) for name, value in values.items()}
+
+
 def outcome(work, *arguments, **named):
     """What a call makes, or how it is refused."""
     try:
-        made = work(*arguments, **named)
-        return {name: msgspec.to_builtins(getattr(made, name)) for name in tensor.PlainView.__struct_fields__}
+        return told(work(*arguments, **named))
     except SimulatorError as error:
         return type(error), error.what
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return type(error), str(error)
 
 
 numbers = some.integers(-3, 9)
@@ -77,6 +87,51 @@ def test_of_every_end_of_an_index(memory):
             assert outcome(operator.getitem, whole, key) == outcome(indexing.getitem, whole, key), key
 
 
+STEPS = some.sampled_from([-8, 0, 1, 2, 8, 24, 48, 1 << 30, True])
+PAIRS = some.tuples(STEPS, some.sampled_from([-1, 0, 1, 2, 3, 4, 64]))
+PATTERNS = some.lists(PAIRS | PAIRS.map(list), max_size=4) | some.lists(some.lists(STEPS, max_size=3), max_size=2)
+
+
+@given(
+    some.sampled_from(["sbuf", "psum", "private_hbm"]),
+    some.sampled_from([0, slice(1, 3), (slice(None), 1), ...]),
+    PATTERNS,
+    some.sampled_from([None, -1, 0, 3, 24, 1 << 50]),
+    some.sampled_from([{}, {"dtype": "bfloat16"}, {"scalar_offset": 1}, {"indirect_dim": 1}, {"bytes": 1}]),
+)
+def test_of_patterns(memory, key, pattern, offset, more):
+    def made(ap):
+        view = ap(whole[key], pattern, offset, **more)
+        tensor.access(view)
+        return view
+
+    with recording("trn2"):
+        whole = creation.ndarray((4, 6, 4), "float32", MemoryRegion[memory])
+        made, expected = (outcome(made, ap) for ap in (tensor.NkiTensor.ap, tensor.plain_ap))
+        assert made == expected
+
+
+@given(
+    some.sampled_from(["sbuf", "private_hbm"]),
+    some.lists(PAIRS, min_size=1, max_size=4),
+    some.integers(-1, 100),
+    some.sampled_from(["float32", "bfloat16"]),
+)
+def test_of_bounds(memory, pattern, offset, dtype):
+    """Of views that may reach out of their allocation."""
+    strides, shape = zip(*pattern)
+
+    def taken(access):
+        view = tensor.NkiTensor(whole.storage, offset, shape, strides, dtype, (), True)
+        access(view)
+        return view
+
+    with recording("trn2"):
+        whole = creation.ndarray((4, 6, 4), "float32", MemoryRegion[memory])
+        made, expected = (outcome(taken, access) for access in (tensor.access, tensor.plain_access))
+        assert made == expected
+
+
 SIZES = some.sampled_from([0, 1, 2, 64, 129, 512, 1 << 17, True, "4"])
 REGIONS = [MemoryRegion.sbuf, MemoryRegion.psum, MemoryRegion.private_hbm, MemoryRegion.shared_hbm, "sbuf"]
 BYTES = some.sampled_from([0, 2048, 16000, 190000, None])
@@ -103,10 +158,71 @@ def compare_allocations(shape, dtype, buffer, name, address):
     def made(ndarray):
         with recording("trn2") as now:
             found = outcome(ndarray, shape, dtype, buffer=buffer, name=name, address=address)
-        return found, msgspec.to_builtins(now.storages), now.lines.texts
+        return found, [told(storage) for storage in now.storages], now.lines.texts
 
     compiled, expected = map(made, (creation.ndarray, creation.plain_ndarray))
     assert compiled == expected
+
+
+FLAGS = some.sampled_from([False, True, None, 0])
+TILES = some.sampled_from([(), (), None, (0, 0), (32, 64)])
+
+
+@given(
+    some.tuples(*[some.sampled_from(["sbuf", "sbuf", "psum", "private_hbm"])] * 3),
+    some.tuples(*[some.sampled_from([(128, 128), (128, 512), (64, 512), (128, 2, 64)])] * 3),
+    some.tuples(*[some.sampled_from(["bfloat16", "float32", "float8_e4m3"])] * 3),
+    some.sampled_from([None, 0, 1024, 2048]),
+    some.fixed_dictionaries(
+        {},
+        optional={
+            "is_stationary_onezero": FLAGS,
+            "is_transpose": FLAGS,
+            "accumulate": FLAGS,
+            "tile_position": TILES,
+            "tile_size": TILES,
+            "perf_mode": some.sampled_from([None, "none", "double_row", "nonsense"]),
+            "name": some.just("product"),
+            "nonsense": some.just(1),
+        },
+    ),
+    some.booleans(),
+)
+def test_of_matmuls(memories, shapes, dtypes, byte, more, right):
+    if right:
+        memories, shapes, dtypes = (
+            ("psum", "sbuf", "sbuf"), ((128, 512), (128, 128), (128, 512)), ("float32", "bfloat16", "bfloat16"),
+        )  # fmt: skip
+
+    def outcomes(nc_matmul):
+        found = []
+        with recording("trn2") as now:
+            places = [None if byte is None else (0, byte), None, None]
+            made = map(creation.ndarray, shapes, dtypes, map(MemoryRegion.__getitem__, memories), [""] * 3, places)
+            dst, *operands = made
+            for write in (dst, dst, dst.ap([[512, 128], [1, 512]], 1), None):
+                try:
+                    found.append(nc_matmul(write, *operands, **more))
+                except SimulatorError as error:
+                    found.append((type(error), error.what, error.source))
+                except TypeError as error:
+                    found.append(str(error))
+        return found, now.instructions, now.valid_matmuls
+
+    assert outcomes(isa.nc_matmul) == outcomes(matmul.plain_nc_matmul)
+
+
+@given(
+    some.lists(some.tuples(some.sampled_from(REGIONS[:4]), some.sampled_from(["", "tile", "Größe"])), max_size=12),
+    some.integers(0, 10**30),
+)
+def test_of_buffers(made, last):
+    with recording("trn2") as now:
+        for region, name in made:
+            creation.ndarray((4, 4), "float32", region, name)
+        if made:
+            now.storages[-1].index = last
+        assert buffers.buffers_of(now.storages) == buffers.plain_buffers_of(now.storages)
 
 
 PLAIN = """
