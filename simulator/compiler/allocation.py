@@ -2,7 +2,8 @@
 
 On hardware, a load waits until there is memory for its tile, and a ninth product waits for one of the 8 PSUM banks. Where a
 compiler puts tensors is not known. Here each tensor takes the next free bytes after those of the tensor before, in program
-order, so that memory is reused as late as possible. A tensor that finds no room gets no address, and never waits for memory.
+order, so that memory is reused as late as possible. A tensor that finds no room takes the place of those that are done with first: it
+waits for what they did before, and what they do later waits for it. One that is larger than the memory gets no address.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def _addresses(tensors: tuple[np.ndarray, ...], size: int, bank: int) -> np.ndar
         if placed < 0:
             while ends and ends[0][0] < first:
                 ring.free(heappop(ends)[1])
-            start = ring.take(count)
+            while (start := ring.take(count)) is None and count <= size and ends:
+                ring.free(heappop(ends)[1])
             if start is not None:
                 heappush(ends, (last, start))
         found.append(-1 if start is None else start)

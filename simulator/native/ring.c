@@ -127,7 +127,9 @@ static void place_tensors(struct ring *ring, const struct buffers *buffers, int6
             continue;
         while (ends->count && ends->items[0].at < (double)lives->first[i])
             release(ring, heap_pop(ends).number);
-        start = take(ring, buffers->row_bytes[b]);
+        /* Where there is no room, it takes the place of the tensors that are done with first. */
+        while ((start = take(ring, buffers->row_bytes[b])) < 0 && buffers->row_bytes[b] <= ring->size && ends->count)
+            release(ring, heap_pop(ends).number);
         if (start < 0)
             continue;
         address[b] = start;
