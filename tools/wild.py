@@ -92,14 +92,15 @@ def _apart(at: int, checkouts: Path, timeout: float) -> dict[str, str]:
 
 
 def _verdict(case: Case, checkout: Path) -> dict[str, str]:
-    from neff_bench.simulator.errors import SimulatorError
+    from neff_bench.simulator.errors import CapacityWarning, SimulatorError
 
-    warnings.simplefilter("ignore")
     os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = case.target
     started = time.monotonic()
     stdout, sys.stdout = sys.stdout, sys.stderr
     try:
-        results, expected = _run(case, checkout)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            results, expected = _run(case, checkout)
     except SimulatorError as error:
         return {"verdict": "refused", "what": str(error)}
     except Exception as error:
@@ -109,6 +110,8 @@ def _verdict(case: Case, checkout: Path) -> dict[str, str]:
     errors = [_relative(result, wanted) for result, wanted in zip(results, expected, strict=True)]
     right = all(error <= case.tolerance for error in errors)
     what = f"relative error {max(errors):.1e}, {time.monotonic() - started:.0f} s"
+    too_large = [str(one.message) for one in warned if issubclass(one.category, CapacityWarning)]
+    what = "; too large for the chip: ".join([what, *too_large[:1]])
     return {"verdict": "right" if right else "wrong", "what": what}
 
 

@@ -13,8 +13,8 @@
   allenkchau/trainium-kernel-fusion (profiling/artifacts), which read 65,536 bytes more than their kernels where these
   transpose float32, and 32,768 more for bfloat16.
 
-Tiles are kept as long as SBUF has room, those that are needed again soonest first; a kernel whose tiles do not fit spills
-(spilling.py). Which ones AWS's compiler keeps, and what it spills, is not known: a program in which a load is repeated, or whose
+Tiles are kept as long as SBUF has room, those that are needed again soonest first; a kernel whose tiles do not fit spills, from PSUM
+to SBUF (leaving_psum.py) and from there to HBM (spilling.py). Which ones AWS's compiler keeps, and what it spills, is not known: a program in which a load is repeated, or whose
 tiles do not all fit, says so (`Program.before_middle_end`).
 A kernel turns all of it off with `nki.compiler.skip_middle_end_transformations`, and so do direct allocations of a tile.
 """
@@ -31,6 +31,7 @@ from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
 from neff_bench.simulator.compiler.capacity import check_capacity, memory_peak
 from neff_bench.simulator.compiler.dependencies import table_and_edges
+from neff_bench.simulator.compiler.leaving_psum import within_psum
 from neff_bench.simulator.compiler.loads import without_repeated_loads
 from neff_bench.simulator.compiler.lowering import Numbered, lower, lowering, operations_of
 from neff_bench.simulator.compiler.merging import merged_tiles
@@ -54,8 +55,10 @@ _WIDE_INTEGERS = frozenset({"int32", "uint32"})
 
 def middle_end(program: Program) -> Program:
     """The program after the known transformations, as many of them as memory has room for."""
+    known = not _overflows(program, "psum")
+    program = program if known else within_psum(program) or program
     spills = not _fits(program)
-    made, known, kept = program, True, []
+    made, kept = program, []
     for core in range(len(program.cores)):
         instructions, repeated = without_repeated_loads(program, core)
         fit = _within_sbuf(made, core, instructions, _room_bytes(program, core), spills)
@@ -113,6 +116,10 @@ def _with_identities(program: Program, cores: Sequence[Sequence[Instruction]], k
     return msgspec.structs.replace(
         program, buffers=buffers, cores=whole, before_middle_end=not known, keeps_weights=True
     )
+
+
+def _overflows(program: Program, memory: str) -> bool:
+    return any(peak.memory == memory and peak.used_bytes > peak.capacity_bytes for peak in memory_peak(program))
 
 
 def _fits(program: Program) -> bool:

@@ -110,7 +110,7 @@ class _Tiles:
                 self.changes[to.buffer].append(index)
         others = [step for other, steps in enumerate(program.cores) if other != core for step in steps]
         self.elsewhere = {access.buffer for step in others for access in (*step.reads.values(), *step.writes.values())}
-        self.stays = _staying(program.buffers, instructions) | self.elsewhere
+        self.stays = staying(program.buffers, instructions) | self.elsewhere
         self.here: dict[int, int] = {}  # by tile: the buffer that holds it now
         self.written: dict[int, dict[Access, None]] = defaultdict(dict)
         self.copies: dict[int, list[_Part]] = {}  # of tiles whose contents are in HBM: what to read, in this order
@@ -188,7 +188,7 @@ class _Tiles:
         if tile not in self.scratch:
             self.scratch[tile] = self._scratch_tensor(tile)
         parts = []
-        for view in _whole_or_parts(self.buffers[tile], tuple(self.written[tile])):
+        for view in whole_or_parts(self.buffers[tile], tuple(self.written[tile])):
             to = msgspec.structs.replace(view, buffer=self.scratch[tile])
             parts.append(_Part(to, msgspec.structs.replace(view, buffer=tile), None))
             self._copy(to, msgspec.structs.replace(view, buffer=self.here[tile]), tile)
@@ -229,7 +229,7 @@ def _tiles_of(buffers: Sequence[Buffer], step: Instruction) -> tuple[int, ...]:
     return tuple(dict.fromkeys(access.buffer for access in accesses if buffers[access.buffer].memory == "sbuf"))
 
 
-def _staying(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> set[int]:
+def staying(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> set[int]:
     """Tiles that the kernel placed, and those with addresses of run time."""
     found = {index for index, buffer in enumerate(buffers) if buffer.address is not None}
     for step in instructions:
@@ -239,7 +239,7 @@ def _staying(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> 
     return found
 
 
-def _whole_or_parts(buffer: Buffer, written: tuple[Access, ...]) -> tuple[Access, ...]:
+def whole_or_parts(buffer: Buffer, written: tuple[Access, ...]) -> tuple[Access, ...]:
     """The whole tile where all of it was written, else each view that was."""
     rows, row = buffer.shape[0], prod(buffer.shape[1:])
     covered = _cover(rows * row, buffer.dtype, tuple((view.offset, view.pattern, view.dtype) for view in written))
