@@ -101,8 +101,10 @@ class Access(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def unit_stride(self) -> bool:
         """Whether neighbouring columns lie side by side in their partition."""
-        wide = (abs(step) == 1 for step, size in reversed(self.pattern[1:]) if size > 1)
-        return next(wide, True)
+        for step, size in reversed(self.pattern[1:]):
+            if size > 1:
+                return abs(step) == 1
+        return True
 
 
 class Instruction(msgspec.Struct, frozen=True, array_like=True, gc=False):

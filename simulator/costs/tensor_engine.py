@@ -24,13 +24,13 @@ def on_pe(
     load_ns = row.cycles * _load_cycles(chip, cols, loading) / chip.pe_clock_ghz
     stream_ns = row.cycles * (max(min(chip.minimum_cycles, cols), n) + chip.pe_overhead_cycles) / chip.pe_clock_ghz
     # Weights load behind the running matmul: the array takes the longer of the two.
-    load = Step(load_opcode, WEIGHTS, 0.0, getattr(chip, loading.latency), load_ns,
-                sbuf_read=weights.columns * SIZE_BYTES[weights.dtype])  # fmt: skip
+    weights_bytes = weights.columns * SIZE_BYTES[weights.dtype]
+    # The profiler counts what NeuronCore-v2 writes to PSUM in elements of the moving operand (117 inf2 profiles).
+    written_bytes = moving_bytes if chip.generation < 3 else dst.columns * SIZE_BYTES[dst.dtype]
+    load = Step(load_opcode, WEIGHTS, 0.0, getattr(chip, loading.latency), load_ns, 0, False, weights_bytes)
     stream = Step(
-        stream_opcode, REST, 0.0, 0.0, stream_ns, 2 * rows * cols * n, transpose, sbuf_read=moving_bytes,
-        # The profiler counts what NeuronCore-v2 writes to PSUM in elements of the moving operand (117 inf2 profiles).
-        psum_write=moving_bytes if chip.generation < 3 else dst.columns * SIZE_BYTES[dst.dtype],
-    )  # fmt: skip
+        stream_opcode, REST, 0.0, 0.0, stream_ns, 2 * rows * cols * n, transpose, moving_bytes, 0, 0, written_bytes
+    )
     busy = max(load_ns, stream_ns) * row.instructions
     result = busy + getattr(chip, row.latency) + chip.pe_fill_cycles / chip.pe_clock_ghz
     return Lowered(TENSOR, (load, stream) * row.instructions, None, False, False, "", busy, result, row)

@@ -37,6 +37,12 @@ COLLECTIVES = 5
 """Queue of collectives."""
 
 
+_OF_HOST = "input", "output"
+
+_MOVED = "hbm", "", "sbuf", "", "psum", ""
+"""Where the bytes of a memory are in a `Transfer`: those read, and behind them those written."""
+
+
 class Transfer(NamedTuple):
     """`packets` packets of `packet_bytes` each (the last may be shorter), spread over the DMA engines.
 
@@ -80,10 +86,11 @@ def trigger_engine(instruction: Instruction, program: Program) -> int:
     if instruction.op == "sendrecv":
         return _SYNC
     buffers = program.buffers
-    touched = [buffers[a.buffer] for a in (*instruction.reads.values(), *instruction.writes.values())]
-    if any(buffer.kind in ("input", "output") for buffer in touched):
-        return _GPSIMD
-    stores = any(buffers[a.buffer].memory == "hbm" for a in instruction.writes.values())
+    for operands in (instruction.reads, instruction.writes):
+        for access in operands.values():
+            if buffers[access.buffer].kind in _OF_HOST:
+                return _GPSIMD
+    stores = any([buffers[access.buffer].memory == "hbm" for access in instruction.writes.values()])
     return _SCALAR if stores else _SYNC
 
 
@@ -96,17 +103,17 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
     static = instruction.attributes.get("dge_mode") == "none"
     joins = software or (static and program.from_hlo)
     converts = instruction.op == "dma_copy" and instruction.reads["src"].dtype != instruction.writes["dst"].dtype
-    moved = dict.fromkeys(("hbm_read", "hbm_write", "sbuf_read", "sbuf_write", "psum_read", "psum_write"), 0)
+    moved = [0] * len(_MOVED)
     run = row = None
     first_port, ports = _ports(instruction, program) if static else (0, PORTS)
-    total = {"read": 0, "write": 0}
-    for side, operands in (("read", instruction.reads), ("write", instruction.writes)):
+    total = [0, 0]
+    for side, operands in enumerate((instruction.reads, instruction.writes)):
         for access in operands.values():
             memory = program.buffers[access.buffer].memory
             size = SIZE_BYTES[access.dtype]
-            count = access.elements
-            moved[f"{memory}_{side}"] += count * size
-            total[side] += count * size
+            count_bytes = access.elements * size
+            moved[_MOVED.index(memory) + side] += count_bytes
+            total[side] += count_bytes
             if converts:
                 # Packets are counted by what is written.
                 size = SIZE_BYTES[instruction.writes["dst"].dtype]
@@ -117,26 +124,19 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
             pattern = access.pattern[1:] if memory != "hbm" else access.pattern
             contiguous = _run(sorted(pattern, key=_outermost, reverse=True) if joins else pattern) * size
             run = contiguous if run is None else min(run, contiguous)
-    moves = total["write"] if converts else max(total.values())
+    moves = total[1] if converts else max(total)
     packet = min(max(run or 1, 1), MAX_PACKET_BYTES)
     if joins:
         # Small DMAs still use all 16 DMA engines (inf2 traces: 32 KiB in 16 packets of 2 KiB). Rows that change their dtype
         # are not joined (trn2: 512 packets of 256 bytes; inf2: 128 of 1 KiB).
         packet = min(packet, row or 1) if converts else max(min(packet, moves // 16), min(packet, row or 1))
+    hbm_read, hbm_write, sbuf_read, sbuf_write, psum_read, psum_write = moved
     return Transfer(
-        queue=engine,
-        packets=max(-(-moves // packet), 1),
-        packet_bytes=min(packet, max(moves, 1)),
-        bytes=moves,
-        software=software,
-        static=static,
-        rows=max(packet // row, 1) if row and moved["hbm_write"] else 1,
-        converts=converts,
-        transposes=instruction.op == "dma_transpose",
-        first_port=first_port,
-        ports=ports,
-        **moved,
-    )
+        engine, max(-(-moves // packet), 1), min(packet, max(moves, 1)), moves,
+        hbm_read, hbm_write, sbuf_read, sbuf_write, psum_read, psum_write,
+        software, static, max(packet // row, 1) if row and hbm_write else 1, converts,
+        instruction.op == "dma_transpose", first_port, ports,
+    )  # fmt: skip
 
 
 def _ports(instruction: Instruction, program: Program) -> tuple[int, int]:
