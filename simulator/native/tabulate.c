@@ -164,14 +164,14 @@ static int add_indices(struct table *t, const uint8_t *at, int64_t name)
     return 0;
 }
 
-/* A map of operands; `key` gets the name and the form of each. Behind the key, or NULL. */
-static int64_t *add_operands(struct table *t, const uint8_t *at, int64_t role, int64_t *key)
+/* Reads a map of operands and moves on; `key` gets the name and the form of each. Behind the key, or NULL. */
+static int64_t *add_operands(struct table *t, const uint8_t **at, int64_t role, int64_t *key)
 {
-    for (int64_t left = elements(&at); left; left--) {
-        const uint8_t *name_at = at, *view_at = behind(at);
+    for (int64_t left = elements(at); left; left--) {
+        const uint8_t *name_at = *at, *view_at = behind(name_at);
         int64_t name = number_of(&t->names, name_at, (size_t)(view_at - name_at)), view;
-        at = behind(view_at);
-        view = add_use(t, view_at, at, role, name);
+        *at = behind(view_at);
+        view = add_use(t, view_at, *at, role, name);
         if (name < 0 || view < 0 || (t->out->dynamic[view] && add_indices(t, view_at, name) < 0))
             return NULL;
         *key++ = name;
@@ -192,18 +192,18 @@ static void begin_kind(struct table *t, int64_t kind)
 /* One instruction; behind it, or NULL. Reads come before writes. */
 static const uint8_t *add_instruction(struct table *t, int64_t number, const uint8_t *at)
 {
-    const uint8_t *head = at + 1, *writes = behind_all(head, 2), *reads = behind(writes), *attributes = behind(reads);
-    const uint8_t *source = behind(attributes);
-    int64_t *key = t->keys, *end, kinds = t->kinds.count, kind, place;
+    const uint8_t *head = at + 1, *writes = behind_all(head, 2), *attributes = behind(writes), *source;
+    int64_t *key, *end, kinds = t->kinds.count, kind, place;
 
-    *key++ = number_of(&t->heads, head, (size_t)(writes - head));
-    *key++ = number_of(&t->attributes, attributes, (size_t)(source - attributes));
     t->out->use_start[number] = t->uses;
-    key = add_operands(t, reads, READ, key + 1);
+    key = add_operands(t, &attributes, READ, t->keys + 3); /* the reads lie before them */
     if (!key)
         return NULL;
+    source = behind(attributes);
+    t->keys[0] = number_of(&t->heads, head, (size_t)(writes - head));
+    t->keys[1] = number_of(&t->attributes, attributes, (size_t)(source - attributes));
     t->keys[2] = key - t->keys;
-    end = add_operands(t, writes, WRITE, key);
+    end = add_operands(t, &writes, WRITE, key);
     if (!end || t->keys[0] < 0 || t->keys[1] < 0)
         return NULL;
     kind = number_of(&t->kinds, t->keys, (size_t)(end - t->keys) * sizeof *end);
