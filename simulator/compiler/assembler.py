@@ -170,12 +170,15 @@ def _compiled(table: Table, cores: Sequence[_Core], fixed: Fixed, steps: Sequenc
     )  # fmt: skip
     words: list[Any] = []
     placed = []
+    before = None
     for block, number, (_, operations) in zip(table.blocks, table.number, cores, strict=True):
-        # A step waits for no more than one instruction of each stream, and Scalar may load a table; queues end with a wait.
-        rooms = [STREAMS * (kind.end_step - kind.first_step) + 1 for kind in operations.kinds]
+        if operations is not before:
+            before, packed = operations, operations.packed()
+            # A step waits for no more than one instruction of each stream, and Scalar may load a table; queues end with a wait.
+            rooms = [STREAMS * (kind.end_step - kind.first_step) + 1 for kind in operations.kinds]
         room = sum(map(mul, number, rooms)) + STREAMS
         placed.append(np.empty((room, _PLACED), np.int32))
-        words += [block, *operations.packed(), room, placed[-1]]
+        words += [block, *packed, room, placed[-1]]
     counts = np.empty((len(cores), 3), np.int64)
     native.call("assemble", given, len(cores), tuple(words), float(chip.dma_wait_ns), float(chip.semaphore_ns), counts)
     words, made = [], []

@@ -9,16 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "groups.h"
 #include "lists.h"
 
 #define CELLS 8 /* along a side of the largest rectangle, at most */
-
-#define MOVES 16 /* for each range that comes out of order, before all are sorted another way */
-
-/* A half-open range of a rectangle. */
-struct range {
-    int64_t low, high, rectangle;
-};
 
 /* Half-open ranges along rows or along columns, one for each rectangle. */
 struct side {
@@ -32,29 +26,6 @@ struct layout {
     struct side *rows, *columns, *cell_rows, *cell_columns;
 };
 
-static int order_of_ranges(const void *a, const void *b)
-{
-    const struct range *x = a, *y = b;
-    return (x->low > y->low) - (x->low < y->low);
-}
-
-/* By where they begin. They are few, or come in order, or nearly so. */
-static void sort(struct range *ranges, int64_t count)
-{
-    int64_t moves = 0;
-
-    for (int64_t i = 1; i < count && moves <= MOVES * count; i++) {
-        struct range range = ranges[i];
-        int64_t place = i;
-        for (; place && ranges[place - 1].low > range.low; place--)
-            ranges[place] = ranges[place - 1];
-        ranges[place] = range;
-        moves += i - place;
-    }
-    if (moves > MOVES * count)
-        qsort(ranges, (size_t)count, sizeof *ranges, order_of_ranges);
-}
-
 static void *array(int64_t count, size_t size)
 {
     return malloc((size_t)(count + 1) * size);
@@ -63,64 +34,6 @@ static void *array(int64_t count, size_t size)
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
-}
-
-/* Numbers a group anew, from `made` on, split where no range reaches on. Gives the number of groups that are made. */
-static int64_t split_group(int64_t count, struct range *ranges, int64_t made, int64_t *group)
-{
-    int64_t reach = 0;
-
-    sort(ranges, count);
-    for (int64_t i = 0; i < count; i++) {
-        if (i == 0 || ranges[i].low >= reach) {
-            made++;
-            reach = ranges[i].high;
-        }
-        reach = larger(reach, ranges[i].high);
-        group[ranges[i].rectangle] = made - 1;
-    }
-    return made;
-}
-
-/* Splits all groups, which lie one behind the other in `ranges`, by rows or by columns. Gives the number of groups. */
-static int64_t split(int64_t count, const struct region *regions, int by_columns, struct range *ranges, int64_t *group)
-{
-    int64_t made = 0;
-
-    for (int64_t begin = 0, end; begin < count; begin = end) {
-        int64_t old = group[ranges[begin].rectangle];
-        for (end = begin; end < count && group[ranges[end].rectangle] == old; end++) {
-            const struct region *region = &regions[ranges[end].rectangle];
-            ranges[end].low = by_columns ? region->c0 : region->r0;
-            ranges[end].high = by_columns ? region->c1 : region->r1;
-        }
-        made = split_group(end - begin, ranges + begin, made, group);
-    }
-    return made;
-}
-
-/* Groups of rectangles that no other group can overlap: split by rows and columns in turn, until neither splits any more. Gives
-   their number. */
-static int64_t group_all(int64_t count, const struct region *regions, int64_t *group)
-{
-    struct range *ranges = array(count, sizeof *ranges);
-    int64_t groups = 0;
-
-    if (!ranges)
-        return -1;
-    for (int64_t i = 0; i < count; i++) {
-        struct range range = {regions[i].storage, 0, i};
-        ranges[i] = range;
-        group[i] = regions[i].storage;
-    }
-    sort(ranges, count);
-    for (int turn = 0, unsplit = 0; unsplit < 2; turn++) {
-        int64_t before = groups;
-        groups = split(count, regions, turn % 2, ranges, group);
-        unsplit = groups == before ? unsplit + 1 : 0;
-    }
-    free(ranges);
-    return groups;
 }
 
 /* Ranges as those of the cells that they touch. `side`, by storage, is the size of a cell: of the smallest range, and no less than
@@ -214,7 +127,7 @@ static int64_t rank(int64_t count, const int64_t *member, struct side *sides)
         ends[2 * i] = low;
         ends[2 * i + 1] = high;
     }
-    sort(ends, 2 * count);
+    sort_ranges(2 * count, ends);
     for (int64_t i = 0; i < 2 * count; i++) {
         if (i == 0 || ends[i].low != ends[i - 1].low)
             place++;
