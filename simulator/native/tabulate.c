@@ -271,7 +271,7 @@ static int begin(struct numbers **all, int count)
 
 /* `bytes`: the dtypes that are known, whose elements have `item_bytes`, the buffers, and the instructions of each core. `buffers`: six
    columns of as many elements. Each core has room for no fewer than its instructions and 1, its uses and 2, and its steps of patterns
-   and 2; and for no fewer steps than instructions and twice the uses. `places`: see `table`; there is room for as many kinds as
+   and 2. `places`: see `table`; there is room for as many kinds as
    instructions. Gives the number of kinds. */
 int64_t tabulate(const uint8_t *bytes, const int64_t *item_bytes, int64_t *buffers, int64_t count, const struct core *cores,
                  int64_t kind_room, int64_t *places)
@@ -283,7 +283,7 @@ int64_t tabulate(const uint8_t *bytes, const int64_t *item_bytes, int64_t *buffe
     int64_t *keys, room = 8, status = NO_MEMORY;
 
     for (int64_t core = 0; core < count; core++)
-        room += 3 * cores[core].rooms[2];
+        room += 3 * cores[core].rooms[0] + 2 * cores[core].rooms[1];
     t.keys = keys = malloc((size_t)room * sizeof *keys);
     if (begin(all, 6) == 0 && keys && know_dtypes(&t, &bytes) == 0 && add_buffers(&t, &bytes, buffers) == 0)
         status = add_cores(&t, cores, bytes);
