@@ -7,7 +7,7 @@ something looks at the tile: the same sum of the same float32 products, in one l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from neff_bench.simulator.dtypes import (
 from neff_bench.simulator.machine.addressing import bits
 from neff_bench.simulator.machine.memory import Memory
 from neff_bench.simulator.machine.operands import Operands
-from neff_bench.simulator.native.recorder import compiled
+from neff_bench.simulator.native.recorder import compiled, compiled_form
 from neff_bench.simulator.operations.declaration import function, operation
 from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check
@@ -41,6 +41,8 @@ _FLOAT32 = frozenset({"float32", "tfloat32"})
 _FLOAT8 = frozenset({"float8_e4m3", "float8_e5m2", "float8_e4m3fn"})
 _INPUTS = _FLOAT32 | _FLOAT8 | {"bfloat16", "float16"}
 _NO_PERF = matmul_perf_mode.none
+if (_core := compiled()) is not None:
+    _core.bind_matmul(_NO_PERF, PSUM_BANK_BYTES)
 
 
 def _matmul_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:
@@ -94,6 +96,8 @@ def _nc_matmul(o: Operands) -> None:
     stack.push(stationary, moving)
 
 
+@operation(execute=_nc_matmul, cost=_matmul_cost, opcode=("LDWEIGHTS", "MATMUL"))
+@compiled_form
 def nc_matmul(
     dst: NkiTensor,
     stationary: NkiTensor,
@@ -153,13 +157,6 @@ def nc_matmul(
         {"stationary": access(stationary), "moving": access(moving)},
         attributes,
     )
-
-
-plain_nc_matmul = nc_matmul
-if not TYPE_CHECKING and (_core := compiled()) is not None:
-    _core.bind_matmul(plain_nc_matmul, _NO_PERF, PSUM_BANK_BYTES)
-    nc_matmul = _core.nc_matmul
-operation(execute=_nc_matmul, cost=_matmul_cost, opcode=("LDWEIGHTS", "MATMUL"))(nc_matmul)
 
 
 def _nc_transpose(o: Operands) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from neff_bench.simulator.native.recorder import compiled_form
 from neff_bench.simulator.program import Access
 from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.enums import word
@@ -26,6 +27,7 @@ def free(view: NkiTensor) -> int:
     return shape[1] if len(shape) == 2 else prod(shape[1:])
 
 
+@compiled_form
 def on_chip(op: str, **operands: NkiTensor) -> None:
     """Each operand must be a tensor in SBUF or PSUM."""
     for key, value in operands.items():
@@ -35,6 +37,7 @@ def on_chip(op: str, **operands: NkiTensor) -> None:
             raise invalid(f"{op}: {key} must be in SBUF or PSUM; {value!r} is in HBM")
 
 
+@compiled_form
 def same_tile(op: str, key: str, value: NkiTensor, like: NkiTensor) -> None:
     """The operand must have the partitions and the elements for each partition of `like`."""
     if value.shape == like.shape:
@@ -47,6 +50,7 @@ def same_tile(op: str, key: str, value: NkiTensor, like: NkiTensor) -> None:
         )
 
 
+@compiled_form
 def vector(op: str, key: str, value: NkiTensor, partitions: int) -> Access:
     """A per-partition operand: one element in each of `partitions` partitions; surplus partitions are not read."""
     if value.storage.memory == "hbm":
@@ -58,6 +62,7 @@ def vector(op: str, key: str, value: NkiTensor, partitions: int) -> Access:
     return access(value if value.shape[0] == partitions else value.slice(0, 0, partitions))
 
 
+@compiled_form
 def operand(
     op: str, key: str, value: Any, partitions: int, reads: dict[str, Access], attributes: dict[str, Any]
 ) -> None:

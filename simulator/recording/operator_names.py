@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from neff_bench.simulator.native.recorder import compiled_form
 from neff_bench.simulator.recording.recorder import invalid
 
 BITVEC = frozenset({"invert", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"})
@@ -51,6 +52,7 @@ def op_name(op: Any) -> str:
     return name
 
 
+@compiled_form
 def alu(op: str, key: str, given: Any, allowed: frozenset[str] = ALU) -> str:
     """The name of an operator that `allowed` holds. Raises NkiValidationError naming instruction and parameter."""
     name = op_name(given)

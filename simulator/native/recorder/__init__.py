@@ -6,10 +6,17 @@ calls them for what is not common.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from types import ModuleType
+from typing import Any, TypeVar
 
 from neff_bench.simulator.native.sources import digest
+
+Form = TypeVar("Form", bound=Callable[..., Any])
+
+PLAIN: dict[str, Callable[..., Any]] = {}
+"""The plain forms of `compiled_form`, by name."""
 
 
 @cache
@@ -20,3 +27,14 @@ def compiled() -> ModuleType | None:
     except ImportError:
         return None
     return core if digest() == core.BUILT_FROM else None
+
+
+def compiled_form(plain: Form) -> Form:
+    """A decorator: the function of this name in the extension, where there is one. It calls `plain` for what is not common."""
+    PLAIN[plain.__name__] = plain
+    core = compiled()
+    if core is None:
+        return plain
+    core.bind(plain.__name__, plain)
+    made: Form = getattr(core, plain.__name__)
+    return made

@@ -2,6 +2,8 @@
 
 #include "recorder.h"
 
+#include <string.h>
+
 struct names names;
 struct plain plain;
 
@@ -87,11 +89,37 @@ static PyObject *bind_creation(PyObject *module, PyObject *given)
     Py_RETURN_NONE;
 }
 
-/* bind_matmul(nc_matmul, matmul_perf_mode.none, PSUM_BANK_BYTES): the plain form and what it works with. */
+/* bind(name, function): the plain form of a function that works with nothing else. */
+static PyObject *bind(PyObject *module, PyObject *given)
+{
+    const struct {
+        const char *name;
+        PyObject **plain;
+    } all[] = {
+        {"alu", &plain.alu},         {"nc_matmul", &plain.nc_matmul}, {"on_chip", &plain.on_chip},
+        {"operand", &plain.operand}, {"same_tile", &plain.same_tile}, {"vector", &plain.vector},
+    };
+    const char *name;
+    PyObject *function;
+
+    (void)module;
+    if (!PyArg_ParseTuple(given, "sO", &name, &function))
+        return NULL;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strcmp(name, all[i].name) == 0) {
+            Py_INCREF(function);
+            *all[i].plain = function;
+            Py_RETURN_NONE;
+        }
+    }
+    return PyErr_Format(PyExc_KeyError, "%s is not compiled", name);
+}
+
+/* bind_matmul(matmul_perf_mode.none, PSUM_BANK_BYTES): what `nc_matmul` works with. */
 static PyObject *bind_matmul(PyObject *module, PyObject *given)
 {
     (void)module;
-    if (!PyArg_ParseTuple(given, "OOn", &plain.nc_matmul, &plain.no_perf_mode, &plain.bank_bytes))
+    if (!PyArg_ParseTuple(given, "On", &plain.no_perf_mode, &plain.bank_bytes))
         return NULL;
     Py_INCREF(given);
     Py_RETURN_NONE;
@@ -116,7 +144,7 @@ static int name_all(void)
         {&names.sbuf, "sbuf"},      {&names.psum, "psum"},             {&names.memory, "memory"},
         {&names.dst, "dst"},        {&names.stationary, "stationary"}, {&names.moving, "moving"},
         {&names.tensor, "tensor"},  {&names.accumulate, "accumulate"}, {&names.is_transpose, "is_transpose"},
-        {&names.nc_matmul, "nc_matmul"},
+        {&names.nc_matmul, "nc_matmul"}, {&names.name, "__name__"},
     };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -137,20 +165,28 @@ static int add(PyObject *module, const char *name, PyObject *object)
     return status;
 }
 
+#define FAST(function) (PyCFunction)(void (*)(void))(function)
+
 PyMODINIT_FUNC PyInit_core(void)
 {
     static PyMethodDef methods[] = {
         {"access", access_of, METH_O, NULL},
-        {"emit", (PyCFunction)(void (*)(void))emit, METH_FASTCALL, NULL},
+        {"alu", FAST(alu), METH_FASTCALL, NULL},
+        {"bind", bind, METH_VARARGS, NULL},
+        {"emit", FAST(emit), METH_FASTCALL, NULL},
+        {"on_chip", FAST(on_chip), METH_FASTCALL | METH_KEYWORDS, NULL},
+        {"operand", FAST(operand), METH_FASTCALL, NULL},
+        {"same_tile", FAST(same_tile), METH_FASTCALL, NULL},
+        {"vector", FAST(vector), METH_FASTCALL, NULL},
         {"bind_tensors", bind_tensors, METH_VARARGS, NULL},
         {"bind_recording", bind_recording, METH_VARARGS, NULL},
         {"bind_creation", bind_creation, METH_VARARGS, NULL},
         {"bind_buffers", bind_buffers, METH_O, NULL},
         {"buffers_of", buffers_of, METH_O, NULL},
         {"bind_matmul", bind_matmul, METH_VARARGS, NULL},
-        {"nc_matmul", (PyCFunction)(void (*)(void))nc_matmul, METH_FASTCALL | METH_KEYWORDS,
+        {"nc_matmul", FAST(nc_matmul), METH_FASTCALL | METH_KEYWORDS,
          "`dst` [M, N] in PSUM = `stationary` [K, M].T @ `moving` [K, N], both in SBUF; K, M <= 128, N <= 512."},
-        {"ndarray", (PyCFunction)(void (*)(void))ndarray, METH_FASTCALL | METH_KEYWORDS, NULL},
+        {"ndarray", FAST(ndarray), METH_FASTCALL | METH_KEYWORDS, NULL},
         {NULL, NULL, 0, NULL},
     };
     static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "core", .m_size = -1, .m_methods = methods};

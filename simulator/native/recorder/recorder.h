@@ -37,15 +37,16 @@ struct state {
 /* Names of attributes. */
 extern struct names {
     PyObject *flags, *memory, *internal, *empty, *sbuf, *psum, *no_bytes, *no_parts, *zero;
-    PyObject *dst, *stationary, *moving, *accumulate, *is_transpose, *nc_matmul, *tensor;
+    PyObject *dst, *stationary, *moving, *accumulate, *is_transpose, *nc_matmul, *tensor, *name;
 } names;
 
-/* The plain forms and what they work with: see `bind_tensors`, `bind_recording`, `bind_creation`, `bind_matmul` and `bind_buffers`. */
+/* The plain forms and what they work with: see `bind_tensors`, `bind_recording`, `bind_creation`, `bind_matmul`, `bind_buffers` and `bind`. */
 extern struct plain {
     PyObject *getitem, *access, *type_access, *pattern, *range, *ap;
     PyObject *emit, *instruction, *active, *issued;
     PyObject *ndarray, *form_of, *tensor, *region, *sbuf, *shared_hbm;
     PyObject *nc_matmul, *no_perf_mode, *buffer;
+    PyObject *on_chip, *same_tile, *vector, *operand, *alu;
     Py_ssize_t bank_bytes;
 } plain;
 
@@ -77,6 +78,13 @@ PyObject *pattern_of(PyObject *steps, PyObject *shape);
 PyObject *ndarray(PyObject *module, PyObject *const *given, Py_ssize_t count, PyObject *keywords);
 PyObject *nc_matmul(PyObject *module, PyObject *const *given, Py_ssize_t count, PyObject *keywords);
 PyObject *buffers_of(PyObject *module, PyObject *storages);
+
+/* checks.c */
+PyObject *on_chip(PyObject *module, PyObject *const *given, Py_ssize_t count, PyObject *keywords);
+PyObject *same_tile(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *vector(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *operand(PyObject *module, PyObject *const *given, Py_ssize_t count);
+PyObject *alu(PyObject *module, PyObject *const *given, Py_ssize_t count);
 
 /* Appends an instruction of the kernel's line `up` calls above the running frame, and gives what operations return. */
 PyObject *issue(struct state *now, PyObject *const *given, long up);

@@ -91,17 +91,57 @@ static int add_item(struct part *part, PyObject *item, Py_ssize_t size, Py_ssize
     return add_index(part, item, size, stride, stays);
 }
 
-/* 1 when a key has an item inside of the tensor for every dimension. */
-static int add_all(struct part *part, PyObject *key, PyObject *shape, PyObject *strides, int on_chip)
+/* What a key says of each dimension: its items, but for `whole` dimensions from `first` on. dots: 1 where an ellipsis stands for these. */
+struct key {
+    PyObject *given;
+    Py_ssize_t first, whole, dots;
+};
+
+/* The item at a place of a key; a key that is no tuple is one item. */
+static PyObject *item_at(PyObject *given, Py_ssize_t place)
+{
+    return PyTuple_CheckExact(given) ? PyTuple_GetItem(given, place) : given;
+}
+
+/* 1 when a key is good for so many dimensions. */
+static int read_key(struct key *key, PyObject *given, Py_ssize_t dimensions)
+{
+    Py_ssize_t count = PyTuple_CheckExact(given) ? PyTuple_Size(given) : 1;
+
+    *key = (struct key){given, count, 0, 0};
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (item_at(given, i) == Py_Ellipsis) {
+            key->first = i;
+            key->dots++;
+        }
+    }
+    key->whole = dimensions - count + key->dots;
+    return key->dots < 2 && key->whole >= 0;
+}
+
+/* The item for a dimension, NULL for all of it. */
+static PyObject *item_of(const struct key *key, Py_ssize_t dimension)
+{
+    if (dimension < key->first)
+        return item_at(key->given, dimension);
+    return dimension < key->first + key->whole ? NULL : item_at(key->given, dimension - key->whole + key->dots);
+}
+
+/* 1 when the items of a key lie inside of the tensor. */
+static int add_all(struct part *part, PyObject *given, PyObject *shape, PyObject *strides, int on_chip)
 {
     Py_ssize_t count = PyTuple_Size(shape), size, stride;
+    struct key key;
 
-    if (!PyTuple_CheckExact(key) || PyTuple_Size(key) != count || count > MOST_DIMENSIONS)
+    if (count > MOST_DIMENSIONS || !read_key(&key, given, count))
         return 0;
     for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = item_of(&key, i);
         if (!is_number(PyTuple_GetItem(shape, i), &size) || !is_number(PyTuple_GetItem(strides, i), &stride))
             return 0;
-        if (!add_item(part, PyTuple_GetItem(key, i), size, stride, on_chip && !i))
+        if (!item)
+            keep(part, size, stride);
+        else if (!add_item(part, item, size, stride, on_chip && !i))
             return 0;
     }
     if (part->dimensions < 2 && (!part->dimensions || (on_chip && count > 1)))

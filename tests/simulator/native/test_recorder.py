@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -15,9 +16,9 @@ from hypothesis import strategies as some
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.native import recorder as native_recorder
 from neff_bench.simulator.nki import isa
-from neff_bench.simulator.operations import matmul
+from neff_bench.simulator.nki.language.operators import OPERATORS
 from neff_bench.simulator.program import encode
-from neff_bench.simulator.recording import buffers, creation, indexing, tensor
+from neff_bench.simulator.recording import buffers, check, creation, indexing, operator_names, tensor
 from neff_bench.simulator.recording.indexing import DynamicSlice
 from neff_bench.simulator.recording.recorder import PlainStorage, recording
 from neff_bench.simulator.recording.regions import MemoryRegion
@@ -209,7 +210,66 @@ def test_of_matmuls(memories, shapes, dtypes, byte, more, right):
                     found.append(str(error))
         return found, now.instructions, now.valid_matmuls
 
-    assert outcomes(isa.nc_matmul) == outcomes(matmul.plain_nc_matmul)
+    assert outcomes(isa.nc_matmul) == outcomes(native_recorder.PLAIN["nc_matmul"])
+
+
+VALUES = {
+    "tile": ((4, 6), "sbuf"),
+    "column": ((4, 1), "psum"),
+    "long column": ((6, 1), "sbuf"),
+    "deep column": ((4, 1, 1), "sbuf"),
+    "row of HBM": ((4, 1), "private_hbm"),
+}
+NUMBERS = [None, 0, 2.5, True, np.float32(0.5), np.ones(1), "nonsense"]
+
+
+@pytest.mark.parametrize("value", [*VALUES, *NUMBERS])
+def test_of_operands(value):
+    """What the rules of `check` say of a value, with each kind of tensor beside it."""
+    with recording("trn2"):
+        tensors = {name: creation.ndarray(shape, "float32", MemoryRegion[to]) for name, (shape, to) in VALUES.items()}
+        unchecked = tensors["tile"].ap([[6, 4], [1, 1]], 6)  # reaches out of its allocation
+        given = tensors.get(value, value) if isinstance(value, str) else value
+        for name in ("on_chip", "same_tile", "vector", "operand"):
+            work = getattr(check, name)
+            for like in (*tensors.values(), unchecked):
+                assert rule(work, name, given, like) == rule(native_recorder.PLAIN[name], name, given, like)
+                assert rule(work, name, like, given) == rule(native_recorder.PLAIN[name], name, like, given)
+
+
+def rule(work, name, value, like):
+    reads, attributes = {}, {}
+    arguments = {
+        "on_chip": (),
+        "same_tile": ("key", value, like),
+        "vector": ("key", value, 4),
+        "operand": ("key", value, 4, reads, attributes),
+    }[name]
+    named = {"value": value, "like": like} if name == "on_chip" else {}
+    try:
+        return work("op", *arguments, **named), reads, attributes
+    except SimulatorError as error:
+        return type(error), error.what, reads, attributes
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["add", "max", "nonsense", None, [], np.add, np.maximum, *OPERATORS.values()],
+    ids=lambda given: getattr(given, "__name__", str(given)),
+)
+def test_of_operators(given):
+    for allowed in (operator_names.ALU, operator_names.ACTIVATIONS, operator_names.REDUCTIONS):
+        words = "op", "key", given, allowed
+        assert refused(operator_names.alu, *words) == refused(native_recorder.PLAIN["alu"], *words)
+
+
+def refused(work, *arguments):
+    try:
+        return work(*arguments)
+    except SimulatorError as error:
+        return type(error), error.what
 
 
 @given(
