@@ -152,7 +152,8 @@ def test_the_key_covers_every_module_that_neuron_sim_loads_to_compile(tmp_path, 
         "import sys\n"
         "from neff_bench.simulator.commands.compile import compile_model\n"
         f"compile_model({str(source)!r}, {framework!r}, 'trn2', 2, {str(tmp_path / 'file.neff')!r})\n"
-        "print(*(name for name in sys.modules if name.startswith('neff_bench')))\n"
+        "print(*(name for name, module in sys.modules.items()"
+        " if name.startswith('neff_bench') and str(module.__file__).endswith('.py')))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = {name for name in done.stdout.split() if not name.startswith("neff_bench.stage1_generate")}
