@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neff_bench.neffs.bundle import TensorFile, write_tensor
 from neff_bench.neffs.case import Case
@@ -15,6 +15,9 @@ from neff_bench.stage1_generate.reference import call_values, check_count
 
 if TYPE_CHECKING:
     import numpy as np
+
+BLOCK_ELEMENTS = 1 << 14
+"""Elements drawn at a time: 64 KiB."""
 
 
 def draw(tensors: Sequence[Tensor], seed: int, rank: int = 0) -> dict[str, np.ndarray]:
@@ -28,21 +31,33 @@ def draw(tensors: Sequence[Tensor], seed: int, rank: int = 0) -> dict[str, np.nd
     generator = np.random.default_rng([seed, rank] if rank else seed)
     arrays = {}
     for tensor in tensors:
-        values: np.ndarray
+        dtype = numpy_dtype(tensor.dtype)
         if tensor.values == "normal":
-            values = generator.standard_normal(tensor.shape, dtype=np.float32)
-            values *= np.float32(tensor.scale)
+            arrays[tensor.name] = _drawn(generator.standard_normal, tensor, dtype)
         elif tensor.values == "uniform":
-            values = generator.random(tensor.shape, dtype=np.float32)
-            values *= np.float32(tensor.scale)
+            arrays[tensor.name] = _drawn(generator.random, tensor, dtype)
         elif tensor.values == "constant":
-            values = np.full(tensor.shape, tensor.scale, dtype=np.float32)
+            arrays[tensor.name] = np.full(tensor.shape, tensor.scale, dtype=np.float32).astype(dtype)
         elif tensor.values == "integers":
-            values = generator.integers(0, int(tensor.scale), tensor.shape)
+            arrays[tensor.name] = generator.integers(0, int(tensor.scale), tensor.shape).astype(dtype)
         else:
-            values = call_values(tensor.values, tensor.shape, rank)
-        arrays[tensor.name] = values.astype(numpy_dtype(tensor.dtype))
+            arrays[tensor.name] = call_values(tensor.values, tensor.shape, rank).astype(dtype)
     return arrays
+
+
+def _drawn(fill: Callable[..., np.ndarray], tensor: Tensor, dtype: np.dtype[Any]) -> np.ndarray:
+    """Scaled float32 values of a function of a generator, in another dtype. They are drawn a block at a time, which stays in the
+    cache; the values are those of one call."""
+    import numpy as np
+
+    array = np.empty(tensor.shape, dtype)
+    flat, block = array.reshape(-1), np.empty(BLOCK_ELEMENTS, np.float32)
+    for start in range(0, flat.size, BLOCK_ELEMENTS):
+        part = block[: flat.size - start]
+        fill(dtype=np.float32, out=part)
+        part *= np.float32(tensor.scale)
+        flat[start : start + part.size] = part
+    return array
 
 
 def references(

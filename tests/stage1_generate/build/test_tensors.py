@@ -139,3 +139,14 @@ def test_the_inputs_of_ranks_are_named_as_seen_from_a_run(tmp_path):
         "x ../../inp-x-rank1.bin y ../../inp-y-rank1.bin",
     ]
     assert (tmp_path / "inp-x-rank1.bin").stat().st_size == 8
+
+
+@pytest.mark.parametrize("values", ["normal", "uniform"])
+def test_values_drawn_in_blocks_are_those_of_one_call(values, monkeypatch):
+    monkeypatch.setattr("neff_bench.stage1_generate.build.tensors.BLOCK_ELEMENTS", 7)
+    drawn = draw([Tensor(name, (5, 9), "float16", values=values, scale=0.3) for name in "ab"], seed=3)
+    generator = np.random.default_rng(3)
+    for name in "ab":
+        one = generator.standard_normal if values == "normal" else generator.random
+        expected = (one((5, 9), dtype=np.float32) * np.float32(0.3)).astype(np.float16)
+        assert drawn[name].tobytes() == expected.tobytes()
