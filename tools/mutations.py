@@ -50,7 +50,7 @@ MUTATIONS = (
     Mutation("two cores do not share HBM", "simulator/timing/scheduler.py", "* sharers / chip.hbm_bandwidth", "/ chip.hbm_bandwidth", SCHEDULE),
     Mutation("static reads stall too", "simulator/timing/scheduler.py", "x.hbm_read and not x.static", "x.hbm_read", GOLDEN),
     Mutation("a barrier does not hold up the earlier core", "simulator/timing/loop.py", "    elif mine > theirs:\n        ready[r] = mine", "    elif mine < theirs:\n        ready[r] = mine", SCHEDULE),
-    Mutation("Vector pays for no pointer", "simulator/costs/engines.py", "if _has_pointer(instruction, n) else 0.0", "if False else 0.0", GOLDEN),
+    Mutation("Vector pays for no pointer", "simulator/costs/engines.py", "if has_pointer else 0.0", "if False else 0.0", GOLDEN),
     Mutation("strided weights load fast", "simulator/costs/tensor_engine.py", "SIDE_BY_SIDE if weights.unit_stride else STRIDED", "SIDE_BY_SIDE", "tests/simulator/compiler/test_lowering.py"),
     Mutation("float32 weights load fast", "simulator/costs/tensor_engine.py", "_FAST_ITEM_BYTES = 2", "_FAST_ITEM_BYTES = 4", GOLDEN),
     Mutation("DMAs that convert cost no more", "simulator/costs/transfers.py", "if transfer.converts else spacing", "if False else spacing", "tests/simulator/costs/test_transfers.py"),

@@ -11,7 +11,10 @@ from neff_bench.simulator.costs.steps import ALL, Cost, Lowered, Step, on_engine
 from neff_bench.simulator.costs.table import LARGE, PSUM, SBUF, SMALL, Row, row_for
 from neff_bench.simulator.program import Access, Instruction, Memory, Program
 
-_TWO_BYTES = 2
+_FAST_DTYPES = frozenset(("bfloat16", "float16"))
+_OF_NEIGHBOURS = frozenset(("tensor_copy", "tensor_scalar"))
+"""What Vector's performance mode takes, and the operations that have it only where the innermost elements of each operand are neighbours (AWS
+docs nki/guides/architecture/trainium2_arch.rst). Elements in SBUF that are none run at 2x instead of 4x, as float32 does."""
 
 POINTERS = frozenset(("bias", "scale", "operand0", "imm0", "imm1", "bound0", "bound1", "relu_param"))
 """Operands that may be one value for each partition: the instruction holds their address."""
@@ -27,7 +30,8 @@ def engine_work(*, function: bool = False, counted: bool = True) -> Cost:
         read, written = _operands(instruction.reads, program), _operands(instruction.writes, program)
         operation = str(instruction.attributes.get("op", ""))
         engine = instruction.engine
-        row = _row(instruction.op, engine, operation, [*written, *read], chip)
+        dtypes = SMALL if engine == "vector" and _is_fast(instruction) else LARGE
+        row = _row(instruction.op, engine, operation, dtypes, [*written, *read], chip)
         widest = max([columns for _, columns, _, _ in (*written, *read)], default=0)
         if row.ns is not None:
             times = row.ns, row.ns
@@ -56,15 +60,24 @@ def _operands(operands: dict[str, Access], program: Program) -> list[_Operand]:
     ]
 
 
-def _row(name: str, engine: str, operation: str, operands: list[_Operand], chip: Chip) -> Row:
-    """The row of an operation, by its operands of more than one column. Raises CompileError where there is none."""
-    dtypes, memory = SMALL, SBUF
-    for _, columns, item_bytes, place in operands:
-        if columns > 1 and item_bytes > _TWO_BYTES:
-            dtypes = LARGE
-        if columns > 1 and place == "psum":
-            memory = PSUM
-    return row_for(chip.generation, name, engine, dtypes, memory, operation)
+def _row(name: str, engine: str, operation: str, dtypes: str, operands: list[_Operand], chip: Chip) -> Row:
+    """The row of an operation, by the memories of its operands of more than one column. Raises CompileError where there is none."""
+    in_psum = any(columns > 1 and place == "psum" for _, columns, _, place in operands)
+    return row_for(chip.generation, name, engine, dtypes, PSUM if in_psum else SBUF, operation)
+
+
+def _is_fast(instruction: Instruction) -> bool:
+    """Whether the operands of more than one column are what Vector's performance mode takes."""
+    needs_neighbours = instruction.op in _OF_NEIGHBOURS
+    return all(
+        access.columns == 1 or (access.dtype in _FAST_DTYPES and not (needs_neighbours and _has_gaps(access)))
+        for access in (*instruction.writes.values(), *instruction.reads.values())
+    )
+
+
+def _has_gaps(access: Access) -> bool:
+    """Whether the innermost elements do not lie one behind the other."""
+    return next((step for step, size in reversed(access.pattern[1:]) if size > 1), 1) != 1
 
 
 def _scalar(widest: int, chip: Chip, row: Row) -> tuple[float, float]:

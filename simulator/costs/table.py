@@ -14,7 +14,8 @@ from neff_bench.chips.engines import ENGINES, TITLES
 from neff_bench.simulator.errors import CompileError
 
 ANY, SMALL, LARGE, FLOAT32 = "any", "two bytes", "more than two bytes", "float32"
-"""Dtypes. SMALL: elements of two bytes at most, in all operands of more than one column. FLOAT32: of a product, in one operand."""
+"""Dtypes. SMALL: all operands of more than one column are BF16 or FP16, and lie as Vector's performance mode wants them; weights of two bytes
+at most. FLOAT32: of a product, in one operand."""
 
 DMA = "dma"
 """The engines of what is moved; its trigger costs the same on every engine."""
@@ -129,7 +130,7 @@ _COLLECTIVES = (
 
 _EVERYWHERE: tuple[Row, ...] = (
     *on_vector("bn_stats dropout max8 nc_find_index8 nc_match_replace8 nc_stream_shuffle nc_transpose range_select", 1.0, _DOCS),
-    *on_vector("scalar_tensor_tensor tensor_tensor_scan", 2.0, _DOCS),
+    *on_vector("tensor_tensor_scan", 2.0, _DOCS),
     *on_vector("tensor_scalar_cumulative", 2.0, "assumed: as tensor_tensor_scan"),
     *on_vector("tensor_scalar_reduce", 1.0, f"{_DOCS}: max(64, N) + 64 cycles", added_cycles=64.0),
     *on_vector("tensor_copy_predicated", 1.0, f"{_DOCS}: N with one operand in PSUM", memory=PSUM),
@@ -172,6 +173,7 @@ _V2 = (
     *on_vector("tensor_tensor", 1.0, _DOCS, SMALL, SBUF, _ARITHMETIC),
     *on_vector("tensor_tensor", 2.0, f"{_DOCS}; rope of the same repository on trn1: 3276 us with it, 3104 measured", memory=SBUF),
     *on_vector("tensor_tensor", 1.0, _DOCS, memory=PSUM),
+    *on_vector("scalar_tensor_tensor", 2.0, _DOCS),
     *on_vector("reciprocal", 2.0, _SILU),
     *on_vector("rng rand2", 1.0, _ASSUMED),
 )  # fmt: skip
@@ -189,6 +191,7 @@ _V3 = (
     *on_vector("tensor_tensor", 0.5, f"{_FAST}: 2x", SMALL, SBUF, _ARITHMETIC),
     *on_vector("tensor_tensor", 1.0, _ROPE, memory=SBUF),
     *on_vector("tensor_tensor", 1.0, _DOCS, memory=PSUM),
+    *on_vector("scalar_tensor_tensor", 1.0, "AWS docs 2.33, nki.isa.scalar_tensor_tensor: about the same latency as tensor_tensor"),
     *on_vector("reciprocal", 8.0, f"{_DOCS}; {_TRACES}: four columns take 178 ns, 190 with it"),
     *on_vector("rng rand2", 1.0, _ASSUMED),
 )  # fmt: skip

@@ -71,6 +71,38 @@ def test_vector_is_faster_on_narrow_types_in_sbuf():
     assert cost("tensor_copy", "vector", 4096, INF2).interval_ns > wide.interval_ns
 
 
+def test_the_performance_mode_is_for_two_byte_floats_alone():
+    narrow, wide = ("sbuf", "bfloat16"), ("sbuf", "float32")
+    fast = cost("tensor_scalar", "vector", 4096, src=narrow, dst=narrow)
+    for src, dst in ((narrow, ("sbuf", "float8_e4m3")), (narrow, wide), (("sbuf", "int8"), narrow)):
+        slow = cost("tensor_scalar", "vector", 4096, src=src, dst=dst)
+        assert slow.interval_ns == cost("tensor_scalar", "vector", 4096).interval_ns > fast.interval_ns
+
+
+@pytest.mark.parametrize("memory", ["sbuf", "psum"])
+@pytest.mark.parametrize(("operation", "slower"), [("tensor_copy", 2), ("tensor_scalar", 2), ("tensor_tensor", 1)])
+def test_copies_of_elements_with_gaps_between_them_run_at_half_the_rate(operation, slower, memory):
+    def interval_ns(step):
+        buffers = tuple(
+            Buffer(name, at, (128, 8192), "bfloat16", "internal") for name, at in (("s", memory), ("d", "sbuf"))
+        )
+        view, to = (Access(i, 0, ((8192, 128), (step, 2048)), "bfloat16") for i in (0, 1))
+        reads = {"data1": view, "data2": to} if operation == "tensor_tensor" else {"src": view}
+        made = Instruction(operation, "vector", {"dst": to}, reads, {"op": "add"})
+        return (
+            lower(made, Program("c", "trn2", 1, buffers, (), (), ((made,),)), TRN2).steps[0].interval_ns
+            - TRN2.vector_overhead_ns
+        )
+
+    assert interval_ns(2) == slower * interval_ns(1)
+
+
+def test_an_operator_with_a_scalar_costs_nothing_beside_that_of_two_tensors():
+    two = cost("tensor_tensor", "vector", 512, op="divide")
+    assert cost("scalar_tensor_tensor", "vector", 512).interval_ns == two.interval_ns
+    assert cost("scalar_tensor_tensor", "vector", 512, INF2).interval_ns == cost("tensor_tensor", "vector", 512, INF2, op="divide").interval_ns  # fmt: skip
+
+
 def test_copies_that_change_the_type_are_casts():
     assert NAMES[cost("tensor_copy", "vector", 64).opcode] == "COPY"
     assert NAMES[cost("tensor_copy", "vector", 64, dst=("sbuf", "bfloat16")).opcode] == "CAST"
