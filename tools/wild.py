@@ -50,6 +50,8 @@ _HOST_PACKAGES = (
     "matplotlib",
     "pandas",
     "qiskit",
+    "einops",
+    "nkilib",
     "triton_viz",
     "transformers",
 )
@@ -122,6 +124,7 @@ def _run(case: Case, checkout: Path) -> tuple[list[Any], list[Any]]:
 
     install()
     replace_host_packages()
+    sys.path.insert(0, str(checkout))
     module = load(checkout / case.path, case.prelude)
     kernel = case.make(module) if case.make else getattr(module, case.kernel)
     if case.decorate:
@@ -177,6 +180,8 @@ def load(path: Path, prelude: str) -> ModuleType:
             spec.loader.exec_module(module)
         return module
     module = ModuleType(re.sub(r"\W", "_", path.stem))
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # where dataclasses look for their fields' types
     exec(prelude, vars(module))  # noqa: S102 - our own imports
     exec(compile(path.read_text(), str(path), "exec"), vars(module))  # noqa: S102 - the kernel that was asked for
     return module
@@ -218,6 +223,8 @@ class _HostPackages(MetaPathFinder, Loader):
         def anything(name: str) -> Any:
             if name.startswith("__"):
                 raise AttributeError(name)
+            if name == "nki_jit":  # torch_neuronx; a case decorates the function that stays
+                return lambda function=None, **_: function or (lambda other: other)
             return MagicMock(name=f"{module.__name__}.{name}")
 
         module.__getattr__ = anything  # type: ignore[method-assign]

@@ -39,7 +39,13 @@ def _image(pool: int) -> Any:
     }
 
 
-def _convolved(X: np.ndarray, W: np.ndarray, bias: np.ndarray, pool_size: int) -> np.ndarray:
+def _filters(pool: int) -> Any:
+    """One repository calls the weights F."""
+    return lambda random: {{"W": "F"}.get(name, name): value for name, value in _image(pool)(random).items()}
+
+
+def _convolved(X: np.ndarray, bias: np.ndarray, pool_size: int, **weights: np.ndarray) -> np.ndarray:
+    (W,) = weights.values()
     full = convolution(X, W) + bias[None, :, None, None]
     n, c, h, w = full.shape
     return full.reshape(n, c, h // pool_size, pool_size, w // pool_size, pool_size).max((3, 5))
@@ -61,9 +67,15 @@ def _cases(repository: str, commit: str) -> tuple[Case, ...]:
             for _ in range(repository.endswith("2"))  # the assignment of the year before has none
         ),
         *(
-            case("part2/conv2d.py", "fused_conv2d_maxpool", _image(pool), _convolved, label=f", pool {pool}")
+            case(
+                "part2/conv2d.py",
+                "fused_conv2d_maxpool",
+                (_filters if repository.startswith("iamsalil") else _image)(pool),
+                _convolved,
+                label=f", pool {pool}",
+            )
             for pool in ((1,) if repository.startswith("Pre1999") else (1, 2))  # one that never pools
-            if not repository.startswith("waahm7")
+            if not repository.startswith(_UNFILLED)
         ),
     )
 
@@ -83,7 +95,45 @@ _MORE_REPOSITORIES = {
     "tianyeeT/cs149-asst4-trainium2": "5588fc6",
 }
 
+_THIRD_REPOSITORIES = {
+    "iamsalil/cs149asst4": "59678c3",
+    "ianye23301/asst4": "8455643",
+    "im-a-jin/CS149-asst4": "85fbc70",
+    "riya-ranjan/cs149-pa4": "9d1e8c9",
+    "ssu53/cs149-asst4": "92a63af",
+    "akuik/cs149-a4": "f3acadc",
+}
+_UNFILLED = ("waahm7", "akuik")  # part 2
+_EARLIER = ("iamsalil", "im-a-jin", "akuik")  # the assignment of the year before: direct allocation, no transposition
+
+
+def _third(repository: str, commit: str) -> tuple[Case, ...]:
+    case = partial(Case, repository, commit)
+    transposed = partial(
+        case,
+        "part1/kernels.py",
+        arguments=lambda r: {"a_tensor": floats(r, 512, 256)},
+        reference=lambda a_tensor: a_tensor.T,
+    )
+    early = repository.startswith(_EARLIER)
+    return (
+        *(one for one in _cases(repository, commit) if not (early and one.kernel == "matrix_transpose")),
+        *(
+            case(
+                "part1/kernels.py",
+                "vector_add_direct_allocation",
+                _vectors(256000),
+                lambda a_vec, b_vec: (a_vec + b_vec)[:, None],
+            )
+            for _ in range(early)
+        ),
+        *(transposed(kernel="matrix_transpose") for _ in range(not early and not repository.startswith("ianye"))),
+        *(transposed(kernel="matrix_transpose_vector") for _ in range(repository.startswith("ssu53"))),
+    )
+
+
 CASES = tuple(case for item in _REPOSITORIES.items() for case in _cases(*item))
 MORE_CASES = tuple(
     case for item in _MORE_REPOSITORIES.items() for case in _cases(*item) if "vector_add" not in case.kernel
 )
+THIRD_CASES = tuple(case for item in _THIRD_REPOSITORIES.items() for case in _third(*item))
