@@ -231,3 +231,8 @@ def _reduction(
         writes["reduce_res"] = check.vector(name, "reduce_res", reduce_res, data.shape[0])
         if reduce_op is None:
             raise invalid(f"{name}: reduce_res needs reduce_op")
+        if command == "idle" and not any(
+            step.engine == "scalar" and "reduce_cmd" in step.attributes for step in recorder().instructions
+        ):
+            raise invalid(f"{name}: reduce_res reads the engine's registers, and no instruction has reduced into them; "
+                          "reduce_cmd is reset_reduce to reduce this one's values")  # fmt: skip

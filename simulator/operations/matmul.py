@@ -63,7 +63,8 @@ def _transpose_cost(instruction: Instruction, program: Program, chip: Chip, opco
         return _VECTOR_TRANSPOSE(instruction, program, chip, opcodes[2:])
     data = instruction.reads["data"]
     rows, cols = data.pattern[0][1], data.columns
-    row = product_row("nc_transpose", chip, (data.dtype,), TRANSPOSE)
+    wide = SIZE_BYTES[data.dtype] == SIZE_BYTES["float32"]  # integers move as floats of their size
+    row = product_row("nc_transpose", chip, ("float32",) if wide else (data.dtype,), TRANSPOSE)
     return on_pe(chip, row, rows, cols, rows, data, instruction.writes["dst"], True, opcodes[:2],
                  moving_bytes=rows * SIZE_BYTES[data.dtype])  # fmt: skip
 
@@ -179,8 +180,12 @@ def nc_transpose(
     if chosen == "tensor":
         if dst.storage.memory != "psum" or data.storage.memory != "sbuf":
             raise invalid(f"nc_transpose: the Tensor engine reads SBUF and writes PSUM: {data!r} to {dst!r}")
-        if data.dtype not in _INPUTS:
-            raise not_modelled(f"nc_transpose of {data.dtype} on the Tensor engine")
+        if (
+            data.dtype not in _INPUTS and chip_for(recorder().target).generation < 3
+        ):  # bits of integers may look like NaN
+            raise not_modelled(
+                f"nc_transpose of {data.dtype} on the Tensor engine of NeuronCore-v2, not bit-exact there,"
+            )
         limit = 128
         _check_bank("nc_transpose", dst)
     else:

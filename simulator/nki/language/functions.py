@@ -138,9 +138,9 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
 
 
 def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: int = 0, dtype: Any = None) -> NkiTensor:
-    """For each partition, the elements of `data` at `indices` (uint32), free dimensions flattened."""
+    """For each partition, the elements of `data` at `indices` (uint32 or int32), free dimensions flattened."""
     made = ndarray(indices.shape, data.dtype)
-    isa.nc_n_gather(made, data, indices)
+    isa.nc_n_gather(made, data, indices.view("uint32") if indices.dtype == "int32" else indices)
     if dtype is None:
         return made
     cast = ndarray(indices.shape, dtype)

@@ -264,3 +264,11 @@ def test_a_source_can_be_given_instead_of_a_line(now):
 def test_an_operation_outside_a_kernel_says_so():
     with pytest.raises(KernelError, match="inside a kernel only"):
         nisa.tensor_copy(np.zeros((128, 8)), np.zeros((128, 8)))
+
+
+def test_registers_that_nothing_has_reduced_into_are_not_read(now):
+    with pytest.raises(NkiValidationError, match="no instruction has reduced into them"):
+        nisa.activation(sbuf(64, 8), nl.exp, sbuf(64, 8), reduce_op=nl.add, reduce_res=sbuf(64, 1))
+    nisa.activation(sbuf(64, 8), nl.exp, sbuf(64, 8), reduce_op=nl.add, reduce_cmd=reduce_cmd.reset_reduce)
+    nisa.activation(sbuf(64, 8), nl.exp, sbuf(64, 8), reduce_op=nl.add, reduce_res=sbuf(64, 1))
+    assert set(last(now).writes) == {"dst", "reduce_res"}

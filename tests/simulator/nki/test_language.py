@@ -276,3 +276,9 @@ def test_a_partial_function_is_a_kernel_of_its_function(decorator):
 
     assert np.array_equal(simulation.simulate(decorator(functools.partial(scaled, 2)))(X), X)
     assert decorator(functools.partial(scaled, 2)).__name__ == "scaled"
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint32])
+def test_elements_are_gathered_at_whole_numbers_of_either_sign(kind):
+    places = np.random.default_rng(2).integers(0, 24, (64, 10)).astype(kind)
+    assert np.array_equal(run(nl.gather_flattened, X, places), np.take_along_axis(X, places.astype(int), 1))

@@ -115,6 +115,12 @@ def test_transpose_moves_bits(apply, engine, dtype):
     np.testing.assert_array_equal(out.view(word), np.ascontiguousarray(data.T).view(word))
 
 
+def test_transpose_on_the_tensor_engine_moves_integers(apply):
+    data = RNG.integers(-(2**31), 2**31, (6, 4)).astype(np.int32)
+    out = apply("nc_transpose", {"dst": ((4, 6), "int32")}, {"data": data}, "tensor")
+    np.testing.assert_array_equal(out, data.T)
+
+
 def test_transpose_of_float8_on_the_tensor_engine_fills_the_low_half_of_16_bits(apply):
     data = normal(4, 6, dtype=ml_dtypes.float8_e4m3)
     out = apply("nc_transpose", {"dst": ((6, 4), "bfloat16")}, {"data": data}, "tensor")
