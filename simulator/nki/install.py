@@ -89,6 +89,7 @@ def _install_beta() -> None:
         sys.modules[f"neuronxcc.nki.{name}"] = module
 
     sys.modules["neuronxcc.nki.isa.constants"] = enums
+    compiler.__path__ = []
     beta.__getattr__ = lambda name: _missing("neuronxcc.nki", name)  # type: ignore[method-assign]
     _module("neuronxcc.nki.logging", Logger=logging.getLogger)
     if not hasattr(logging, "OFF"):

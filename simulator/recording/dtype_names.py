@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from neff_bench.simulator.dtypes import DTYPES
+from neff_bench.simulator.dtypes import DTYPES, size_bytes
 from neff_bench.simulator.recording.recorder import invalid, not_modelled
 
 PACKED = ("float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4", "float8_e8m0fnu")
@@ -17,6 +17,22 @@ _KNOWN: dict[Any, str] = {name: name for name in DTYPES}
 _KNOWN.update(
     {"float8e4": "float8_e4m3", "float8e5": "float8_e5m2", "bool": "uint8", "bool_": "uint8", "fp32": "float32"}
 )
+
+
+class Dtype(str):
+    """A canonical name with what host code asks a numpy type."""
+
+    __slots__ = ()
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return size_bytes(self)
+
+    @property
+    def name(self) -> str:
+        """The canonical name."""
+        return str(self)
 
 
 def dtype_of(given: Any) -> str:

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from neff_bench.simulator.errors import NotModelledError
-from neff_bench.simulator.nki.beta.grid import num_programs, program_id, program_ndim
+from neff_bench.simulator.nki.beta.grid import nc, num_programs, program_id, program_ndim
 from neff_bench.simulator.recording.recorder import here
 
 PACKAGES = (
@@ -20,6 +20,8 @@ PACKAGES = (
     "neuronxcc.nki._pre_prod_kernels",
     "neuronxcc.nki._private",
     "neuronxcc.private_nkl",
+    "neuronxcc.nki.compiler.backends",
+    "neuronxcc.starfish",
 )
 _RELEASE = "neuronx-cc up to release 2.29"
 
@@ -54,6 +56,9 @@ def get_verified_program_sharding_info(
 _PUBLIC = {
     f"neuronxcc.nki._pre_prod_kernels.util.kernel_helpers.{function.__name__}": function
     for function in (get_program_sharding_info, get_verified_program_sharding_info)
+} | {  # the names of nl.nc before it was public; github aws-neuron/neuronx-distributed-inference imports both
+    "neuronxcc.nki.compiler.backends.neuron.dimensions.VNC": nc,
+    "neuronxcc.starfish.penguin.targets.nki.private_api.vnc": nc,
 }
 
 

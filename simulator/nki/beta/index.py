@@ -46,8 +46,11 @@ class Index:
                 start += first * self.steps[axis]
                 axis += 1
             else:
-                raise not_modelled(f"indexing an index with {item!r}")
+                raise invalid(f"an index is indexed by slices and None, not by {item!r}")
         return Index((*shape, *self.shape[axis:]), (*steps, *self.steps[axis:]), start, self.moved)
+
+    def __iter__(self) -> Any:
+        raise invalid("an index stands for many numbers; a loop goes through nl.affine_range or range")
 
     def __add__(self, other: Any) -> Index:
         if hasattr(other, "read"):

@@ -19,10 +19,10 @@ from neff_bench.simulator.nki.beta.arguments import (
     tile_operand,
     views_of,
 )
-from neff_bench.simulator.nki.beta.index import Index, padded
+from neff_bench.simulator.nki.beta.index import Index, padded, whole_numbers
 from neff_bench.simulator.nki.beta.mask import Box, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import highest
-from neff_bench.simulator.nki.beta.tile import Tile, of_one_rank, plain, result
+from neff_bench.simulator.nki.beta.tile import Tile, plain, result
 from neff_bench.simulator.nki.beta.transfers import (
     core_barrier,
     dma_copy,
@@ -33,6 +33,7 @@ from neff_bench.simulator.nki.beta.transfers import (
     tensor_copy_dynamic_dst,
     tensor_copy_dynamic_src,
 )
+from neff_bench.simulator.nki.beta.views import of_one_rank
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import matmul_perf_mode, word
 from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
@@ -341,10 +342,11 @@ def sequence_bounds(*, segment_ids: Tile, dtype: Any = None) -> Tile:
     return result(compute)
 
 
-def iota(expr: Index, dtype: Any, *, mask: Any = None) -> Tile:
-    """The values of an affine index expression."""
+def iota(expr: Any, dtype: Any, *, mask: Any = None) -> Tile:
+    """The values of an affine index expression. A number, such as the program's, is one of one element."""
     if not isinstance(expr, Index):
-        raise invalid(f"iota: expr must be an index expression, not {type(expr).__name__}")
+        (start,) = whole_numbers("iota: expr, where it is no index expression,", (expr,))
+        expr = Index((1, 1), (0, 0), start)
 
     def compute() -> NkiTensor:
         made = nl.ndarray(expr.shape, dtype)

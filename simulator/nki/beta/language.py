@@ -19,8 +19,9 @@ from neff_bench.simulator.nki.beta.loops import affine_range, loop_reduce, seque
 from neff_bench.simulator.nki.beta.mask import Box, Mask, whole
 from neff_bench.simulator.nki.beta.precision import finfo, host_dtype, of_result
 from neff_bench.simulator.nki.beta.psum import wrote, zeroed
-from neff_bench.simulator.nki.beta.tile import Tile, of_one_rank, plain, result, write
+from neff_bench.simulator.nki.beta.tile import Tile, plain, result
 from neff_bench.simulator.nki.beta.transfers import atomic_rmw, in_sbuf
+from neff_bench.simulator.nki.beta.views import of_one_rank, write
 from neff_bench.simulator.nki.language.operators import Operator, in_order
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.dtype_names import dtype_of
@@ -158,6 +159,8 @@ def load(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
         raise invalid("load: a kernel of neuronxcc.nki is decorated with its nki.jit; this one is not")
     if not isinstance(src, Tile):
         raise invalid(f"load: src must be a tensor in HBM, not {type(src).__name__}")
+    if not nl.is_hbm(src.buffer):
+        raise invalid(f"load: src must be in HBM: {src!r}")
     flat = src.ndim == 1
     return masked.under(
         mask,
@@ -303,11 +306,14 @@ def transpose(x: Tile, *, dtype: Any = None, mask: Any = None) -> Tile:
 
 
 def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None) -> Tile:
-    """By a tile, or by affine comparisons, which GpSimd evaluates."""
-    if isinstance(condition, Mask):
-        if not isinstance(x, Tile) or isinstance(y, Tile):
-            raise not_modelled("nl.where of index expressions with anything but a tile and a number")
+    """By a tile, or by affine comparisons, which GpSimd evaluates: into the result, or into ones and zeros that select."""
+    if isinstance(condition, Mask) and isinstance(x, Tile) and not isinstance(y, Tile):
         return affine_select(condition, x, y, mask=mask, dtype=dtype)
+    if isinstance(condition, Mask):
+        shape = next((value.shape for value in (x, y) if isinstance(value, Tile)), None)
+        if shape is None:
+            raise invalid("where: x or y must be a tile")
+        condition = affine_select(condition, ones(shape, "float32"), 0.0)
     if mask is not None:
         raise not_modelled("nl.where with a mask")
     return result(lambda: nl.where(plain(condition), plain(x), plain(y), dtype))

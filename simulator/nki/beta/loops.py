@@ -12,7 +12,8 @@ from typing import Any
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta.arguments import reduction
-from neff_bench.simulator.nki.beta.tile import Tile, result, write
+from neff_bench.simulator.nki.beta.tile import Tile, result
+from neff_bench.simulator.nki.beta.views import write
 from neff_bench.simulator.recording.recorder import invalid, is_recording, recorder
 from neff_bench.simulator.recording.register import VirtualRegister
 from neff_bench.simulator.recording.tensor import NkiTensor

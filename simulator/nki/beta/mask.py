@@ -23,8 +23,25 @@ class Either:
 
     __slots__ = ("masks",)
 
-    def __init__(self, masks: tuple[Mask, ...]) -> None:
+    def __init__(self, masks: tuple[Any, ...]) -> None:
         self.masks = masks
+
+    def __and__(self, other: Any) -> Any:
+        if isinstance(other, (Mask, Either)):
+            return Either(tuple(one & other for one in self.masks))
+        return self if bool(other) else False
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Any:
+        if isinstance(other, (Mask, Either)):
+            return Either((self, other))
+        return True if bool(other) else self
+
+    __ror__ = __or__
+
+    def __bool__(self) -> bool:
+        raise invalid("a mask differs from element to element; it cannot steer Python (use | for 'or')")
 
 
 class Mask:
@@ -35,24 +52,32 @@ class Mask:
     def __init__(self, conditions: tuple[Index, ...]) -> None:
         self.conditions = conditions
 
+    def __getitem__(self, key: Any) -> Mask:
+        """New axes and parts of axes, as of the compared indices."""
+        return Mask(tuple(index[key] for index in self.conditions))
+
+    def __iter__(self) -> Any:
+        raise invalid("a mask differs from element to element; a loop cannot go through it")
+
     def __and__(self, other: Any) -> Any:
         if isinstance(other, Mask):
             return Mask(self.conditions + other.conditions)
+        if isinstance(other, Either):
+            return Either(tuple(self & one for one in other.masks))
         return self if bool(other) else False
 
     __rand__ = __and__
 
     def __or__(self, other: Any) -> Any:
-        if isinstance(other, Mask):
+        if isinstance(other, (Mask, Either)):
             return Either((self, other))
         return True if bool(other) else self
 
     __ror__ = __or__
 
-    def __invert__(self) -> Mask:
-        if len(self.conditions) != 1:
-            raise not_modelled("the opposite of a mask of several conditions")
-        return Mask((self.conditions[0] * -1 - 1,))
+    def __invert__(self) -> Any:
+        opposites = tuple(Mask((condition * -1 - 1,)) for condition in self.conditions)
+        return opposites[0] if len(opposites) == 1 else Either(opposites)
 
     def __bool__(self) -> bool:
         raise invalid("a mask differs from element to element; it cannot steer Python (use & for 'and')")
@@ -88,14 +113,31 @@ def boxes(mask: Any, shape: tuple[int, ...]) -> list[Box]:
 
 
 def _any(mask: Either, shape: tuple[int, ...]) -> list[Box]:
-    """The boxes of the one mask that holds anywhere, or everything where one holds everywhere."""
-    parts = [part for part in (boxes(one, shape) for one in mask.masks) if part]
-    for part in parts:
-        if part == [whole(shape)]:
-            return part
-    if len(parts) > 1:
-        raise not_modelled("a mask in which either of two conditions holds")
-    return parts[0] if parts else []
+    """The boxes of each mask without what those of the masks before it cover; one that holds everywhere is enough."""
+    parts = [boxes(one, shape) for one in mask.masks]
+    if [whole(shape)] in parts:
+        return [whole(shape)]
+    found: list[Box] = []
+    for rest in parts:
+        for taken in found:
+            rest = [piece for box in rest for piece in _without(box, taken)]
+        found = found + rest
+    if len(found) > _MOST_BOXES:
+        raise not_modelled(f"a mask of {len(found)} boxes")
+    return found
+
+
+def _without(box: Box, taken: Box) -> list[Box]:
+    """What is left of `box` outside of `taken`: below and above it on each axis in turn."""
+    common = tuple((max(first, start), min(stop, end)) for (first, stop), (start, end) in zip(box, taken))
+    if any(first >= stop for first, stop in common):
+        return [box]
+    left = []
+    for axis, (first, stop) in enumerate(common):
+        before, after = common[:axis], box[axis + 1 :]
+        sides = ((box[axis][0], first), (stop, box[axis][1]))
+        left += [(*before, side, *after) for side in sides if side[0] < side[1]]
+    return left
 
 
 def _cut(box: Box, conditions: list[tuple[tuple[int, ...], int]]) -> list[Box]:

@@ -8,7 +8,8 @@ from typing import Any
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta.mask import Box, boxes, whole
 from neff_bench.simulator.nki.beta.results import Made, take_over
-from neff_bench.simulator.nki.beta.tile import Tile, result, write
+from neff_bench.simulator.nki.beta.tile import Tile, result
+from neff_bench.simulator.nki.beta.views import write
 from neff_bench.simulator.recording.recorder import recorder
 
 Operands = dict[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from operator import index as as_int
 from typing import Any
 
@@ -14,8 +13,10 @@ from neff_bench.simulator.nki.beta.index import Index, reaches_out, rows_within,
 from neff_bench.simulator.nki.beta.mask import Box, Either, Mask, boxes, whole
 from neff_bench.simulator.nki.beta.precision import of_result
 from neff_bench.simulator.nki.beta.results import Made, accumulate, born, take_over
+from neff_bench.simulator.nki.beta.views import of_one_rank, same_view, write
 from neff_bench.simulator.nki.language import tiles
 from neff_bench.simulator.recording import check
+from neff_bench.simulator.recording.dtype_names import Dtype
 from neff_bench.simulator.recording.indexing import DynamicSlice
 from neff_bench.simulator.recording.recorder import here, invalid, not_modelled, recorder
 from neff_bench.simulator.recording.refused import refuse
@@ -31,6 +32,7 @@ class Tile:
     """
 
     __slots__ = ("_view", "base", "key", "made", "only")
+    __hash__ = object.__hash__
 
     def __init__(
         self,
@@ -104,9 +106,9 @@ class Tile:
         return self.base if self._view is None and self.base is not None else self.own()
 
     @property
-    def dtype(self) -> str:
-        """The canonical dtype."""
-        return self._source.dtype
+    def dtype(self) -> Dtype:
+        """The canonical dtype; `X.dtype.itemsize` is its size, as of numpy's types."""
+        return Dtype(self._source.dtype)
 
     @property
     def itemsize(self) -> int:
@@ -258,25 +260,25 @@ def _operator(name: str, reverse: bool = False) -> Any:
     return method
 
 
-def of_one_rank(*values: Any) -> tuple[Any, ...]:
-    """Operands of an elementwise operation. One element in each partition goes with any number of dimensions."""
-    wide = [value.ndim for value in values if isinstance(value, NkiTensor) and prod(value.shape[1:]) > 1]
-    if not wide:
-        return values
-    return tuple(
-        value.reshape((value.shape[0],) + (1,) * (max(wide) - 1))
-        if isinstance(value, NkiTensor) and value.ndim != max(wide) and prod(value.shape[1:]) == 1
-        else value
-        for value in values
-    )
-
-
 for _name, _word in {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power", "and": "bitwise_and",
     "or": "bitwise_or", "xor": "bitwise_xor", "mod": "mod",
 }.items():  # fmt: skip
     setattr(Tile, f"__{_name}__", _operator(_word))
     setattr(Tile, f"__r{_name}__", _operator(_word, reverse=True))
+
+
+def _comparison(name: str) -> Any:
+    compare = _operator(name)
+
+    def method(self: Tile, other: Any) -> Any:
+        return compare(self, other) if isinstance(other, (Tile, NkiTensor, int, float, Index)) else NotImplemented
+
+    return method
+
+
+for _name, _word in {"eq": "equal", "ne": "not_equal"}.items():
+    setattr(Tile, f"__{_name}__", _comparison(_word))
 for _name, _word in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
     setattr(Tile, f"__{_name}__", _operator(_word))
 
@@ -340,7 +342,7 @@ def _affine(view: NkiTensor, items: tuple[Any, ...]) -> list[Any]:
     if not any(isinstance(item, slice) for item in items):
         return [item if isinstance(item, Index) else _plain_item(item) for item in items]
     if any(isinstance(item, Index) for item in items):
-        raise not_modelled("a slice beside affine indices")
+        raise invalid("a slice beside indices of nl.arange or nl.mgrid; the compiler takes the one or the other")
     items = (*items, *(slice(None),) * (view.ndim - len(items)))
     rank = sum(isinstance(item, slice) for item in items) + by_tile
     made: list[Any] = []
@@ -374,27 +376,3 @@ def dressed(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(dressed(item) for item in value)
     return value
-
-
-def same_view(first: NkiTensor, second: NkiTensor) -> bool:
-    """Whether two views name the same elements in the same order."""
-    return (first.storage, first.offset, first.shape, first.strides) == (
-        second.storage,
-        second.offset,
-        second.shape,
-        second.strides,
-    )
-
-
-def write(target: NkiTensor, source: Any) -> None:
-    """Put a tile or a number into a view."""
-    if not target.on_chip:
-        nl.store(target, source)
-    elif isinstance(source, NkiTensor):
-        if source.size != target.size:  # one element of each partition goes with any number of dimensions
-            target, source = of_one_rank(target, source)
-        fits = source.shape == target.shape or source.ndim != target.ndim
-        isa.tensor_copy(target, source if fits else source.broadcast_to(target.shape))
-    else:
-        isa.memset(target, source)
-    psum.wrote(target)

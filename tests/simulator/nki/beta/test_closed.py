@@ -30,3 +30,12 @@ def test_what_closed_kernels_share_and_aws_has_published_answers():
     simulate(jit(kernel))(np.zeros((4, 4), np.float32))
     simulate(jit(kernel)[2])(np.zeros((4, 4), np.float32))
     assert found == [(0, 1, 0), (1, 2, 0), (1, 2, 1)]
+
+
+def test_the_dimension_of_cores_has_its_former_names():
+    install()
+    from neuronxcc.nki.compiler.backends.neuron.dimensions import VNC
+    from neuronxcc.nki.language import nc
+    from neuronxcc.starfish.penguin.targets.nki.private_api import vnc
+
+    assert VNC is nc and vnc is nc

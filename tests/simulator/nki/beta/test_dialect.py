@@ -117,6 +117,20 @@ def test_an_index_outside_is_an_error():
         simulate(beyond)(A[:128, :12])
 
 
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (lambda x: nl.load(x[nl.arange(128)[:, None], :]), "a slice beside indices of nl.arange or nl.mgrid"),
+        (lambda x: nl.load(nl.load(x)), "load: src must be in HBM"),
+        (lambda x: [nl.load(x[at : at + 1]) for at in nl.arange(128)], "a loop goes through nl.affine_range or range"),
+        (lambda x: nl.load(x[nl.arange(128)[0], 0:12]), "an index is indexed by slices and None, not by 0"),
+    ],
+)
+def test_what_the_compiler_refuses_is_an_error_of_the_kernel(kernel, message):
+    with pytest.raises(NkiValidationError, match=rf"test_dialect\.py:\d+: .*{message}"):
+        simulate(jit(kernel))(A[:128, :12])
+
+
 def test_a_name_of_the_dialect_that_is_missing_is_not_modelled():
     with pytest.raises(NotModelledError, match=r"test_dialect\.py:\d+: neuronxcc\.nki\.isa\.builtin_custom_op is not"):
         simulate(jit(lambda x: nisa.builtin_custom_op(x)))(A[:128, :12])
@@ -241,3 +255,34 @@ def test_arguments_that_a_kernel_collects_reach_it():
     x, bias = A[:128], B[:128]
     found = simulate(scaled)(x, 2.0, 3.0, bias=bias, by=4.0)
     np.testing.assert_allclose(found, 6 * x + 4 * bias, rtol=1e-6)
+
+
+def test_the_number_of_a_program_becomes_a_tile():
+    @jit
+    def numbers(x):
+        out = nl.ndarray((2, 16), dtype=nl.int32, buffer=nl.shared_hbm)
+        number = nisa.iota(nl.program_id(0), dtype=nl.int32)
+        nl.store(out[nl.program_id(0)], nl.transpose(number.broadcast_to((1, 16))))
+        return out
+
+    assert np.array_equal(simulate(lambda x: numbers[2](x))(A), np.repeat(np.int32([[0], [1]]), 16, 1))
+
+
+def test_a_dtype_knows_its_size_and_is_still_its_name():
+    seen = []
+    simulate(jit(lambda x: seen.append(x.dtype) or x))(A[:128, :12])
+    assert (seen[0].itemsize, seen[0].name, seen[0]) == (4, "float32", nl.float32)
+
+
+def test_tiles_are_compared_element_by_element_and_with_nothing_else():
+    @jit
+    def equal(x, y):
+        out = nl.ndarray((2, *x.shape), dtype=nl.float32, buffer=nl.shared_hbm)
+        first, second = nl.load(x), nl.load(y)
+        assert first != None and first != "float32"  # noqa: E711 - as kernels write it
+        nl.store(out[0], first == second)
+        nl.store(out[1], first != 2)
+        return out
+
+    x, y = (RANDOM.integers(0, 4, (16, 8)).astype(np.float32) for _ in range(2))
+    assert np.array_equal(simulate(equal)(x, y), np.stack([x == y, x != 2]))

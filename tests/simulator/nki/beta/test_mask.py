@@ -52,11 +52,36 @@ def test_boxes_are_where_the_mask_holds(mask):
     assert np.array_equal(found, wanted)
 
 
-def test_either_of_two_masks_where_one_holds_nowhere_or_everywhere():
-    assert boxes((ROWS < 5) | (COLUMNS < 0), (12, 10)) == boxes(ROWS < 5, (12, 10))
-    assert boxes((ROWS < 5) | (COLUMNS >= 0), (12, 10)) == [((0, 12), (0, 10))]
-    with pytest.raises(NotModelledError, match="either of two conditions"):
-        boxes((ROWS < 5) | (COLUMNS < 3), (12, 10))
+@pytest.mark.parametrize(
+    ("mask", "wanted"),
+    [
+        ((ROWS < 5) | (COLUMNS < 0), lambda row, column: row < 5),
+        ((ROWS < 5) | (COLUMNS >= 0), lambda row, column: row >= 0),
+        ((ROWS < 5) | (COLUMNS < 3), lambda row, column: (row < 5) | (column < 3)),
+        (
+            (ROWS < 4) | (COLUMNS == 2) | (ROWS > COLUMNS),
+            lambda row, column: (row < 4) | (column == 2) | (row > column),
+        ),
+        (((ROWS < 5) | (COLUMNS < 3)) & (ROWS > 1), lambda row, column: ((row < 5) | (column < 3)) & (row > 1)),
+        ((ROWS > 1) & ((ROWS < 5) | (COLUMNS < 3)), lambda row, column: ((row < 5) | (column < 3)) & (row > 1)),
+        (~((ROWS < 5) & (COLUMNS < 3)), lambda row, column: (row >= 5) | (column >= 3)),
+    ],
+)
+def test_boxes_of_either_of_several_masks_do_not_overlap(mask, wanted):
+    found = np.zeros((12, 10), dtype=int)
+    for (top, bottom), (left, right) in boxes(mask, (12, 10)):
+        found[top:bottom, left:right] += 1
+    row, column = np.mgrid[0:12, 0:10]
+    assert np.array_equal(found, wanted(row, column).astype(int))
+
+
+def test_a_mask_gets_new_axes_as_its_indices_do():
+    assert boxes((arange(12) < 5)[:, None] & (arange(10) > 3)[None, :], (12, 10)) == [((0, 5), (4, 10))]
+
+
+def test_a_loop_through_a_mask_is_an_error():
+    with pytest.raises(NkiValidationError, match="a loop cannot go through it"):
+        list(ROWS < 5)
 
 
 def test_a_mask_of_another_shape_is_an_error():
@@ -168,6 +193,19 @@ def test_affine_select_takes_a_comparison():
         return out
 
     assert np.array_equal(simulate(jit(causal))(X), np.where(np.tri(32) > 0, X[:32, :32], np.float32(-1)))
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["tile and tile", "number and tile"])
+def test_where_a_comparison_holds_one_tile_else_the_other(first):
+    def chosen(x):
+        out = nl.ndarray((32, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        rows, columns = nl.mgrid[0:32, 0:32]
+        values = nl.load(x[0:32, 0:32])
+        nl.store(out, nl.where(rows >= columns, values if first else 2.0, nl.negative(values)))
+        return out
+
+    part = X[:32, :32]
+    assert np.array_equal(simulate(jit(chosen))(X), np.where(np.tri(32) > 0, part if first else np.float32(2), -part))
 
 
 def test_normalisation_under_a_mask_of_rows():
