@@ -39,7 +39,8 @@ def refuse(kind: type, what: str) -> None:
     setattr(kind, "__array__", _value("numpy cannot read {}: its value"))  # noqa: B010 - beside the others
     setattr(kind, "__array_ufunc__", None)  # noqa: B010 - numpy leaves its operators to the tensor's
     setattr(kind, "__format__", _formatted)  # noqa: B010
-    setattr(kind, "__eq__", _equal)  # noqa: B010
+    if not _has(kind, "__eq__"):
+        setattr(kind, "__eq__", _equal)  # noqa: B010
     setattr(kind, "__hash__", object.__hash__)  # noqa: B010
 
 

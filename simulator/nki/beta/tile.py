@@ -335,7 +335,10 @@ def _plain_item(item: Any) -> Any:
 
 
 def _affine(view: NkiTensor, items: tuple[Any, ...]) -> list[Any]:
-    """Slices outside the tensor, or beside a tile of indices, as indices of their own axes; such a tile has the first."""
+    """Slices outside the tensor, or beside a tile of indices, as indices of their own axes; such a tile has the first.
+
+    Raises for slices beside affine indices: AWS docs nki/api/nki.errors.rst, unsupported_mixing_basic_advanced_tensor_indexing.
+    """
     by_tile = any(_is_indices(item) for item in items)
     if by_tile:
         items = (*items, *(slice(None),) * (view.ndim - len(items)))
