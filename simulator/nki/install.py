@@ -7,8 +7,9 @@ import functools
 import logging
 import math
 import sys
-from collections.abc import Callable
-from importlib.abc import Loader
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import FunctionType, ModuleType
@@ -59,14 +60,32 @@ def install() -> None:
     sys.modules["nki.compiler.ncc_driver"] = compiler.ncc_driver
     _submodule("builtin", _module("nki.builtin"))
     _submodule("collectives", collectives)
-    _install_beta()
+    _offer_beta()
     vars(builtins).update(KEYWORDS, math=math)
 
 
-def _install_beta() -> None:
-    """`neuronxcc.nki`, unless the compiler's own package is there."""
+class _Beta(MetaPathFinder):
+    """Puts the old dialect in when it is first imported: kernels of the current one do without."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """That of `neuronxcc`, whose modules are then all there."""
+        if name != "neuronxcc":
+            return None
+        sys.meta_path.remove(self)
+        _install_beta()
+        return sys.modules[name].__spec__
+
+
+def _offer_beta() -> None:
+    """Make `neuronxcc.nki` importable, unless the compiler's own package is there."""
     if "neuronxcc" in sys.modules or find_spec("neuronxcc") is not None:
         return
+    if not hasattr(logging, "OFF"):
+        logging.OFF = logging.CRITICAL + 10  # type: ignore[attr-defined]  # importing neuronxcc gives it to scripts
+    sys.meta_path.append(_Beta())
+
+
+def _install_beta() -> None:
     from neff_bench.simulator.nki import annotations
     from neff_bench.simulator.nki.beta import closed, compiler, host, isa, jit, language
     from neff_bench.simulator.recording import enums
@@ -92,14 +111,13 @@ def _install_beta() -> None:
     compiler.__path__ = []
     beta.__getattr__ = lambda name: _missing("neuronxcc.nki", name)  # type: ignore[method-assign]
     _module("neuronxcc.nki.logging", Logger=logging.getLogger)
-    if not hasattr(logging, "OFF"):
-        logging.OFF = logging.CRITICAL + 10  # type: ignore[attr-defined]  # importing neuronxcc gives it to scripts
     beta.logging = sys.modules["neuronxcc.nki.logging"]  # type: ignore[attr-defined]
     closed.install()
 
 
 def install_host() -> None:
     """Give `nki` and `neuronxcc.nki` the calls that start a device, for a process that runs a script."""
+    import_module("neuronxcc.nki")
     from neff_bench.simulator.nki import host
 
     for call in (host.baremetal, host.benchmark, host.profile, host.simulate_kernel):
