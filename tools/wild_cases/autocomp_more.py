@@ -1,4 +1,4 @@
-"""ucb-bar/autocomp: its convolutions, causal attentions and the tasks that it calls internal."""
+"""ucb-bar/autocomp: its convolutions, causal attentions, the tasks that it calls internal, and the layers of a Llama."""
 
 from __future__ import annotations
 
@@ -236,6 +236,49 @@ def _half(random: np.random.Generator, *shape: int, scale: float = 0.5) -> np.nd
     return floats(random, *shape, scale=scale).astype(ml_dtypes.bfloat16)
 
 
+def _llama(file: str, **fields: Any) -> Case:
+    return _case(f"sols/trn-e2e/{file}.py", prelude=OLD, **fields)
+
+
+def _perceptron(tokens: int, first: str) -> Any:
+    return lambda random: {
+        first: floats(random, tokens, 1, 2048, scale=0.1), "up_w": floats(random, 2048, 4096, scale=0.02),
+        "gate_w": floats(random, 2048, 4096, scale=0.02), "down_w": floats(random, 4096, 2048, scale=0.02),
+    }  # fmt: skip
+
+
+def _projected(up_w: np.ndarray, gate_w: np.ndarray, down_w: np.ndarray, **tokens: np.ndarray) -> np.ndarray:
+    [x] = tokens.values()
+    gate = x @ gate_w
+    return (gate / (1 + np.exp(-gate)) * (x @ up_w)) @ down_w
+
+
+def _vocabulary(random: np.random.Generator) -> dict[str, np.ndarray]:
+    block = _half(random, 2048, 2004)
+    return {"hidden_states": _half(random, 1, 1, 2048), "lm_head_weight": np.tile(block, (1, 32))}
+
+
+def _next_token(batch: int, least_batch: int) -> Any:
+    """Sixteen heads on four of keys, after 512 tokens. The mask is one for all, or one for each sequence and head."""
+
+    def made(random: np.random.Generator) -> dict[str, Any]:
+        given = {name: floats(random, batch, heads, 1, 64) for name, heads in (("Q", 16), ("K", 4), ("V", 4))}
+        before = floats(random, 2, batch, 4, 512, 64)
+        past = {"past_k": before[0], "past_v": before[1]} if batch == least_batch else {"past_key_value": before}
+        rows = (1, 1) if batch == least_batch else (batch, 16)
+        return given | past | {"attention_mask": (random.random((*rows, 1, 512)) < 0.7).astype(np.uint8)}
+
+    return made
+
+
+def _answered(Q: Any, K: Any, V: Any, attention_mask: Any, **past: Any) -> np.ndarray:
+    keys, values = past["past_key_value"] if "past_key_value" in past else (past["past_k"], past["past_v"])
+    keys, values = (np.concatenate([x, y], 2).repeat(4, 1) for x, y in ((keys, K), (values, V)))
+    scores = Q @ keys.transpose(0, 1, 3, 2) / 8
+    visible = np.concatenate([np.broadcast_to(attention_mask, (*Q.shape[:3], 512)), np.ones((*Q.shape[:3], 1))], 3)
+    return softmax(np.where(visible > 0, scores, -1e4)) @ values
+
+
 CASES: tuple[Case, ...] = (
     *(_advanced(d, "4_conv1d", arguments=_rows_of_channels, reference=_convolved_rows) for d in (1, 2)),
     _advanced(
@@ -292,5 +335,15 @@ CASES: tuple[Case, ...] = (
     _internal(
         "15_gemm", arguments=lambda random: {"a_t_hbm": floats(random, 1024, 192), "b_hbm": floats(random, 1024, 1024)},
         reference=lambda a_t_hbm, b_hbm: a_t_hbm.T @ b_hbm,
+    ),
+    _llama("3_llama_mlp_decode_nki", arguments=_perceptron(1, "lhs"), reference=_projected),
+    _llama("11_llama_mlp_decode_b32_nki", arguments=_perceptron(32, "x_dev"), reference=_projected),
+    _llama("5_llama_attention_nki", arguments=_next_token(1, 1), reference=_answered),
+    _llama("9_llama_attention_b32_nki", arguments=_next_token(32, 1), reference=_answered),
+    _llama(
+        "7_llama_logits.nki", arguments=_vocabulary, tolerance=2e-2,
+        reference=lambda hidden_states, lm_head_weight: (
+            hidden_states.astype(np.float32) @ lm_head_weight.astype(np.float32)
+        ),
     ),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -80,10 +81,35 @@ def _transposed(x: Any, mlp1_weight: Any, mlp1_bias_T: Any, mlp2_weight: Any, ml
     return _routed(x, **gate, first=first, second=second)
 
 
-def _with_its_global(module: Any) -> Any:
+def _first(t: Any, scale: Any, gate_weight: Any, gate_bias: Any, mlp1_weight: Any, **_: Any) -> np.ndarray:
+    """The first layer's weights of the best expert of the first token."""
+    gates = rms_norm(t.astype(np.float32), scale.astype(np.float32)) @ gate_weight.astype(np.float32) + gate_bias
+    return mlp1_weight[gates[0].argmax()]
+
+
+def _downwards(
+    t: Any, scale: Any, gate_weight: Any, gate_bias: Any, mlp1_weight: Any, mlp1_bias_T: Any, **_: Any
+) -> Any:
+    """The first layer on the first token with its four experts; the kernel adds the bias 128 times."""
+    x = rms_norm(t.astype(np.float32), scale.astype(np.float32))
+    chosen = np.argsort(-(x[0] @ gate_weight.astype(np.float32) + gate_bias[0]))[:4]
+    return mlp1_weight[chosen].astype(np.float32) @ x[0] + 128.0 * mlp1_bias_T.T[chosen]
+
+
+def _projection(random: np.random.Generator) -> dict[str, Any]:
+    given = _experts(transposed=False)(random)
+    return {("mlp1_bias_T" if name == "mlp1_bias" else name): value.T.copy() if name == "mlp1_bias" else value
+            for name, value in given.items()}  # fmt: skip
+
+
+def _with_its_global(name: str, kernel: str) -> Callable[[Any], Any]:
     """The kernel with the variable of its script that it reads the dtype of."""
-    module.mlp1_weight = np.zeros(1, np.float16)
-    return module.moe_mlp_fwd
+
+    def make(module: Any) -> Any:
+        setattr(module, name, np.zeros(1, np.float16))
+        return getattr(module, kernel)
+
+    return make
 
 
 CASES: tuple[Case, ...] = (
@@ -104,7 +130,7 @@ CASES: tuple[Case, ...] = (
         _experts(transposed=True),
         _residual,
         tolerance=2e-2,
-        make=_with_its_global,
+        make=_with_its_global("mlp1_weight", "moe_mlp_fwd"),
     ),
     _case(
         "moe/transposed/moe_fwd_transposed_loop_fusion.py",
@@ -112,5 +138,14 @@ CASES: tuple[Case, ...] = (
         _experts(transposed=True),
         _last,
         tolerance=2e-2,
+    ),
+    _case("moe/mlp_expert_selection.py", "sample_selection_kernel", _experts(transposed=False), _first, tolerance=2e-2),
+    _case(
+        "moe/token_projection.py",
+        "sample_token_projection",
+        _projection,
+        _downwards,
+        tolerance=2e-2,
+        make=_with_its_global("mlp1_bias", "sample_token_projection"),
     ),
 )

@@ -55,6 +55,8 @@ class Blocks:
 
     def __getitem__(self, key: Any) -> Any:
         items = self._items(key)
+        if any(isinstance(item, slice) for item in items[: len(self.blocks)]):
+            return self._some(items[: len(self.blocks)], items[len(self.blocks) :])
         numbers = tuple(self._number(item, size) for item, size in zip(items, self.blocks))
         if len(numbers) < len(self.blocks):
             rest = self.blocks[len(numbers) :]
@@ -64,15 +66,38 @@ class Blocks:
         return tile[rest_of_key] if rest_of_key else tile
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if isinstance(self._items(key)[0], slice):
-            for at in itertools.product(*map(range, self.blocks)):
-                self[at + self._items(key)[len(self.blocks) :]] = value
-            return
         part = self[key]
-        if isinstance(part, Blocks):
-            part[...] = value
-        elif part is not value:
+        if part is value:
+            return
+        if not isinstance(part, Blocks):
             assign(part, value)
+            return
+        for at in itertools.product(*map(range, part.blocks)):
+            assign(part[at], value[at] if isinstance(value, Blocks) else value)
+
+    def _some(self, items: tuple[Any, ...], rest: tuple[Any, ...]) -> Blocks:
+        """The blocks that slices choose, of each the part `rest`."""
+        whole = (*items, *(slice(None),) * (len(self.blocks) - len(items)))
+        places = [
+            self._range(item, size) if isinstance(item, slice) else self._number(item, size)
+            for item, size in zip(whole, self.blocks)
+        ]
+
+        def make(at: tuple[int, ...]) -> Tile:
+            numbers = iter(at)
+            block: Tile = self[tuple(place[next(numbers)] if isinstance(place, range) else place for place in places)]
+            return block[rest] if rest else block
+
+        sizes = tuple(len(place) for place in places if isinstance(place, range))
+        shape = make((0,) * len(sizes)).shape if rest else self.tile
+        return Blocks(sizes, shape, self.dtype, self.buffer, make)
+
+    def _range(self, part: slice, size: int) -> range:
+        """The blocks of a slice. Raises where numpy would cut it short."""
+        found = range(size)[part]
+        if not found or any(at is not None and not -size <= at <= size for at in (part.start, part.stop)):
+            raise invalid(f"slice {part.start}:{part.stop} of a block dimension of {size} is outside {self!r}")
+        return found
 
     def _items(self, key: Any) -> tuple[Any, ...]:
         items = key if isinstance(key, tuple) else (key,)

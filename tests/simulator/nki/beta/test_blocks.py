@@ -69,6 +69,31 @@ def test_a_block_is_chosen_by_an_index_of_one_element():
     assert np.array_equal(simulate(jit(chosen))(X[:1]), X[0, :, :64])
 
 
+def test_slices_choose_blocks():
+    def chosen(x):
+        out = nl.ndarray((4, 128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        tiles = nl.ndarray((4, nl.par_dim(128), 64), dtype=x.dtype)
+        tiles[:] = 0.0
+        tiles[1:3] = nl.load(x[0, :, 0:64])
+        tiles[2:4, :, 0:8] = 1.0
+        for block in range(4):
+            nl.store(out[block], tiles[block : block + 1, 0:128][0])
+        return out
+
+    expected = np.zeros((4, 128, 64), np.float32)
+    expected[1:3] = X[0, :, :64]
+    expected[2:4, :, :8] = 1
+    assert np.array_equal(simulate(jit(chosen))(X[:1]), expected)
+
+
+def test_a_slice_of_blocks_that_do_not_exist_is_an_error():
+    def beyond(x):
+        return nl.ndarray((2, nl.par_dim(128), 64), dtype=x.dtype)[1:4]
+
+    with pytest.raises(NkiValidationError, match="slice 1:4 of a block dimension of 2 is outside"):
+        simulate(jit(beyond))(X[:1])
+
+
 @pytest.mark.parametrize("named", [False, True])
 def test_loop_reduce_combines_iterations_of_its_loops_only(named):
     def reduced(x):
