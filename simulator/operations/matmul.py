@@ -40,6 +40,7 @@ _STACKED_ROWS = 1024
 _FLOAT32 = frozenset({"float32", "tfloat32"})
 _FLOAT8 = frozenset({"float8_e4m3", "float8_e5m2", "float8_e4m3fn"})
 _INPUTS = _FLOAT32 | _FLOAT8 | {"bfloat16", "float16"}
+_INTEGERS = frozenset({"int32", "uint32"})
 _NO_PERF = matmul_perf_mode.none
 if (_core := compiled()) is not None:
     _core.bind_matmul(_NO_PERF, PSUM_BANK_BYTES)
@@ -63,8 +64,8 @@ def _transpose_cost(instruction: Instruction, program: Program, chip: Chip, opco
         return _VECTOR_TRANSPOSE(instruction, program, chip, opcodes[2:])
     data = instruction.reads["data"]
     rows, cols = data.pattern[0][1], data.columns
-    wide = SIZE_BYTES[data.dtype] == SIZE_BYTES["float32"]  # integers move as floats of their size
-    row = product_row("nc_transpose", chip, ("float32",) if wide else (data.dtype,), TRANSPOSE)
+    moved = "float32" if data.dtype in _INTEGERS else data.dtype  # integers of four bytes move as floats do
+    row = product_row("nc_transpose", chip, (moved,), TRANSPOSE)
     return on_pe(chip, row, rows, cols, rows, data, instruction.writes["dst"], True, opcodes[:2],
                  moving_bytes=rows * SIZE_BYTES[data.dtype])  # fmt: skip
 
