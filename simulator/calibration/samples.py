@@ -110,7 +110,10 @@ def _same(rows: Sequence[InstructionRow], controls: Sequence[Control]) -> bool:
 
 def _instructions(rows: Sequence[InstructionRow], engine: int, chip: Chip) -> Iterator[tuple[str, float]]:
     """The constants that the instructions of one engine show, with their values."""
+    idle_from = 0.0
     for row in rows:
+        was_busy = row.timestamp < idle_from
+        idle_from = max(idle_from, row.timestamp + row.duration)
         if row.opcode == "ACT_TABLE_LOAD":
             yield "activation_table_load_ns", row.duration
         elif row.opcode == "LDWEIGHTS":
@@ -119,7 +122,8 @@ def _instructions(rows: Sequence[InstructionRow], engine: int, chip: Chip) -> It
         elif row.opcode == "DMA_DIRECT2D":
             name = "software_dma_instruction_ns" if ENGINES[engine] == "gpsimd" else "dma_issue_ns"
             yield name, row.duration
-        else:
+        elif row.opcode == "MATMUL" or not was_busy:
+            # Behind another instruction one lasts longer or shorter than by itself.
             yield from _latency(row, engine, chip)
     for first, second in pairwise(rows):
         yield from _interval(first, second, engine, chip)

@@ -37,15 +37,21 @@ def test_the_interval_is_that_of_the_ends_since_an_engine_takes_instructions_in_
     assert early["vector_overhead_ns"] == [70.0]
 
 
+def test_what_begins_while_its_engine_is_busy_says_nothing_of_the_latency():
+    alone = samples_of(timeline(row(0, 657, "Vector", "COPY", COPY), row(900, 660, "Vector", "COPY", COPY)), TRN2)
+    behind = samples_of(timeline(row(0, 657, "Vector", "COPY", COPY), row(500, 700, "Vector", "COPY", COPY)), TRN2)
+    assert (alone["vector_latency_ns"], behind["vector_latency_ns"]) == ([157.0, 160.0], [157.0])
+
+
 def test_each_pipeline_of_scalar_has_constants_of_its_own():
     in_sbuf = COPY.replace("0x2002000", "0x20")
     made = (row(0, 558, "Scalar", "COPY", COPY), row(461, 558, "Scalar", "COPY", COPY),
             row(2000, 660, "Scalar", "ACTIVATE", COPY), row(2551, 660, "Scalar", "ACTIVATE", COPY),
             row(4000, 680, "Scalar", "ACTIVATE", in_sbuf), row(4585, 680, "Scalar", "ACTIVATE", in_sbuf))  # fmt: skip
     assert samples_of(timeline(*made), TRN2) == {
-        "scalar_latency_ns": [158.0] * 2, "scalar_copy_overhead_ns": [61.0],
-        "scalar_function_latency_ns": [260.0] * 2, "scalar_overhead_ns": [151.0],
-        "scalar_sbuf_latency_ns": [280.0] * 2, "scalar_sbuf_overhead_ns": [185.0],
+        "scalar_latency_ns": [158.0], "scalar_copy_overhead_ns": [61.0],
+        "scalar_function_latency_ns": [260.0], "scalar_overhead_ns": [151.0],
+        "scalar_sbuf_latency_ns": [280.0], "scalar_sbuf_overhead_ns": [185.0],
     }  # fmt: skip
 
 
