@@ -8,7 +8,6 @@ development data: `simulator/compiler/merging.py` was written with them.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -16,8 +15,9 @@ from pathlib import Path
 from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.nki.load import trace_kernel
-from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
+from neff_bench.simulator.nki.spec import KernelSpec
 from neff_bench.simulator.timing.schedule import schedule
+from tools.correlation.fusion import kernel, profile
 
 _ENGINES = ("Tensor", "Vector", "Scalar")
 _WAITS = ("EVENT_SEMAPHORE", "NOP")
@@ -28,10 +28,8 @@ def main(checkout: Path) -> int:
         for dtype, short in (("bfloat16", "bf16"), ("float32", "fp32")):
             for length in (512, 1024):
                 name = f"{kind}_{short}_s{length}"
-                [report] = (checkout / "profiling" / "artifacts" / name / "json_reports").glob("*profile_full.json")
-                measured_us, measured = _measured(json.loads(report.read_bytes()))
-                entry = f"{checkout}/kernels/{kind}/attention.py:{kind}_attention"
-                ours_us, ours = _ours(entry, length, dtype)
+                measured_us, measured = _measured(profile(checkout, name))
+                ours_us, ours = _ours(kernel(checkout, kind, dtype, length))
                 counts = ", ".join(f"{engine} {ours[engine]} {measured[engine]}" for engine in _ENGINES)
                 error = ours_us / measured_us - 1
                 print(f"{name:20} {ours_us:6.1f} us, measured {measured_us:6.1f} ({error:+.1%}); instructions, ours and measured: {counts}")  # fmt: skip
@@ -44,9 +42,8 @@ def _measured(profile: dict) -> tuple[float, Counter[str]]:
     return total_us, Counter(row["subgroup"] for row in rows if not row["opcode"].startswith((*_WAITS, "DMA")))
 
 
-def _ours(entry: str, length: int, dtype: str) -> tuple[float, Counter[str]]:
-    inputs = tuple(InputSpec(f"{letter}_ref", (128, length), dtype) for letter in "qkv")
-    timed = schedule(trace_kernel(KernelSpec(entry, inputs), "trn2", 1))
+def _ours(spec: KernelSpec) -> tuple[float, Counter[str]]:
+    timed = schedule(trace_kernel(spec, "trn2", 1))
     code = timed.cores[0].code
     names = {value: name for name, value in OPCODES.items()}
     rows = zip(code.engine.tolist(), code.opcode.tolist(), code.transfer.tolist())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.compiler.lowering import lowering
@@ -24,36 +25,58 @@ _PLACES = (*ENGINES, DMA)
 _LOADS, _WRITE = OPCODES["LDWEIGHTS"], OPCODES["WRITE"]
 
 
-def uncompared(program: Program, schedule: Schedule) -> tuple[str, ...]:
+class Uncompared(NamedTuple):
+    """named: the rows of the cost table, as a row of the model names them. share: of all engines' time, what rests on them; their errors
+    are independent, so their squares add up."""
+
+    named: tuple[str, ...]
+    share: float
+
+
+def uncompared(program: Program, schedule: Schedule) -> Uncompared:
     """The rows of the cost table that were never compared on the chip's generation and hold their engine, or the DMA engines, for more
     than a tenth of the total time, on the core where that is longest."""
-    found: dict[str, None] = {}
+    named: dict[str, None] = {}
+    share = 0.0
     generation = schedule.chip.generation
-    for number in range(len(schedule.cores)):
-        times = held_ns(program, schedule, number, _open(generation))
-        for row, ns in sorted(times.items(), key=lambda item: -item[1]):
-            if ns > _NAMED_FROM * schedule.total_ns and not compared_with(generation, row):
-                found[row.named] = None
-    return tuple(found)
+    for number, core in enumerate(schedule.cores):
+        held = _held(core, schedule)
+        times = _by_row(program, schedule, number, _looked_at(core, schedule, held, _open(generation)))
+        long = [
+            (row, ns)
+            for row, ns in sorted(times.items(), key=lambda item: -item[1])
+            if ns > _NAMED_FROM * schedule.total_ns and not compared_with(generation, row)
+        ]
+        named.update((row.named, None) for row, _ in long)
+        share = max(share, math.hypot(*(ns for _, ns in long)) / max(float(held.sum()), 1.0))
+    return Uncompared(tuple(named), share)
 
 
-def held_ns(
-    program: Program, schedule: Schedule, number: int, only: Iterable[tuple[int, str]] | None = None
-) -> dict[Row, float]:
+def held_ns(program: Program, schedule: Schedule, number: int) -> dict[Row, float]:
     """By row of the cost table: how long it holds its engine on core `number`; of a DMA, the DMA engines. LDWEIGHTS loads behind
-    a product and counts for nothing. `only`: opcodes and engines that are looked at, if they take a tenth of the time; else all."""
+    a product and counts for nothing."""
+    return _by_row(program, schedule, number, _held(schedule.cores[number], schedule))
+
+
+def _looked_at(
+    core: CoreSchedule, schedule: Schedule, times: np.ndarray, only: Iterable[tuple[int, str]]
+) -> np.ndarray:
+    """The times of opcodes and engines in `only` that take a tenth of the total; zero for others."""
     import numpy as np
 
-    core = schedule.cores[number]
-    code, instructions = core.code, program.cores[number]
-    times = _held(core, schedule)
-    if only is not None:
-        where = np.where(code.transfer >= 0, _PLACES.index(DMA), code.engine)
-        kinds = code.opcode.astype(np.int64) * len(_PLACES) + where
-        long = np.bincount(kinds, weights=times, minlength=256 * len(_PLACES)) > _NAMED_FROM * schedule.total_ns
-        known = np.ones(len(long), bool)
-        known[[opcode * len(_PLACES) + _PLACES.index(place) for opcode, place in only]] = False
-        times = np.where((long & ~known)[kinds], times, 0.0)
+    code = core.code
+    where = np.where(code.transfer >= 0, _PLACES.index(DMA), code.engine)
+    kinds = code.opcode.astype(np.int64) * len(_PLACES) + where
+    long = np.bincount(kinds, weights=times, minlength=256 * len(_PLACES)) > _NAMED_FROM * schedule.total_ns
+    known = np.ones(len(long), bool)
+    known[[opcode * len(_PLACES) + _PLACES.index(place) for opcode, place in only]] = False
+    return np.where((long & ~known)[kinds], times, 0.0)
+
+
+def _by_row(program: Program, schedule: Schedule, number: int, times: np.ndarray) -> dict[Row, float]:
+    import numpy as np
+
+    code, instructions = schedule.cores[number].code, program.cores[number]
     by_origin = np.bincount(code.origin, weights=times, minlength=len(instructions))
     lower_once = lowering(program, schedule.chip)
     found: dict[Row, float] = {}

@@ -36,10 +36,10 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
         "simulator_version": __version__,
         "simulator_model": model_name(schedule.chip.name),
         "simulator_time_error": time_error(program, schedule, unknown),
-        "simulator_uncompared_operations": "; ".join(unknown),
+        "simulator_uncompared_operations": "; ".join(unknown.named),
         "simulator_fixed_overhead_time": schedule.fixed_ns * 1e-9,
     }
-    known = total_interval(program, schedule)
+    known = total_interval(program, schedule, unknown)
     if known is not None:
         keys["simulator_low_total_time"] = schedule.total_ns * 1e-9 * known.low
         keys["simulator_high_total_time"] = schedule.total_ns * 1e-9 * known.high

@@ -4,37 +4,38 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from neff_bench.chips import Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.schedule import Schedule
 
 _PE_BOUND = 0.75
 """Share of the kernel's time with the PE busy that counts as busy."""
 
-_LONG_NS = 200e3
-"""Total from which the fixed times around a kernel are a small part of it."""
+_STEPS = 4
+"""Steps of the share of uncompared operations: rows that differ by less say the same."""
 
 
 class Likeness(NamedTuple):
-    """What weighs more stands before. engines: the generation of them, `NC-v2` or `NC-v3`. lnc: physical cores. tensor_busy: the
-    Tensor Engine is busy for three quarters of the kernel. long: the total is 200 us or more."""
+    """generation: of the NeuronCore. lnc: physical cores. compiled: AWS's compiler stands between the kernel and its program, as for the
+    old dialect and for HLO. tensor_busy: the Tensor Engine is busy for three quarters of the kernel. uncompared: the part of the
+    engines' time that rests on operations that were never compared with hardware, in quarters, rounded up."""
 
-    engines: str
+    generation: int
     lnc: int
+    compiled: bool
     tensor_busy: bool
-    long: bool
+    uncompared: float
 
 
-def likeness(schedule: Schedule) -> Likeness:
-    """Of a scheduled program."""
+def likeness(program: Program, schedule: Schedule, uncompared_share: float) -> Likeness:
+    """Of a scheduled program. uncompared_share: that of `compared.uncompared`."""
     return Likeness(
-        engines_of(schedule.chip), len(schedule.cores), _pe_share(schedule) >= _PE_BOUND, schedule.total_ns >= _LONG_NS
+        schedule.chip.generation,
+        len(schedule.cores),
+        program.keeps_weights or program.from_hlo,
+        _pe_share(schedule) >= _PE_BOUND,
+        -int(-_STEPS * uncompared_share // 1) / _STEPS,
     )
-
-
-def engines_of(chip: Chip) -> str:
-    """NeuronCore-v4 counts as v3: its overheads are those of trn2."""
-    return "NC-v2" if chip.generation < 3 else "NC-v3"
 
 
 def _pe_share(schedule: Schedule) -> float:

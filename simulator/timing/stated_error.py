@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from neff_bench.chips.calibration import calibration_of
 from neff_bench.simulator.costs.transfers import COLLECTIVES
 from neff_bench.simulator.program import Program
+from neff_bench.simulator.timing.compared import Uncompared
 from neff_bench.simulator.timing.interval import Interval, interval
 from neff_bench.simulator.timing.likeness import Likeness, likeness
 from neff_bench.simulator.timing.schedule import Schedule
@@ -26,23 +25,23 @@ VARIABLE_COLLECTIVES = (
 """Of programs with collectives of variable length."""
 
 
-def total_interval(program: Program, schedule: Schedule) -> Interval | None:
-    """The 80 % interval of the total time. None where too few rows of the chip's generation were measured, and where AWS's compiler
-    makes another program than ours: none of the rows behind the intervals is of that kind."""
-    return None if _not_comparable(program, schedule) else interval(likeness(schedule))
+def total_interval(program: Program, schedule: Schedule, unknown: Uncompared) -> Interval | None:
+    """The 80 % interval of the total time. None where no row of the chip's generation was measured, and where AWS's compiler makes
+    another program than ours: none of the rows behind the intervals is of that kind, so nothing says how far off such a row is."""
+    return None if _not_comparable(program, schedule) else interval(likeness(program, schedule, unknown.share))
 
 
-def time_error(program: Program, schedule: Schedule, unknown: Sequence[str]) -> str:
+def time_error(program: Program, schedule: Schedule, unknown: Uncompared) -> str:
     """One line for every simulated profile: total time against hardware. `unknown`: operations that were never compared with it."""
     other = _not_comparable(program, schedule)
     if other:
         return f"not comparable with measured rows: {other}"
-    found = interval(likeness(schedule))
-    said = f"no interval: too few measured rows on {program.target} and chips like it"
+    like = likeness(program, schedule, unknown.share)
+    found = interval(like)
+    said = f"no interval: no measured row on {program.target} and chips like it"
     if found is not None:
-        known = _known(found, likeness(schedule), program.target)
-        said = f"{_percent(found.low)} to {_percent(found.high)} % on hardware ({known})"
-    return f"{said}; never compared with hardware: {', '.join(unknown)}" if unknown else said
+        said = f"{_percent(found.low)} to {_percent(found.high)} % on hardware ({_known(found, like, program.target)})"
+    return f"{said}; never compared with hardware: {', '.join(unknown.named)}" if unknown.named else said
 
 
 def _not_comparable(program: Program, schedule: Schedule) -> str:
@@ -67,13 +66,9 @@ def _percent(ratio: float) -> str:
 
 
 def _known(found: Interval, like: Likeness, target: str) -> str:
-    """Which rows the interval is made from."""
-    features = (
-        like.engines,
-        f"LNC {like.lnc}",
-        "Tensor busy" if like.tensor_busy else "Tensor not busy",
-        "200 us and more" if like.long else "under 200 us",
-    )
-    chips = "" if target in found.targets else f", not measured on {target}"
-    kernels = f"{len(found.families)} kernels" if len(found.families) > 1 else found.families[0]
-    return f"80 % interval of {found.rows} rows of {kernels}{chips}: {', '.join(features[: found.shared])}"
+    """Which rows the interval is made from, and how many of them are like this one."""
+    kind = f"NC-v{like.generation}, LNC {like.lnc}, {'compiled by AWS' if like.compiled else 'current dialect'}"
+    rows, kernels = found.alike
+    alike = f"{rows} of {kernels} {'kernel' if kernels == 1 else 'kernels'}" if rows else "none"
+    chip = "" if target in found.targets else f", not measured on {target}"
+    return f"80 % interval of {found.rows} rows of {found.families} kernels, {alike} like this one: {kind}{chip}"

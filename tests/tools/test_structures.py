@@ -20,7 +20,7 @@ def compared(monkeypatch):
         }
         summary |= dict.fromkeys(("event_count", "hbm_read_bytes", "hbm_write_bytes"), 0)
         summary["simulator_fixed_overhead_time"] = 15e-6
-        like = Likeness("NC-v3", lnc, False, False)
+        like = Likeness(3, lnc, False, False, 0.0)
         row = Measured("a/a", "0", family, "t", "n", "trn2", lnc, "nki", model_us + missing_us, lambda: None)
         return Compared(row, Modelled(model_us, {}, 0.0, like, summary))
 

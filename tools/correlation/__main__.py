@@ -3,8 +3,8 @@
     python -m tools.correlation CHECKOUTS [--rows development|test|all] [--only TEXT] [--evidence] [--structures] [--what-if NAME=VALUE]
 
 CHECKOUTS holds clones as OWNER/NAME, at the commits that the report names. `tools/correlation/measured.py` says which rows are
-test rows: no constant and no structure of the model is chosen on them. --evidence writes the development rows to
-simulator/timing/evidence.json, which the intervals of simulated times are made from. --structures judges what the model could lack on
+test rows: no constant and no structure of the model is chosen on them. --evidence writes the development rows, and what
+tools/correlation/intervals.py fits to them, to simulator/timing/evidence.json: the intervals of simulated times come from there. --structures judges what the model could lack on
 development rows (tools/correlation/structures.py). --what-if shows how a constant moves the figures.
 """
 
@@ -15,10 +15,11 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.timing import interval
-from tools.correlation import gemm, nkibench, nkilib
+from tools.correlation import fusion, gemm, intervals, nkibench, nkilib
 from tools.correlation.measured import Measured
 from tools.correlation.modelled import modelled
 from tools.correlation.report import Compared, report
@@ -31,6 +32,7 @@ SOURCES = (
     nkilib.attention,
     nkilib.rmsnorm_quant,
     gemm.gemms,
+    fusion.attention,
 )
 
 
@@ -84,15 +86,15 @@ def _compared(rows: Iterator[Measured], changes: Sequence[str]) -> Iterator[Comp
 
 
 def _write_evidence(compared: Sequence[Compared]) -> None:
-    groups: dict[tuple[object, ...], list[float]] = {}
-    for one in compared:
-        key = (one.row.repository, one.row.commit, one.row.family, one.row.target, *one.model.like)
-        groups.setdefault(key, []).append(round(one.measured_us / one.model.total_us, 3))
-    lines = [json.dumps([*key, sorted(ratios)]) for key, ratios in sorted(groups.items(), key=str)]
-    interval.EVIDENCE_FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+    rows = [one.evidence for one in compared]
+    groups: dict[tuple[Any, ...], list[list[float]]] = {}
+    for row in sorted(rows):
+        groups.setdefault((*row[:4], row.like[:3]), []).append([*row.like[3:], row.ratio])
+    lines = ",\n".join(json.dumps([*key, ratios]) for key, ratios in groups.items())
+    fit = json.dumps(intervals.fitted(rows)._asdict())
+    interval.EVIDENCE_FILE.write_text(f'{{"fit": {fit},\n"rows": [\n{lines}\n]}}\n')
     # The report that follows judges the intervals that come from it.
     interval.evidence.cache_clear()
-    interval.widening.cache_clear()
 
 
 if __name__ == "__main__":

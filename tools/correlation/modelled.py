@@ -10,6 +10,7 @@ from typing import Any
 from neff_bench.chips import CHIPS
 from neff_bench.simulator.chips import chip_for, what_if
 from neff_bench.simulator.program import ENGINES, Program
+from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.likeness import Likeness, likeness
 from neff_bench.simulator.timing.schedule import schedule
@@ -45,7 +46,8 @@ def modelled(program: Program, changes: Sequence[str] = ()) -> Modelled:
     summary = summarise(program, timed, timeline_of(timed))
     active = {name: summary[f"{name}_engine_active_time"] * 1e6 for name in ENGINES}
     active["dma"] = summary["dma_active_time"] * 1e6
-    return Modelled(summary["total_time"] * 1e6, active, _roofline_us(program, summary), likeness(timed), summary)
+    like = likeness(program, timed, uncompared(program, timed).share)
+    return Modelled(summary["total_time"] * 1e6, active, _roofline_us(program, summary), like, summary)
 
 
 def _roofline_us(program: Program, summary: Mapping[str, Any]) -> float:

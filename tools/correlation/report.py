@@ -6,8 +6,10 @@ import itertools
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from neff_bench.simulator.timing import interval
+from tools.correlation import intervals
 from tools.correlation.measured import Measured
 from tools.correlation.modelled import Modelled
 from tools.correlation.nkibench import VARIANTS, halved
@@ -35,6 +37,12 @@ class Compared:
     def measured_us(self) -> float:
         """Total time on hardware."""
         return self.row.total_us * self.factor
+
+    @property
+    def evidence(self) -> interval.Row:
+        """The row as the intervals know it."""
+        row, ratio = self.row, self.measured_us / self.model.total_us
+        return interval.Row(row.repository, row.commit, row.family, row.target, self.model.like, round(ratio, 3))
 
 
 MODELS: tuple[tuple[str, Callable[[Modelled], float]], ...] = (
@@ -88,20 +96,34 @@ def _at(ordered: Sequence[float], share: float) -> float:
 
 
 def _coverage(rows: Sequence[Compared]) -> Iterator[str]:
-    """Development rows are judged by the intervals that the other families give."""
-    held: dict[str, list[bool]] = {}
-    for one in rows:
-        like = one.model.like
-        made = interval.interval(like) if one.row.is_test else interval.without(one.row.family, like)
-        if made and "simulator_low_total_time" in one.model.summary:
-            ratio = one.measured_us / one.model.total_us
-            held.setdefault(f"{one.row.family} LNC {one.row.lnc}", []).append(made.low <= ratio <= made.high)
-    every = [hit for hits in held.values() for hit in hits]
-    if every:
-        by_class = statistics.mean(statistics.mean(hits) for hits in held.values())
-        yield f"80 % intervals hold {sum(every)} of {len(every)} rows ({sum(every) / len(every):.2f}; classes weighing the same {by_class:.2f}):"
-        yield "; ".join(f"{name} {sum(hits)}/{len(hits)}" for name, hits in held.items()) + "."
-        yield ""
+    """Of test rows, by the interval that the row says. Development rows are judged by what the other families say, and by what the
+    other repositories say."""
+    if rows[0].row.is_test:
+        said = [one for one in rows if "simulator_low_total_time" in one.model.summary]
+        fit = interval.evidence()[1]
+        yield from _held("test rows", [(one.evidence, fit) for one in said])
+        return
+    evidence = [one.evidence for one in rows]
+    for by in ("family", "repository"):
+        yield from _held(f"made without the row's {by}", intervals.left_out(evidence, attrgetter(by)))
+
+
+def _held(said: str, rows: Sequence[tuple[interval.Row, interval.Fit]]) -> Iterator[str]:
+    classes: dict[str, list[tuple[interval.Row, interval.Fit]]] = {}
+    for row, fit in rows:
+        classes.setdefault(intervals.class_of(row), []).append((row, fit))
+    if not rows:
+        yield f"No row has an interval ({said})."
+        return
+    yield f"| intervals, {said} | rows | 80 % hold | share of 50 / 80 / 90 % | width of 80 % |"
+    yield "|---|--:|--:|---|--:|"
+    for name, ones in [*classes.items(), ("all", rows)]:
+        hits = [[intervals.holds(fit, row, level) for row, fit in ones] for level in range(len(intervals.LEVELS))]
+        shares = " / ".join(f"{statistics.mean(of_level):.2f}" for of_level in hits)
+        ends = [interval.ends(fit, row.like) for row, fit in ones]
+        width = statistics.mean(high - low for low, high in ends)
+        yield f"| {name} | {len(ones)} | {sum(hits[1])} | {shares} | {100 * width:.0f} % |"
+    yield ""
 
 
 def _active(rows: Sequence[Compared]) -> Iterator[str]:

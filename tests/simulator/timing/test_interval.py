@@ -3,96 +3,93 @@ import math
 import pytest
 
 from neff_bench.simulator.timing import interval as module
-from neff_bench.simulator.timing.interval import Group, evidence, interval, widening, without
+from neff_bench.simulator.timing.interval import Fit, Row, effects_of, ends, evidence, interval
 from neff_bench.simulator.timing.likeness import Likeness
 
-LIKE = Likeness("NC-v3", 1, False, True)
+LIKE = Likeness(3, 1, False, False, 0.0)
+NOTHING = ((0.0,) * 5,) * 5
+FIT = Fit((0.1, 0.2, 0.3, 0.4, 0.5), NOTHING, 0.03, 0.2, (0.04, 0.02), (0.7, 1.3, 1.7))
+
+
+def row(family, like=LIKE, repository="a/a", target="trn2", ratio=1.0):
+    return Row(repository, "0" * 40, family, target, like, ratio)
 
 
 @pytest.fixture
 def known(monkeypatch):
-    def put(*groups):
-        monkeypatch.setattr(module, "evidence", lambda: groups)
-        module.widening.cache_clear()
+    def put(*rows):
+        monkeypatch.setattr(module, "evidence", lambda: (rows, FIT))
 
-    yield put
-    module.widening.cache_clear()
+    return put
 
 
-def group(family, ratios, like=LIKE, target="trn2"):
-    return Group("a/a", "0" * 40, family, target, like, tuple(ratios))
+def middle(like, fit=FIT):
+    return math.log(math.prod(ends(fit, like))) / 2
 
 
-def around(middle, count=4, spread=1.1):
-    return [middle / spread, middle * spread] * (count // 2)
+def half(like, fit=FIT, reach=1):
+    low, high = ends(fit, like, reach)
+    return math.log(high / low) / 2
 
 
-def half_width(found):
-    return math.log(found.high / found.low) / 2
+@pytest.mark.parametrize(
+    ("change", "effects"),
+    [
+        ({}, [0]),
+        ({"generation": 2}, [0, 1]),
+        ({"generation": 4}, [0, 2]),
+        ({"lnc": 2}, [0, 3]),
+        ({"compiled": True}, [0, 4]),
+    ],
+)
+def test_the_middle_is_the_sum_of_the_effects_that_a_row_has(change, effects):
+    like = LIKE._replace(**change)
+    assert effects_of(like) == effects
+    assert middle(like) == pytest.approx(sum(FIT.effects[n] for n in effects))
 
 
-def test_the_interval_is_a_prediction_for_a_family_that_was_not_seen(known):
-    # Means 0 and +-0.2: variance between 0.04 (1 + 1/3), none within; the quantile of t at 0.9 with 2 degrees of freedom is 1.886.
-    known(*(group(name, [math.exp(mean)] * 4) for name, mean in (("one", -0.2), ("two", 0.0), ("three", 0.2))))
-    found = module._predicted(LIKE, module.evidence())
-    assert math.log(found.low) == pytest.approx(-1.886 * 0.2 * math.sqrt(4 / 3), rel=0.01)
-    assert (found.rows, found.low * found.high) == (12, pytest.approx(1.0))
+def test_errors_that_a_new_kernel_has_of_its_own_add_up_as_squares():
+    assert half(LIKE) == pytest.approx(1.3 * math.hypot(0.03, 0.04))
+    assert half(LIKE, reach=2) == pytest.approx(1.7 * math.hypot(0.03, 0.04))
 
 
-def test_few_families_make_a_wider_interval_than_many_with_the_same_spread(known):
-    few = [group(f"f{n}", around(1.0 + 0.1 * (n % 2))) for n in range(3)]
-    many = [group(f"f{n}", around(1.0 + 0.1 * (n % 2))) for n in range(12)]
-    known(*many)
-    narrow = interval(LIKE)
-    known(*few)
-    assert half_width(interval(LIKE)) > 1.1 * half_width(narrow)
+def test_a_row_that_the_tensor_engine_binds_is_surer():
+    assert half(LIKE._replace(tensor_busy=True)) == pytest.approx(1.3 * math.hypot(0.03, 0.02))
 
 
-def test_each_family_weighs_the_same(known):
-    known(group("one", [1.0] * 1000), group("two", [1.0] * 2), group("three", [2.0] * 2))
-    found = interval(LIKE)
-    assert math.sqrt(found.low * found.high) == pytest.approx(2 ** (1 / 3))
+def test_operations_that_were_never_compared_make_it_wider_by_their_share():
+    assert half(LIKE._replace(uncompared=0.5)) == pytest.approx(1.3 * math.hypot(0.03, 0.04, 0.1))
 
 
-def test_features_are_dropped_until_three_families_of_two_rows_are_left(known):
-    short = LIKE._replace(long=False)
-    others = [group("one", [1.0] * 9), group("two", [1.0, 1.2])]
-    known(*others, group("three", [1.2] * 2, like=short))
-    assert (interval(LIKE).shared, interval(LIKE).families) == (3, ("one", "three", "two"))
-    known(*others, group("three", [1.2]))
-    assert interval(LIKE) is None
-    known(*others, group("three", [1.2] * 2), group("four", [5.0], like=short))
-    assert (interval(LIKE).shared, interval(LIKE).families) == (4, ("one", "three", "two"))
+def test_a_kind_of_which_little_is_known_has_a_wider_interval():
+    covariance = [[0.0] * 5 for _ in range(5)]
+    covariance[0][0], covariance[4][4], covariance[0][4], covariance[4][0] = 0.01, 0.02, -0.004, -0.004
+    unsure = FIT._replace(covariance=tuple(map(tuple, covariance)))
+    assert half(LIKE._replace(compiled=True), unsure) == pytest.approx(
+        1.3 * math.sqrt(0.01 + 0.02 - 0.008 + 0.03**2 + 0.04**2)
+    )
 
 
-def test_another_generation_and_too_few_rows_tell_nothing(known):
-    known(*(group(name, [1.0] * 4) for name in ("one", "two", "three")))
-    assert interval(LIKE) and interval(LIKE._replace(engines="NC-v2")) is None
-    known(*(group(name, [1.0] * 3) for name in ("one", "two", "three")))
-    assert interval(LIKE) is None
+def test_it_says_how_many_rows_are_behind_it_and_how_many_of_them_are_like_the_row(known):
+    known(row("one"), row("one"), row("one", repository="b/b"), row("two", LIKE._replace(compiled=True), target="trn3"))
+    found = interval(LIKE._replace(tensor_busy=True, uncompared=0.25))
+    assert (found.rows, found.families, found.alike, found.targets) == (4, 3, (3, 2), ("trn2", "trn3"))
+    assert interval(LIKE._replace(lnc=2)).alike == (0, 0)
 
 
-def test_it_is_widened_until_it_holds_80_percent_of_the_classes_that_were_left_out(known):
-    far = group("four", around(1.6, 8, spread=1.01), like=LIKE._replace(lnc=2))
-    near = [group(name, around(1.0, 8)) for name in ("one", "two", "three")]
-    known(*near)
-    assert widening() < 1.5
-    known(*near, far)  # Three of four classes are not 80 %.
-    assert widening() > 1.5
-    known(*near, group("five", around(1.0, 8)), group("six", around(1.0, 8)), far)
-    assert widening() < 1.5
+def test_a_generation_that_nobody_measured_has_none(known):
+    known(row("one"))
+    assert interval(LIKE) and interval(LIKE._replace(generation=2)) is None
 
 
-def test_the_evidence_is_of_public_rows_and_intervals_of_the_other_families_hold_80_percent_of_them():
-    held = {}
-    for each in evidence():
-        found = without(each.family, each.like)
-        if found:
-            hits = (found.low <= ratio <= found.high for ratio in each.ratios)
-            held.setdefault((each.family, each.like.lnc), []).extend(hits)
-    shares = {key: sum(hits) / len(hits) for key, hits in held.items()}
-    assert len(shares) == 10 and min(shares.values()) >= 0.6
-    assert 0.75 <= sum(shares.values()) / len(shares) <= 0.88
-    rows = [hit for hits in held.values() for hit in hits]
-    assert 0.75 <= sum(rows) / len(rows) <= 0.88
-    assert all("/" in each.repository and len(each.commit) >= 7 for each in evidence())
+def test_the_evidence_is_of_public_rows_of_several_repositories():
+    rows, fit = evidence()
+    assert all("/" in one.repository and len(one.commit) >= 7 and one.ratio > 0 for one in rows)
+    assert len({one.repository for one in rows}) >= 4 and len(rows) > 200
+    assert fit.reach[0] < fit.reach[1] < fit.reach[2]
+
+
+def test_the_shipped_intervals_hold_most_of_their_own_rows():
+    rows, fit = evidence()
+    held = [low <= one.ratio <= high for one in rows for low, high in [ends(fit, one.like)]]
+    assert 0.8 <= sum(held) / len(held) <= 0.97

@@ -8,20 +8,28 @@ from neff_bench.simulator.timing.schedule import schedule
 from tests.simulator.programs import matmul
 
 
-@pytest.mark.parametrize(
-    ("target", "engines"), [("trn1", "NC-v2"), ("inf2", "NC-v2"), ("trn2", "NC-v3"), ("trn3", "NC-v3")]
-)
-def test_the_generation_of_the_engines(target, engines):
-    assert likeness(schedule(msgspec.structs.replace(matmul(), target=target))).engines == engines
+def like(program, share=0.0):
+    return likeness(program, schedule(program), share)
+
+
+@pytest.mark.parametrize(("target", "generation"), [("trn1", 2), ("inf2", 2), ("trn2", 3), ("trn3", 4)])
+def test_the_generation_of_the_engines(target, generation):
+    assert like(msgspec.structs.replace(matmul(), target=target)).generation == generation
 
 
 def test_the_cores():
-    assert likeness(schedule(matmul(lnc=2))).lnc == 2
+    assert like(matmul(lnc=2)).lnc == 2
 
 
-@pytest.mark.parametrize(("total_us", "long"), [(199, False), (201, True)])
-def test_kernels_are_long_from_200_us(total_us, long):
-    assert likeness(dataclasses.replace(schedule(matmul()), total_ns=total_us * 1e3)).long is long
+def test_the_old_dialect_and_hlo_go_through_a_compiler():
+    assert not like(matmul()).compiled
+    assert like(msgspec.structs.replace(matmul(), keeps_weights=True)).compiled
+    assert like(msgspec.structs.replace(matmul(), model_flops=1)).compiled
+
+
+@pytest.mark.parametrize(("share", "quarters"), [(0.0, 0.0), (0.01, 0.25), (0.25, 0.25), (0.26, 0.5), (1.0, 1.0)])
+def test_the_share_of_uncompared_operations_is_rounded_up_to_quarters(share, quarters):
+    assert like(matmul(), share).uncompared == quarters
 
 
 @pytest.mark.parametrize(("busy", "binds"), [(0.74, False), (0.76, True)])
@@ -32,4 +40,4 @@ def test_the_tensor_engine_is_busy_from_three_quarters_of_the_kernel(busy, binds
     [core] = timed.cores
     active = float((core.end_ns - core.start_ns - timed.chip.pe_latency_ns)[core.code.flops > 0].sum())
     longer = dataclasses.replace(core, kernel_end_ns=timed.overheads.preamble_ns + active / busy)
-    assert likeness(dataclasses.replace(timed, cores=(longer,))).tensor_busy is binds
+    assert likeness(program, dataclasses.replace(timed, cores=(longer,)), 0.0).tensor_busy is binds

@@ -2,37 +2,57 @@ import msgspec
 import pytest
 
 from neff_bench.simulator.timing import stated_error
+from neff_bench.simulator.timing.compared import Uncompared
 from neff_bench.simulator.timing.interval import Interval
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.stated_error import time_error, total_interval
 from tests.simulator.programs import matmul
 
+NONE = Uncompared((), 0.0)
+
 
 def stated(program):
-    return time_error(program, schedule(program), ())
+    return time_error(program, schedule(program), NONE)
 
 
 @pytest.fixture
 def interval(monkeypatch):
     def found(like):
-        return Interval(0.87, 1.2, 30, ("mlp", "rope"), ("trn2",), 4)
+        return Interval(0.87, 1.2, 30, 4, (11, 1 if like.compiled else 2), ("trn2",))
 
     monkeypatch.setattr(stated_error, "interval", found)
 
 
 def test_the_interval_and_the_rows_that_it_comes_from_are_named(interval):
     assert stated(matmul()) == (
-        "-13 to +20 % on hardware (80 % interval of 30 rows of 2 kernels: NC-v3, LNC 1, Tensor not busy, under 200 us)"
+        "-13 to +20 % on hardware (80 % interval of 30 rows of 4 kernels, 11 of 2 kernels like this one: NC-v3, LNC 1, current dialect)"
     )
+    compiled = msgspec.structs.replace(matmul(), keeps_weights=True)
+    assert "11 of 1 kernel like this one: NC-v3, LNC 1, compiled by AWS)" in stated(compiled)
+
+
+def test_where_no_row_is_like_it_that_is_said(monkeypatch):
+    monkeypatch.setattr(stated_error, "interval", lambda like: Interval(0.8, 1.3, 30, 4, (0, 0), ("trn2",)))
+    assert "30 rows of 4 kernels, none like this one: NC-v3" in stated(matmul())
 
 
 def test_a_chip_without_rows_of_its_own_says_so(interval):
-    assert "2 kernels, not measured on trn3: NC-v3" in stated(msgspec.structs.replace(matmul(), target="trn3"))
+    assert "NC-v4, LNC 1, current dialect, not measured on trn3)" in stated(
+        msgspec.structs.replace(matmul(), target="trn3")
+    )
+
+
+def test_operations_that_were_never_compared_are_named_and_widen_the_interval():
+    program, timed = matmul(), schedule(matmul())
+    unknown = Uncompared(("iota on GpSimd", "rng on Vector"), 0.5)
+    assert time_error(program, timed, unknown).endswith("never compared with hardware: iota on GpSimd, rng on Vector")
+    narrow, wide = total_interval(program, timed, NONE), total_interval(program, timed, unknown)
+    assert wide.low < narrow.low and wide.high > narrow.high
 
 
 def test_a_program_before_the_middle_end_has_no_interval_and_says_that_its_bytes_are_not_exact(interval):
     program = msgspec.structs.replace(matmul(), before_middle_end=True)
-    assert total_interval(program, schedule(program)) is None
+    assert total_interval(program, schedule(program), NONE) is None
     assert stated(program).endswith("HBM bytes are not exact")
     assert "not exact" not in stated(matmul())
 
@@ -45,10 +65,10 @@ def test_a_program_that_spills_says_how_much(interval):
 
 def test_our_own_lowering_is_not_comparable_with_measured_rows():
     program = msgspec.structs.replace(matmul(), model_flops=1)
-    assert total_interval(program, schedule(program)) is None
+    assert total_interval(program, schedule(program), NONE) is None
     assert stated(program).startswith("not comparable with measured rows: as we lower the HLO")
 
 
 def test_a_generation_that_nobody_measured_has_no_interval(monkeypatch):
     monkeypatch.setattr(stated_error, "interval", lambda like: None)
-    assert stated(matmul()).startswith("no interval: too few measured rows on trn2")
+    assert stated(matmul()).startswith("no interval: no measured row on trn2")

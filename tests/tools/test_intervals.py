@@ -1,0 +1,74 @@
+import math
+
+import numpy as np
+import pytest
+
+from neff_bench.simulator.timing.interval import Row, ends, evidence
+from neff_bench.simulator.timing.likeness import Likeness
+
+intervals = pytest.importorskip("tools.correlation.intervals", reason="tools are part of the repository only")
+
+LIKE = Likeness(3, 1, False, False, 0.0)
+
+
+def rows(families, spread=0.05, each=12, between=0.05, **like):
+    random = np.random.default_rng(3)
+    made = []
+    for number in range(families):
+        middle = random.normal(0, between)
+        made += [
+            Row(f"a/{number}", "0" * 40, f"f{number}", "trn2", LIKE._replace(**like), math.exp(random.normal(middle, spread)))
+            for _ in range(each)
+        ]  # fmt: skip
+    return made
+
+
+def half(fit, like=LIKE):
+    low, high = ends(fit, like)
+    return math.log(high / low) / 2
+
+
+def test_the_same_rows_give_the_same_fit():
+    assert intervals.fitted(rows(3)) == intervals.fitted(rows(3))
+
+
+def test_few_families_make_a_wider_interval_than_many():
+    assert half(intervals.fitted(rows(3))) > 1.15 * half(intervals.fitted(rows(12)))
+
+
+def test_a_kind_that_no_row_has_is_less_known_than_one_that_rows_have():
+    fit = intervals.fitted(rows(6))
+    assert half(fit, LIKE._replace(compiled=True)) > 1.2 * half(fit)
+    assert half(intervals.fitted([*rows(6), *rows(6, compiled=True)]), LIKE._replace(compiled=True)) < 1.15 * half(fit)
+
+
+def test_an_effect_that_all_families_of_a_kind_have_moves_the_interval_of_that_kind():
+    slow = [row._replace(ratio=row.ratio * 1.3, family=f"{row.family} slow") for row in rows(6, lnc=2)]
+    fit = intervals.fitted([*rows(6), *slow])
+    assert math.log(math.prod(ends(fit, LIKE._replace(lnc=2)))) / 2 == pytest.approx(math.log(1.3), abs=0.1)
+    assert math.log(math.prod(ends(fit, LIKE))) / 2 == pytest.approx(0, abs=0.08)
+
+
+def test_intervals_hold_the_rows_of_families_that_they_were_not_made_from():
+    fit = intervals.fitted(rows(12))
+    held = [intervals.holds(fit, row) for row in rows(40, each=4)]
+    assert 0.7 <= sum(held) / len(held) <= 0.95
+
+
+def test_rows_are_judged_by_what_the_others_say():
+    far = Row("far/far", "0" * 40, "far", "trn2", LIKE, 3.0)
+    judged = dict(intervals.left_out([*rows(3), far], lambda row: row.repository))
+    assert len(judged) == 3 * 12 + 1
+    assert judged[far] == intervals.fitted(rows(3))
+
+
+def test_a_generation_that_no_other_row_has_is_not_judged():
+    alone = Row("far/far", "0" * 40, "far", "trn3", LIKE._replace(generation=4), 1.0)
+    assert alone not in dict(intervals.left_out([*rows(3), alone], lambda row: row.repository))
+
+
+def test_the_shipped_fit_follows_from_the_shipped_rows():
+    known, fit = evidence()
+    again = intervals.fitted(known)
+    for like in {row.like for row in known}:
+        assert ends(fit, like) == pytest.approx(ends(again, like), abs=0.02)
