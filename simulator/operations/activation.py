@@ -57,11 +57,16 @@ def activation(
     scale: Any = 1.0,
     reduce_op: Any = None,
     reduce_res: NkiTensor | None = None,
-    reduce_cmd: Any = _IDLE,
+    reduce_cmd: Any = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = op(`data` * scale + bias), with an optional sum over the free dimensions into engine registers."""
-    command = "idle" if reduce_cmd is _IDLE else word(reduce_enum, reduce_cmd)
+    """`dst` = op(`data` * scale + bias), with an optional sum over the free dimensions into engine registers.
+
+    `reduce_cmd`: idle where it is left out, and reset_reduce where it is left out beside `reduce_res`. AWS documents idle for both,
+    but public kernels that leave it out read the sum of each tile, and their authors report right results on trn2.
+    """
+    default = "idle" if reduce_res is None else "reset_reduce"
+    command = default if reduce_cmd is None else word(reduce_enum, reduce_cmd)
     return _record("activation", dst, op, data, bias, scale, reduce_op, reduce_res, command)
 
 

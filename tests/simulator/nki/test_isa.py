@@ -268,7 +268,18 @@ def test_an_operation_outside_a_kernel_says_so():
 
 def test_registers_that_nothing_has_reduced_into_are_not_read(now):
     with pytest.raises(NkiValidationError, match="no instruction has reduced into them"):
-        nisa.activation(sbuf(64, 8), nl.exp, sbuf(64, 8), reduce_op=nl.add, reduce_res=sbuf(64, 1))
+        nisa.activation(
+            sbuf(64, 8), nl.exp, sbuf(64, 8), reduce_op=nl.add, reduce_res=sbuf(64, 1), reduce_cmd=reduce_cmd.idle
+        )
     nisa.activation(sbuf(64, 8), nl.exp, sbuf(64, 8), reduce_op=nl.add, reduce_cmd=reduce_cmd.reset_reduce)
-    nisa.activation(sbuf(64, 8), nl.exp, sbuf(64, 8), reduce_op=nl.add, reduce_res=sbuf(64, 1))
+    nisa.activation(
+        sbuf(64, 8), nl.exp, sbuf(64, 8), reduce_op=nl.add, reduce_res=sbuf(64, 1), reduce_cmd=reduce_cmd.idle
+    )
     assert set(last(now).writes) == {"dst", "reduce_res"}
+
+
+def test_activation_sums_one_tile_where_only_the_place_of_the_sum_is_said(now):
+    nisa.activation(sbuf(64, 8), nl.exp, sbuf(64, 8), reduce_op=nl.add, reduce_res=sbuf(64, 1))
+    assert last(now).attributes["reduce_cmd"] == "reset_reduce"
+    nisa.activation(sbuf(64, 8), nl.exp, sbuf(64, 8), reduce_op=nl.add)
+    assert "reduce_cmd" not in last(now).attributes
