@@ -19,6 +19,11 @@ PACKAGE = "neff_bench."
 _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of mallopt(3), of glibc."""
+_KEPT_BYTES, _SHARED_BYTES = 256 << 20, 4 << 20
+"""What may stay free in the heap, and the size from which an array lies outside of it."""
+
 _is_forked = False
 
 
@@ -73,6 +78,7 @@ def become(
         os.environ.update(environment)
         global _is_forked
         _is_forked = True
+        _keep_memory()
         code = _run(argv)
     except BaseException as error:  # what a Python that ends with an exception prints
         code = _told(error)
@@ -86,6 +92,15 @@ def die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)  # the parent was killed before it could be watched
+
+
+def _keep_memory() -> None:
+    """Let malloc keep what is freed, where it can be told so: a child is short-lived, and memory that is given back and taken anew costs
+    a page fault for each 4 KiB."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
+        mallopt(_MMAP_THRESHOLD, _SHARED_BYTES)
 
 
 def _renew_streams() -> None:

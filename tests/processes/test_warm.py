@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -42,6 +43,13 @@ def main():
             print({str(n): str(signal.getsignal(n)) for n in signal.valid_signals()})
         elif word == "modules":
             print("program" in sys.modules, "xml.sax" in sys.modules)
+        elif word == "faults":
+            import resource
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            for _ in range(50):
+                for each in [bytearray(2 << 20) for _ in range(3)]:
+                    each[:] = bytes(2 << 20)
+            print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
         elif word == "raise":
             raise ValueError("no such shape")
         elif word == "exit":
@@ -141,6 +149,13 @@ def test_a_warm_program_has_what_its_parent_imported(environment, tmp_path):
         argv = [sys.executable, "-m", "which"]
         done = run(argv, cwd=tmp_path, env=env, timeout_s=60, stop=threading.Event(), warm=warm)
     assert done.stdout == b"True\n"
+
+
+@pytest.mark.skipif("glibc" not in platform.libc_ver(), reason="mallopt of glibc")
+def test_a_warm_program_keeps_memory_that_it_freed(start, warm):
+    """Each 4 KiB that are taken from the system anew are a fault: 6 MiB, 50 times."""
+    faults = [int(start("faults", warm=parent).stdout) for parent in (None, warm)]
+    assert faults[1] < 10_000 < faults[0]
 
 
 def test_a_timeout_ends_a_program_that_ignores_being_asked(start, warm):
