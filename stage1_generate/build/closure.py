@@ -171,7 +171,7 @@ _IMPORT = re.compile(
     r"\n[ \t]*(?:from(?:[ \t]+|(?=\.))(\.*)([\w.]*)[ \t]*\bimport\b[ \t]*(\((?:#.*|[^)#])*\)|[^(#\n]+)|import[ \t]+([^(#\n]+))"
 )
 _COMMENT = re.compile(r"#.*")
-_SHARED = re.compile(r"[;:][ \t]*(?:import|from)\b")
+_SHARED = re.compile(r"[;:][ \t]*(?:import\b|from\b.*\bimport\b)")
 """A statement that is not the first of its line."""
 _PARSED = ("import_module", "__import__", "__all__", "\\\n", "\r", "\f", "\v")
 """What makes lines alone not enough: names in calls and in `__all__`, statements on several lines, other ends of lines."""
