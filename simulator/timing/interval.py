@@ -66,6 +66,7 @@ class Interval(NamedTuple):
     targets: tuple[str, ...]
 
 
+@cache
 def interval(like: Likeness) -> Interval | None:
     """Of a row; None where no row of its generation was measured."""
     rows, fit = evidence()

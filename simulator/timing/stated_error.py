@@ -71,4 +71,5 @@ def _known(found: Interval, like: Likeness, target: str) -> str:
     rows, kernels = found.alike
     alike = f"{rows} of {kernels} {'kernel' if kernels == 1 else 'kernels'}" if rows else "none"
     chip = "" if target in found.targets else f", not measured on {target}"
-    return f"80 % interval of {found.rows} rows of {found.families} kernels, {alike} like this one: {kind}{chip}"
+    binds = "; the Tensor Engine binds" if like.tensor_busy else ""
+    return f"80 % interval of {found.rows} rows of {found.families} kernels, {alike} like this one: {kind}{chip}{binds}"

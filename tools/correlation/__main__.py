@@ -95,6 +95,7 @@ def _write_evidence(compared: Sequence[Compared]) -> None:
     interval.EVIDENCE_FILE.write_text(f'{{"fit": {fit},\n"rows": [\n{lines}\n]}}\n')
     # The report that follows judges the intervals that come from it.
     interval.evidence.cache_clear()
+    interval.interval.cache_clear()
 
 
 if __name__ == "__main__":

@@ -19,8 +19,10 @@ def row(family, like=LIKE, repository="a/a", target="trn2", ratio=1.0):
 def known(monkeypatch):
     def put(*rows):
         monkeypatch.setattr(module, "evidence", lambda: (rows, FIT))
+        module.interval.cache_clear()
 
-    return put
+    yield put
+    module.interval.cache_clear()
 
 
 def middle(like, fit=FIT):

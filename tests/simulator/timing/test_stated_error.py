@@ -4,8 +4,9 @@ import pytest
 from neff_bench.simulator.timing import stated_error
 from neff_bench.simulator.timing.compared import Uncompared
 from neff_bench.simulator.timing.interval import Interval
+from neff_bench.simulator.timing.likeness import Likeness
 from neff_bench.simulator.timing.schedule import schedule
-from neff_bench.simulator.timing.stated_error import time_error, total_interval
+from neff_bench.simulator.timing.stated_error import _known, time_error, total_interval
 from tests.simulator.programs import matmul
 
 NONE = Uncompared((), 0.0)
@@ -28,6 +29,8 @@ def test_the_interval_and_the_rows_that_it_comes_from_are_named(interval):
         "-13 to +20 % on hardware (80 % interval of 30 rows of 4 kernels, 11 of 2 kernels like this one: NC-v3, LNC 1, current dialect)"
     )
     compiled = msgspec.structs.replace(matmul(), keeps_weights=True)
+    like = Likeness(3, 1, False, True, 0.0)
+    assert _known(stated_error.interval(like), like, "trn2").endswith("current dialect; the Tensor Engine binds")
     assert "11 of 1 kernel like this one: NC-v3, LNC 1, compiled by AWS)" in stated(compiled)
 
 
