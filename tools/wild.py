@@ -124,7 +124,6 @@ def _run(case: Case, checkout: Path) -> tuple[list[Any], list[Any]]:
 
     install()
     replace_host_packages()
-    sys.path.insert(0, str(checkout))
     module = load(checkout / case.path, case.prelude)
     kernel = case.make(module) if case.make else getattr(module, case.kernel)
     if case.decorate:
@@ -169,7 +168,8 @@ def load(path: Path, prelude: str) -> ModuleType:
     """The file as a module, with the imports that its harness puts before it."""
     from neff_bench.simulator.errors import KernelError
 
-    sys.path.insert(0, str(path.parent))
+    outside = next(folder for folder in path.parents if not (folder / "__init__.py").is_file())
+    sys.path[:0] = [str(path.parent), str(outside)]  # where a script's own folder, and its package, are imported from
     if not prelude:
         spec = importlib.util.spec_from_file_location(_dotted_name(path), path)
         if spec is None or spec.loader is None:
