@@ -18,8 +18,9 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=65536)
 def pattern(steps: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """`(step, size)` of each dimension. Kernels repeat few of them: one tuple serves all operands."""
-    return tuple(zip(steps, shape))
+    """`(step, size)` of each dimension, as integers. Kernels repeat few of them: one tuple serves all operands, and so what is equal
+    to an integer, as True is to 1, becomes one."""
+    return tuple(zip(map(int, steps), map(int, shape)))
 
 
 def reshape(shape: tuple[int, ...], steps: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:

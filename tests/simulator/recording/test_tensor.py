@@ -233,3 +233,8 @@ def test_the_collector_finds_circles_between_small_recordings():
             Circle()
     assert Circle.alive < 4000
     gc.collect()
+
+
+def test_a_pattern_holds_integers_whoever_asked_for_an_equal_one_before():
+    first, second = views.pattern((771, True), (3, 2)), views.pattern((771, 1), (3, 2))
+    assert [type(number) for pair in (*first, *second) for number in pair] == [int] * 8
