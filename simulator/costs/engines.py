@@ -62,22 +62,26 @@ def _operands(operands: dict[str, Access], program: Program) -> list[_Operand]:
 
 def _row(name: str, engine: str, operation: str, dtypes: str, operands: list[_Operand], chip: Chip) -> Row:
     """The row of an operation, by the memories of its operands of more than one column. Raises CompileError where there is none."""
-    in_psum = any(columns > 1 and place == "psum" for _, columns, _, place in operands)
+    in_psum = any([columns > 1 and place == "psum" for _, columns, _, place in operands])
     return row_for(chip.generation, name, engine, dtypes, PSUM if in_psum else SBUF, operation)
 
 
 def _is_fast(instruction: Instruction) -> bool:
     """Whether the operands of more than one column are what Vector's performance mode takes."""
     needs_neighbours = instruction.op in _OF_NEIGHBOURS
-    return all(
-        access.columns == 1 or (access.dtype in _FAST_DTYPES and not (needs_neighbours and _has_gaps(access)))
-        for access in (*instruction.writes.values(), *instruction.reads.values())
-    )
+    for operands in (instruction.writes, instruction.reads):
+        for access in operands.values():
+            if access.columns != 1 and (access.dtype not in _FAST_DTYPES or (needs_neighbours and _has_gaps(access))):
+                return False
+    return True
 
 
 def _has_gaps(access: Access) -> bool:
     """Whether the innermost elements do not lie one behind the other."""
-    return next((step for step, size in reversed(access.pattern[1:]) if size > 1), 1) != 1
+    for step, size in reversed(access.pattern[1:]):
+        if size > 1:
+            return step != 1
+    return False
 
 
 def _scalar(widest: int, chip: Chip, row: Row) -> tuple[float, float]:
