@@ -6,6 +6,8 @@ Where a page is too narrow for a table, each of its lines becomes a block of `he
 from __future__ import annotations
 
 import io
+import itertools
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -35,6 +37,11 @@ STYLES = {
 
 def render(answer: Answer, page: Page) -> str:
     """A table for each grid, laid out for the page."""
+    text = None if page.color else _plain(answer, page.width)
+    return _with_rich(answer, page) if text is None else text
+
+
+def _with_rich(answer: Answer, page: Page) -> str:
     from rich.console import Console
 
     out = io.StringIO()
@@ -57,10 +64,7 @@ def _print(console: Console, grid: Grid) -> None:
         console.print(Text(plain(grid.title), style="bold"), soft_wrap=True)
     if grid.lines:
         shown = grid.shown()
-        aligned = _aligned(shown, console.width) if console.no_color else None
-        if aligned is not None:
-            console.file.write(aligned)
-        elif _least_width(shown) <= console.width:
+        if _least_width(shown) <= console.width:
             console.print(_table(shown))
         else:
             for line in shown.lines:
@@ -72,19 +76,58 @@ def _print(console: Console, grid: Grid) -> None:
         console.print(Text(plain(note)))
 
 
-def _aligned(grid: Grid, width: int) -> str | None:
-    """The table as rich prints it without colour, a hundred times faster; None where texts must wrap or are not ASCII."""
+def _plain(answer: Answer, width: int) -> str | None:
+    """What rich prints without colour, without its import of 50 ms; None where that takes more than ASCII and one column that wraps."""
+    parts: list[str] = []
+    for number, grid in enumerate(answer.grids):
+        parts += [""] if number else []
+        parts += [plain(grid.title)] if grid.title else []
+        lines = _aligned(grid.shown(), width) if grid.lines else []
+        notes = [_wrapped(plain(note), width) for note in grid.notes]
+        if lines is None or None in notes:
+            return None
+        parts += lines + ([""] if lines and notes else [])
+        parts += [line for note in notes for line in note or ()]
+    text = "\n".join(line.rstrip() for line in parts) + "\n"
+    return text if text.replace("─", "").isascii() else None
+
+
+def _aligned(grid: Grid, width: int) -> list[str] | None:
+    """The lines of a table; None where more than one column must wrap, a word is folded, or a text is not ASCII."""
     lines = [[column.head for column in grid.columns], *grid.lines]
-    if not all(text.isascii() and text.isprintable() for line in lines for text in line):
+    if not grid.columns or not all(map(_is_simple, itertools.chain(*lines))):
         return None
     widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
-    total = sum(widths) + len(widths) - 1
-    if total > width:
-        return None
+    wrapping = [at for at, column in enumerate(grid.columns) if column.wraps]
+    over = sum(widths) + len(widths) - 1 - width
+    if over > 0:
+        if len(wrapping) != 1:
+            return None
+        widths[wrapping[0]] -= over
     form = " ".join(f"{{:{'>' if column.right else '<'}{size}}}" for column, size in zip(grid.columns, widths))
-    head, *rest = (form.format(*line) for line in lines)
-    above = [head, "─" * total] if head.strip() else []
-    return "\n".join([*above, *rest]) + "\n"
+    head, *rest = ([_wrapped(text, size) for text, size in zip(line, widths)] for line in lines)
+    if any(cell is None for line in (head, *rest) for cell in line):
+        return None
+    shown = [
+        [form.format(*texts) for texts in itertools.zip_longest(*(cell or () for cell in line), fillvalue="")]
+        for line in (head, *rest)
+    ]
+    above = [*shown[0], "─" * len(shown[0][0])] if any(column.head.strip() for column in grid.columns) else []
+    return above + [text for line in shown[1:] for text in line]
+
+
+def _is_simple(text: str) -> bool:
+    """Whether each character takes one column and rich keeps all of them."""
+    return text.isascii() and text.isprintable() and text == text.strip()
+
+
+def _wrapped(text: str, width: int) -> list[str] | None:
+    """The text on lines; None where a word is longer than a line."""
+    if len(text) <= width:
+        return [text]
+    if max(map(len, text.split()), default=0) > width:
+        return None
+    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
 
 
 def _least_width(grid: Grid) -> int:

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.terminal.formats import Page, render
@@ -34,16 +36,31 @@ def test_a_long_name_is_not_shredded():
     assert name in render(Answer([], [], [grid]), "table", Page(100))
 
 
-@pytest.mark.parametrize("wraps", [True, False])
-def test_a_table_that_fits_is_the_same_with_and_without_the_fast_way(monkeypatch, wraps):
-    columns = (Column("case", wraps=wraps), Column("time us", right=True), Column("empty"), Column("check"))
-    lines = [["matmul", "1.25", "-", "passed"], ["a longer name", "12345.00", "-", ""], ["", "-", "", "failed"]]
-    answer = Answer([], [], [Grid(columns, lines, ["A note."], "Title"), Grid(columns, lines[:1])])
-    fast = render(answer, "table", Page(60))
-    monkeypatch.setattr(module, "_aligned", lambda grid, width: None)
-    assert render(answer, "table", Page(60)) == fast
+TEXT = st.text(st.sampled_from("ab1-.,  "), max_size=30)
 
 
-@pytest.mark.parametrize(("text", "width"), [("\u4e16\u754c", 60), ("a much longer text", 12)])
-def test_wide_characters_and_long_texts_are_laid_out_with_care(text, width):
-    assert module._aligned(Grid((Column("name", wraps=True),), [[text]]), width) is None
+@given(
+    st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=4),
+    st.lists(TEXT, max_size=2),
+    TEXT,
+    st.booleans(),
+    st.integers(12, 70),
+)
+def test_a_table_is_the_same_with_and_without_rich(lines, notes, title, wraps, width):
+    columns = (Column("case", wraps=wraps), Column("time us", right=True), Column("check"))
+    answer = Answer([], [], [Grid(columns, lines, notes, title), Grid(columns, lines[:1])])
+    plain = module._plain(answer, width)
+    assert plain in (None, module._with_rich(answer, Page(width)))
+
+
+def test_a_table_with_one_column_that_wraps_needs_no_rich():
+    columns = (Column("case", wraps=True), Column("time us", right=True))
+    answer = Answer([], [], [Grid(columns, [["a name of some words", "1.25"]], ["A note."], "Title")])
+    assert module._plain(answer, 19) == (
+        "Title\ncase        time us\n───────────────────\na name of      1.25\nsome words\n\nA note.\n"
+    )
+
+
+@pytest.mark.parametrize(("text", "width"), [("\u4e16\u754c", 60), ("wordslongerthanthepage", 12)])
+def test_wide_characters_and_long_words_are_laid_out_by_rich(text, width):
+    assert module._plain(Answer([], [], [Grid((Column("name", wraps=True),), [[text]])]), width) is None
