@@ -306,7 +306,7 @@ def assign(target: Tile, value: Any) -> None:
             for box in value.only:
                 write(target.within(box).place(), value.within(box).read())
             return
-        if value._view is not None and same_view(value.own(), target.place()):
+        if same_view(value.own(), target.place()):
             return
         write(target.place(), value.read())
     else:

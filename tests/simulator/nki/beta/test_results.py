@@ -85,6 +85,24 @@ def test_products_accumulate_on_the_tensor_engine():
     np.testing.assert_allclose(simulate(jit(product))(X, Y), X.T @ Y, rtol=1e-4, atol=1e-4)
 
 
+def test_an_operation_in_place_on_indexed_elements_copies_nothing():
+    def product(a, b):
+        out = nl.ndarray((64, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        left, right = nl.load(a), nl.load(b)
+        total = nl.zeros((64, 64), nl.float32, buffer=nl.psum)
+        for _ in nl.affine_range(2):
+            total[nl.arange(64)[:, None], nl.arange(64)[None, :]] += nisa.nc_matmul(left, right)
+        result = nl.copy(total)
+        result[nl.arange(64)[:, None], nl.arange(64)[None, :]] *= 0.5
+        nl.store(out, result)
+        return out
+
+    assert operations(recorded(product, (128, 64), (128, 64))) == [
+        "dma_copy", "dma_copy", "nc_matmul", "nc_matmul", "tensor_copy", "tensor_scalar", "dma_copy",
+    ]  # fmt: skip
+    np.testing.assert_allclose(simulate(jit(product))(X, Y), X.T @ Y, rtol=1e-4, atol=1e-4)
+
+
 def test_zeros_that_no_product_covers_are_zero():
     def partly(a, b):
         out = nl.ndarray((64, 64), dtype=a.dtype, buffer=nl.shared_hbm)
