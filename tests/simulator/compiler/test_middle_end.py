@@ -47,6 +47,17 @@ def test_a_program_without_repeated_loads_is_what_the_compiler_makes_of_it():
     assert not recorded(scaled, X.shape, G.shape).before_middle_end
 
 
+@pytest.mark.parametrize(("columns", "known"), [(45_000, True), (47_000, False)])
+def test_a_program_that_needs_the_bytes_of_the_compiler_says_so(columns, known):
+    def copied(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.load(x))
+        return out
+
+    program = recorded(copied, (128, columns), middle_end=True, target="trn1")
+    assert (len(loads(program)), program.before_middle_end) == (1, not known)
+
+
 def test_a_transpose_on_the_pe_loads_an_identity_once_for_each_dtype():
     def turned(x):
         out = nl.ndarray((64, 512), dtype=x.dtype, buffer=nl.shared_hbm)
