@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Sequence
-from heapq import heappop, heappush
+from heapq import heappush
 
 import msgspec
 
 from neff_bench.simulator.compiler.capacity import capacity_bytes, share_bytes
 from neff_bench.simulator.compiler.loads import fills, renamed
-from neff_bench.simulator.compiler.spilling import staying, whole_or_parts
+from neff_bench.simulator.compiler.spilling import needed_last, staying, tiles_of, whole_or_parts
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 
@@ -42,7 +42,7 @@ class _Tiles:
         self.instructions = program.cores[core]
         self.free_bytes = capacity_bytes(program.target, "psum")
         self.made: list[Instruction] = []
-        self.used = [_tiles_of(program.buffers, step) for step in self.instructions]
+        self.used = [tiles_of(program.buffers, step, "psum") for step in self.instructions]
         self.uses: dict[int, deque[int]] = defaultdict(deque)
         for index, tiles in enumerate(self.used):
             for tile in tiles:
@@ -84,14 +84,13 @@ class _Tiles:
             heappush(self.farthest, (-self.uses[tile][0], tile))
 
     def _one_leaves(self, used: Collection[int]) -> bool:
-        while self.farthest:
-            minus_next, tile = heappop(self.farthest)
-            if tile in self.here and self.uses[tile][0] == -minus_next and tile not in used:
-                self.left[tile] = self._another(tile, "sbuf")
-                self._copy(tile, self.left[tile], self.here.pop(tile))
-                self.free_bytes += share_bytes(self.buffers[tile])
-                return True
-        return False
+        tile = needed_last(self.farthest, self.here, self.uses, used)
+        if tile is None:
+            return False
+        self.left[tile] = self._another(tile, "sbuf")
+        self._copy(tile, self.left[tile], self.here.pop(tile))
+        self.free_bytes += share_bytes(self.buffers[tile])
+        return True
 
     def _come(self, tile: int, step: Instruction) -> None:
         """A tile that is new, or that comes back into a buffer of its own."""
@@ -111,12 +110,6 @@ class _Tiles:
             self.made.append(
                 Instruction("tensor_copy", "vector", {"dst": writes}, {"src": reads}, {}, self.buffers[tile].source)
             )
-
-
-def _tiles_of(buffers: Sequence[Buffer], step: Instruction) -> tuple[int, ...]:
-    """The PSUM buffers that an instruction uses, each once."""
-    accesses = (*step.reads.values(), *step.writes.values())
-    return tuple(dict.fromkeys(access.buffer for access in accesses if buffers[access.buffer].memory == "psum"))
 
 
 def _counted_by_the_pe(instructions: Sequence[Instruction]) -> set[int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
 from math import prod
@@ -100,7 +100,7 @@ class _Tiles:
         self.made: list[Instruction] = []
         self.spilled_bytes = 0
         self.changed = False
-        self.tiles = [_tiles_of(program.buffers, step) for step in instructions]
+        self.tiles = [tiles_of(program.buffers, step, "sbuf") for step in instructions]
         self.uses: dict[int, deque[int]] = defaultdict(deque)
         self.changes: dict[int, list[int]] = defaultdict(list)
         for index, (step, used) in enumerate(zip(instructions, self.tiles, strict=True)):
@@ -172,16 +172,15 @@ class _Tiles:
         return following == len(changes) or changes[following] >= until
 
     def _one_leaves(self, used: Collection[int]) -> bool:
-        while self.farthest:
-            minus_next, tile = heappop(self.farthest)
-            if tile in self.here and self.uses[tile][0] == -minus_next and tile not in used:
-                if not self._is_in_hbm(tile):
-                    self._spill(tile)
-                del self.here[tile]
-                self.free_bytes += share_bytes(self.buffers[tile])
-                self.changed = True
-                return True
-        return False
+        tile = needed_last(self.farthest, self.here, self.uses, used)
+        if tile is None:
+            return False
+        if not self._is_in_hbm(tile):
+            self._spill(tile)
+        del self.here[tile]
+        self.free_bytes += share_bytes(self.buffers[tile])
+        self.changed = True
+        return True
 
     def _spill(self, tile: int) -> None:
         """Write what the tile holds to its scratch tensor."""
@@ -222,11 +221,26 @@ class _Tiles:
         self.made.append(Instruction("dma_copy", "sync", {"dst": to}, {"src": source}, {}, self.buffers[tile].source))
 
 
-def _tiles_of(buffers: Sequence[Buffer], step: Instruction) -> tuple[int, ...]:
-    """The SBUF buffers that an instruction uses, each once."""
+def needed_last(
+    farthest: list[tuple[int, int]], here: Container[int], uses: Mapping[int, Sequence[int]], used: Container[int]
+) -> int | None:
+    """The tile that may leave and is needed again last; None where none may.
+
+    farthest: a heap of (minus the next use, tile), some of them out of date; what is looked at is taken out. here: the tiles in memory.
+    uses: where each is used from now on. used: the tiles of the instruction that needs room, which stay.
+    """
+    while farthest:
+        minus_next, tile = heappop(farthest)
+        if tile in here and uses[tile][0] == -minus_next and tile not in used:
+            return tile
+    return None
+
+
+def tiles_of(buffers: Sequence[Buffer], step: Instruction, memory: str) -> tuple[int, ...]:
+    """The buffers in SBUF or PSUM that an instruction uses, each once."""
     accesses = [*step.reads.values(), *step.writes.values()]
     accesses += [part.index for access in accesses for part in access.dynamic]
-    return tuple(dict.fromkeys(access.buffer for access in accesses if buffers[access.buffer].memory == "sbuf"))
+    return tuple(dict.fromkeys(access.buffer for access in accesses if buffers[access.buffer].memory == memory))
 
 
 def staying(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> set[int]:
