@@ -18,7 +18,20 @@ Box = tuple[tuple[int, int], ...]
 _MOST_BOXES = 1024
 
 
-class Either:
+class _Joined:
+    """What masks of both kinds have in common: `|`."""
+
+    __slots__ = ()
+
+    def __or__(self, other: Any) -> Any:
+        if isinstance(other, (Mask, Either)):
+            return Either((self, other))
+        return True if bool(other) else self
+
+    __ror__ = __or__
+
+
+class Either(_Joined):
     """Where any of several masks holds."""
 
     __slots__ = ("masks",)
@@ -33,18 +46,11 @@ class Either:
 
     __rand__ = __and__
 
-    def __or__(self, other: Any) -> Any:
-        if isinstance(other, (Mask, Either)):
-            return Either((self, other))
-        return True if bool(other) else self
-
-    __ror__ = __or__
-
     def __bool__(self) -> bool:
         raise invalid("a mask differs from element to element; it cannot steer Python (use | for 'or')")
 
 
-class Mask:
+class Mask(_Joined):
     """All of `conditions` are at least zero."""
 
     __slots__ = ("conditions",)
@@ -67,13 +73,6 @@ class Mask:
         return self if bool(other) else False
 
     __rand__ = __and__
-
-    def __or__(self, other: Any) -> Any:
-        if isinstance(other, (Mask, Either)):
-            return Either((self, other))
-        return True if bool(other) else self
-
-    __ror__ = __or__
 
     def __invert__(self) -> Any:
         opposites = tuple(Mask((condition * -1 - 1,)) for condition in self.conditions)
@@ -107,6 +106,10 @@ def boxes(mask: Any, shape: tuple[int, ...]) -> list[Box]:
         steps = (0,) * (rank - len(index.steps)) + index.steps
         conditions.append((tuple(step if size > 1 else 0 for step, size in zip(steps, sizes)), index.start))
     found = _cut(whole(shape), conditions)
+    return _bounded(found)
+
+
+def _bounded(found: list[Box]) -> list[Box]:
     if len(found) > _MOST_BOXES:
         raise not_modelled(f"a mask of {len(found)} boxes")
     return found
@@ -122,9 +125,7 @@ def _any(mask: Either, shape: tuple[int, ...]) -> list[Box]:
         for taken in found:
             rest = [piece for box in rest for piece in _without(box, taken)]
         found = found + rest
-    if len(found) > _MOST_BOXES:
-        raise not_modelled(f"a mask of {len(found)} boxes")
-    return found
+    return _bounded(found)
 
 
 def _without(box: Box, taken: Box) -> list[Box]:
