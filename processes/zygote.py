@@ -2,7 +2,8 @@
 
     python -m neff_bench.processes.zygote CONTROL MODULE...
 
-It is that program, or a fork of the command (`take_over`). MODULE is a module, PACKAGE.* all that a package holds, MODULE:FUNCTION a function whose answer is kept by its module.
+It is that program, or a fork of the command (`take_over`). MODULE is a module, PACKAGE.* is all that a package holds. Of
+MODULE:FUNCTION the function is called, and the module keeps its answer.
 CONTROL is a socket whose other end only the command holds. A request is one byte on it with file descriptors: a channel of
 its own, the child's three streams, and locks that stay held until the child is gone. The channel then brings one line of
 JSON (see `warm.py`), and takes back one byte when the child runs and its exit code when it has ended. When the command

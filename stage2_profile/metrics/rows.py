@@ -55,8 +55,8 @@ class Row:
     `check`: outputs against the reference; `zero` is an output of zeros where the reference has others.
     Times: medians over the profiled executions; `total_time_us` from start to end with idle gaps, `*_active_us` the union
     of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
-    over `executions`; `total_time_low_us`, `total_time_high_us` where hardware's total lies for 80 % of rows like a simulated
-    one; `throttle_active_us` with a limited clock, on the core with most of
+    over `executions`; `total_time_low_us`, `total_time_high_us` the 80 % interval in which
+    hardware's total is expected for a simulated row; `throttle_active_us` with a limited clock, on the core with most of
     it; `execution_ci_*_us` the 95 % confidence interval of the median over the executions of one capture, which share its
     circumstances (from 6 on); `total_time_ci_*_us` the 95 % confidence interval of the median over `capture_count` captures. `shapes`: of the inputs of a case from elsewhere, whose dimensions have no names.
     `ranks`: of a case that runs on several; its row has the numbers of `slowest_rank`, the one with the largest median total time, and
