@@ -18,8 +18,20 @@ SIZE_BYTES = MappingProxyType({
     "uint16": 2,
     "int32": 4,
     "uint32": 4,
+    "float8_e8m0fnu": 1,
+    "float8_e4m3fn_x4": 4,
+    "float8_e5m2_x4": 4,
+    "float4_e2m1fn_x4": 2,
 })  # fmt: skip
 """Bytes of one element. tfloat32 is kept in four bytes."""
+
+PACKED = MappingProxyType({
+    "float8_e4m3fn_x4": "float8_e4m3fn",
+    "float8_e5m2_x4": "float8_e5m2",
+    "float4_e2m1fn_x4": "float4_e2m1fn",
+})  # fmt: skip
+"""The types whose element holds four values, the first in its lowest bits, with the type of a value (AWS docs
+nki/deep-dives/mxfp-matmul.rst, Data Tensor; its mx_cpu_utils.py has the order of the values)."""
 
 RATE = MappingProxyType({
     "bfloat16": 1.0,

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import PACKED, SIZE_BYTES
 from neff_bench.neffs.errors import CaseError
 
 if TYPE_CHECKING:
     import numpy as np
 
-_ML_DTYPES = {"bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2"}
+_ML_DTYPES = {"bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"}
 
 
 def size_bytes(dtype: str) -> int:
@@ -25,10 +25,15 @@ def size_bytes(dtype: str) -> int:
 
 
 def numpy_dtype(dtype: str) -> np.dtype:
-    """The little-endian numpy dtype of a canonical name; `tfloat32` is stored as float32."""
+    """The little-endian numpy dtype of a canonical name; `tfloat32` is stored as float32, a packed type as
+    `neff_bench.parsers.formats.packed` has it."""
     import numpy as np
 
     size_bytes(dtype)
+    if dtype in PACKED:
+        from neff_bench.parsers.formats import packed
+
+        return packed.DTYPES[dtype]
     if dtype in _ML_DTYPES:
         import ml_dtypes
 

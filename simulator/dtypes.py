@@ -11,8 +11,10 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 
+from neff_bench.chips.dtypes import PACKED as PACKED
 from neff_bench.chips.dtypes import SIZE_BYTES as SIZE_BYTES
-from neff_bench.simulator.errors import SimulatorError
+from neff_bench.parsers.formats import packed
+from neff_bench.simulator.errors import ExecutionError, SimulatorError
 
 _NUMPY = {
     "float32": np.dtype(np.float32),
@@ -28,13 +30,15 @@ _NUMPY = {
     "uint16": np.dtype(np.uint16),
     "int32": np.dtype(np.int32),
     "uint32": np.dtype(np.uint32),
+    "float8_e8m0fnu": np.dtype(ml_dtypes.float8_e8m0fnu),
+    **packed.DTYPES,
 }
 
 DTYPES = tuple(_NUMPY)
 """Every canonical name."""
 
-FLOATS = frozenset(name for name in _NUMPY if "float" in name)
-INTEGERS = frozenset(_NUMPY) - FLOATS
+FLOATS = frozenset(name for name in _NUMPY if "float" in name and name not in PACKED)
+INTEGERS = frozenset(name for name in _NUMPY if "int" in name)
 
 _NAMES = {dtype: name for name, dtype in _NUMPY.items() if name != "tfloat32"}
 _ALIASES = {"float8e4": "float8_e4m3", "float8e5": "float8_e5m2", "float8_e4m3_fn": "float8_e4m3fn", "bool": "uint8"}
@@ -73,10 +77,15 @@ def size_bytes(name: str) -> int:
 
 
 def to_float32(array: np.ndarray) -> np.ndarray:
-    """The values as float32, exact for every float type; a float32 array is returned as it is, not copied."""
+    """The values as float32, exact for every float type; a float32 array is returned as it is, not copied.
+
+    Raises ExecutionError for a packed type: no engine computes with one, but for the products of scaled groups.
+    """
     dtype = array.dtype
     if dtype == np.float32:
         return array
+    if dtype.names is not None:
+        raise _packed(_NAMES[dtype])
     if dtype.itemsize == 1 and dtype.kind not in "iu":
         return _table(_NAMES[dtype], "float32").take(array.view(np.uint8))
     return array.astype(np.float32)
@@ -104,6 +113,8 @@ def from_float32(values: np.ndarray, name: str) -> np.ndarray:
         return values
     if name == "bfloat16":
         return _to_bfloat16(values)
+    if name in PACKED:
+        raise _packed(name)
     if name == "tfloat32":
         return _to_tfloat32(values)
     if name in INTEGERS:
@@ -112,6 +123,12 @@ def from_float32(values: np.ndarray, name: str) -> np.ndarray:
         return _to_float8(values, name)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return values.astype(dtype)
+
+
+def _packed(name: str) -> ExecutionError:
+    return ExecutionError(
+        f"an operand is {name}, four values an element; quantize_mx writes it, nc_matmul_mx reads it, all else moves it unchanged"
+    )
 
 
 @cache

@@ -16,8 +16,10 @@ TENSOR, SCALAR, GPSIMD, VECTOR, SYNC = range(5)
 ALL, WEIGHTS, REST, NOTHING = range(4)
 """What a step waits for: all that the operation waits for, or that of the weights, or that of the other operands, or nothing."""
 
-WEIGHT_OPERANDS = frozenset(("stationary", "stationary_scale", "data"))
-"""What LDWEIGHTS reads (of a matmul, of a PE transpose)."""
+WEIGHT_OPERANDS = frozenset(
+    ("stationary", "stationary_scale", "stationary_scale_1", "stationary_scale_2", "stationary_scale_3", "data")
+)
+"""What LDWEIGHTS reads (of a matmul, of the four quadrants of a scaled one, of a PE transpose)."""
 
 
 class Step(NamedTuple):

@@ -37,10 +37,10 @@ def install() -> None:
     """
     if sdk_present() or getattr(sys.modules.get("nki"), "__recorder__", None) == _MARK:
         return
+    from neff_bench.simulator.dtypes import DTYPES
     from neff_bench.simulator.nki import annotations, collectives, compiler, constants, isa, jit, language, simulate
     from neff_bench.simulator.nki.keywords import KEYWORDS
     from neff_bench.simulator.recording import enums
-    from neff_bench.simulator.recording.dtype_names import NAMES
 
     nki = _module("nki", jit=jit.jit, simulate=simulate.simulate, cpu_simulate=simulate.simulate)
     vars(nki).update(benchmark=jit.jit, baremetal=jit.jit, profile=jit.jit)  # the host's calls come with install_host
@@ -51,7 +51,7 @@ def install() -> None:
     _submodule("language", language)
     sys.modules["nki.isa.constants"] = enums
     isa.constants = enums
-    _submodule("dtype", _module("nki.dtype", **{name: name for name in NAMES}))
+    _submodule("dtype", _module("nki.dtype", **{name: name for name in DTYPES}))
     _submodule("typing", annotations)
     _submodule("tensor", _module("nki.tensor", identity=constants.identity))
     _submodule("compiler", compiler)

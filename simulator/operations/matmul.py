@@ -27,7 +27,7 @@ from neff_bench.simulator.machine.addressing import bits
 from neff_bench.simulator.machine.memory import Memory
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.native.recorder import compiled, compiled_form
-from neff_bench.simulator.operations.declaration import function, operation
+from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import engine as engine_enum
@@ -84,18 +84,24 @@ def _nc_matmul(o: Operands) -> None:
     rows, columns = stationary.shape[1], moving.shape[1]
     if access.shape[0] != rows or np.prod(access.shape[1:], dtype=int) != columns:
         o.refuse(f"dst holds {list(access.shape)}, the product is {[rows, columns]}")
-    flag = o.attributes.get("accumulate")
-    written = o.memory.accumulating(access)
-    o.memory.mark_written(access)
-    add = written if flag is None else bool(flag)
+    add = adds(o, access)
     if access.dtype != "float32" or access.dynamic or not isinstance(add, bool):
-        return _multiply_now(o, stationary, moving, add)
+        return add_product(o, o.memory.product(to_float32(stationary).T, to_float32(moving)), add)
     stack = o.memory.deferred(access.buffer)
     if not (isinstance(stack, _Stack) and add and stack.takes(access, stationary.shape[0])):
         o.memory.storage(access.buffer)
         stack = _Stack(o.memory, access, rows, columns, add)
         o.memory.defer(access.buffer, stack)
     stack.push(stationary, moving)
+
+
+def adds(o: Operands, access: Access) -> np.ndarray | bool:
+    """Which elements of dst a product is added to: as the kernel says, else those that an earlier product wrote. They count as
+    written from now on."""
+    flag = o.attributes.get("accumulate")
+    written = o.memory.accumulating(access)
+    o.memory.mark_written(access)
+    return written if flag is None else bool(flag)
 
 
 @operation(execute=_nc_matmul, cost=_matmul_cost, opcode=("LDWEIGHTS", "MATMUL"))
@@ -141,7 +147,7 @@ def nc_matmul(
     if form not in known:
         _check_matmul(dst, stationary, moving, "perf_mode" in attributes, is_transpose)
         known.add(form)
-    _check_bank("nc_matmul", dst)
+    check_bank("nc_matmul", dst)
     if accumulate is not None:
         attributes["accumulate"] = bool(accumulate)
     if is_transpose:
@@ -188,7 +194,7 @@ def nc_transpose(
                 f"nc_transpose of {data.dtype} on the Tensor engine of NeuronCore-v2, not bit-exact there,"
             )
         limit = 128
-        _check_bank("nc_transpose", dst)
+        check_bank("nc_transpose", dst)
     else:
         limit = 32
     if rows > limit or columns > limit:
@@ -196,28 +202,6 @@ def nc_transpose(
     if SIZE_BYTES[dst.dtype] < SIZE_BYTES[data.dtype] or (chosen == "vector" and dst.dtype != data.dtype):
         raise invalid(f"nc_transpose: dst must have the dtype of data: {data!r} to {dst!r}")
     return emit("nc_transpose", chosen, {"dst": access(dst)}, {"data": access(data)}, {})
-
-
-@function
-def nc_matmul_mx(
-    dst: Any,
-    stationary: Any,
-    moving: Any,
-    stationary_scale: Any,
-    moving_scale: Any,
-    tile_position: Any = None,
-    tile_size: Any = None,
-    accumulate: Any = None,
-    name: str | None = None,
-) -> None:
-    """A product of microscaling formats (NeuronCore-v4). Not modelled."""
-    raise not_modelled("nki.isa.nc_matmul_mx")
-
-
-@function
-def quantize_mx(dst: Any, src: Any, dst_scale: Any, name: str | None = None) -> None:
-    """Conversion to a microscaling format (NeuronCore-v4). Not modelled."""
-    raise not_modelled("nki.isa.quantize_mx")
 
 
 class _Stack:
@@ -265,11 +249,11 @@ def _matrix(o: Operands, name: str) -> np.ndarray:
     return operand.reshape(operand.shape[0] * 2, -1)
 
 
-def _multiply_now(o: Operands, stationary: np.ndarray, moving: np.ndarray, add: np.ndarray | bool) -> None:
-    """Overwrite dst or add to it, for each element as `add` says."""
+def add_product(o: Operands, product: np.ndarray, add: np.ndarray | bool) -> None:
+    """Overwrite dst with float32 values or add them to it, for each element as `add` says."""
     access = o.access("dst")
     target = o.memory.view(access)
-    product = o.memory.product(to_float32(stationary).T, to_float32(moving)).reshape(target.shape)
+    product = product.reshape(target.shape)
     result = np.where(add, to_float32(target) + product, product)
     bits(target)[...] = bits(from_float32(result, access.dtype))
 
@@ -349,7 +333,7 @@ def _tiling(stationary: NkiTensor, position: Any, size: Any, attributes: dict[st
     attributes["tile_position"], attributes["tile_size"] = position, size
 
 
-def _check_bank(op: str, dst: NkiTensor) -> None:
+def check_bank(op: str, dst: NkiTensor) -> None:
     """A matmul writes inside one PSUM bank (2 KiB of each partition)."""
     storage = dst.storage
     start, room = storage.address or 0, storage.free * storage.itemsize

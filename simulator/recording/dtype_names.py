@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from neff_bench.parsers.formats import packed
 from neff_bench.simulator.dtypes import DTYPES, size_bytes
-from neff_bench.simulator.recording.recorder import invalid, not_modelled
+from neff_bench.simulator.recording.recorder import invalid
 
-PACKED = ("float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4", "float8_e8m0fnu")
-"""MX types (NeuronCore-v4): they exist as names, no operation on them is modelled."""
-
-NAMES = (*DTYPES, *PACKED)
-"""Every dtype name of the dialect."""
-
-_KNOWN: dict[Any, str] = {name: name for name in DTYPES}
+_KNOWN: dict[Any, str] = {name: name for name in DTYPES} | {dtype: name for name, dtype in packed.DTYPES.items()}
 _KNOWN.update(
     {"float8e4": "float8_e4m3", "float8e5": "float8_e5m2", "bool": "uint8", "bool_": "uint8", "fp32": "float32"}
 )
@@ -46,8 +41,6 @@ def dtype_of(given: Any) -> str:
     else:
         name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
     name = name.removeprefix("torch.").removeprefix("nki.language.").removeprefix("nl.")
-    if name in PACKED:
-        raise not_modelled(f"dtype {name}")
     found = _KNOWN.get(name)
     if found is None:
         raise invalid(f"unknown dtype {given!r}; known: {', '.join(DTYPES)}")

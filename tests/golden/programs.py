@@ -263,8 +263,8 @@ def _one_operation(b: ProgramBuilder, row: Row, tiles: dict[tuple[str, str], Acc
         right = b.columns(wide, 256 if mode == DOUBLE_ROW else 128)
         if row.operation == "nc_transpose":
             b.do("nc_transpose", {"dst": b.psum((128, 128), dtype)}, {"data": left}, "tensor")
-        for _ in range(4 if row.operation == "nc_matmul" else 0):
-            b.do("nc_matmul", {"dst": b.psum((128, 128))}, {"stationary": left, "moving": right}, "tensor",
+        for _ in range(4 if row.operation.startswith("nc_matmul") else 0):
+            b.do(row.operation, {"dst": b.psum((128, 128))}, {"stationary": left, "moving": right}, "tensor",
                  is_transpose=mode == TRANSPOSE, perf_mode=DOUBLE_ROW if mode == DOUBLE_ROW else "none")  # fmt: skip
     elif row.ns is not None:
         for _ in range(math.ceil(500 / row.ns)):

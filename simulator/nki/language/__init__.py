@@ -2,6 +2,7 @@
 
 # ruff: noqa: F401 - the module is the namespace that kernels import
 
+from neff_bench.simulator.dtypes import DTYPES
 from neff_bench.simulator.nki.language.control import (
     affine_range,
     ds,
@@ -61,7 +62,6 @@ from neff_bench.simulator.nki.language.tiles import (
 )
 from neff_bench.simulator.nki.names import missing
 from neff_bench.simulator.recording.creation import ndarray, shared_constant
-from neff_bench.simulator.recording.dtype_names import NAMES
 from neff_bench.simulator.recording.regions import (
     MemoryRegion,
     hbm,
@@ -78,7 +78,7 @@ from neff_bench.simulator.recording.regions import (
 from neff_bench.simulator.recording.tensor import NkiTensor
 
 globals().update(OPERATORS)
-globals().update({name: name for name in NAMES})
+globals().update({name: name for name in DTYPES})
 DType = str
 bool_ = "uint8"
 tensor = NkiTensor

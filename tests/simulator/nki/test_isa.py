@@ -210,9 +210,6 @@ def test_registers_are_cells(now):
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda: nisa.nc_matmul_mx(1, 2, 3, 4, 5), r"nki\.isa\.nc_matmul_mx"),
-        (lambda: nisa.quantize_mx(1, 2, 3), r"nki\.isa\.quantize_mx"),
-        (lambda: nl.ndarray((128, 4), nl.float8_e4m3fn_x4), "dtype float8_e4m3fn_x4"),
         (lambda: sbuf(64, 8).indirect(sbuf(64, 1)), r"\.indirect"),
         (lambda: nisa.memset(sbuf(64, 8), 0).depends_on(), "depends_on"),
     ],

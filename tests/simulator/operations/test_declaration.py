@@ -20,7 +20,7 @@ from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 NEVER_RUN = {"topk"}
 """Recorded and timed, but their results are not known."""
 
-FROM_V4 = {"activate2", "exponential"}
+FROM_V4 = {"activate2", "exponential", "nc_matmul_mx", "quantize_mx"}
 """Operations that NeuronCore-v4 brings."""
 
 NOT_OFFERED = {"compare_branch"}
@@ -88,7 +88,7 @@ def test_an_operation_costs_something_on_every_engine_of_every_chip(name, target
         Buffer("p", "psum", (128, 128), "float32", "internal"),
     )
     a, p = (Access(index, 0, ((128, 128), (1, 128)), buffer.dtype) for index, buffer in enumerate(buffers))
-    reads = dict.fromkeys(("stationary", "moving") if name == "nc_matmul" else ("src", "data"), a)
+    reads = dict.fromkeys(("stationary", "moving") if name.startswith("nc_matmul") else ("src", "data"), a)
     for engine in {"sync" if row.engine in (ANY, DMA) else row.engine for row in rows}:
         instruction = Instruction(name, engine, {"dst": p}, reads, {"groups": [[0, 1]]})
         program = Program("p", target, 1, buffers, (), (), ((instruction,),))

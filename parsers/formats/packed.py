@@ -1,0 +1,51 @@
+"""Arrays of the packed element types, which hold four values of a scaled group: their numpy types, packing and unpacking.
+
+numpy has no such types, so an element is a structure of one unsigned integer under the name of the type: it has its size, it
+can be copied and compared, and arithmetic on it is an error. AWS's nki.language calls the types `float8_e4m3fn_x4`,
+`float8_e5m2_x4` and `float4_e2m1fn_x4`.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from neff_bench.chips.dtypes import PACKED, SIZE_BYTES
+
+VALUES = 4
+"""Values of one element."""
+
+DTYPES = {name: np.dtype([(name, f"<u{SIZE_BYTES[name]}")]) for name in PACKED}
+"""The numpy type of each packed type."""
+
+
+def is_packed(dtype: np.dtype) -> bool:
+    """Whether a numpy type is one of `DTYPES`."""
+    return dtype.names is not None and dtype in DTYPES.values()
+
+
+def unpacked(array: np.ndarray) -> np.ndarray:
+    """The values as float32, exact: [..., n] of a packed type gives [..., 4 n]."""
+    name = _name(array)
+    dtype = np.dtype(getattr(ml_dtypes, PACKED[name]))
+    codes = np.ascontiguousarray(array).view(np.uint8)
+    if SIZE_BYTES[name] != VALUES:
+        codes = np.stack([codes & 15, codes >> 4], -1).reshape(*codes.shape[:-1], -1)
+    values: np.ndarray = codes.view(dtype).astype(np.float32)
+    return values
+
+
+def packed(values: np.ndarray, name: str) -> np.ndarray:
+    """float32 values [..., 4 n] rounded to nearest even and packed: [..., n]. A value beyond the largest finite one becomes
+    what ml_dtypes makes of it: infinity, NaN, or in float4_e2m1fn, which has neither, the largest one. Raises ValueError where the last dimension is no multiple of four."""
+    if values.shape[-1:] == () or values.shape[-1] % VALUES:
+        raise ValueError(f"{list(values.shape)} is no multiple of {VALUES} values of {name}")
+    with np.errstate(all="ignore"):
+        codes: np.ndarray = np.ascontiguousarray(values).astype(getattr(ml_dtypes, PACKED[name])).view(np.uint8)
+    if SIZE_BYTES[name] != VALUES:
+        codes = codes[..., ::2] | codes[..., 1::2] << 4
+    return np.ascontiguousarray(codes).view(DTYPES[name])
+
+
+def _name(array: np.ndarray) -> str:
+    return next(name for name, dtype in DTYPES.items() if dtype == array.dtype)
