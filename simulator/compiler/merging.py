@@ -15,8 +15,9 @@ allenkchau/trainium-kernel-fusion @d709ddf1, profiling/artifacts; development da
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -25,6 +26,7 @@ from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.compiler.contraction import Contraction
 from neff_bench.simulator.compiler.dependencies import table_and_edges
 from neff_bench.simulator.compiler.rectangles import box_of, overlap
+from neff_bench.simulator.compiler.uses import Uses, uses_of
 from neff_bench.simulator.costs.engines import POINTERS
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
@@ -49,14 +51,20 @@ class Place(NamedTuple):
     tiles: int
 
 
-def merged_tiles(program: Program, instructions: Sequence[Instruction]) -> tuple[tuple[Buffer, ...], list[Instruction]]:
-    """The buffers and the instructions of one core afterwards; every result stays what it was."""
+def merged_tiles(
+    program: Program, instructions: Sequence[Instruction], reach: int
+) -> tuple[tuple[Buffer, ...], list[Instruction]]:
+    """The buffers and the instructions of one core afterwards; every result stays what it was.
+
+    `reach`: how many instructions the first and the last of those that become one may be apart, and the last uses of tiles that are
+    laid side by side.
+    """
     steps, readers, block = psum_in_place(program.buffers, instructions)
     graph = Contraction(table_and_edges(program, steps)[1].waits())
     behind = graph.behind(readers)
     buffers = list(program.buffers)
     places: dict[int, Place] = {}
-    uses = _uses(steps)
+    uses = uses_of(steps)
     merged: dict[int, Instruction] = {}
     # DMAs come first: they take most tiles at once, and what lies side by side for them does for smaller parts too.
     for members in sorted(_alike(program.buffers, steps), key=lambda members: steps[members[0]].op != "dma_copy"):
@@ -64,8 +72,10 @@ def merged_tiles(program: Program, instructions: Sequence[Instruction]) -> tuple
             in_blocks = behind.intersection(run) and steps[run[0]].op != "dma_copy"
             limit = block if in_blocks else len(run)
             size = min(limit, _tiles_at_once(buffers, steps, run, uses))
-            for part in (run[at : at + size] for at in range(0, len(run), max(size, 1))):
+            for part in _pieces(run, size, reach):
                 families = _families(buffers, steps, part, uses, places) if len(part) > 1 else None
+                if families is not None and any(_ends_apart(tiles, uses) > reach for tiles in families):
+                    families = None
                 if families is not None and graph.merge(part):
                     for family in families:
                         _lay_side_by_side(buffers, places, family)
@@ -76,7 +86,7 @@ def merged_tiles(program: Program, instructions: Sequence[Instruction]) -> tuple
     return tuple(buffers), [_placed(merged.get(index, steps[index]), buffers, places) for index in order]
 
 
-def _ranks(steps: Sequence[Instruction], readers: set[int], uses: _Uses) -> list[float]:
+def _ranks(steps: Sequence[Instruction], readers: set[int], uses: Uses) -> list[float]:
     """By instruction: its number, but for products that are read in place and their readers the places that they have in their block."""
     rank = [float(index) for index in range(len(steps))]
     lines = {steps[reader].source for reader in readers}
@@ -103,7 +113,7 @@ def psum_in_place(
     buffers: Sequence[Buffer], instructions: Sequence[Instruction]
 ) -> tuple[list[Instruction], set[int], int]:
     """The instructions without the copies whose readers read PSUM, the indices of these readers, and the rounds of a block."""
-    uses = _uses(instructions)
+    uses = uses_of(instructions)
     by_line: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, step in enumerate(instructions):
         if _can_be_left_out(buffers, instructions, uses, index):
@@ -129,28 +139,7 @@ def _reading(step: Instruction, data: Access | None) -> Instruction:
     return step if data is None else msgspec.structs.replace(step, reads={**step.reads, "data": data})
 
 
-class _Uses(NamedTuple):
-    """Instructions by buffer, in program order."""
-
-    readers: dict[int, list[int]]
-    writers: dict[int, list[int]]
-    dtypes: dict[int, set[str]]
-    dynamic: set[int]
-
-
-def _uses(steps: Sequence[Instruction]) -> _Uses:
-    found = _Uses(defaultdict(list), defaultdict(list), defaultdict(set), set())
-    for index, step in enumerate(steps):
-        for operands, by_buffer in ((step.reads, found.readers), (step.writes, found.writers)):
-            for access in operands.values():
-                by_buffer[access.buffer].append(index)
-                found.dtypes[access.buffer].add(access.dtype)
-                if access.dynamic:
-                    found.dynamic.update((access.buffer, *(part.index.buffer for part in access.dynamic)))
-    return found
-
-
-def _can_be_left_out(buffers: Sequence[Buffer], steps: Sequence[Instruction], uses: _Uses, index: int) -> bool:
+def _can_be_left_out(buffers: Sequence[Buffer], steps: Sequence[Instruction], uses: Uses, index: int) -> bool:
     """Whether a copy moves a tile of one PSUM bank as it is, for readers that can read PSUM."""
     step = steps[index]
     if step.op != "tensor_copy" or step.engine != "vector" or step.attributes:
@@ -172,7 +161,7 @@ def _can_be_left_out(buffers: Sequence[Buffer], steps: Sequence[Instruction], us
     )
 
 
-def _readers(steps: Sequence[Instruction], uses: _Uses, copy: int) -> list[int]:
+def _readers(steps: Sequence[Instruction], uses: Uses, copy: int) -> list[int]:
     """The Vector and Scalar instructions that read exactly what a copy wrote."""
     to = steps[copy].writes["dst"]
     return [
@@ -233,6 +222,15 @@ def _runs(steps: Sequence[Instruction], members: Sequence[int]) -> list[list[int
     return [run for run in runs if len(run) > 1]
 
 
+def _pieces(run: Sequence[int], size: int, reach: int) -> Iterator[Sequence[int]]:
+    """The run in pieces of at most `size` members, whose first and last are no further apart than `reach`."""
+    at = 0
+    while at < len(run):
+        stop = min(at + max(size, 1), bisect_right(run, run[at] + reach))
+        yield run[at:stop]
+        at = stop
+
+
 def _goes_on(steps: Sequence[Instruction], run: Sequence[int], index: int, tiles: dict[str, set[int]]) -> bool:
     """`tiles`: the buffers of each operand of the run."""
     first, step = steps[run[0]], steps[index]
@@ -262,7 +260,7 @@ def _stride(steps: Sequence[Instruction], run: Sequence[int], name: str) -> int 
     return other.offset - one.offset if one.buffer == other.buffer else None
 
 
-def _tiles_at_once(buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[int], uses: _Uses) -> int:
+def _tiles_at_once(buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[int], uses: Uses) -> int:
     """How many of a run become one instruction; 1 for none."""
     first = steps[run[0]]
     accesses = (*first.reads.items(), *first.writes.items())
@@ -285,7 +283,7 @@ def _tiles_at_once(buffers: Sequence[Buffer], steps: Sequence[Instruction], run:
 
 
 def _families(
-    buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[int], uses: _Uses, places: dict[int, Place]
+    buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[int], uses: Uses, places: dict[int, Place]
 ) -> list[tuple[int, ...]] | None:
     """The tiles that have to lie side by side and do not yet; None where they cannot."""
     found = []
@@ -310,6 +308,12 @@ def _families(
     return found
 
 
+def _ends_apart(tiles: Sequence[int], uses: Uses) -> int:
+    """Instructions from the last use of the tile that is done first to that of the tile that is done last."""
+    ends = [max([*uses.readers[tile], *uses.writers[tile]]) for tile in tiles]
+    return max(ends) - min(ends)
+
+
 def _within_rows(buffer: Buffer, steps: Sequence[Instruction], run: Sequence[int], name: str) -> bool:
     """Whether the views of a run lie in the same partitions: one stride cannot go from one to the next."""
     if buffer.memory == "hbm":
@@ -319,7 +323,7 @@ def _within_rows(buffer: Buffer, steps: Sequence[Instruction], run: Sequence[int
     return first.offset // row == last.offset // row
 
 
-def _can_move(tile: Buffer, first: Buffer, uses: _Uses, index: int) -> bool:
+def _can_move(tile: Buffer, first: Buffer, uses: Uses, index: int) -> bool:
     alike = (tile.memory, tile.shape, tile.dtype, tile.core) == (first.memory, first.shape, first.dtype, first.core)
     free = tile.memory in ("sbuf", "psum") and tile.kind == "internal" and tile.address is None
     return alike and free and uses.dtypes[index] == {tile.dtype} and index not in uses.dynamic

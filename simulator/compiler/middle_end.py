@@ -61,8 +61,9 @@ def middle_end(program: Program) -> Program:
     made, kept = program, []
     for core in range(len(program.cores)):
         instructions, repeated = without_repeated_loads(program, core)
-        room_bytes = _room_bytes(program, core)
-        fit = _within_sbuf(made, core, instructions, room_bytes, spills)
+        written_bytes = _written_bytes(program, core)
+        room_bytes = _room_bytes(program, written_bytes)
+        fit = _within_sbuf(made, core, instructions, room_bytes, written_bytes, spills)
         if fit is None:
             # The operands of one instruction do not fit. What of its tiles the compiler keeps where there is no room is not known.
             return _with_identities(
@@ -73,35 +74,70 @@ def middle_end(program: Program) -> Program:
         known = known and fits_as_written and not (repeated or fit.changed)
         made = _with(made, fit.buffers, made.spilled_bytes + fit.spilled_bytes)
         kept.append(fit.instructions)
-    for merges in (True, False):
-        whole, cores = made, []
-        for instructions in kept:
-            if merges:
-                buffers, instructions = merged_tiles(whole, instructions)
-                whole = _with(whole, buffers, whole.spilled_bytes)
-            cores.append(_shared_copies(whole, instructions))
-        whole = _with_identities(whole, cores, known and merges)
+    return _with_the_farthest_merges(lambda reach: _merged(made, kept, known, reach), max(map(len, kept), default=0))
+
+
+def _merged(made: Program, kept: Sequence[list[Instruction]], known: bool, reach: int) -> Program:
+    """`kept`: the instructions of each core. `reach`: see `merged_tiles`; 0 for no merge. `known`: whether these instructions are."""
+    whole, cores = made, []
+    for instructions in kept:
+        if reach:
+            buffers, instructions = merged_tiles(whole, instructions, reach)
+            whole = _with(whole, buffers, whole.spilled_bytes)
+        cores.append(_shared_copies(whole, instructions))
+    return _with_identities(whole, cores, known and reach >= max(map(len, kept), default=0))
+
+
+def _with_the_farthest_merges(merged: Callable[[int], Program], length: int) -> Program:
+    """The program of `merged` with the largest reach for which its tiles fit, to a factor of two, of one with `length` instructions.
+
+    What becomes one instruction waits for all that its parts read, which has to be kept until then. Where tiles of distant rounds of a
+    loop have no room beside each other, those of one round can still become one.
+    """
+    whole = merged(length)
+    if _fits(whole):
+        return whole
+    fits, overflows = 0, length.bit_length()
+    best = None
+    while overflows - fits > 1:
+        middle = (fits + overflows) // 2
+        whole = merged(1 << middle)
         if _fits(whole):
-            break
-    return whole
+            fits, best = middle, whole
+        else:
+            overflows = middle
+    return best or merged(0)
 
 
-def _room_bytes(program: Program, core: int) -> int:
+def _written_bytes(program: Program, core: int) -> int:
+    """Bytes of each partition of SBUF that the program of a core needs as it is written."""
+    [written] = [peak.used_bytes for peak in memory_peak(program) if (peak.core, peak.memory) == (core, "sbuf")]
+    return written
+
+
+def _room_bytes(program: Program, written_bytes: int) -> int:
     """Bytes of each partition of SBUF that the tiles of a core may take. What fits as it is written keeps what it takes: nothing of it is
     loaded more often."""
     chip = chip_for(program.target)
-    [written] = [peak.used_bytes for peak in memory_peak(program) if (peak.core, peak.memory) == (core, "sbuf")]
     room = open_sbuf_bytes(chip)
-    return max(room, written) if written <= chip.sbuf_partition_bytes else room
+    return max(room, written_bytes) if written_bytes <= chip.sbuf_partition_bytes else room
 
 
 def _within_sbuf(
-    program: Program, core: int, instructions: Sequence[Instruction], room_bytes: int, spills: bool
+    program: Program, core: int, instructions: Sequence[Instruction], room_bytes: int, written_bytes: int, spills: bool
 ) -> Fitted | None:
-    """The instructions with all tiles kept from their first to their last use where that fits, else moved and loaded again."""
+    """The instructions with all tiles kept from their first to their last use where that fits, else moved and loaded again.
+
+    What is kept leaves a second place for each tile of the program as it is written, as far as there is room: else all that is loaded
+    again would go through the one place that is free, and each load would wait for the last reader of the load before. AWS's compiler
+    gives a tile in a loop more than one buffer by itself (aws-neuron-sdk, nki/migration/index.rst: "multi-buffering is implicit").
+    """
     found = fitted(program, core, instructions, room_bytes, spills=False)
     if found is None or found.changed:
-        found = fitted(program, core, moved_to_their_use(program, instructions), room_bytes, spills)
+        moved = moved_to_their_use(program, instructions)
+        if not spills:
+            room_bytes = max(room_bytes - written_bytes, min(room_bytes, written_bytes))
+        found = fitted(program, core, moved, room_bytes, spills)
     return found
 
 

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
 from neff_bench.simulator.compiler.assembler import assemble
+from neff_bench.simulator.compiler.capacity import memory_peak
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl
 from neff_bench.simulator.nki.beta.jit import jit
@@ -113,6 +116,45 @@ def test_a_tile_for_which_there_is_no_room_is_loaded_again_and_the_program_says_
     program = recorded(wide, (128, 65536), target="trn1", middle_end=True)
     assert 8 < len(loads(program)) < 16
     assert (program.before_middle_end, program.spilled_bytes) == (True, 0)
+
+
+def test_what_is_kept_leaves_a_second_place_for_each_tile_of_the_program_as_it_is_written():
+    """Else each load would wait for the last reader of the load before."""
+
+    def summed(x):
+        outs = [nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(2)]
+        for out in outs:
+            for part in nl.affine_range(16):  # each takes 16 KiB of a partition, and its sum as much
+                columns = nl.ds(4096 * part, 4096)
+                nl.store(out[:, columns], nl.add(nl.load(x[:, columns]), 1.0))
+        return tuple(outs)
+
+    program = recorded(summed, (128, 65536), target="trn1", middle_end=True)
+    [peak] = [peak for peak in memory_peak(program) if peak.memory == "sbuf"]
+    assert 16 < len(loads(program)) < 32
+    assert peak.used_bytes + 2 * 16384 <= open_sbuf_bytes(chip_for("trn1"))
+
+
+def test_where_tiles_of_distant_rounds_have_no_room_those_of_one_round_are_merged():
+    """The factors of four rounds in one instruction would keep four tiles of 64 KiB."""
+
+    def kernel(x, small):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        more = nl.ndarray((128, 1024), dtype=x.dtype, buffer=nl.shared_hbm)
+        for part in nl.affine_range(4):
+            columns = nl.ds(16384 * part, 16384)
+            wide = nl.load(x[:, columns])
+            for tile in nl.affine_range(2):
+                few = nl.ds(256 * part + 128 * tile, 128)
+                nl.store(more[:, few], nl.multiply(nl.load(small[:, few]), 2.0))
+            factor = nl.exp(nl.sum(wide, axis=1, keepdims=True))
+            nl.store(out[:, columns], nl.multiply(wide, factor))
+        return out, more
+
+    program = recorded(kernel, (128, 65536), (128, 1024), target="trn1", middle_end=True)
+    columns = [step.writes["dst"].columns for step in program.cores[0] if step.attributes.get("operand0") == 2.0]
+    factors = [step.writes["dst"].columns for step in program.cores[0] if step.op == "activation"]
+    assert (columns, factors) == ([256] * 4, [1] * 4)
 
 
 def test_tiles_are_merged_only_where_there_is_room_for_them():
