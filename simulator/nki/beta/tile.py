@@ -208,7 +208,8 @@ class Tile:
 
     def broadcast_to(self, shape: Any, *more: int) -> Tile:
         """The tile under numpy's broadcasting rules."""
-        return Tile(nl.broadcast_to(self.share(), (shape, *more) if isinstance(shape, int) else tuple(shape)))
+        sizes = (shape, *more) if isinstance(shape, int) else tuple(shape)
+        return result(lambda: nl.broadcast_to(self.read(), sizes))
 
     def as_tile(self) -> Tile:
         """The selected elements as an operand: the tile itself. AWS does not document the method."""

@@ -94,6 +94,10 @@ def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
     return x.expand_dim(axis)
 
 
+_MULTIPLIED = frozenset({"float32", "bfloat16", "float16"})
+"""What the PE multiplies by ones without another copy of it."""
+
+
 def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
     """A tile of `shape`; rows are repeated on the Tensor engine where the partition dimension grows."""
     shape = tuple(shape)
@@ -105,11 +109,13 @@ def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
         return made
     if x.shape[0] != 1:
         raise invalid(f"broadcast_to: {x!r} cannot become {list(shape)}")
-    ones = ndarray((1, shape[0]), "float32")
-    isa.memset(ones, 1.0)
-    row = ndarray((1, *shape[1:]), "float32")
-    isa.tensor_copy(row, x.broadcast_to((1, *shape[1:])))
     width = prod(shape[1:])
+    row = x
+    if x.shape != (1, width) or x.storage.memory != "sbuf" or x.dtype not in _MULTIPLIED:
+        row = ndarray((1, *shape[1:]), "float32")
+        isa.tensor_copy(row, x.broadcast_to((1, *shape[1:])))
+    ones = ndarray((1, shape[0]), row.dtype)
+    isa.memset(ones, 1.0)
     flat, target = row.reshape((1, width)), made.reshape((shape[0], width))
     for start in range(0, width, 512):
         stop = width if start + 512 > width else start + 512

@@ -209,3 +209,20 @@ def test_a_transposed_load_is_cast():
         return out
 
     np.testing.assert_allclose(np.float32(simulate(jit(turned))(X)), X.T, rtol=1e-2)
+
+
+@pytest.mark.parametrize(("dtype", "copies"), [("float32", 1), ("bfloat16", 1), ("int32", 2)])
+def test_a_row_becomes_all_rows_of_its_place_by_one_product_and_one_copy(dtype, copies):
+    """The PE takes no integers: those are copied to float32 first."""
+
+    def spread(row):
+        out = nl.ndarray((128, 256), dtype=row.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, 256), dtype=row.dtype, buffer=nl.sbuf)
+        tile[...] = nl.load(row).broadcast_to((128, 256))
+        nl.store(out, tile)
+        return out
+
+    found = operations(recorded(spread, (1, 256), dtype=dtype))
+    assert (found.count("nc_matmul"), found.count("tensor_copy")) == (1, copies)
+    row = np.arange(256).reshape(1, 256).astype(dtype if dtype != "bfloat16" else np.float32)
+    assert np.array_equal(simulate(jit(spread))(row), np.tile(row, (128, 1)))
