@@ -1,9 +1,10 @@
 """The model beside every public measured row.
 
-    python -m tools.correlation CHECKOUTS [--rows development|test|all] [--only TEXT] [--evidence] [--structures] [--what-if NAME=VALUE]
+    python -m tools.correlation CHECKOUTS [--rows development|test|all|new] [--only TEXT] [--evidence] [--structures] [--what-if NAME=VALUE]
 
 CHECKOUTS holds clones as OWNER/NAME, at the commits that the report names. `tools/correlation/measured.py` says which rows are
-test rows: no constant and no structure of the model is chosen on them. --evidence writes the development rows, and what
+test rows: no constant and no structure of the model is chosen on them. `new` are test rows that were found after the others had been
+seen; `all` leaves them out, so that they are run when they are asked for and not before. --evidence writes the development rows, and what
 tools/correlation/intervals.py fits to them, to simulator/timing/evidence.json: the intervals of simulated times come from there. --structures judges what the model could lack on
 development rows (tools/correlation/structures.py). --what-if shows how a constant moves the figures.
 """
@@ -19,7 +20,7 @@ from typing import Any
 
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.timing import interval
-from tools.correlation import fusion, gemm, intervals, nkibench, nkilib
+from tools.correlation import autocomp, autotune, coursework, fusion, gemm, intervals, megakernel, nkibench, nkilib
 from tools.correlation.measured import Measured
 from tools.correlation.modelled import modelled
 from tools.correlation.report import Compared, report
@@ -34,12 +35,20 @@ SOURCES = (
     gemm.gemms,
     fusion.attention,
 )
+NEW_SOURCES = (
+    coursework.traces,
+    coursework.summaries,
+    coursework.written,
+    megakernel.versions,
+    autotune.products,
+    autocomp.candidates,
+)
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", type=Path)
-    parser.add_argument("--rows", choices=("development", "test", "all"), default="all")
+    parser.add_argument("--rows", choices=("development", "test", "all", "new"), default="all")
     parser.add_argument("--only", default="", help="rows whose repository, family or name contains this")
     parser.add_argument("--evidence", action="store_true", help="write the development rows for the intervals")
     parser.add_argument(
@@ -51,38 +60,44 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     if given.evidence and given.what_if:
         parser.error("--evidence is what the model says: without --what-if")
-    compared = list(_compared(_chosen(given.checkouts, given.rows, given.only), given.what_if))
+    not_driven: list[str] = []
+    compared = list(_compared(_chosen(given.checkouts, given.rows, given.only, not_driven), given.what_if, not_driven))
     if not compared:
+        print("\n".join(not_driven), file=sys.stderr)
         print(f"no row: {given.checkouts} holds none of the repositories, or --only names none", file=sys.stderr)
         return 1
     development = [one for one in compared if not one.row.is_test]
     if given.evidence:
         _write_evidence(development)
-    if given.structures:
-        print("\n".join(judged(development)))
-        return 0
-    print("\n".join(report(compared)))
+    print("\n".join(judged(development) if given.structures else report(compared)))
+    if not_driven:
+        print("\n".join(("## Rows without a simulated time", "", *not_driven)))
     return 0
 
 
-def _chosen(checkouts: Path, which: str, only: str) -> Iterator[Measured]:
-    for source in SOURCES:
+def _chosen(checkouts: Path, which: str, only: str, not_driven: list[str]) -> Iterator[Measured]:
+    for source in NEW_SOURCES if which == "new" else SOURCES:
         try:
             for row in source(checkouts):
-                wanted = which == "all" or row.is_test == (which == "test")
+                wanted = which in ("all", "new") or row.is_test == (which == "test")
                 if wanted and only in f"{row.repository} {row.family} {row.name}":
                     yield row
         except FileNotFoundError as error:
-            print(f"{source.__name__}: {error}", file=sys.stderr)
+            not_driven.append(f"- all further rows of {source.__module__}.{source.__name__}: {error}")
 
 
-def _compared(rows: Iterator[Measured], changes: Sequence[str]) -> Iterator[Compared]:
+def _compared(rows: Iterator[Measured], changes: Sequence[str], not_driven: list[str]) -> Iterator[Compared]:
+    """Rows that the model takes. Of each other, `not_driven` gets a line that says why: one row must not end the run of all."""
     for row in rows:
         print(f"{row.repository} {row.family} {row.name}"[:100], end="\r", file=sys.stderr)
         try:
             yield Compared(row, modelled(row.program(), changes))
         except SimulatorError as error:
-            print(f"refused: {row.repository} {row.name}: {error}", file=sys.stderr)
+            not_driven.append(f"- {row.repository}@{row.commit[:7]} {row.family} {row.name}: refused: {error}")
+        except (OSError, ValueError, TypeError, LookupError) as error:
+            not_driven.append(
+                f"- {row.repository}@{row.commit[:7]} {row.family} {row.name}: {type(error).__name__}: {error}"
+            )
 
 
 def _write_evidence(compared: Sequence[Compared]) -> None:

@@ -19,8 +19,8 @@ SEEN = frozenset(
 class Measured:
     """One kernel with its arguments, and what hardware took for it.
 
-    family: what it computes; variants of one family and `task` may be ordered against each other. active_us: by engine and "dma".
-    program: records it. dialect: nki or beta.
+    family: what it computes. variants: whether rows of the same `task` do the same work and may be ordered against each other.
+    active_us: by engine and "dma". program: records it. dialect: nki or beta. new: found after the test rows had been seen.
     """
 
     repository: str
@@ -35,11 +35,13 @@ class Measured:
     program: Callable[[], Program] = field(repr=False)
     active_us: Mapping[str, float] = field(default_factory=dict)
     figures: Mapping[str, float] = field(default_factory=dict)
+    variants: bool = False
+    new: bool = False
 
     @property
     def is_test(self) -> bool:
-        """Whether the row was kept from the model's authors."""
-        return is_test(self.family)
+        """Whether the row was kept from the model's authors: every new row, and others by the rule."""
+        return self.new or is_test(self.family)
 
 
 NKIBENCH = frozenset(
@@ -49,7 +51,7 @@ NKIBENCH = frozenset(
 
 
 def is_test(family: str) -> bool:
-    """NKIBench: all but rope and silu, in every repository that measured them. Others: the first hexadecimal digit of the
+    """Of rows that are not new. NKIBench: all but rope and silu, in every repository that measured them. Others: the first digit of the
     sha256 of the family's name is odd, unless its figures were studied before the rule was made."""
     if family in NKIBENCH:
         return family not in NKIBENCH_DEVELOPMENT

@@ -61,7 +61,9 @@ def variants(checkouts: Path) -> Iterator[Measured]:
                 total = row["latency_ms"] * 1e3 * (1 if row["id"] in WHOLE else 2)
                 active = {name: figures[key] * total / 100 for name, key in _SHARES.items() if key in figures}
                 program = partial(recorded, path, tasks, stem, "trn2")
-                yield Measured(*VARIANTS, family, stem, row["id"], "trn2", 1, "beta", total, program, active, figures)
+                yield Measured(
+                    *VARIANTS, family, stem, row["id"], "trn2", 1, "beta", total, program, active, figures, variants=True
+                )  # fmt: skip
 
 
 def tasks(checkouts: Path) -> Iterator[Measured]:

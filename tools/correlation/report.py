@@ -142,10 +142,11 @@ def _active(rows: Sequence[Compared]) -> Iterator[str]:
 
 def _order(rows: Sequence[Compared]) -> Iterator[str]:
     """Pairs of variants of one task that hardware tells apart, and what the pick of each model costs."""
-    tasks: dict[tuple[str, str], list[Compared]] = {}
+    tasks: dict[str, list[Compared]] = {}
     for one in rows:
-        tasks.setdefault((one.row.repository, one.row.task), []).append(one)
-    ordered = {task: ones for task, ones in tasks.items() if task[0] == VARIANTS[0] and len(ones) > 1}
+        if one.row.variants:
+            tasks.setdefault(one.row.task, []).append(one)
+    ordered = {task: ones for task, ones in tasks.items() if len(ones) > 1}
     for says, told in MODELS if ordered else ():
         right = pairs = 0
         regrets = []
