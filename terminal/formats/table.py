@@ -77,7 +77,7 @@ def _print(console: Console, grid: Grid) -> None:
 
 
 def _plain(answer: Answer, width: int) -> str | None:
-    """What rich prints without colour, without its import of 50 ms; None where that takes more than ASCII and one column that wraps."""
+    """What rich prints without colour, without its import of 50 ms; None where that takes more than ASCII or a word is folded."""
     parts: list[str] = []
     for number, grid in enumerate(answer.grids):
         parts += [""] if number else []
@@ -93,7 +93,7 @@ def _plain(answer: Answer, width: int) -> str | None:
 
 
 def _aligned(grid: Grid, width: int) -> list[str] | None:
-    """The lines of a table; None where more than one column must wrap, a word is folded, or a text is not ASCII."""
+    """The lines of a table; None where it does not fit, a word is folded, or a text is not ASCII."""
     lines = [[column.head for column in grid.columns], *grid.lines]
     if not grid.columns or not all(map(_is_simple, itertools.chain(*lines))):
         return None
@@ -101,9 +101,11 @@ def _aligned(grid: Grid, width: int) -> list[str] | None:
     wrapping = [at for at, column in enumerate(grid.columns) if column.wraps]
     over = sum(widths) + len(widths) - 1 - width
     if over > 0:
-        if len(wrapping) != 1:
+        if over >= sum(widths[at] for at in wrapping):
             return None
-        widths[wrapping[0]] -= over
+        _narrow(widths, wrapping, over)
+        if min(widths) < 1:
+            return None
     form = " ".join(f"{{:{'>' if column.right else '<'}{size}}}" for column, size in zip(grid.columns, widths))
     head, *rest = ([_wrapped(text, size) for text, size in zip(line, widths)] for line in lines)
     if any(cell is None for line in (head, *rest) for cell in line):
@@ -114,6 +116,21 @@ def _aligned(grid: Grid, width: int) -> list[str] | None:
     ]
     above = [*shown[0], "─" * len(shown[0][0])] if any(column.head.strip() for column in grid.columns) else []
     return above + [text for line in shown[1:] for text in line]
+
+
+def _narrow(widths: list[int], wrapping: Sequence[int], over: int) -> None:
+    """Take `over` from the columns that wrap. The widest of them shrink together until they are as wide as the next, as rich's do;
+    rich counts the space after a column, which the last one lacks."""
+    last = len(widths) - 1
+    while over > 0:
+        wide = {at: widths[at] + (at < last) for at in wrapping}
+        most = max(wide.values())
+        step = min(over, most - max((size for size in wide.values() if size < most), default=0))
+        widest = [at for at in wrapping if wide[at] == most]
+        for others, at in zip(range(len(widest), 0, -1), widest):
+            cut = min(step, round(over / others))
+            widths[at] -= cut
+            over -= cut
 
 
 def _is_simple(text: str) -> bool:

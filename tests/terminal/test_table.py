@@ -43,21 +43,29 @@ TEXT = st.text(st.sampled_from("ab1-.,  "), max_size=30)
     st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=4),
     st.lists(TEXT, max_size=2),
     TEXT,
-    st.booleans(),
+    st.tuples(st.booleans(), st.booleans(), st.booleans()),
     st.integers(12, 70),
 )
 def test_a_table_is_the_same_with_and_without_rich(lines, notes, title, wraps, width):
-    columns = (Column("case", wraps=wraps), Column("time us", right=True), Column("check"))
+    columns = tuple(
+        Column(head, right=right, wraps=wrap)
+        for (head, right), wrap in zip((("case", False), ("time us", True), ("check", False)), wraps)
+    )
     answer = Answer([], [], [Grid(columns, lines, notes, title), Grid(columns, lines[:1])])
     plain = module._plain(answer, width)
     assert plain in (None, module._with_rich(answer, Page(width)))
 
 
-def test_a_table_with_one_column_that_wraps_needs_no_rich():
+def test_a_table_with_columns_that_wrap_needs_no_rich():
     columns = (Column("case", wraps=True), Column("time us", right=True))
     answer = Answer([], [], [Grid(columns, [["a name of some words", "1.25"]], ["A note."], "Title")])
     assert module._plain(answer, 19) == (
         "Title\ncase        time us\n───────────────────\na name of      1.25\nsome words\n\nA note.\n"
+    )
+    columns = (Column("case", wraps=True), Column("shape", wraps=True), Column("time us", right=True))
+    answer = Answer([], [], [Grid(columns, [["a name", "one two three", "1.25"]])])
+    assert module._plain(answer, 21) == (
+        "case   shape  time us\n─────────────────────\na name one       1.25\n       two\n       three\n"
     )
 
 

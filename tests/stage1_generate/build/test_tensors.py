@@ -7,6 +7,7 @@ from neff_bench.neffs.case import Case
 from neff_bench.neffs.dtypes import numpy_dtype
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.build.tensors import (
+    DRAWN_ELEMENTS,
     default_tolerance,
     draw,
     references,
@@ -150,3 +151,20 @@ def test_values_drawn_in_blocks_are_those_of_one_call(values, monkeypatch):
         one = generator.standard_normal if values == "normal" else generator.random
         expected = (one((5, 9), dtype=np.float32) * np.float32(0.3)).astype(np.float16)
         assert drawn[name].tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float8_e4m3"])
+def test_a_large_tensor_of_two_bytes_picks_from_the_values_that_were_drawn(dtype, monkeypatch):
+    monkeypatch.setattr("neff_bench.stage1_generate.build.tensors.BLOCK_ELEMENTS", 5000)
+    large, drawn = 300_000, DRAWN_ELEMENTS
+    got = draw([Tensor("x", (large,), dtype), Tensor("y", (large,), dtype)], 7)
+    whole = got["x"].astype(np.float32)
+    np.testing.assert_array_equal(whole[:drawn], draw([Tensor("x", (drawn,), dtype)], 7)["x"].astype(np.float32))
+    assert set(whole[drawn:]) <= set(whole[:drawn])
+    assert abs(whole[drawn:].mean()) < 0.02 and whole[drawn:].std() == pytest.approx(1, rel=0.02)
+    assert abs(np.corrcoef(whole[drawn : 2 * drawn], whole[2 * drawn : 3 * drawn])[0, 1]) < 0.02
+    assert not np.array_equal(whole, got["y"].astype(np.float32))
+
+
+def test_a_large_tensor_of_float32_is_drawn_whole():
+    assert len(set(draw([Tensor("x", (100_000,), "float32")], 7)["x"].tolist())) > 99_000
