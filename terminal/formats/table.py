@@ -97,9 +97,12 @@ def _aligned(grid: Grid, width: int) -> list[str] | None:
     lines = [[column.head for column in grid.columns], *grid.lines]
     if not grid.columns or not all(map(_is_simple, itertools.chain(*lines))):
         return None
+    room = width - len(grid.columns) + 1
     widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
     wrapping = [at for at, column in enumerate(grid.columns) if column.wraps]
-    over = sum(widths) + len(widths) - 1 - width
+    for at in wrapping:
+        widths[at] = min(widths[at], room)
+    over = sum(widths) - room
     if over > 0:
         if over >= sum(widths[at] for at in wrapping):
             return None
@@ -119,14 +122,11 @@ def _aligned(grid: Grid, width: int) -> list[str] | None:
 
 
 def _narrow(widths: list[int], wrapping: Sequence[int], over: int) -> None:
-    """Take `over` from the columns that wrap. The widest of them shrink together until they are as wide as the next, as rich's do;
-    rich counts the space after a column, which the last one lacks."""
-    last = len(widths) - 1
+    """Take `over` from the columns that wrap. The widest of them shrink together until they are as wide as the next, as rich's do."""
     while over > 0:
-        wide = {at: widths[at] + (at < last) for at in wrapping}
-        most = max(wide.values())
-        step = min(over, most - max((size for size in wide.values() if size < most), default=0))
-        widest = [at for at in wrapping if wide[at] == most]
+        most = max(widths[at] for at in wrapping)
+        step = min(over, most - max((widths[at] for at in wrapping if widths[at] < most), default=0))
+        widest = [at for at in wrapping if widths[at] == most]
         for others, at in zip(range(len(widest), 0, -1), widest):
             cut = min(step, round(over / others))
             widths[at] -= cut
