@@ -15,8 +15,8 @@ from neff_bench.stage1_generate.build.closure import imports_relatively
 
 @dataclass(frozen=True)
 class Place:
-    """Where an entry lies. `entry`: the same with an absolute path or a module's name. `root`: the file or the module for an
-    import closure. `folder`: what has to be on `sys.path`."""
+    """Where an entry lies. `entry`: the same with an absolute path or a module's name. `root`: the file or the module
+    that an import closure begins with. `folder`: what has to be on `sys.path`."""
 
     entry: str
     root: str | Path

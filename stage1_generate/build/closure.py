@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import re
 import sys
 import sysconfig
@@ -74,6 +75,7 @@ class Closures:
         """
         closure: dict[str, str] = {}
         for root in roots:
+            seen: set[str] = set()
             if isinstance(root, Path):
                 own, folders = root.stem, (root.parent, *self.folders)
                 waiting = [Module(root.stem, root, ())] if root.is_file() else []
@@ -89,7 +91,9 @@ class Closures:
                 closure[module.name], imports = self._read(module.name, module.package, module.file)
                 if module.name not in without:
                     for name in imports:
-                        waiting += self._along(name, folders, own, closure)
+                        if name not in seen:
+                            seen.add(name)
+                            waiting += self._along(name, folders, own, closure)
             if isinstance(root, Path):
                 closure.setdefault(root.stem, "absent")
         return closure
@@ -173,8 +177,14 @@ _IMPORT = re.compile(
 _COMMENT = re.compile(r"#.*")
 _SHARED = re.compile(r"[;:][ \t]*(?:import\b|from\b.*\bimport\b)")
 """A statement that is not the first of its line."""
-_PARSED = ("import_module", "__import__", "__all__", "\\\n", "\r", "\f", "\v")
-"""What makes lines alone not enough: names in calls and in `__all__`, statements on several lines, other ends of lines."""
+_CALL = re.compile(
+    r"\b(?:import_module|__import__)\([ \t\n]*(?=[rRbBuUfF]{0,2}[\"'])(?:([\"'])([\w.]*)\1[ \t\n]*[,)])?"
+)
+"""A call with a literal name; without a name where the first argument is more than one literal."""
+_ALL = re.compile(r"\n[ \t]*__all__[ \t]*=[ \t]*[\[(]((?:#.*|[^#\])])*)[\])]")
+_NAME = re.compile(r"[\"']([\w.]+)[\"']")
+_PARSED = ("\\\n", "\r", "\f", "\v")
+"""What makes lines alone not enough: statements on several lines, and other ends of lines."""
 
 
 def _by_lines(source: bytes, package: str) -> list[str] | None:
@@ -187,14 +197,17 @@ def _by_lines(source: bytes, package: str) -> list[str] | None:
         return None
     text = _FOR_TYPES.sub("", text)
     statements = _IMPORT.findall(text)
-    if len(statements) != len(_BEGINNING.findall(text)):
+    calls = _CALL.findall(text) if "import_module" in text or "__import__" in text else []
+    listed = _ALL.findall(text) if "__all__" in text else []
+    if len(statements) != len(_BEGINNING.findall(text)) or text.count("__all__") != len(listed) or ("", "") in calls:
         return None
     found = []
     for dots, module, members, modules in statements:
         parts = _COMMENT.sub("", members or modules).strip("() \t\n").split(",")
         names = [part.split()[0] for part in parts if part.strip()]
         found += _members(_base(module, len(dots), package), names) if members else names
-    return found
+    found += [f"{package}.{name}" for names in listed for name in _NAME.findall(names) if package]
+    return found + [name for _, name in calls]
 
 
 def _by_parser(source: bytes, package: str) -> list[str]:
@@ -272,14 +285,13 @@ def _look(name: str, part: str, folders: Iterable[Path]) -> Module | None:
     """As Python looks: the first folder with a package or a module; folders without `__init__.py` only if there is none."""
     bare = []
     for folder in folders:
-        inside = folder / part
-        if (inside / "__init__.py").is_file():
-            return Module(name, inside / "__init__.py", (inside,))
-        file = folder / f"{part}.py"
-        if file.is_file():
-            return Module(name, file, ())
-        if inside.is_dir():
-            bare.append(inside)
+        inside, file = f"{folder}/{part}", f"{folder}/{part}.py"
+        if os.path.isfile(f"{inside}/__init__.py"):
+            return Module(name, Path(inside, "__init__.py"), (Path(inside),))
+        if os.path.isfile(file):
+            return Module(name, Path(file), ())
+        if os.path.isdir(inside):
+            bare.append(Path(inside))
     return Module(name, None, tuple(bare)) if bare else None
 
 

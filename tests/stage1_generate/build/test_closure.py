@@ -55,7 +55,8 @@ def test_lines_tell_what_a_parser_does():
 @pytest.mark.parametrize(
     "source",
     ["from . import b", "from.a import(b, c)", "from .. a import b", "from ..a import (  # two (2)\n  b,\n\n  c as d,  # )\n)",
-     "\timport a.b as c, d # e", "if typing.TYPE_CHECKING:\n  import a\n\n  import b\nimport c", "from a import *"],
+     "\timport a.b as c, d # e", "if typing.TYPE_CHECKING:\n  import a\n\n  import b\nimport c", "from a import *",
+     "m = import_module(\n  'a.b', package=c)", "m = __import__(\"a\")", "__all__ = [  # ]\n  'a',\n  \"b\"]", "__all__ = ('a',)"],
 )  # fmt: skip
 def test_a_statement_on_lines_of_its_own_is_found_with_and_without_a_parser(source):
     source = f"if x:\n  {source}" if source[0] == "\t" else source
@@ -63,7 +64,7 @@ def test_a_statement_on_lines_of_its_own_is_found_with_and_without_a_parser(sour
     assert imports(source.encode(), "p.q.r") == names != []
 
 
-@pytest.mark.parametrize("source", ["m = import_module('a.b')", "__all__ = ['a']", "import a; import b", "if a: import b", "if a:\timport b",
+@pytest.mark.parametrize("source", ["m = import_module('a' '.b')", "__all__ = list\nimport a", "import a; import b", "if a: import b", "if a:\timport b",
                                     "from a import b, \\\n  c", "from a import b, \\\r\n  c", "from a . b import c", "\fimport a", "x=1\rimport a"])  # fmt: skip
 def test_other_imports_take_a_parser(source):
     assert closure._by_lines(source.encode(), "p") is None
