@@ -72,6 +72,15 @@ def test_a_constant_that_the_kernel_lacks_is_an_error_and_no_other_kernel(clone)
         recorded(*clone, added("vector_add_stream", 1536, ROW_CHUNK=4), "trn2")
 
 
+def test_a_folder_is_that_of_its_commit(clone):
+    from tools.correlation.origin import tree
+
+    checkout, first = clone
+    assert (tree(checkout, first, "part1") / "kernels.py").read_text() == KERNEL
+    with pytest.raises(FileNotFoundError, match="no part1 at HEAD"):
+        tree(checkout, "HEAD", "part1")
+
+
 def test_a_file_that_a_commit_lacks_is_named(clone):
     from tools.correlation.origin import data
 
@@ -191,11 +200,12 @@ def test_a_new_row_is_a_test_row_whatever_its_family(row):
 
 
 def test_a_row_that_is_taken_out_of_the_lists_is_missed():
-    from tools.correlation import autotune, coursework, megakernel
+    from tools.correlation import autotune, coursework, megakernel, norms
 
     assert sum(map(len, coursework.TRACES.values())) == 53
     assert len(coursework.WRITTEN) == 15
-    assert len(megakernel.VERSIONS) == 60
+    assert len(megakernel.VERSIONS) == 82
+    assert len(norms.BASELINES) == 12
     assert len(autotune.PRODUCTS) == 7
 
 

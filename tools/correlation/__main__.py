@@ -20,7 +20,18 @@ from typing import Any
 
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.timing import interval
-from tools.correlation import autocomp, autotune, coursework, fusion, gemm, intervals, megakernel, nkibench, nkilib
+from tools.correlation import (
+    autocomp,
+    autotune,
+    coursework,
+    fusion,
+    gemm,
+    intervals,
+    megakernel,
+    nkibench,
+    nkilib,
+    norms,
+)
 from tools.correlation.measured import Measured
 from tools.correlation.modelled import modelled
 from tools.correlation.report import Compared, report
@@ -40,6 +51,7 @@ NEW_SOURCES = (
     coursework.summaries,
     coursework.written,
     megakernel.versions,
+    norms.rmsnorm,
     autotune.products,
     autocomp.candidates,
 )

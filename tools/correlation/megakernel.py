@@ -1,10 +1,11 @@
-"""Decoding kernels of KevGomes1403/nki-moe-megakernel on trn2, current dialect: attention and two mixtures of experts, in their versions.
-New rows, all of them test rows.
+"""Kernels of KevGomes1403/nki-moe-megakernel on trn2 and trn3, current dialect: attention and mixtures of experts, in their versions. New rows,
+all of them test rows.
 
 Figures are `total_time` of the profiler, from a trace where the repository has one, else from its logs and from a plot of them, whose labels are
 whole microseconds. The runtime has LNC 2; a kernel that is launched without a grid has all its work on one core. Inputs are those of the
-repository's benchmark scripts: one token, 2048 wide; attention has 8 heads of 128 over 640 positions, the experts are 8 of 128.
-Two plots hold more versions of the fused mixture of experts; those launch another graph, which slices padded weights first.
+repository's benchmark scripts: one token (640 for the attention of the context), 2048 wide; attention has 8 heads of 128 over 640 positions,
+the experts are 8 of 128.
+A plot holds more versions of the fused mixture of experts; those launch another graph, which slices padded weights first.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
-from tools.correlation import nkilib
+from tools.correlation import norms
 from tools.correlation.measured import Measured
 from tools.correlation.origin import data, placed
 from tools.wild import replace_host_packages
@@ -34,13 +35,21 @@ _LOG = f"{_ATTENTION}OPTIMIZATION_LOG.md"
 _PROFILING = f"{_ATTENTION}PROFILING.md"
 _PLOT = f"{_ATTENTION}agents/results/plots/runtime_by_version.png"
 _EXPERTS = "kernels/moe_fused_tkg/moe_fused_optimization_log.md"
+_QUANTIZED = "kernels/moe_fused_tkg/quantized/"
 _SPARSE = "kernels/moe_tkg/agents/PROFILING.md"
+_CONTEXT = "kernels/attn_cte/"
 _ENGINES = ("tensor", "vector", "scalar")
 
 
+_DTYPES = {
+    "position_ids": "int32", "expert_indices": "int32", "routing_weights_k": "float32",
+    "gate_up_scales": "float32", "down_scales": "float32",
+}  # fmt: skip
+
+
 def _inputs(**shapes: tuple[int, ...]) -> tuple[InputSpec, ...]:
-    """bfloat16, but for what counts and weighs."""
-    dtypes = {"position_ids": "int32", "expert_indices": "int32", "routing_weights_k": "float32"}
+    """bfloat16, but for what counts and scales, and for weights beside scales."""
+    dtypes = _DTYPES | (dict.fromkeys(("gate_up_w", "down_w"), "int8") if "down_scales" in shapes else {})
     return tuple(InputSpec(name, shape, dtypes.get(name, "bfloat16")) for name, shape in shapes.items())
 
 
@@ -54,6 +63,25 @@ def _attention(heads: int, wo: tuple[int, ...] | None) -> tuple[InputSpec, ...]:
     )  # fmt: skip
 
 
+def _quantized(scales: int) -> tuple[InputSpec, ...]:
+    """Weights of eight bits, read as float8, and how many columns of the output have scales."""
+    weights = {
+        "gate_up_w": (128, 2048, 384),
+        "gate_up_scales": (128, 384),
+        "down_w": (128, 192, 2048),
+        "down_scales": (128, scales),
+    }
+    return _inputs(inp=(1, 1, 2048), gamma=(1, 2048), router_w=(2048, 128), **weights)
+
+
+def _context(transposed: bool, norm: tuple[int, ...]) -> tuple[InputSpec, ...]:
+    """transposed: whether the weights of the projections come so. norm: the shape of a norm's weights."""
+    wide = {"Wq": (1024, 2048), "Wk": (512, 2048), "Wv": (512, 2048)}
+    projections = {name: shape[::-1] if transposed else shape for name, shape in wide.items()}
+    tables = {"q_norm_weight": norm, "k_norm_weight": norm, "cos": (640, 128), "sin": (640, 128)}
+    return _inputs(hidden_states=(1, 640, 2048), **projections, **tables)
+
+
 INPUTS: Mapping[str, tuple[InputSpec, ...]] = {
     "attention_tkg 4 heads of keys": _attention(4, None),
     "attention_tkg": _attention(1, (1024, 2048)),
@@ -65,6 +93,11 @@ INPUTS: Mapping[str, tuple[InputSpec, ...]] = {
         hidden_states=(1, 2048), gate_up_weights=(128, 2048, 512), down_weights=(128, 256, 2048),
         expert_indices=(1, 8), routing_weights_k=(1, 8),
     ),
+    "moe_fused_tkg_fp8 of 512": _quantized(512),
+    "moe_fused_tkg_fp8": _quantized(2048),
+    "context_attention": _context(False, (128,)),
+    "context_attention transposed": _context(True, (128,)),
+    "context_attention columns": _context(True, (128, 1)),
 }  # fmt: skip
 """Of each task."""
 
@@ -78,12 +111,19 @@ class Version(NamedTuple):
     us: float | None
     where: str
     lnc: int = 1
+    target: str = "trn2"
 
 
 def _of(
-    commit: str, task: str, folder: str, where: str, figures: Mapping[str, float | None], lnc: int = 1
+    commit: str,
+    task: str,
+    folder: str,
+    where: str,
+    figures: Mapping[str, float | None],
+    lnc: int = 1,
+    target: str = "trn2",
 ) -> tuple[Version, ...]:
-    return tuple(Version(commit, task, folder + name, us, where, lnc) for name, us in figures.items())
+    return tuple(Version(commit, task, folder + name, us, where, lnc, target) for name, us in figures.items())
 
 
 def _traced(task: str, folder: str, files: Mapping[str, str]) -> tuple[Version, ...]:
@@ -119,6 +159,24 @@ VERSIONS: tuple[Version, ...] = (
         "v7a_fused_coalesce_widen_down": 220.81, "v7b_preload_gateup_rows": 274.66, "v7c_coalesce_hidden_dma": 261.64,
     }),
     *_traced("moe_tkg", "kernels/moe_tkg/agents/", {"v6b_coalesce_down_dma": "profile_v6b_exec_2"}),
+    *_of(_LAST, "moe_fused_tkg_fp8 of 512", _QUANTIZED, f"{_QUANTIZED}OPTIMIZATION_LOG.md", {
+        "v5": 131.60, "v6a": 125.62, "v6b": 127.36, "v6c": 142.69, "v7": 120.44,
+    }, lnc=2),
+    *_of(_LAST, "moe_fused_tkg_fp8", _QUANTIZED, f"{_QUANTIZED}OPTIMIZATION_LOG.md", {
+        "v11c": 104.40, "v12d": 112.29, "v12g": 106.98, "v12h": 109.29, "v12i": 90.54, "v12k": 126.57, "v12m": 90.94,
+    }, lnc=2),
+    *_of(_LAST, "moe_fused_tkg_fp8", _QUANTIZED, f"{_QUANTIZED}OPTIMIZATION_LOG_TRN3.md", {
+        "v12i": 89.80, "v14a": 88.68, "v14b": 137.52, "v14c": 89.13,
+    }, lnc=2, target="trn3"),
+    *_of(_LAST, "context_attention", f"{_CONTEXT}agents/", f"{_CONTEXT}PROFILING.md", {
+        "v4a_qwen3_attn_cte_fused": 4740, "v5a_qwen3_attn_cte_fused": 4230,
+    }),
+    *_of(_LAST, "context_attention transposed", f"{_CONTEXT}agents/", f"{_CONTEXT}PROFILING.md", {
+        "v5b_qwen3_attn_cte_fused": 3950, "v6a_qwen3_attn_cte_fused": 3230,
+    }),
+    *_of(_LAST, "context_attention columns", f"{_CONTEXT}agents/", f"{_CONTEXT}PROFILING_LNC2.md", {
+        "v7ab_qwen3_attn_cte_fused": 1480, "v8a_qwen3_attn_cte_fused": 783.02,
+    }, lnc=2),
 )  # fmt: skip
 
 
@@ -129,8 +187,8 @@ def versions(checkouts: Path) -> Iterator[Measured]:
         found = data(checkout, one.commit, one.where)
         total, active = _traced_times(found, one.where) if one.us is None else (one.us, {})
         yield Measured(
-            SOURCE, one.commit, one.task.split()[0], f"{one.task} LNC {one.lnc}", f"{Path(one.path).name}, {one.where}",
-            "trn2", one.lnc, "nki", total, partial(recorded, checkouts, one), active, variants=True, new=True,
+            SOURCE, one.commit, one.task.split()[0], f"{one.task} {one.target} LNC {one.lnc}", f"{Path(one.path).name}, {one.where}",
+            one.target, one.lnc, "nki", total, partial(recorded, checkouts, one), active, variants=True, new=True,
         )  # fmt: skip
 
 
@@ -153,8 +211,6 @@ def recorded(checkouts: Path, version: Version) -> Program:
         raise ValueError(f"{version.path}.py: no kernel")
     install()
     replace_host_packages()
-    library = checkouts / nkilib.SOURCE[0] / "src"
-    paths = (str(library), str(library / "nkilib_src"))
-    spec = KernelSpec(f"{placed(source, 'kernel.py')}:{kernel[1]}", INPUTS[version.task], paths, {})
+    spec = KernelSpec(f"{placed(source, 'kernel.py')}:{kernel[1]}", INPUTS[version.task], norms.library(checkouts), {})
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        return trace_kernel(spec, "trn2", version.lnc)
+        return trace_kernel(spec, version.target, version.lnc)

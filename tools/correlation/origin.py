@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import subprocess
+import tarfile
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,21 @@ def data(checkout: Path, commit: str, path: str) -> bytes:
             f"{checkout}: no {path} at {commit}; it has to be a clone with that commit and its files"
         )
     return done.stdout
+
+
+@cache
+def tree(checkout: Path, commit: str, path: str) -> Path:
+    """A directory with what a folder had at that commit. Raises FileNotFoundError where the clone has no such folder there."""
+    command = ["git", "-C", str(checkout), "archive", commit, path]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        raise FileNotFoundError(
+            f"{checkout}: no {path} at {commit}; it has to be a clone with that commit and its files"
+        )
+    place = Path(_folder().name) / f"{checkout.name}-{commit[:12]}"
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        archive.extractall(place, filter="data")
+    return place / path
 
 
 def placed(source: str, name: str) -> Path:
