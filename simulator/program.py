@@ -130,7 +130,8 @@ class Program(msgspec.Struct, frozen=True, weakref=True):
     `sources`: "file.py:33" strings, of an HLO graph "%dot.3 = dot(%p0, %p1)"; index 0 is "" (unknown). `callers`: for each of them the index of the line that called it, 0 for none.
     `model_flops`: 2 x MAC of the HLO graph; None for NKI kernels, whose NEFFs carry no HLO statistics.
     `before_middle_end`: AWS's compiler changes the program in ways that are not known: it adds loads and stores.
-    `spilled_bytes`: what its instructions write to HBM because SBUF has no room, where AWS's compiler spills what is not known.
+    `spilled_bytes`: what its instructions write to HBM because SBUF has no room, where AWS's compiler spills what is not known;
+    `reloaded_bytes`: what they read of it.
     `keeps_weights`: of a kernel: its compiler loads no weights that the PE holds already, as that of HLO graphs does.
     `lowered_as_known`: of an HLO graph: public profiles show that AWS's compiler makes the same program of it.
     """
@@ -150,6 +151,7 @@ class Program(msgspec.Struct, frozen=True, weakref=True):
     callers: tuple[int, ...] = ()
     spilled_bytes: int = 0
     keeps_weights: bool = False
+    reloaded_bytes: int = 0
 
     def call_stack(self, source: int) -> tuple[str, ...]:
         """The lines that called a line, outermost first."""

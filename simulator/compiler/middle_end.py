@@ -72,7 +72,12 @@ def middle_end(program: Program) -> Program:
         # AWS's compiler keeps bytes of SBUF for itself, so it changes a program that needs them.
         fits_as_written = room_bytes <= open_sbuf_bytes(chip_for(program.target))
         known = known and fits_as_written and not (repeated or fit.changed)
-        made = _with(made, fit.buffers, made.spilled_bytes + fit.spilled_bytes)
+        made = msgspec.structs.replace(
+            made,
+            buffers=fit.buffers,
+            spilled_bytes=made.spilled_bytes + fit.spilled_bytes,
+            reloaded_bytes=made.reloaded_bytes + fit.reloaded_bytes,
+        )
         kept.append(fit.instructions)
     return _with_the_farthest_merges(lambda reach: _merged(made, kept, known, reach), max(map(len, kept), default=0))
 
@@ -83,7 +88,7 @@ def _merged(made: Program, kept: Sequence[list[Instruction]], known: bool, reach
     for instructions in kept:
         if reach:
             buffers, instructions = merged_tiles(whole, instructions, reach)
-            whole = _with(whole, buffers, whole.spilled_bytes)
+            whole = msgspec.structs.replace(whole, buffers=buffers)
         cores.append(_shared_copies(whole, instructions))
     return _with_identities(whole, cores, known and reach >= max(map(len, kept), default=0))
 
@@ -139,10 +144,6 @@ def _within_sbuf(
             room_bytes = max(room_bytes - written_bytes, min(room_bytes, written_bytes))
         found = fitted(program, core, moved, room_bytes, spills)
     return found
-
-
-def _with(program: Program, buffers: tuple[Buffer, ...], spilled_bytes: int) -> Program:
-    return msgspec.structs.replace(program, buffers=buffers, spilled_bytes=spilled_bytes)
 
 
 def _with_identities(program: Program, cores: Sequence[Sequence[Instruction]], known: bool) -> Program:

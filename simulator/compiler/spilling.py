@@ -27,12 +27,13 @@ from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 
 class Fitted(NamedTuple):
-    """A core's instructions and the program's buffers once all tiles fit. `spilled_bytes`: what is written to scratch tensors.
-    `changed`: whether any tile left."""
+    """A core's instructions and the program's buffers once all tiles fit. `spilled_bytes`: what is written to scratch tensors,
+    `reloaded_bytes`: what is read from them. `changed`: whether any tile left."""
 
     buffers: tuple[Buffer, ...]
     instructions: list[Instruction]
     spilled_bytes: int
+    reloaded_bytes: int
     changed: bool
 
 
@@ -47,7 +48,7 @@ def fitted(
     for index in range(len(instructions)):
         if not tiles.step(index):
             return None
-    return Fitted(tuple(tiles.buffers), tiles.made, tiles.spilled_bytes, tiles.changed)
+    return Fitted(tuple(tiles.buffers), tiles.made, tiles.spilled_bytes, tiles.reloaded_bytes, tiles.changed)
 
 
 def moved_to_their_use(program: Program, instructions: Sequence[Instruction]) -> list[Instruction]:
@@ -98,7 +99,7 @@ class _Tiles:
         self.spills = spills
         self.free_bytes = room_bytes
         self.made: list[Instruction] = []
-        self.spilled_bytes = 0
+        self.spilled_bytes = self.reloaded_bytes = 0
         self.changed = False
         self.tiles = [tiles_of(program.buffers, step, "sbuf") for step in instructions]
         self.uses: dict[int, deque[int]] = defaultdict(deque)
@@ -191,7 +192,7 @@ class _Tiles:
             to = msgspec.structs.replace(view, buffer=self.scratch[tile])
             parts.append(_Part(to, msgspec.structs.replace(view, buffer=tile), None))
             self._copy(to, msgspec.structs.replace(view, buffer=self.here[tile]), tile)
-            self.spilled_bytes += view.elements * SIZE_BYTES[view.dtype]
+            self.spilled_bytes += _size_bytes(view)
         self.copies[tile] = parts
 
     def _scratch_tensor(self, tile: int) -> int:
@@ -215,10 +216,15 @@ class _Tiles:
         self.buffers.append(self.buffers[tile])
         self.here[tile] = len(self.buffers) - 1
         for part in self.copies[tile]:
+            self.reloaded_bytes += _size_bytes(part.view) if part.at is None else 0
             self._copy(msgspec.structs.replace(part.view, buffer=self.here[tile]), part.source, tile)
 
     def _copy(self, to: Access, source: Access, tile: int) -> None:
         self.made.append(Instruction("dma_copy", "sync", {"dst": to}, {"src": source}, {}, self.buffers[tile].source))
+
+
+def _size_bytes(view: Access) -> int:
+    return view.elements * SIZE_BYTES[view.dtype]
 
 
 def needed_last(

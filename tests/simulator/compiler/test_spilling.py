@@ -50,7 +50,7 @@ def test_tiles_without_room_are_written_to_hbm_and_read_back():
     spills = moves(program).count(("", "internal"))
     assert 2 <= spills <= 3
     assert moves(program).count(("internal", "")) == spills
-    assert program.spilled_bytes == spills * 128 * WIDE * 4
+    assert program.spilled_bytes == program.reloaded_bytes == spills * 128 * WIDE * 4
     assert program.before_middle_end
     assert np.array_equal(simulate(jit(kept))(np.tile(X, (4, 1))), np.tile(X, (4, 1)) + 1 + 1)
 

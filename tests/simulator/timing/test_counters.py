@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from neff_bench.simulator.program import Instruction, Program
@@ -22,6 +23,11 @@ def test_counts_and_bytes_follow_from_the_program():
     assert summary["sbuf_read_bytes"] == summary["hbm_write_bytes"] + 6 * (256 + 1024)
     assert summary["sbuf_write_bytes"] == summary["hbm_read_bytes"] + 6 * 1024
     assert summary["psum_write_bytes"] == summary["psum_read_bytes"] == 6 * 2048
+
+
+def test_what_a_program_spills_counts_apart():
+    summary = summary_of(msgspec.structs.replace(matmul(), spilled_bytes=4096, reloaded_bytes=8192))
+    assert (summary["spill_save_bytes"], summary["spill_reload_bytes"]) == (4096, 8192)
 
 
 def test_transposes_are_matmuls_that_count_apart():
