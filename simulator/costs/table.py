@@ -26,6 +26,7 @@ SBUF, PSUM = "sbuf", "psum"
 HARDWARE, SOFTWARE, STATIC = "hardware descriptors", "software descriptors", "static descriptors"
 CONVERTS = ", new dtype"
 PRODUCT, TRANSPOSE, DOUBLE_ROW = "product", "transpose", "double_row"
+ONES_STAY, ONES_MOVE, ONES_BOTH = "ones and zeros stay", "ones and zeros move", "ones and zeros stay and move"
 SIDE_BY_SIDE, STRIDED = "side by side", "strided"
 """Modes: who makes the descriptors of a DMA, what the PE does, how weights lie in their partition. Of Vector and Scalar: the operator."""
 
@@ -73,6 +74,7 @@ _ROPE = "github Jerry2423/kda-for-trainium @90770f2: Vector is active for 1738, 
 _SILU = "github zhang677/AccelOpt @47e29a7, silu on trn1: Vector is active for 985 us, and 1405 with Scalar, which takes a part of the work; 2 cycles give 1338 for both, the 8 of AWS docs 2.26 give 2353"
 _SCALAR_GROUP = f"{_DOCS}: max(64, N) cycles"
 _V4_GUIDE = "AWS docs nki/guides/architecture/trainium3_arch.rst"
+_ONES = "AWS docs, nki.isa.nc_matmul: is_stationary_onezero and is_moving_onezero halve the time of that operand in float32; github zhang677/AccelOpt @47e29a7, FLOPs of profiles on trn1"
 _GPSIMD = f"{_DOCS}: iota, affine_select 150 + N; of other operations assumed"
 
 _ARITHMETIC = ("add", "subtract", "multiply")
@@ -149,11 +151,12 @@ _EVERYWHERE: tuple[Row, ...] = (
             " rand_get_state nc_n_gather local_gather tensor_partition_reduce nonzero_with_count topk sequence_bounds"
         ).split()
     ),
-    _tensor("nc_matmul", 2.0, f"{_TRACES}: a float32 PE transpose is one instruction of two passes", FLOAT32, (TRANSPOSE,)),
+    _tensor("nc_matmul", 2.0, f"{_ONES}: a broadcast by weights of ones is one instruction", FLOAT32, (ONES_STAY,)),
+    _tensor("nc_matmul", 1.0, f"{_ONES}: a transpose by an identity that moves is two instructions", FLOAT32, (ONES_MOVE,), instructions=2),
+    _tensor("nc_matmul", 1.0, f"{_ONES}", FLOAT32, (ONES_BOTH,)),
     _tensor("nc_matmul", 2.0, f"{_DOCS}: four cycles a column; {_TRACES}: two instructions of two passes", FLOAT32, instructions=2),
     _tensor("nc_matmul", 1.0, f"{_DOCS}: two rows of FP8 at once; N is half of the columns", modes=(DOUBLE_ROW,)),
     _tensor("nc_matmul", 1.0, f"{_DOCS}: max(min(64, columns of the weights), N) cycles"),
-    _tensor("nc_transpose", 2.0, f"{_TRACES}: one instruction of two passes", FLOAT32),
     _tensor("nc_transpose", 1.0, f"{_DOCS}: max(P, min(64, F)) cycles"),
     Row("ldweights", "tensor", SMALL, modes=(SIDE_BY_SIDE,), latency="load_weights_ns", source="AWS docs, fast LoadStationary: load_weights_cycles"),
     Row("ldweights", "tensor", cycles=1.0, latency="load_weights_ns", source=f"{_TRACES}: float32 weights load one column at a time"),
@@ -176,6 +179,7 @@ _V2 = (
     *on_vector("scalar_tensor_tensor", 2.0, _DOCS),
     *on_vector("reciprocal", 2.0, _SILU),
     *on_vector("rng rand2", 1.0, _ASSUMED),
+    _tensor("nc_transpose", 1.0, f"a product with an identity that moves; {_ONES}: two instructions", FLOAT32, instructions=2),
 )  # fmt: skip
 
 _V3 = (
@@ -194,6 +198,8 @@ _V3 = (
     *on_vector("scalar_tensor_tensor", 1.0, "AWS docs 2.33, nki.isa.scalar_tensor_tensor: about the same latency as tensor_tensor"),
     *on_vector("reciprocal", 8.0, f"{_DOCS}; {_TRACES}: four columns take 178 ns, 190 with it"),
     *on_vector("rng rand2", 1.0, _ASSUMED),
+    _tensor("nc_matmul", 2.0, f"{_TRACES}: a float32 PE transpose is one instruction of two passes", FLOAT32, (TRANSPOSE,)),
+    _tensor("nc_transpose", 2.0, f"{_TRACES}: one instruction of two passes", FLOAT32),
 )  # fmt: skip
 
 _V4 = (

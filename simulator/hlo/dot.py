@@ -159,7 +159,7 @@ def _transpose(kernel: StageKernel, source: Any, height: int, k: int, place: Any
                 tile = wide[:height, :depth]
             turned = bank[:depth, at * height : (at + 1) * height]
             identity = core.identity(dtype)[:height, :height]
-            nisa.nc_matmul(dst=turned, stationary=tile, moving=identity, is_transpose=True)
+            nisa.nc_matmul(dst=turned, stationary=tile, moving=identity, is_moving_onezero=True, is_transpose=True)
         core.evict(place(n, count)[:depth], bank[:depth, : count * height])
         pool.release(bank)
         n += count

@@ -14,7 +14,7 @@ import numpy as np
 from neff_bench.chips import Chip, chip_for
 from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.costs.steps import Lowered
-from neff_bench.simulator.costs.table import DOUBLE_ROW, PRODUCT, TRANSPOSE
+from neff_bench.simulator.costs.table import DOUBLE_ROW, ONES_BOTH, ONES_MOVE, ONES_STAY, PRODUCT, TRANSPOSE
 from neff_bench.simulator.costs.tensor_engine import on_pe, product_row
 from neff_bench.simulator.dtypes import (
     SIZE_BYTES,
@@ -37,6 +37,7 @@ from neff_bench.simulator.recording.regions import PSUM_BANK_BYTES, PSUM_BANKS
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 _STACKED_ROWS = 1024
+_TRANSPOSE_MODE_SINCE = 3
 _FLOAT32 = frozenset({"float32", "tfloat32"})
 _FLOAT8 = frozenset({"float8_e4m3", "float8_e5m2", "float8_e4m3fn"})
 _INPUTS = _FLOAT32 | _FLOAT8 | {"bfloat16", "float16"}
@@ -52,10 +53,23 @@ def _matmul_cost(instruction: Instruction, program: Program, chip: Chip, opcodes
     packing = 2 if instruction.attributes.get("perf_mode", "none").startswith("double_row") else 1
     rows, cols, n = stationary.pattern[0][1] * packing, stationary.columns // packing, moving.columns // packing
     transpose = bool(instruction.attributes.get("is_transpose", False))
-    mode = TRANSPOSE if transpose else DOUBLE_ROW if packing > 1 else PRODUCT
-    row = product_row("nc_matmul", chip, (stationary.dtype, moving.dtype), mode)
+    row = product_row("nc_matmul", chip, (stationary.dtype, moving.dtype), _mode(instruction, chip))
     return on_pe(chip, row, rows, cols, n, stationary, instruction.writes["dst"], transpose, opcodes,
                  moving_bytes=moving.columns * SIZE_BYTES[moving.dtype])  # fmt: skip
+
+
+def _mode(instruction: Instruction, chip: Chip) -> str:
+    """What the PE does. NeuronCore-v2 has no transpose mode: a transpose is a product with an identity there (AWS docs, nki.isa.nc_matmul)."""
+    given = instruction.attributes
+    if given.get("is_transpose") and chip.generation >= _TRANSPOSE_MODE_SINCE:
+        return TRANSPOSE
+    if given.get("perf_mode", "none").startswith("double_row"):
+        return DOUBLE_ROW
+    stay, move = (
+        bool(given.get(f"is_{name}_onezero")) and instruction.reads[name].dtype == "float32"
+        for name in ("stationary", "moving")
+    )
+    return ONES_BOTH if stay and move else ONES_STAY if stay else ONES_MOVE if move else PRODUCT
 
 
 def _transpose_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:

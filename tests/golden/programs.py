@@ -12,7 +12,18 @@ from pathlib import Path
 
 from neff_bench.chips import CHIPS
 from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
-from neff_bench.simulator.costs.table import DOUBLE_ROW, FLOAT32, PSUM, SMALL, TABLES, TRANSPOSE, Row
+from neff_bench.simulator.costs.table import (
+    DOUBLE_ROW,
+    FLOAT32,
+    ONES_BOTH,
+    ONES_MOVE,
+    ONES_STAY,
+    PSUM,
+    SMALL,
+    TABLES,
+    TRANSPOSE,
+    Row,
+)
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
@@ -265,7 +276,8 @@ def _one_operation(b: ProgramBuilder, row: Row, tiles: dict[tuple[str, str], Acc
             b.do("nc_transpose", {"dst": b.psum((128, 128), dtype)}, {"data": left}, "tensor")
         for _ in range(4 if row.operation.startswith("nc_matmul") else 0):
             b.do(row.operation, {"dst": b.psum((128, 128))}, {"stationary": left, "moving": right}, "tensor",
-                 is_transpose=mode == TRANSPOSE, perf_mode=DOUBLE_ROW if mode == DOUBLE_ROW else "none")  # fmt: skip
+                 is_transpose=mode == TRANSPOSE, perf_mode=DOUBLE_ROW if mode == DOUBLE_ROW else "none",
+                 is_stationary_onezero=mode in (ONES_STAY, ONES_BOTH), is_moving_onezero=mode in (ONES_MOVE, ONES_BOTH))  # fmt: skip
     elif row.ns is not None:
         for _ in range(math.ceil(500 / row.ns)):
             b.do(row.operation, {}, {"src": b.columns(wide, 1)}, row.engine)

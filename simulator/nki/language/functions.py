@@ -120,7 +120,7 @@ def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
     for start in range(0, width, 512):
         stop = width if start + 512 > width else start + 512
         total = ndarray((shape[0], stop - start), "float32", psum)
-        isa.nc_matmul(total, ones, flat[:, start:stop], accumulate=False)
+        isa.nc_matmul(total, ones, flat[:, start:stop], is_stationary_onezero=True, accumulate=False)
         isa.tensor_copy(target[:, start:stop], total)
     return made
 
