@@ -10,7 +10,7 @@ from neff_bench.simulator.timing.interval import Interval, interval
 from neff_bench.simulator.timing.likeness import Likeness, likeness
 from neff_bench.simulator.timing.schedule import Schedule
 
-BEFORE_MIDDLE_END = "before the compiler's middle end, HBM bytes are not exact"
+BEFORE_MIDDLE_END = "before the compiler's middle end, counts and HBM bytes are not exact"
 """Of programs to which AWS's compiler adds loads and stores that are not known."""
 
 OUR_LOWERING = "as we lower the HLO, whose counts and bytes are not exact"

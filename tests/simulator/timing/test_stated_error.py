@@ -53,10 +53,10 @@ def test_operations_that_were_never_compared_are_named_and_widen_the_interval():
     assert wide.low < narrow.low and wide.high > narrow.high
 
 
-def test_a_program_before_the_middle_end_has_no_interval_and_says_that_its_bytes_are_not_exact(interval):
+def test_a_program_before_the_middle_end_has_no_interval_and_says_that_its_counts_and_bytes_are_not_exact(interval):
     program = msgspec.structs.replace(matmul(), before_middle_end=True)
     assert total_interval(program, schedule(program), NONE) is None
-    assert stated(program).endswith("HBM bytes are not exact")
+    assert stated(program).endswith("counts and HBM bytes are not exact")
     assert "not exact" not in stated(matmul())
 
 
