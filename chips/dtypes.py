@@ -33,6 +33,9 @@ PACKED = MappingProxyType({
 """The types whose element holds four values, the first in its lowest bits, with the type of a value (AWS docs
 nki/deep-dives/mxfp-matmul.rst, Data Tensor; its mx_cpu_utils.py has the order of the values)."""
 
+VALUES = 4
+"""Values of a packed element."""
+
 RATE = MappingProxyType({
     "bfloat16": 1.0,
     "float16": 1.0,

@@ -1,6 +1,7 @@
 """Bundles of NEFFs that come without one: inputs are made from what the NEFF says of its tensors, there is no reference.
 
-Floating-point inputs are drawn from a normal distribution with a fixed seed. All others are zeros, since they may be indices.
+Floating-point inputs are drawn from a normal distribution with a fixed seed. All others are zeros, since they may be indices; so are
+float8_e8m0fnu, which has no negative values.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.neffs.bundle import LOG, Manifest, TensorFile, is_safe_tensor_name, write_manifest, write_tensor
 from neff_bench.neffs.case import DEFAULT_SEED, Case, content_key
 from neff_bench.neffs.checksums import sha256_file
-from neff_bench.neffs.dtypes import numpy_dtype
+from neff_bench.neffs.dtypes import stored, value_shape
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
 
@@ -89,8 +90,8 @@ def _drawn(tensors: Sequence[TensorInfo]) -> list[np.ndarray | None]:
 
     generator = np.random.default_rng(DEFAULT_SEED)
     return [
-        generator.standard_normal(tensor.shape, dtype=np.float32).astype(numpy_dtype(tensor.dtype))
-        if tensor.dtype in SIZE_BYTES and "float" in tensor.dtype
+        stored(generator.standard_normal(value_shape(tensor.shape, tensor.dtype), dtype=np.float32), tensor.dtype)
+        if tensor.dtype in SIZE_BYTES and "float" in tensor.dtype and tensor.dtype != "float8_e8m0fnu"
         else None
         for tensor in tensors
     ]

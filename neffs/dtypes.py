@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neff_bench.chips.dtypes import PACKED, SIZE_BYTES
+from neff_bench.chips.dtypes import PACKED, SIZE_BYTES, VALUES
 from neff_bench.neffs.errors import CaseError
 
 if TYPE_CHECKING:
@@ -41,3 +41,26 @@ def numpy_dtype(dtype: str) -> np.dtype:
         return special
     plain: np.dtype = np.dtype("float32" if dtype == "tfloat32" else dtype).newbyteorder("<")
     return plain
+
+
+def value_shape(shape: tuple[int, ...], dtype: str) -> tuple[int, ...]:
+    """The shape of the values of a tensor: its own, or four for each element of a packed type, along the last dimension."""
+    return (*shape[:-1], VALUES * shape[-1]) if dtype in PACKED else shape
+
+
+def stored(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Values as a tensor of a canonical dtype holds them, rounded once to nearest even; `value_shape` says their shape."""
+    if dtype in PACKED:
+        from neff_bench.parsers.formats import packed
+
+        return packed.packed(values.astype("float32"), dtype)
+    return values.astype(numpy_dtype(dtype))
+
+
+def values_of(array: np.ndarray) -> np.ndarray:
+    """The inverse of `stored`: integers as they are, all else as float32, exact."""
+    if array.dtype.names is not None:
+        from neff_bench.parsers.formats import packed
+
+        return packed.unpacked(array)
+    return array if array.dtype.kind in "iu" else array.astype("float32", copy=False)

@@ -24,7 +24,14 @@ TOLERANCES = {"float32": (1e-3, 1e-3), "bfloat16": (2e-2, 1e-2), "float16": (5e-
 """(rtol, atol) against a float32 reference, for outputs with a standard deviation near 1: some units in the last place
 of the dtype (float32 2**-24, float16 2**-11, bfloat16 2**-8), since intermediates are rounded to it. rtol 2e-2 for bfloat16
 is what nki-library's MLP tests allow (aws-neuron/nki-library, test_mlp_common.py)."""
-FP8_TOLERANCES = {"float8_e4m3": (0.13, 0.05), "float8_e4m3fn": (0.13, 0.05), "float8_e5m2": (0.26, 0.1)}
+_E4M3, _E5M2 = (0.13, 0.05), (0.26, 0.1)
+FP8_TOLERANCES = {
+    "float8_e4m3": _E4M3,
+    "float8_e4m3fn": _E4M3,
+    "float8_e4m3fn_x4": _E4M3,
+    "float8_e5m2": _E5M2,
+    "float8_e5m2_x4": _E5M2,
+}
 """For outputs in these dtypes: one step of e4m3 is 1/8 of the value, of e5m2 1/4."""
 
 

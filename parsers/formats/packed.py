@@ -7,16 +7,18 @@ can be copied and compared, and arithmetic on it is an error. AWS's nki.language
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
-from neff_bench.chips.dtypes import PACKED, SIZE_BYTES
-
-VALUES = 4
-"""Values of one element."""
+from neff_bench.chips.dtypes import PACKED, SIZE_BYTES, VALUES
 
 DTYPES = {name: np.dtype([(name, f"<u{SIZE_BYTES[name]}")]) for name in PACKED}
 """The numpy type of each packed type."""
+
+_known_to_numpy: dict[str, Any] = vars(np)["sctypeDict"]
+_known_to_numpy.update(DTYPES)  # by name, as the types of ml_dtypes: np.zeros(shape, nl.float8_e5m2_x4)
 
 
 def is_packed(dtype: np.dtype) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neff_bench.parsers.formats import packed
 from neff_bench.simulator.dtypes import INTEGERS, numpy_dtype, to_float32
 from neff_bench.simulator.errors import ExecutionError
 from neff_bench.simulator.execution.collective import meet_ranks, source_of
@@ -267,9 +268,9 @@ def _suspects(array: np.ndarray, dtype: str) -> int:
 
 
 def _count_nan(array: np.ndarray) -> int:
-    """How many elements are NaN; none of an array of integers. Looks at a piece at a time, to stay small."""
+    """How many elements are NaN; none of an array of integers, of a packed type each value counts. Looks at a piece at a time, to stay small."""
     if array.dtype.kind in "iub":
         return 0
-    flat = array.reshape(-1)
+    flat = (packed.unpacked(array) if packed.is_packed(array.dtype) else array).reshape(-1)
     pieces = (flat[start : start + _PIECE] for start in range(0, flat.size, _PIECE))
     return sum(int(np.count_nonzero(np.isnan(to_float32(piece)))) for piece in pieces)

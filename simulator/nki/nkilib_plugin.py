@@ -1,6 +1,6 @@
 """pytest plugin: nki-library's integration tests, in their `simulation` mode, on this recorder and executor.
 
-Their tests import `nki_cpu_simulator`, AWS's private `neuron_dtypes` and a few modules that the public tree lacks. The
+Their tests import `nki_cpu_simulator`, AWS's private `neuron_dtypes` (also as a module of `neuronxcc`) and a few modules that the public tree lacks. The
 first is this simulator; the second is a stand-in of the four functions they use; the rest exist as names only and raise
 when called. No code that validates results is replaced.
 
@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 import random
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,12 +21,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from neff_bench.parsers.formats import packed
 from neff_bench.simulator.dtypes import convert, dtype_name
 from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.jit import body
 from neff_bench.simulator.nki.launch import launch_ranks
 from neff_bench.simulator.nki.simulate import simulate
+from neff_bench.simulator.operations import microscaling
 
 _FLOAT8 = {np.dtype(getattr(ml_dtypes, name)) for name in ("float8_e4m3", "float8_e4m3fn", "float8_e5m2")}
 _ABSENT = {
@@ -35,6 +39,8 @@ _ABSENT = {
     "neuronxcc.nki": (),
     "neuronxcc.nki.typing": (),
     "neuronxcc.nki_standalone": (),
+    "neuronxcc.starfish": (),
+    "neuronxcc.starfish.support": (),
 }
 
 
@@ -54,7 +60,11 @@ class _Absent(ModuleType):
 
 
 def pytest_sessionstart() -> None:
-    """Later releases read an attribute that their simulation mode never sets. Their simulation mode knows no ranks."""
+    """Later releases read an attribute that their simulation mode never sets. Their simulation mode knows no ranks. The tests of a
+    release are for the NKI of that time, whose quantize_mx has the scale of their reference."""
+    if "test.utils" in sys.modules and find_spec("test.utils.mx_utils") is not None:
+        largest = import_module("test.utils.mx_utils").get_mx_max_exp("float8_e4m3fn_x4")
+        microscaling.ROOM = microscaling.LARGEST["float8_e4m3fn_x4"][0] - largest
     orchestrator = sys.modules.get("test.utils.test_orchestrator")
     if orchestrator is None:
         return
@@ -149,13 +159,18 @@ def _install_simulator() -> None:
 
 
 def _numpy_dtype(dtype: Any) -> np.dtype:
-    named = {"float8e4": "float8_e4m3", "float8e5": "float8_e5m2"}
+    named: dict[str, Any] = {"float8e4": "float8_e4m3", "float8e5": "float8_e5m2", **packed.DTYPES}
     return np.dtype(named.get(dtype, dtype) if isinstance(dtype, str) else dtype)
 
 
 def static_cast(array: Any, dtype: Any) -> np.ndarray:
-    """The array with its values rounded to `dtype`; float8 goes row by row through tables, five times as fast as a cast."""
+    """The array with its values rounded to `dtype`; float8 goes row by row through tables, five times as fast as a cast.
+    [..., n] of a packed type are [..., 4 n] values."""
     given, target = np.asarray(array), _numpy_dtype(dtype)
+    if packed.is_packed(given.dtype):
+        given = packed.unpacked(given)
+    if packed.is_packed(target):
+        return packed.packed(given.astype(np.float32), dtype_name(target))
     if given.ndim and np.float32 in (given.dtype, target) and _FLOAT8 & {given.dtype, target}:
         made = np.empty(given.shape, target)
         rows = zip(made.reshape(-1, given.shape[-1]), given.reshape(-1, given.shape[-1]), strict=True)
@@ -178,18 +193,12 @@ def is_float_type(dtype: Any) -> bool:
 
 
 def _install_dtypes() -> None:
-    names = ("bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
+    names = ("bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
     types = {name: np.dtype(getattr(ml_dtypes, name)) for name in names}
-    packed = {name: name for name in ("float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4")}
-    _module(
-        "neuron_dtypes",
-        static_cast=static_cast,
-        sizeinbytes=sizeinbytes,
-        is_float_type=is_float_type,
-        finfo=ml_dtypes.finfo,
-        **types,
-        **packed,
-    )
+    members = types | packed.DTYPES
+    functions = {"static_cast": static_cast, "sizeinbytes": sizeinbytes, "is_float_type": is_float_type}
+    for name in ("neuron_dtypes", "neuronxcc.starfish.support.dtype"):
+        _module(name, **functions, **members, finfo=ml_dtypes.finfo)
 
 
 def _install_absent() -> None:

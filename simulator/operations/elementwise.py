@@ -15,6 +15,7 @@ from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.dtypes import (
     INTEGERS,
+    PACKED,
     convert,
     from_float32,
     numpy_dtype,
@@ -66,7 +67,10 @@ def memset(dst: NkiTensor, value: Any, engine: Any = _UNKNOWN, name: str | None 
     check.on_chip("memset", dst=dst)
     chosen = check.chosen_engine("memset", engine, _ALL, "vector")
     check.no_psum_on_gpsimd("memset", chosen, dst)
-    return emit("memset", chosen, {"dst": access(dst)}, {}, {"value": check.number("memset", "value", value)})
+    number = check.number("memset", "value", value)
+    if dst.dtype in PACKED and number != 0:
+        raise invalid(f"memset: a packed type is filled with 0 only, not with {number}: {dst!r}")
+    return emit("memset", chosen, {"dst": access(dst)}, {}, {"value": number})
 
 
 def _tensor_copy(o: Operands) -> None:
@@ -225,7 +229,9 @@ def fill(o: Operands, name: str, value: float) -> None:
     """Write a constant to every element, rounded to the operand's dtype; integers keep their low bits."""
     access = o.access(name)
     dtype = numpy_dtype(access.dtype)
-    if access.dtype in INTEGERS and isinstance(value, int):
+    if access.dtype in PACKED:
+        element = np.zeros(1, dtype)  # which is all that memset takes
+    elif access.dtype in INTEGERS and isinstance(value, int):
         element = np.array([value], np.int64).astype(dtype)
     else:
         element = from_float32(np.array([value], np.float32), access.dtype)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from neff_bench.chips import Chip, chip_for, names_from
-from neff_bench.parsers.formats.packed import VALUES, packed, unpacked
+from neff_bench.chips.dtypes import VALUES
+from neff_bench.parsers.formats.packed import packed, unpacked
 from neff_bench.simulator.costs.engines import engine_work
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.table import PRODUCT
@@ -37,23 +38,28 @@ BIAS, NOT_A_NUMBER = 127, 255
 """Of the code of a scale."""
 
 _SCALE_DTYPES = ("uint8", "float8_e8m0fnu")
-_LARGEST_EXPONENT = {"float8_e4m3fn_x4": 8, "float8_e5m2_x4": 15}
-"""What quantize_mx writes, with the exponent of the largest power of two that a value of it can be."""
+ROOM = 1
+"""Powers of two that the scale of quantize_mx leaves above the largest value of a block, so that it can be rounded up: 1 from NKI 0.5 on, 0
+before, as in OCP's sample algorithm (AWS release notes of NKI 0.5)."""
+
+LARGEST = {"float8_e4m3fn_x4": (8, 448.0), "float8_e5m2_x4": (15, 57344.0)}
+"""What quantize_mx writes: the exponent of the largest power of two that a value of it can be, and the largest value."""
 _NAMES = {key: (key, *(f"{key}_{quadrant}" for quadrant in (1, 2, 3))) for key in ("stationary_scale", "moving_scale", "dst_scale")}  # fmt: skip
 """The operands of a scale, one for each quadrant: an access is one run of partitions."""
 
 
 def _quantize_mx(o: Operands) -> None:
-    """X = 2 ** (floor(log2 a) - (E - 1)) for the largest absolute value a of a block and the largest exponent E, at least
+    """X = 2 ** (floor(log2 a) - (E - ROOM)) for the largest absolute value a of a block and the largest exponent E, at least
     2 ** -127; each value over X, rounded to nearest even. A block with NaN or an infinity gets the scale NaN, and NaN as values."""
     target = o.dtype("dst")
+    exponent, most = LARGEST[target]
     values = o.rows("src")
     blocks = values.reshape(values.shape[0] // BLOCK_PARTITIONS, BLOCK_PARTITIONS, -1, VALUES)
     largest = np.abs(blocks).max((1, 3))
     odd = ~np.isfinite(largest)
-    exponents = np.frexp(np.where(odd, 1, largest))[1] - _LARGEST_EXPONENT[target]  # frexp: 0.5 <= mantissa < 1
+    exponents = np.frexp(np.where(odd, 1, largest))[1] - 1 - (exponent - ROOM)  # frexp: 0.5 <= mantissa < 1
     codes = np.where(largest > 0, np.maximum(exponents + BIAS, 0), 0)
-    scaled = np.ldexp(blocks, (BIAS - codes)[:, None, :, None])
+    scaled = np.clip(np.ldexp(blocks, (BIAS - codes)[:, None, :, None]), -most, most)
     scaled[np.broadcast_to(odd[:, None, :, None], scaled.shape)] = np.nan
     o.write_bits("dst", packed(scaled.reshape(values.shape), target))
     codes = np.where(odd, NOT_A_NUMBER, codes).astype(np.uint8)
@@ -69,8 +75,8 @@ def quantize_mx(dst: NkiTensor, src: NkiTensor, dst_scale: NkiTensor, name: str 
     _check_in_sbuf("quantize_mx", dst=dst, src=src, dst_scale=dst_scale)
     if src.dtype not in ("bfloat16", "float16"):
         raise invalid(f"quantize_mx: src must be bfloat16 or float16: {src!r}")
-    if dst.dtype not in _LARGEST_EXPONENT:
-        raise invalid(f"quantize_mx: dst must be one of {', '.join(_LARGEST_EXPONENT)}: {dst!r}")
+    if dst.dtype not in LARGEST:
+        raise invalid(f"quantize_mx: dst must be one of {', '.join(LARGEST)}: {dst!r}")
     _check_partitions("quantize_mx", "src", src)
     if check.free(src) % VALUES:
         raise invalid(f"quantize_mx: the elements of src in a partition must be a multiple of {VALUES}: {src!r}")
@@ -90,9 +96,24 @@ def _matmul_mx_cost(instruction: Instruction, program: Program, chip: Chip, opco
 
 def _nc_matmul_mx(o: Operands) -> None:
     """dst = stationary.T @ moving over the partitions and the four values of an element, each times its scale. The sum is made in
-    float64, where no scale overflows, and rounded once to float32."""
-    product = _values(o, "stationary").T @ _values(o, "moving")
+    float64, where no scale overflows, and rounded once to float32.
+
+    A value that is NaN is not known: with zero it gives zero, with all else NaN. Kernels of nki-library quantize memory that nothing
+    has written and multiply it with weights that are zero (mlp_tkg/down_projection_mx_shard_H.py).
+    """
+    stationary, moving = _values(o, "stationary"), _values(o, "moving")
+    product = stationary.T @ moving
+    if np.isnan(product).any():
+        unknown = np.isnan(stationary), np.isnan(moving)
+        product = np.where(unknown[0], 0, stationary).T @ np.where(unknown[1], 0, moving)
+        met = _meet(unknown[0], moving != 0) | _meet(stationary != 0, unknown[1])
+        product[met] = np.nan
     add_product(o, product.astype(np.float32), adds(o, o.access("dst")))
+
+
+def _meet(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Which elements of a product have a term whose factors are both marked."""
+    return np.asarray(np.matmul(first.T, second, dtype=np.float32) > 0)
 
 
 @operation(execute=_nc_matmul_mx, cost=_matmul_mx_cost, opcode=("LDWEIGHTS", "MATMUL"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from neff_bench.neffs.bundle import TensorFile, write_tensor
 from neff_bench.neffs.case import Case
-from neff_bench.neffs.dtypes import numpy_dtype
+from neff_bench.neffs.dtypes import numpy_dtype, stored, value_shape, values_of
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.kernel import FP8_TOLERANCES, TOLERANCES, Dims, Kernel, Tensor
 from neff_bench.stage1_generate.reference import call_values, check_count
@@ -32,37 +33,40 @@ def draw(tensors: Sequence[Tensor], seed: int, rank: int = 0) -> dict[str, np.nd
     import numpy as np
 
     generator = np.random.default_rng([seed, rank] if rank else seed)
-    arrays = {}
-    for tensor in tensors:
-        dtype = numpy_dtype(tensor.dtype)
-        if tensor.values == "normal":
-            arrays[tensor.name] = _drawn(generator, generator.standard_normal, tensor, dtype)
-        elif tensor.values == "uniform":
-            arrays[tensor.name] = _drawn(generator, generator.random, tensor, dtype)
-        elif tensor.values == "constant":
-            arrays[tensor.name] = np.full(tensor.shape, tensor.scale, dtype=np.float32).astype(dtype)
-        elif tensor.values == "integers":
-            arrays[tensor.name] = generator.integers(0, int(tensor.scale), tensor.shape).astype(dtype)
-        else:
-            arrays[tensor.name] = call_values(tensor.values, tensor.shape, rank).astype(dtype)
-    return arrays
+    return {tensor.name: _drawn(generator, tensor, rank) for tensor in tensors}
 
 
-def _drawn(
-    generator: np.random.Generator, fill: Callable[..., np.ndarray], tensor: Tensor, dtype: np.dtype[Any]
+def _drawn(generator: np.random.Generator, tensor: Tensor, rank: int) -> np.ndarray:
+    import numpy as np
+
+    shape = value_shape(tensor.shape, tensor.dtype)
+    if tensor.values == "normal":
+        return _scaled(generator, generator.standard_normal, tensor, shape)
+    if tensor.values == "uniform":
+        return _scaled(generator, generator.random, tensor, shape)
+    if tensor.values == "constant":
+        return stored(np.full(shape, tensor.scale, dtype=np.float32), tensor.dtype)
+    if tensor.values == "integers":
+        return stored(generator.integers(0, int(tensor.scale), shape), tensor.dtype)
+    return stored(call_values(tensor.values, shape, rank), tensor.dtype)
+
+
+def _scaled(
+    generator: np.random.Generator, fill: Callable[..., np.ndarray], tensor: Tensor, shape: tuple[int, ...]
 ) -> np.ndarray:
-    """Scaled float32 values of `fill`, a function of the generator, in another dtype. They are drawn a block at a time, which stays
+    """Scaled float32 values of `fill`, a function of the generator, in the dtype of a tensor. They are drawn a block at a time, which stays
     in the cache; the values are those of one call."""
     import numpy as np
 
-    array = np.empty(tensor.shape, dtype)
+    array = np.empty(tensor.shape, numpy_dtype(tensor.dtype))
     flat, block = array.reshape(-1), np.empty(BLOCK_ELEMENTS, np.float32)
-    drawn = flat if dtype.itemsize > 2 else flat[:DRAWN_ELEMENTS]
-    for start in range(0, drawn.size, BLOCK_ELEMENTS):
-        part = block[: drawn.size - start]
+    drawn = flat if array.itemsize > 2 else flat[:DRAWN_ELEMENTS]
+    in_one = math.prod(shape) // flat.size  # values of an element
+    for start in range(0, drawn.size, BLOCK_ELEMENTS // in_one):
+        part = block[: (drawn.size - start) * in_one]
         fill(dtype=np.float32, out=part)
         part *= np.float32(tensor.scale)
-        drawn[start : start + part.size] = part
+        drawn[start : start + part.size // in_one] = stored(part, tensor.dtype)
     _pick(generator, drawn, flat[drawn.size :])
     return array
 
@@ -92,24 +96,16 @@ def references(
     if kernel.reference is None:
         raise BuildError(f"{kernel.name} has no reference")
     together = {name: np.stack([of[name] for of in inputs]) if several else array for name, array in inputs[0].items()}
-    arrays = kernel.reference(dims, {name: _exact(array) for name, array in together.items()})
+    arrays = kernel.reference(dims, {name: values_of(array) for name, array in together.items()})
     check_count(arrays, len(outputs))
     rounded = []
     for tensor, array in zip(outputs, arrays):
-        if array.shape != ((case.ranks, *tensor.shape) if several else tensor.shape):
+        shape = value_shape(tensor.shape, tensor.dtype)
+        if array.shape != ((case.ranks, *shape) if several else shape):
             ranks = f" on each of {case.ranks} ranks, which come first" if several else ""
-            raise BuildError(
-                f"reference of {tensor.name} has shape {array.shape}, the kernel's output {tensor.shape}{ranks}"
-            )
-        rounded.append((array if several else array[np.newaxis]).astype(numpy_dtype(tensor.dtype)))
+            raise BuildError(f"reference of {tensor.name} has shape {array.shape}, the kernel's output {shape}{ranks}")
+        rounded.append(stored(array if several else array[np.newaxis], tensor.dtype))
     return [tuple(array[rank] for array in rounded) for rank in range(case.ranks)]
-
-
-def _exact(array: np.ndarray) -> np.ndarray:
-    """Floats as float32, integers as they are."""
-    import numpy as np
-
-    return array.astype(np.float32) if array.dtype.kind not in "iu" else array
 
 
 def default_tolerance(dtypes: Sequence[str], expected: Sequence[np.ndarray]) -> tuple[float, float]:
@@ -119,7 +115,9 @@ def default_tolerance(dtypes: Sequence[str], expected: Sequence[np.ndarray]) -> 
 
     known = {**TOLERANCES, **FP8_TOLERANCES}
     rtol = max(known[dtype][0] if dtype in known else 0.0 for dtype in dtypes)
-    sizes = [float(np.sqrt(np.mean(np.square(array.astype(np.float64))))) for array in expected if array.size]
+    sizes = [
+        float(np.sqrt(np.mean(np.square(values_of(array).astype(np.float64))))) for array in expected if array.size
+    ]
     return rtol, rtol * min((size for size in sizes if 0 < size < float("inf")), default=1.0)
 
 

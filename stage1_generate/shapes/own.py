@@ -43,6 +43,8 @@ NKILIB = "nkilib_src"
 KEYS = ("name", "inputs", "outputs", "arguments", "reference", "tolerance", "flops")
 FORMS = "file.py:function, package.module:function or file.py with a KERNEL"
 _VALUES = ("normal", "uniform", "constant", "integers")
+_POWERS = "float8_e8m0fnu"
+"""It has powers of two alone: no zero and no negative value."""
 _DTYPES = tuple(name for name in SIZE_BYTES if name != "tfloat32")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _SIZE_MAX = 2**31 - 1
@@ -170,16 +172,11 @@ class _Own:
         if key == "outputs":
             return Tensor(name, sizes, own)
         whole = "int" in own
-        values = (
-            self._text(said["values"], f"{where}.values", ", ".join(_VALUES))
-            if "values" in said
-            else "integers"
-            if whole
-            else "normal"
-        )
+        allowed = _VALUES[2:] if whole else _VALUES[1:3] if own == _POWERS else _VALUES
+        usual = "integers" if whole else "constant" if own == _POWERS else "normal"
+        values = self._text(said["values"], f"{where}.values", ", ".join(_VALUES)) if "values" in said else usual
         if ":" in values:
             return Tensor(name, sizes, own, 1.0, values)
-        allowed = _VALUES[2:] if whole else _VALUES
         if values not in allowed:
             raise self.error(
                 said["values"], f"{where}.values: found {values!r}, allowed for {own}: {', '.join(allowed)}"

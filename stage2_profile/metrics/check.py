@@ -205,7 +205,7 @@ def compare_files(captured: Path, expected: Path, dtype: str, tolerance: tuple[f
     """Compare two raw tensors of one size. Raises `OSError`."""
     import numpy as np
 
-    from neff_bench.neffs.dtypes import numpy_dtype
+    from neff_bench.neffs.dtypes import numpy_dtype, values_of
 
     kind = numpy_dtype(dtype)
     block_bytes = BLOCK_ELEMENTS * kind.itemsize
@@ -219,7 +219,7 @@ def compare_files(captured: Path, expected: Path, dtype: str, tolerance: tuple[f
             if out.size != ref.size:
                 found.differs = True  # one of the files was cut since its size was read
             elif out.size:
-                found.add(out.astype(np.float64), ref.astype(np.float64))
+                found.add(values_of(out).astype(np.float64), values_of(ref).astype(np.float64))
     found.out_sha256, found.ref_sha256 = (digest.hexdigest() for digest in digests)
     return found
 

@@ -11,7 +11,7 @@ from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.launch import launch
-from neff_bench.simulator.operations import OPERATIONS
+from neff_bench.simulator.operations import OPERATIONS, microscaling
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.recording.recorder import recording
 
@@ -91,6 +91,13 @@ def test_quantize_mx_is_the_specification(trn3, name, dtype, rows):
             assert scales[group // 4 * 32 + group % 4, column] == scale
     unused = [row for row in range(rows) if row % 32 >= 4]
     assert not scales[unused].any()
+
+
+def test_earlier_releases_have_the_scale_of_ocps_sample_algorithm(trn3, monkeypatch):
+    monkeypatch.setattr(microscaling, "ROOM", 0)
+    x = np.full((32, 4), 1.984375, ml_dtypes.bfloat16)  # rounds up to 512, beyond the largest value of e4m3fn
+    data, scale = launch(quantize("float8_e4m3fn_x4", 32), (x,), {}, 1, fits=True).result
+    assert (scale[:4] == 119).all() and (data.view(np.uint8) == 0x7E).all()
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf])
@@ -180,6 +187,18 @@ def test_a_scale_that_is_not_a_number_makes_its_columns_so(trn3):
         multiply(("float8_e4m3fn_x4",) * 2), (one, scales, one, np.full((4, 2), 127, np.uint8)), {}, 1, fits=True
     ).result
     assert (out[0] == 128).all() and np.isnan(out[1]).all()
+
+
+def test_what_is_not_a_number_gives_zero_with_zero(trn3):
+    one, half = np.full((32, 2), 0x38383838, np.uint32), np.full((32, 2), 0x38383838, np.uint32)
+    half[8:16, 0] = 0
+    scales = np.full((4, 2), 127, np.uint8)
+    unknown = scales.copy()
+    unknown[1] = 255
+    for first, second, a, b in ((one, half, unknown, scales), (half, one, scales, unknown)):
+        out = launch(multiply(("float8_e4m3fn_x4",) * 2), (first, a, second, b), {}, 1, fits=True).result
+        column = out[:, 0] if first is one else out[0]
+        assert (column == 96).all() and np.isnan(out).sum() == 2
 
 
 def test_scales_of_two_tensors_share_a_tile_without_a_dependency(trn3):

@@ -90,6 +90,67 @@ def test_a_kernel_of_one_s_own_becomes_a_checked_row(generate, project, tmp_path
     assert row["mfu_percent"] > 0
 
 
+PACKED = """
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+def product(a, a_scale, x):
+    left, left_scale, right = (nl.ndarray(t.shape, t.dtype) for t in (a, a_scale, x))
+    for tile, hbm in ((left, a), (left_scale, a_scale), (right, x)):
+        nisa.dma_copy(tile, hbm)
+    codes, scale = nl.ndarray((32, 64), nl.float8_e4m3fn_x4), nl.ndarray((4, 64), nl.float8_e8m0fnu)
+    nisa.quantize_mx(codes, right, scale)
+    psum, tile = nl.ndarray((8, 64), nl.float32, nl.psum), nl.ndarray((8, 64), nl.bfloat16)
+    nisa.nc_matmul_mx(psum, left, codes, left_scale, scale)
+    nisa.tensor_copy(tile, psum)
+    results = [nl.ndarray(t.shape, t.dtype, nl.shared_hbm) for t in (tile, codes)]
+    for hbm, t in zip(results, (tile, codes)):
+        nisa.dma_copy(hbm, t)
+    return tuple(results)
+
+
+def right(a, a_scale, x):
+    a = a.reshape(4, 8, 8, 4) * a_scale[:, None, :, None]
+    blocks = x.reshape(4, 8, 64, 4)
+    scale = np.exp2(np.floor(np.log2(np.abs(blocks).max((1, 3)))) - 7)
+    return np.einsum("gpmv,gpnv->mn", a, blocks), (blocks / scale[:, None, :, None]).reshape(32, 256)
+"""
+PACKED_SHAPES = """
+defaults: {target: trn3, lnc: 1}
+cases:
+  - kernel: mine.py:product
+    implementation: nki
+    M: 8
+    inputs:
+      a: {shape: [32, M], dtype: float4_e2m1fn_x4}
+      a_scale: {shape: [4, M], dtype: float8_e8m0fnu, values: constant, scale: 4}
+      x: {shape: [32, 256], dtype: bfloat16}
+    reference: mine.py:right
+    tolerance: {rtol: 0.1, atol: 8}
+    flops: 2*128*M*64
+"""
+
+
+def test_packed_types_go_through_files_references_and_checks(generate, tmp_path):
+    (tmp_path / "mine.py").write_text(PACKED)
+    (tmp_path / "own.yaml").write_text(PACKED_SHAPES)
+    done = generate("--shapes", tmp_path / "own.yaml")
+    assert done.returncode == 0, done.stderr
+    bundle = Store(tmp_path / "out").find("mine.product_nki_M8_float4_e2m1fn_x4_trn3_lnc1")
+    sizes = {
+        tensor.name: (tensor.dtype, tensor.bytes) for tensor in (*bundle.manifest.inputs, *bundle.manifest.outputs)
+    }
+    assert sizes["a"] == ("float4_e2m1fn_x4", 32 * 8 * 2) and sizes["a_scale"] == ("float8_e8m0fnu", 4 * 8)
+    assert sizes["output1"] == ("float8_e4m3fn_x4", 32 * 64 * 4)
+    (row,) = profiled(tmp_path)
+    assert row["check"] == "passed"
+    (tmp_path / "own.yaml").write_text(PACKED_SHAPES.replace("trn3", "trn2"))
+    done = generate("--shapes", tmp_path / "own.yaml")
+    assert done.returncode == 1 and "mine.py:12: quantize_mx: only on trn3, not on trn2" in done.stderr
+
+
 def test_a_function_may_make_the_values_of_an_input(generate, project, tmp_path):
     (tmp_path / "made.py").write_text("import numpy as np\n\ndef mask(shape):\n    return np.tri(*shape)\n")
     shapes = project()

@@ -1,10 +1,11 @@
+import dataclasses
 import hashlib
 
 import numpy as np
 import pytest
 
 from neff_bench.neffs.case import Case
-from neff_bench.neffs.dtypes import numpy_dtype
+from neff_bench.neffs.dtypes import numpy_dtype, values_of
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.build.tensors import (
     DRAWN_ELEMENTS,
@@ -38,6 +39,16 @@ def test_scale_constants_and_integers():
     assert drawn["normal"].std() == pytest.approx(0.1, rel=0.02)
     assert drawn["ones"].tolist() == [1, 1, 1]
     assert set(drawn["index"].tolist()) == set(range(7))
+
+
+@pytest.mark.parametrize("values", ["normal", "uniform", "constant"])
+def test_four_values_are_drawn_for_each_packed_element(values):
+    packed, plain = (
+        Tensor("x", (5, 9), "float8_e4m3fn_x4", 1.5, values),
+        Tensor("x", (5, 36), "float8_e4m3fn", 1.5, values),
+    )
+    found, expected = draw([packed], 3)["x"], draw([plain], 3)["x"]
+    assert found.shape == (5, 9) and found.tobytes() == expected.tobytes()
 
 
 def test_a_tensor_on_disk_is_raw_little_endian_c_order(tmp_path):
@@ -104,6 +115,19 @@ def test_a_reference_gets_float32_and_integers_as_they_are():
     outputs = kernel.outputs(Dims(M=4, K=4, N=4), "bfloat16")
     references(replace(kernel, reference=reference), one, outputs, [inputs])
     assert got == {"lhs": np.float32, "rhs": np.float32, "index": np.uint8}
+
+
+def test_a_reference_sees_and_returns_the_values_of_packed_elements():
+    dims = {"M": 4, "K": 4, "N": 4}
+    kernel = dataclasses.replace(kernels.load("matmul"), reference=lambda d, t: (2 * t["x"],))
+    x, out = Tensor("x", (4, 3), "float4_e2m1fn_x4"), Tensor("out", (4, 3), "float8_e5m2_x4")
+    arrays = draw([x], 0)
+    ((got,),) = references(kernel, case("matmul", **dims), [out], [arrays])
+    assert got.dtype == numpy_dtype("float8_e5m2_x4")
+    np.testing.assert_array_equal(values_of(got), 2 * values_of(arrays["x"]))
+    kernel = dataclasses.replace(kernel, reference=lambda d, t: (t["x"][:, ::4],))
+    with pytest.raises(BuildError, match=r"has shape \(4, 3\), the kernel's output \(4, 12\)"):
+        references(kernel, case("matmul", **dims), [out], [arrays])
 
 
 def test_each_rank_draws_values_of_its_own_and_rank_0_those_of_a_single_one():

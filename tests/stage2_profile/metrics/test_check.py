@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from neff_bench.neffs.checksums import FileSum, sum_file
+from neff_bench.neffs.dtypes import stored
 from neff_bench.stage2_profile.capture.runs import Run
 from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.stage2_profile.metrics import check
-from neff_bench.stage2_profile.metrics.check import check_outputs, compare_files, kept_verdict
+from neff_bench.stage2_profile.metrics.check import Verdict, check_outputs, compare_files, kept_verdict
 from neff_bench.stage2_profile.metrics.check import checked as checked_record
 
 RUN = Run(
@@ -91,6 +92,19 @@ def test_blocks_make_no_difference(checked, monkeypatch):
     assert checked(values, out) == whole
     assert (whole.check, whole.max_abs_error) == ("failed", 2.0)
     assert "2 of 6 values" in whole.reason
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn_x4", "float4_e2m1fn_x4", "float8_e8m0fnu"])
+def test_packed_outputs_are_compared_by_value(tmp_path, dtype):
+    def compared(out, ref):
+        for name, values in (("out", out), ("ref", ref)):
+            (tmp_path / name).write_bytes(stored(np.array([values], np.float32), dtype).tobytes())
+        return compare_files(tmp_path / "out", tmp_path / "ref", dtype, (0.3, 0.0)).verdict("y")
+
+    values = [1.0, 2.0, 4.0, 4.0]
+    assert compared(values, values) == Verdict("passed", 0.0)
+    assert compared([1.0, 2.0, 2.0, 4.0], values).max_abs_error == 2.0
+    assert "1 of 4 values differ" in compared([1.0, 2.0, 2.0, 4.0], values).reason
 
 
 def test_memory_stays_below_the_largest_tensor(tmp_path):
