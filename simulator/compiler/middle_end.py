@@ -31,6 +31,7 @@ from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
 from neff_bench.simulator.compiler.capacity import check_capacity, memory_peak
 from neff_bench.simulator.compiler.dependencies import table_and_edges
+from neff_bench.simulator.compiler.invariants import without_repeated_work
 from neff_bench.simulator.compiler.leaving_psum import within_psum
 from neff_bench.simulator.compiler.loads import without_repeated_loads
 from neff_bench.simulator.compiler.lowering import Numbered, lower, lowering, operations_of
@@ -63,7 +64,11 @@ def middle_end(program: Program) -> Program:
         instructions, repeated = without_repeated_loads(program, core)
         written_bytes = _written_bytes(program, core)
         room_bytes = _room_bytes(program, written_bytes)
-        fit = _within_sbuf(made, core, instructions, room_bytes, written_bytes, spills)
+        fit = None
+        if not spills:
+            once = without_repeated_work(program, core, instructions)
+            fit = _within_sbuf(made, core, once, room_bytes, written_bytes, spills)
+        fit = fit or _within_sbuf(made, core, instructions, room_bytes, written_bytes, spills)
         if fit is None:
             # The operands of one instruction do not fit. What of its tiles the compiler keeps where there is no room is not known.
             return _with_identities(
@@ -94,24 +99,30 @@ def _merged(made: Program, kept: Sequence[list[Instruction]], known: bool, reach
 
 
 def _with_the_farthest_merges(merged: Callable[[int], Program], length: int) -> Program:
-    """The program of `merged` with the largest reach for which its tiles fit, to a factor of two, of one with `length` instructions.
+    """The program of `merged` with the largest reach for which its tiles have room, to a factor of two, of one with `length` instructions.
 
     What becomes one instruction waits for all that its parts read, which has to be kept until then. Where tiles of distant rounds of a
     loop have no room beside each other, those of one round can still become one.
     """
     whole = merged(length)
-    if _fits(whole):
+    if _fits(whole) and _have_room(whole):
         return whole
+    plain = best = merged(0)
     fits, overflows = 0, length.bit_length()
-    best = None
     while overflows - fits > 1:
         middle = (fits + overflows) // 2
         whole = merged(1 << middle)
-        if _fits(whole):
+        if _fits(whole) and (_have_room(whole) or not _have_room(plain)):
             fits, best = middle, whole
         else:
             overflows = middle
-    return best or merged(0)
+    return best
+
+
+def _have_room(program: Program) -> bool:
+    """Whether all tiles have room beside the bytes of SBUF that the compiler keeps."""
+    room = open_sbuf_bytes(chip_for(program.target))
+    return all(peak.used_bytes <= room for peak in memory_peak(program) if peak.memory == "sbuf")
 
 
 def _written_bytes(program: Program, core: int) -> int:
