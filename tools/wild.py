@@ -51,6 +51,8 @@ _HOST_PACKAGES = (
     "pandas",
     "qiskit",
     "einops",
+    "loguru",
+    "vllm",
     "nkilib",
     "triton_viz",
     "transformers",

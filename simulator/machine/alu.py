@@ -55,8 +55,8 @@ _ARITHMETIC: dict[str, Binary] = {
     "power": np.power,
     "fmod": np.fmod,
     "mod": np.mod,
-    "abs_max": lambda a, b: np.maximum(np.abs(a), np.abs(b)),
-    "abs_min": lambda a, b: np.minimum(np.abs(a), np.abs(b)),
+    "abs_max": lambda a, b: np.where(np.abs(a) > np.abs(b), a, b),  # with its sign: AWS docs nki.language.abs_max
+    "abs_min": lambda a, b: np.where(np.abs(a) < np.abs(b), a, b),
     "bypass": lambda a, b: a,
 }
 

@@ -15,9 +15,11 @@ from tools.wild_cases import (
     llama,
     models,
     nkipy,
+    releases,
     samples,
     sdk,
     states,
+    teams,
     triton_viz,
     trnsci,
 )
@@ -43,4 +45,6 @@ CASES: tuple[Case, ...] = (
     *llama.CASES,
     *states.CASES,
     *cs149.THIRD_CASES,
+    *releases.CASES,
+    *teams.CASES,
 )

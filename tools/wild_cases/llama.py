@@ -185,7 +185,7 @@ def _windowed(q: Any, k: Any, v: Any, window_size: tuple[int, int]) -> np.ndarra
     return softmax(np.where((back >= 0) & (back <= window_size[0]), scores, -1e9)) @ v
 
 
-def _paged(random: np.random.Generator) -> Arrays:
+def paged(random: np.random.Generator) -> Arrays:
     """Queries of one request of 128 tokens behind 2048 cached ones, in blocks of 32 that lie in any order."""
     allowed = np.concatenate([np.ones((128, 2048), bool), np.tril(np.ones((128, 128), bool))], 1)
     return {
@@ -198,7 +198,7 @@ def _paged(random: np.random.Generator) -> Arrays:
     }
 
 
-def _paged_attention(query: Any, key: Any, value: Any, kv_cache: Any, block_tables: Any, mask: Any) -> np.ndarray:
+def paged_attention(query: Any, key: Any, value: Any, kv_cache: Any, block_tables: Any, mask: Any) -> np.ndarray:
     out = np.zeros((1, 4, 128, 64), np.float32)
     for head in range(4):
         old_k, old_v = (kv_cache[half, block_tables, head // 2].reshape(2048, 64) for half in (0, 1))
@@ -219,5 +219,5 @@ CASES = (
         _windowed,
         make=lambda module: module.flash_fwd[1, 2],
     ),
-    _VLLM("flash_paged_attention", _paged, _paged_attention, make=lambda module: module.flash_paged_attention[1, 2]),
+    _VLLM("flash_paged_attention", paged, paged_attention, make=lambda module: module.flash_paged_attention[1, 2]),
 )

@@ -185,7 +185,7 @@ def nc_matmul(stationary: Tile, moving: Tile, *, mask: Any = None, **options: An
     given = views_of(named_operands((), (), options))
 
     def product(left: Tile, right: Tile) -> NkiTensor:
-        first, second = left.read(), right.read()
+        first, second = _operand(left), _operand(right)
         made = nl.ndarray((check.free(first) // deep, check.free(second) // deep), "float32", nl.psum)
         isa.nc_matmul(made, first, second, accumulate=False, **given)
         return made
@@ -211,6 +211,15 @@ def nc_matmul(stationary: Tile, moving: Tile, *, mask: Any = None, **options: An
     return masked.filled((rows, columns), place, lambda: product(left, right))
 
 
+def _operand(tile: Tile) -> NkiTensor:
+    """The view for the Tensor Engine, which reads SBUF: a product or transposition that no tile was given for is copied.
+
+    Source: `flash_attn_bwd` of nki-samples, which AWS runs on hardware, multiplies with a new transposition.
+    """
+    view = tile.read()
+    return view if psum.was_asked(view) else in_sbuf(view)
+
+
 def _padded(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1,) * (2 - len(shape)) + shape
 
@@ -225,9 +234,9 @@ def nc_transpose(data: Tile, *, mask: Any = None, dtype: Any = None, engine: Any
     """The transposed tile: in PSUM, or in SBUF where Vector computes it."""
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
-        view = parts["data"].read()
-        shape = (check.free(view), view.shape[0])
         on_vector = getattr(engine, "name", engine) == "vector"
+        view = parts["data"].read() if on_vector else _operand(parts["data"])
+        shape = (check.free(view), view.shape[0])
         made = nl.ndarray(shape, view.dtype if dtype is None else dtype, nl.sbuf if on_vector else nl.psum)
         isa.nc_transpose(made, view, **({} if engine is None else {"engine": engine}), **options)
         return made

@@ -18,7 +18,7 @@ from neff_bench.simulator.nki.beta.isa import _once, affine_select, nc_matmul, r
 from neff_bench.simulator.nki.beta.loops import affine_range, loop_reduce, sequential_range, static_range
 from neff_bench.simulator.nki.beta.mask import Box, Mask, whole
 from neff_bench.simulator.nki.beta.precision import finfo, host_dtype, of_result
-from neff_bench.simulator.nki.beta.psum import wrote, zeroed
+from neff_bench.simulator.nki.beta.psum import asked, wrote, zeroed
 from neff_bench.simulator.nki.beta.tile import Tile, plain, result
 from neff_bench.simulator.nki.beta.transfers import atomic_rmw, in_sbuf
 from neff_bench.simulator.nki.beta.views import of_one_rank, write
@@ -98,6 +98,8 @@ def _new(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
             address = buffer.place(at, tile[0], prod(tile[1:]) * nl_itemsize(kind))
         view = nl.ndarray(tile, kind, region, name if not blocks else "", address)
         view.storage.source = source
+        if view.storage.memory == "psum":
+            asked(view)
         return _filled(view, fill)
 
     return Blocks(blocks, tile, kind, region, make) if blocks else make(())
@@ -153,6 +155,13 @@ def shared_constant(constant: Any, dtype: Any = None) -> Tile:
     return Tile(nl.shared_constant(constant))
 
 
+def shared_identity_matrix(n: int, dtype: Any = "uint8") -> Tile:
+    """The identity [n, n] as a constant in HBM, which a kernel loads (AWS docs nki/test/test_psum_modulo_alloc.py)."""
+    import numpy as np
+
+    return shared_constant(np.eye(n), dtype)
+
+
 def load(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
     """A new SBUF tile with the values of an HBM tensor, where `mask` holds."""
     if isinstance(src, NkiTensor):
@@ -183,11 +192,18 @@ def store(dst: Tile, value: Any, *, mask: Any = None) -> None:
 
 
 def load_transpose2d(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
-    """The transposed values of a 2-d tensor in HBM."""
-    if mask is not None:
-        raise not_modelled("load_transpose2d with a mask")
-    tile: Tile = result(lambda: nl.load_transpose2d(src.read()))
-    return tile if dtype is None or dtype_of(dtype) == tile.dtype else copy(tile, dtype=dtype)
+    """The transposed values of a 2-d tensor in HBM, where `mask` holds."""
+    kind = src.dtype if dtype is None else dtype_of(dtype)
+
+    def compute(parts: dict[str, Any]) -> NkiTensor:
+        loaded = nl.load_transpose2d(parts["src"].read())
+        if loaded.dtype == kind:
+            return loaded
+        made = nl.ndarray(loaded.shape, kind)
+        isa.tensor_copy(made, loaded)
+        return made
+
+    return masked.under(mask, src.shape, {"src": src}, compute, lambda box: (box[1], box[0]), kind)
 
 
 def _reduced(function: Any, x: Tile, axis: Any, dtype: Any, mask: Any, keepdims: bool) -> Tile:
@@ -348,7 +364,7 @@ def _of_its_shape(found: Any, name: str, args: tuple[Any, ...], kwargs: dict[str
     return masked.under(mask, x.shape, operands, compute, dtype=x.dtype)
 
 
-_TAKEN_AS_THEY_ARE = frozenset({"ds", "NKIObject", "shared_identity_matrix"})
+_TAKEN_AS_THEY_ARE = frozenset({"ds", "NKIObject"})
 
 
 @lru_cache(maxsize=512)

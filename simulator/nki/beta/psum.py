@@ -21,16 +21,29 @@ class _Written:
     """`parts`: places that were written; `mask`: the elements, made when places differ.
 
     `zero`: what nothing writes reads as zero. `others`: something else than an accumulating product wrote.
+    `asked`: the kernel itself put the tile in PSUM.
     """
 
-    __slots__ = ("all", "mask", "others", "parts", "zero")
+    __slots__ = ("all", "asked", "mask", "others", "parts", "zero")
 
     def __init__(self) -> None:
+        self.asked = False
         self.zero = False
         self.others = False
         self.all = False
         self.parts: set[tuple[Any, ...]] = set()
         self.mask: np.ndarray | None = None
+
+
+def asked(view: NkiTensor) -> None:
+    """The kernel put this new tile in PSUM; it is not where a result went that no tile was given for."""
+    _state(view).asked = True
+
+
+def was_asked(view: NkiTensor) -> bool:
+    """Whether the kernel put this tile in PSUM."""
+    known = recorder().dialect.get(("psum", view.storage.index))
+    return known is not None and known.asked
 
 
 def zeroed(view: NkiTensor) -> None:

@@ -286,3 +286,26 @@ def test_tiles_are_compared_element_by_element_and_with_nothing_else():
 
     x, y = (RANDOM.integers(0, 4, (16, 8)).astype(np.float32) for _ in range(2))
     assert np.array_equal(simulate(equal)(x, y), np.stack([x == y, x != 2]))
+
+
+def test_an_identity_is_a_constant_that_is_loaded():
+    @jit
+    def identity(x):
+        out = nl.ndarray((128, 128), dtype=nl.bfloat16, buffer=nl.shared_hbm)
+        nl.store(out, nl.load(nl.shared_identity_matrix(n=128, dtype=nl.bfloat16)))
+        return out
+
+    assert np.array_equal(np.asarray(simulate(identity)(A)).astype(np.float32), np.eye(128))
+
+
+def test_a_tensor_that_was_given_is_true():
+    @jit
+    def scaled(x, factor=None):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        nl.store(out, nl.multiply(tile, nl.load(factor)) if factor else tile)
+        return out
+
+    x, factor = A[:128], B[:128, :1]
+    assert np.array_equal(simulate(scaled)(x), x)
+    assert np.array_equal(simulate(scaled)(x, factor), x * factor)

@@ -271,3 +271,20 @@ def test_affine_select_reads_a_product_in_psum():
 
     expected = np.where(np.tril(np.ones((48, 48))) > 0, X[:128].T @ X[:128], -1.0)
     np.testing.assert_allclose(simulate(jit(causal))(X), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_mask_of_a_transposing_load_is_that_of_its_source():
+    @jit
+    def turned(x):
+        out = nl.ndarray((64, 128), dtype=x.dtype, buffer=nl.shared_hbm)
+        row, column = nl.arange(128)[:, None], nl.arange(64)[None, :]
+        tile = nl.zeros((64, 128), dtype=x.dtype)
+        inside = (row < x.shape[0]) & (column < x.shape[1])
+        tile[nl.arange(64)[:, None], nl.arange(128)[None, :]] = nl.load_transpose2d(x[row, column], mask=inside)
+        nl.store(out, tile)
+        return out
+
+    x = X[:100, :40]
+    expected = np.zeros((64, 128), np.float32)
+    expected[:40, :100] = x.T
+    assert np.array_equal(simulate(turned)(x), expected)

@@ -226,3 +226,29 @@ def test_a_row_becomes_all_rows_of_its_place_by_one_product_and_one_copy(dtype, 
     assert (found.count("nc_matmul"), found.count("tensor_copy")) == (1, copies)
     row = np.arange(256).reshape(1, 256).astype(dtype if dtype != "bfloat16" else np.float32)
     assert np.array_equal(simulate(jit(spread))(row), np.tile(row, (128, 1)))
+
+
+def test_the_tensor_engine_takes_a_product_that_no_tile_was_given_for():
+    """As `flash_attn_bwd` of nki-samples multiplies with a new transposition: it is copied to SBUF."""
+
+    def gram(x):
+        out = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.shared_hbm)
+        turned = nisa.nc_transpose(nl.load(x))
+        nl.store(out, nisa.nc_matmul(turned, turned))
+        return out
+
+    assert operations(recorded(gram, (128, 64))).count("tensor_copy") >= 2
+    np.testing.assert_allclose(simulate(jit(gram))(X), X @ X.T, rtol=1e-5, atol=1e-5)
+
+
+def test_the_tensor_engine_takes_no_tile_that_the_kernel_put_in_psum():
+    @jit
+    def product(x):
+        out = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.psum)
+        tile[...] = nl.load(x)
+        nl.store(out, nisa.nc_matmul(tile, tile))
+        return out
+
+    with pytest.raises(NkiValidationError, match="stationary and moving must be in SBUF"):
+        simulate(product)(X)
