@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from neff_bench.simulator.errors import NotModelledError
 from neff_bench.simulator.nki import session
-from neff_bench.simulator.recording.recorder import is_recording
+from neff_bench.simulator.recording.recorder import here, is_recording
 
 
 class Kernel:
@@ -36,6 +37,10 @@ class Kernel:
         for size in sizes:
             lnc *= int(size)
         return Kernel(self.function, lnc, self.options, gridded=True)
+
+    def with_schedule(self, edges: Any) -> Kernel:
+        """Raise NotModelledError: edges between named instructions (AWS docs nki/guides/how-to-scheduling-apis.rst)."""
+        raise NotModelledError(f"{self.function.__name__}.with_schedule is not modelled", here())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the kernel's body inside a recording, else launch it."""

@@ -19,6 +19,7 @@ PACKAGES = (
     "neuronxcc.nki._private_kernels",
     "neuronxcc.nki._pre_prod_kernels",
     "neuronxcc.nki._private",
+    "neuronxcc.nki.nccl",
     "neuronxcc.private_nkl",
     "neuronxcc.nki.compiler.backends",
     "neuronxcc.starfish",
@@ -27,13 +28,19 @@ _RELEASE = "neuronx-cc up to release 2.29"
 
 
 class ClosedKernel:
-    """A kernel without public source. Calling it, or launching it on a grid, raises NotModelledError."""
+    """A kernel without public source, or an enumeration beside one. Calling it, or launching it on a grid, raises
+    NotModelledError."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
     def __getitem__(self, grid: Any) -> ClosedKernel:
         return self
+
+    def __getattr__(self, name: str) -> ClosedKernel:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return ClosedKernel(f"{self.__name__}.{name}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raise NotModelledError: the source of this kernel is closed."""

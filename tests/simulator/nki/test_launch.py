@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from neff_bench.simulator.errors import NotModelledError
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki.jit import jit
 from neff_bench.simulator.nki.launch import launch, launch_ranks
 
 ONES = np.ones((128, 64), np.float32)
@@ -39,3 +41,8 @@ def test_arrays_that_a_star_or_two_collect_are_inputs():
 def test_each_rank_gets_its_arguments_by_name(negate, sign):
     done = launch_ranks(negated, [{"x": ONES, "negate": negate}, {"x": 2 * ONES, "negate": negate}], 1)
     assert [rank.result[0, 0] for rank in done] == [sign, 2 * sign]
+
+
+def test_a_schedule_of_named_instructions_is_refused_by_name():
+    with pytest.raises(NotModelledError, match=r"negated\.with_schedule is not modelled"):
+        jit(negated).with_schedule([("second", "first")])

@@ -39,3 +39,14 @@ def test_the_dimension_of_cores_has_its_former_names():
     from neuronxcc.starfish.penguin.targets.nki.private_api import vnc
 
     assert VNC is nc and vnc is nc
+
+
+def test_what_stands_beside_closed_kernels_can_be_named():
+    """As defaults of arguments, in files whose other kernels are open."""
+    install()
+    from neuronxcc.nki import nccl
+    from neuronxcc.nki._pre_prod_kernels import ActFnType
+
+    assert ActFnType.SiLU.__name__ == "neuronxcc.nki._pre_prod_kernels.ActFnType.SiLU"
+    with pytest.raises(NotModelledError, match=r"nccl\.all_reduce is a closed kernel"):
+        nccl.all_reduce()
