@@ -76,7 +76,7 @@ def _gradients(q_ref: Any, k_ref: Any, v_ref: Any, o_ref: Any, dy_ref: Any, **_:
 
 def _selected(operand_tensor: np.ndarray, source_tensor: np.ndarray) -> np.ndarray:
     """Each source element goes to the largest element of its 3 x 3 window, stride 2, padding 1."""
-    n, c, height, width = operand_tensor.shape
+    height, width = operand_tensor.shape[2:]
     padded = np.pad(operand_tensor, ((0, 0), (0, 0), (1, 1), (1, 1)))
     out = np.zeros(padded.shape, np.float32)
     for i, j, y, x in np.ndindex(*source_tensor.shape):

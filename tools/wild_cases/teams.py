@@ -41,11 +41,14 @@ def _three(names: str, m: int, k: int, r: int, n: int, *, transposed: bool, **bl
     """X (transposed or not), U and V of a product X @ U @ V."""
     first, second, third = names.split()
     x_shape = (k, m) if transposed else (m, k)
-    return lambda random: {
-        first: _halves(random, *x_shape),
-        second: _halves(random, k, r, scale=0.06),
-        third: _halves(random, r, n, scale=0.06),
-    } | blocks
+    return (
+        lambda random: {
+            first: _halves(random, *x_shape),
+            second: _halves(random, k, r, scale=0.06),
+            third: _halves(random, r, n, scale=0.06),
+        }
+        | blocks
+    )
 
 
 def _gated_arguments(random: np.random.Generator) -> Arrays:

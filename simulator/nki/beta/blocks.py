@@ -112,6 +112,8 @@ class Blocks:
             return item
         if isinstance(item, Index) and item.moved is None and prod(item.shape) == 1:
             item = item.start
+        if isinstance(item, Index) and item.moved is None and not 0 <= item.start <= item.last() < size:
+            raise invalid(f"index {item.start} to {item.last()} of a block dimension of {size} is outside {self!r}")
         if isinstance(item, (slice, Index)) or not isinstance(_plain_item(item), int):
             raise not_modelled("a block dimension indexed by more than one number")
         number: int = _plain_item(item)

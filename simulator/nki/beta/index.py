@@ -49,6 +49,10 @@ class Index:
                 raise invalid(f"an index is indexed by slices and None, not by {item!r}")
         return Index((*shape, *self.shape[axis:]), (*steps, *self.steps[axis:]), start, self.moved)
 
+    def last(self) -> int:
+        """The number at the end of every axis."""
+        return self.start + sum(step * (size - 1) for step, size in zip(self.steps, self.shape))
+
     def __iter__(self) -> Any:
         raise invalid("an index stands for many numbers; a loop goes through nl.affine_range or range")
 

@@ -27,6 +27,7 @@ from neff_bench.simulator.nki.beta.transfers import (
     core_barrier,
     dma_copy,
     dma_transpose,
+    engine_operand,
     in_sbuf,
     nc_stream_shuffle,
     sendrecv,
@@ -185,7 +186,7 @@ def nc_matmul(stationary: Tile, moving: Tile, *, mask: Any = None, **options: An
     given = views_of(named_operands((), (), options))
 
     def product(left: Tile, right: Tile) -> NkiTensor:
-        first, second = _operand(left), _operand(right)
+        first, second = engine_operand(left), engine_operand(right)
         made = nl.ndarray((check.free(first) // deep, check.free(second) // deep), "float32", nl.psum)
         isa.nc_matmul(made, first, second, accumulate=False, **given)
         return made
@@ -211,15 +212,6 @@ def nc_matmul(stationary: Tile, moving: Tile, *, mask: Any = None, **options: An
     return masked.filled((rows, columns), place, lambda: product(left, right))
 
 
-def _operand(tile: Tile) -> NkiTensor:
-    """The view for the Tensor Engine, which reads SBUF: a product or transposition that no tile was given for is copied.
-
-    Source: `flash_attn_bwd` of nki-samples, which AWS runs on hardware, multiplies with a new transposition.
-    """
-    view = tile.read()
-    return view if psum.was_asked(view) else in_sbuf(view)
-
-
 def _padded(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1,) * (2 - len(shape)) + shape
 
@@ -234,8 +226,11 @@ def nc_transpose(data: Tile, *, mask: Any = None, dtype: Any = None, engine: Any
     """The transposed tile: in PSUM, or in SBUF where Vector computes it."""
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
-        on_vector = getattr(engine, "name", engine) == "vector"
-        view = parts["data"].read() if on_vector else _operand(parts["data"])
+        asked = getattr(engine, "name", engine)
+        on_vector = asked == "vector"
+        small = max(parts["data"].shape[0], prod(parts["data"].shape[1:])) <= 32  # Vector can, and reads PSUM
+        on_tensor = asked == "tensor" or not (on_vector or small)
+        view = engine_operand(parts["data"]) if on_tensor else parts["data"].read()
         shape = (check.free(view), view.shape[0])
         made = nl.ndarray(shape, view.dtype if dtype is None else dtype, nl.sbuf if on_vector else nl.psum)
         isa.nc_transpose(made, view, **({} if engine is None else {"engine": engine}), **options)

@@ -128,7 +128,9 @@ class Tile:
 
     def __bool__(self) -> bool:
         if self._source.storage.memory == "hbm":
-            return True  # a tensor that was given: `nl.load(x) if x else None` (AWS docs nki.isa.tensor_scalar_cumulative)
+            return (
+                True  # a tensor that was given: `nl.load(x) if x else None` (AWS docs nki.isa.tensor_scalar_cumulative)
+            )
         raise invalid(f"the value of {self!r} is not known while the kernel is recorded; it cannot steer Python")
 
     def __repr__(self) -> str:

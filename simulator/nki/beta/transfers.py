@@ -6,7 +6,7 @@ from typing import Any
 
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
-from neff_bench.simulator.nki.beta import masked
+from neff_bench.simulator.nki.beta import masked, psum
 from neff_bench.simulator.nki.beta.arguments import destination, named_operands, reduction, tile_operand, views_of
 from neff_bench.simulator.nki.beta.tile import Tile, result
 from neff_bench.simulator.recording.operator_names import op_name
@@ -97,3 +97,12 @@ def in_sbuf(view: NkiTensor) -> NkiTensor:
     made = nl.ndarray(view.shape, view.dtype)
     isa.tensor_copy(made, view)
     return made
+
+
+def engine_operand(tile: Tile) -> NkiTensor:
+    """The view for the Tensor Engine, which reads SBUF: a product or transposition that no tile was given for is copied.
+
+    Source: `flash_attn_bwd` of nki-samples, which AWS runs on hardware, multiplies with a new transposition.
+    """
+    view = tile.read()
+    return view if psum.was_asked(view) else in_sbuf(view)

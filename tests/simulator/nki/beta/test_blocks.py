@@ -144,3 +144,14 @@ def test_compiler_decorators_keep_a_kernel_a_kernel():
     assert not kernel.middle_end
     assert not kernel[2].middle_end
     assert jit(lambda x: x).middle_end
+
+
+def test_indices_outside_a_block_dimension_are_an_error():
+    @jit
+    def kernel(x):
+        tiles = nl.ndarray((2, nl.par_dim(128), 64), dtype=x.dtype)
+        tiles[nl.arange(128)[:, None], 0, 0] = nl.load(x)
+        return x
+
+    with pytest.raises(NkiValidationError, match="index 0 to 127 of a block dimension of 2 is outside"):
+        simulate(kernel)(np.zeros((128, 64), np.float32))

@@ -252,3 +252,15 @@ def test_the_tensor_engine_takes_no_tile_that_the_kernel_put_in_psum():
 
     with pytest.raises(NkiValidationError, match="stationary and moving must be in SBUF"):
         simulate(product)(X)
+
+
+def test_a_small_product_that_no_tile_was_given_for_is_transposed_where_it_lies():
+    def turned(x):
+        out = nl.ndarray((32, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        part = nl.load(x[:, 0:32])
+        nl.store(out, nisa.nc_transpose(nisa.nc_matmul(part, part)))
+        return out
+
+    found = recorded(turned, (128, 64))
+    transposition = next(step for step in found.cores[0] if step.op == "nc_transpose")
+    assert (transposition.engine, operations(found).count("tensor_copy")) == ("vector", 1)
