@@ -14,10 +14,9 @@ from pathlib import Path
 
 from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import KernelSpec
 from neff_bench.simulator.timing.schedule import schedule
-from tools.correlation.fusion import kernel, profile
+from tools.correlation.fusion import kernel, profile, recorded
 
 _ENGINES = ("Tensor", "Vector", "Scalar")
 _WAITS = ("EVENT_SEMAPHORE", "NOP")
@@ -43,7 +42,7 @@ def _measured(profile: dict) -> tuple[float, Counter[str]]:
 
 
 def _ours(spec: KernelSpec) -> tuple[float, Counter[str]]:
-    timed = schedule(trace_kernel(spec, "trn2", 1))
+    timed = schedule(recorded(spec))
     code = timed.cores[0].code
     names = {value: name for name, value in OPCODES.items()}
     rows = zip(code.engine.tolist(), code.opcode.tolist(), code.transfer.tolist())

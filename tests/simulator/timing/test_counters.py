@@ -61,6 +61,16 @@ def test_active_time_is_a_union_over_cores_and_never_more_than_the_total():
         assert 0 < summary[f"{engine}_engine_active_time"] <= summary["total_active_time"] <= summary["total_time"]
 
 
+def test_what_the_runtime_does_on_an_idle_second_core_counts_as_active():
+    alone = matmul(tiles=4)
+    beside_idle = summary_of(msgspec.structs.replace(alone, lnc=2, cores=(*alone.cores, ())))
+    of_one = summary_of(alone)
+    for counter in ("total_time", "hbm_read_bytes", "matmul_instruction_count"):
+        assert beside_idle[counter] == of_one[counter]
+    for counter in ("tensor_engine_active_time", "vector_engine_active_time", "dma_active_time"):
+        assert beside_idle[counter] > of_one[counter]
+
+
 def test_everything_simulated_says_so():
     summary = summary_of(matmul())
     assert summary["is_simulation"] is True
