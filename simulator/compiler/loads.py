@@ -1,45 +1,99 @@
-"""Loads of what is on chip already: their readers read the tile of the earlier load."""
+"""Loads of what is on chip already: their readers read the tile of the earlier load.
+
+In a program of the old dialect all of them go (middle_end.py says what shows it, and what becomes of tiles without room). In one of the
+current dialect those go whose earlier tile still lies in SBUF: tiles are placed one after the other, each where the oldest one was,
+so a tile is there until those behind it have filled SBUF. Source: HBM bytes read by the GEMM of SemiAnalysisAI/InferenceX @e60b2ca
+(experimental/operatorx, trn3), for 48 shapes that load something again. Where 144 or 192 KiB of a partition are placed from one load to
+the next (five shapes), hardware does not load again, or loads less than half of it. From 272 KiB on (41) it loads all of it again, in three all but a
+little. SBUF has 240 for tiles; with that many (two) it loads half of it.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
+from neff_bench.simulator.compiler.capacity import memory_peak
+from neff_bench.simulator.compiler.lives import lives
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
+
+_Held = tuple[object, ...]
+"""What a tile holds: equal where the same elements of HBM were loaded and did not change in between."""
 
 
 def without_repeated_loads(program: Program, core: int) -> tuple[list[Instruction], bool]:
     """The core's instructions without the loads that are repeated, and whether there were any."""
-    instructions = program.cores[core]
-    tile_of = _repeats(program, core)
-    kept = [
+    first: dict[_Held, int] = {}
+    tile_of = {tile: first.setdefault(held, tile) for tile, held in _held(program, core).items()}
+    tile_of = {tile: before for tile, before in tile_of.items() if tile != before}
+    return _without(program.cores[core], tile_of), bool(tile_of)
+
+
+def without_loads_in_place(program: Program) -> Program:
+    """The program without the loads of what still lies in SBUF; as it was where its tiles would have no room then."""
+    room_bytes = open_sbuf_bytes(chip_for(program.target))
+    left_out = [_in_place(program, core, room_bytes) for core in range(len(program.cores))]
+    if not any(left_out):
+        return program
+    cores = tuple(tuple(_without(steps, tiles)) for steps, tiles in zip(program.cores, left_out, strict=True))
+    changed = msgspec.structs.replace(program, cores=cores)
+    fits = all(peak.used_bytes <= room_bytes for peak in memory_peak(changed) if peak.memory == "sbuf")
+    return changed if fits else program
+
+
+def _in_place(program: Program, core: int, room_bytes: int) -> dict[int, int]:
+    """By tile whose load is left out: the tile that still holds the same. From its place to the end of those behind it there are at most
+    as many bytes of a partition as SBUF has; one whose load was left out counts as placed anew."""
+    if not _loads_twice(program.buffers, program.cores[core]):
+        return {}
+    held = _held(program, core)
+    latest: dict[_Held, tuple[int, int]] = {}
+    found: dict[int, int] = {}
+    placed_bytes = 0
+    for buffer in lives(program, core):
+        if program.buffers[buffer].memory == "sbuf":
+            here = placed_bytes
+            known = latest.get(held[buffer]) if buffer in held else None
+            if known and here - known[1] <= room_bytes:
+                found[buffer] = known[0]
+            else:
+                placed_bytes += program.buffers[buffer].row_bytes
+            if buffer in held:
+                latest[held[buffer]] = (found.get(buffer, buffer), here)
+    return found
+
+
+def _loads_twice(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> bool:
+    """Whether a core loads any elements more than once: a quick answer for the many programs that do not."""
+    loads = [load for step in instructions if step.op == "dma_copy" and (load := load_of(buffers, step))]
+    return len({(source.buffer, source.offset, source.pattern) for source, _ in loads}) < len(loads)
+
+
+def _without(instructions: Sequence[Instruction], tile_of: Mapping[int, int]) -> list[Instruction]:
+    """The instructions without those that write the tiles of `tile_of`, whose readers read the other tile."""
+    return [
         renamed(step, tile_of) for step in instructions if not any(to.buffer in tile_of for to in step.writes.values())
     ]
-    return kept, bool(tile_of)
 
 
-def _repeats(program: Program, core: int) -> dict[int, int]:
-    """By tile that is only loaded, behind an earlier load of the same elements to a tile that only holds these: the earlier one."""
+def _held(program: Program, core: int) -> dict[int, _Held]:
+    """By tile that one load fills and nothing else writes, in program order: what it holds."""
     instructions = program.cores[core]
     elsewhere = {to.buffer for other, steps in enumerate(program.cores) if other != core for to in _written(steps)}
-    writers: dict[int, int] = {}
-    for to in _written(instructions):
-        writers[to.buffer] = writers.get(to.buffer, 0) + 1
+    writers = Counter(to.buffer for to in _written(instructions))
     changed: dict[int, int] = {}
-    latest: dict[tuple[object, ...], tuple[int, int]] = {}
-    found: dict[int, int] = {}
+    found: dict[int, _Held] = {}
     for at, step in enumerate(instructions):
         load = load_of(program.buffers, step)
         if load is not None and fills(program.buffers, load[1]):
             source, tile = load
             if source.buffer not in elsewhere and writers[tile.buffer] == 1:
-                key = (source.buffer, source.offset, source.pattern, source.dtype, tile.pattern, tile.dtype)
-                before = latest.get(key)
-                if before is not None and changed.get(source.buffer, -1) < before[1]:
-                    found[tile.buffer] = before[0]
-                else:
-                    latest[key] = (tile.buffer, at)
+                elements = (source.buffer, source.offset, source.pattern, source.dtype, tile.pattern, tile.dtype)
+                found[tile.buffer] = (*elements, changed.get(source.buffer))
         for to in step.writes.values():
             changed[to.buffer] = at
     return found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips import CHIPS, PAIRED
 from neff_bench.simulator.compiler.capacity import check_capacity
+from neff_bench.simulator.compiler.loads import without_loads_in_place
 from neff_bench.simulator.compiler.middle_end import middle_end
 from neff_bench.simulator.compiler.placement import check_placement
 from neff_bench.simulator.errors import (
@@ -75,7 +76,9 @@ def record(
         share_collectives(now)
         outputs = _outputs(results, output_names, home(function))
         program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
-        if now.dialect.get("middle_end"):
+        if "middle_end" not in now.dialect:
+            program = without_loads_in_place(program)
+        elif now.dialect["middle_end"]:
             program = middle_end(program)
         check_placement(program)
         try:
