@@ -132,6 +132,8 @@ class Program(msgspec.Struct, frozen=True, weakref=True):
     `before_middle_end`: AWS's compiler changes the program in ways that are not known: it adds loads and stores.
     `spilled_bytes`: what its instructions write to HBM because SBUF has no room, where AWS's compiler spills what is not known;
     `reloaded_bytes`: what they read of it.
+    `left_out_bytes`: what its instructions do not read from HBM because it still lies in SBUF: which loads AWS's compiler leaves out is known
+    of one kernel.
     `keeps_weights`: of a kernel: its compiler loads no weights that the PE holds already, as that of HLO graphs does.
     `lowered_as_known`: of an HLO graph: public profiles show that AWS's compiler makes the same program of it.
     """
@@ -152,6 +154,7 @@ class Program(msgspec.Struct, frozen=True, weakref=True):
     spilled_bytes: int = 0
     keeps_weights: bool = False
     reloaded_bytes: int = 0
+    left_out_bytes: int = 0
 
     def call_stack(self, source: int) -> tuple[str, ...]:
         """The lines that called a line, outermost first."""

@@ -40,7 +40,8 @@ def without_loads_in_place(program: Program) -> Program:
     if not any(left_out):
         return program
     cores = tuple(tuple(_without(steps, tiles)) for steps, tiles in zip(program.cores, left_out, strict=True))
-    changed = msgspec.structs.replace(program, cores=cores)
+    left_out_bytes = sum(program.buffers[tile].size_bytes for tiles in left_out for tile in tiles)
+    changed = msgspec.structs.replace(program, cores=cores, left_out_bytes=left_out_bytes)
     fits = all(peak.used_bytes <= room_bytes for peak in memory_peak(changed) if peak.memory == "sbuf")
     return changed if fits else program
 

@@ -18,4 +18,4 @@ def test_what_was_compared_in_traces_is_what_the_tool_counts():
 
 def test_no_row_of_the_test_set_was_compared():
     kernels = {line[4].split(" of ")[0] for line in WRITTEN if line[2] == comparisons.ACTIVE}
-    assert kernels == {"silu", "rope_single_freq_apply", "gemm"}
+    assert kernels == {"silu", "rope_single_freq_apply", "gemm", "baseline_attention", "fused_attention"}

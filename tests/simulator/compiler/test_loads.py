@@ -118,7 +118,7 @@ def test_a_kernel_that_loads_an_operand_for_each_block_reads_it_once():
 
     inputs = (InputSpec("lhs_t", (128, 128), "float32"), InputSpec("rhs", (128, 2048), "float32"))
     program = record(blocks, "blocks", inputs, {}, (), "trn2", 1)
-    assert len(loads(program)) == 1 + 4
+    assert (len(loads(program)), program.left_out_bytes) == (1 + 4, 3 * 128 * 128 * 4)
     random = np.random.default_rng(5)
     lhs_t, rhs = (random.standard_normal(given.shape).astype(np.float32) for given in inputs)
     [out] = execute(program, {"lhs_t": lhs_t, "rhs": rhs}).values()

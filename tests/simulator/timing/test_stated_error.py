@@ -75,3 +75,10 @@ def test_our_own_lowering_is_not_comparable_with_measured_rows():
 def test_a_generation_that_nobody_measured_has_no_interval(monkeypatch):
     monkeypatch.setattr(stated_error, "interval", lambda like: None)
     assert stated(matmul()).startswith("no interval: no measured row on trn2")
+
+
+def test_loads_that_are_left_out_are_told(interval):
+    program = msgspec.structs.replace(matmul(), left_out_bytes=65_536)
+    assert "; 65,536 bytes that still lie in SBUF are not loaded again: of them AWS's compiler" in stated(program)
+    assert "not loaded again" not in stated(matmul())
+    assert total_interval(program, schedule(program), NONE) is not None
