@@ -13,9 +13,11 @@ from typing import Any
 
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
+from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.timeline import timeline_of
+from tools.idle import beside_idle_core
 from tools.rows import Row, spread
 
 _TYPES = "nkilib_src.nkilib.core.utils.common_types"
@@ -44,13 +46,19 @@ _ROW = re.compile(r"^\s*\[([^\[\]#]*NormType\.[^\[\]#]*)\]", re.MULTILINE)
 
 
 def mlp_rows(nkilib: Path, data: Path) -> Iterator[Row]:
-    """The published rows. The neuronxcc ones are another kernel: nki-library's stands in for it."""
+    """The published rows. The neuronxcc ones are another kernel: nki-library's stands in for it.
+
+    `lnc` of a row: the cores that the kernel was launched on. All were compiled for logical cores of two: the script of the source
+    launches one kernel on both in the same process, and sets nothing else.
+    """
     measured = json.loads((data / "measured.json").read_bytes())
     for row in (*measured["mlp_trn2"], measured["mlp_trn2_detail"]):
-        name = f"{row['implementation']} s{row['s']} h{row['h']} i{row['i']} LNC {row['lnc']}"
+        cores = "LNC 2" if row["lnc"] == 2 else "LNC 2, one core idle"
+        name = f"{row['implementation']} s{row['s']} h{row['h']} i{row['i']} {cores}"
         if row is measured["mlp_trn2_detail"]:
             name += " (detailed)"
-        summary = _mlp_summary(nkilib, row["lnc"], row["b"], row["s"], row["h"], row["i"])
+        program = _mlp(nkilib, row["lnc"], row["b"], row["s"], row["h"], row["i"])
+        summary = _summarised(beside_idle_core(program) if row["lnc"] == 1 else program)
         for column, key, source in _COLUMNS:
             if source in row:
                 yield Row(name, column, summary[key] * 1e6, row[source])
@@ -58,7 +66,7 @@ def mlp_rows(nkilib: Path, data: Path) -> Iterator[Row]:
 
 def counter_rows(nkilib: Path, data: Path) -> Iterator[Row]:
     row = json.loads((data / "measured.json").read_bytes())["mlp_trn2_detail"]
-    summary = _mlp_summary(nkilib, row["lnc"], row["b"], row["s"], row["h"], row["i"])
+    summary = _summarised(_mlp(nkilib, row["lnc"], row["b"], row["s"], row["h"], row["i"]))
     for name in _COUNTERS:
         yield Row(name, "", summary[name], row[name])
     yield Row(
@@ -78,7 +86,7 @@ def baseline_rows(nkilib: Path, limit: int | None) -> Iterator[Row]:
         ordered = sorted((c for c in found if c["mode"] == mode), key=lambda c: c["work"])
         for case in spread(ordered, limit):
             try:
-                summary = _summary(nkilib, case["lnc"], case["inputs"], case["arguments"])
+                summary = _summarised(_recorded(nkilib, case["lnc"], case["inputs"], case["arguments"]))
             except SimulatorError as error:
                 yield Row(f"{case['name']}: {error}"[:100], "failed", 0.0, None)
                 continue
@@ -161,17 +169,20 @@ def _case_arguments(b: int, s: int, h: int, i: int, norm: str, act: str, flags: 
 
 
 @cache
-def _mlp_summary(nkilib: Path, lnc: int, b: int, s: int, h: int, i: int) -> dict[str, Any]:
+def _mlp(nkilib: Path, lnc: int, b: int, s: int, h: int, i: int) -> Program:
     case = _case_arguments(b, s, h, i, "NO_NORM", "SiLU", set())
-    return _summary(nkilib, lnc, case["inputs"], case["arguments"])
+    return _recorded(nkilib, lnc, case["inputs"], case["arguments"])
 
 
-def _summary(nkilib: Path, lnc: int, inputs: tuple[InputSpec, ...], arguments: dict[str, Any]) -> dict[str, Any]:
+def _recorded(nkilib: Path, lnc: int, inputs: tuple[InputSpec, ...], arguments: dict[str, Any]) -> Program:
     source = nkilib / "src"
     spec = KernelSpec(
         "nkilib_src.nkilib.core.mlp.mlp:mlp", inputs, (str(source), str(source / "nkilib_src")), arguments
     )
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        program = trace_kernel(spec, "trn2", lnc)
+        return trace_kernel(spec, "trn2", lnc)
+
+
+def _summarised(program: Program) -> dict[str, Any]:
     timed = schedule(program)
     return summarise(program, timed, timeline_of(timed))

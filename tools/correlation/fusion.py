@@ -1,7 +1,6 @@
 """The attention kernels of trainium-kernel-fusion, old dialect, trn2: their public profiles, which the compiler's merging was written with.
 
-The profiles are of logical cores of two: the kernel runs on the first, and on the second what the runtime does around every kernel, which
-counts in the profile's active times.
+The profiles are of logical cores of two, of which the second is idle.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
 from tools.correlation.measured import Measured
+from tools.idle import beside_idle_core
 
 SOURCE = ("allenkchau/trainium-kernel-fusion", "d709ddf1")
 _ENGINES = ("tensor", "vector", "scalar")
@@ -40,8 +38,7 @@ def attention(checkouts: Path) -> Iterator[Measured]:
 
 def recorded(spec: KernelSpec) -> Program:
     """The kernel on the first core of a logical core of two."""
-    alone = trace_kernel(spec, "trn2", 1)
-    return replace(alone, lnc=2, cores=(*alone.cores, ()))
+    return beside_idle_core(trace_kernel(spec, "trn2", 1))
 
 
 def profile(checkout: Path, name: str) -> dict[str, Any]:
