@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from neff_bench.chips import chip_for
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki.language.tiles import _like, _reduce, _tile, where_mask
 from neff_bench.simulator.recording.creation import ndarray
-from neff_bench.simulator.recording.recorder import invalid
+from neff_bench.simulator.recording.recorder import invalid, recorder
 from neff_bench.simulator.recording.regions import psum
 from neff_bench.simulator.recording.tensor import NkiTensor
 
@@ -97,6 +98,10 @@ def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
 _MULTIPLIED = frozenset({"float32", "bfloat16", "float16"})
 """What the PE multiplies by ones without another copy of it."""
 
+_SAYS_ONES_UNTIL = 2
+"""The generation whose broadcasts of float32 are one matmul (FLOPs of zhang677/AccelOpt's profiles of mamba, trn1). On trn2 they are two
+for each 512 columns: matmul_add_rmsnorm_v2_bf16_split of Jerry2423/kda-for-trainium has 6664 matmuls, 8 of them for 2048 columns."""
+
 
 def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
     """A tile of `shape`; rows are repeated on the Tensor engine where the partition dimension grows."""
@@ -116,11 +121,12 @@ def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
         isa.tensor_copy(row, x.broadcast_to((1, *shape[1:])))
     ones = ndarray((1, shape[0]), row.dtype)
     isa.memset(ones, 1.0)
+    says_ones = chip_for(recorder().target).generation <= _SAYS_ONES_UNTIL
     flat, target = row.reshape((1, width)), made.reshape((shape[0], width))
     for start in range(0, width, 512):
         stop = width if start + 512 > width else start + 512
         total = ndarray((shape[0], stop - start), "float32", psum)
-        isa.nc_matmul(total, ones, flat[:, start:stop], is_stationary_onezero=True, accumulate=False)
+        isa.nc_matmul(total, ones, flat[:, start:stop], is_stationary_onezero=says_ones, accumulate=False)
         isa.tensor_copy(target[:, start:stop], total)
     return made
 

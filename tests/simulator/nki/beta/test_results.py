@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.simulator.compiler.assembler import assemble
 from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl
@@ -264,3 +266,14 @@ def test_a_small_product_that_no_tile_was_given_for_is_transposed_where_it_lies(
     found = recorded(turned, (128, 64))
     transposition = next(step for step in found.cores[0] if step.op == "nc_transpose")
     assert (transposition.engine, operations(found).count("tensor_copy")) == ("vector", 1)
+
+
+@pytest.mark.parametrize(("target", "matmuls"), [("trn1", 1), ("trn2", 2)])
+def test_a_row_of_float32_becomes_all_rows_by_two_matmuls_where_the_profiles_have_two(target, matmuls):
+    def spread(row):
+        out = nl.ndarray((128, 512), dtype=row.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.load(row).broadcast_to((128, 512)))
+        return out
+
+    [code] = assemble(recorded(spread, (1, 512), target=target))
+    assert np.count_nonzero(code.opcode == OPCODES["MATMUL"]) == matmuls
