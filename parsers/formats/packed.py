@@ -7,6 +7,7 @@ can be copied and compared, and arithmetic on it is an error. AWS's nki.language
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -28,12 +29,19 @@ def is_packed(dtype: np.dtype) -> bool:
 
 def unpacked(array: np.ndarray) -> np.ndarray:
     """The values as float32, exact: [..., n] of a packed type gives [..., 4 n]."""
-    name = _name(array)
-    dtype = np.dtype(getattr(ml_dtypes, PACKED[name]))
     codes = np.ascontiguousarray(array).view(np.uint8)
-    if SIZE_BYTES[name] != VALUES:
-        codes = np.stack([codes & 15, codes >> 4], -1).reshape(*codes.shape[:-1], -1)
-    values: np.ndarray = codes.view(dtype).astype(np.float32)
+    values: np.ndarray = _values_of_bytes(_name(array)).take(codes, 0)
+    return values.reshape(*array.shape[:-1], -1)
+
+
+@cache
+def _values_of_bytes(name: str) -> np.ndarray:
+    """The values that each byte holds, lowest bits first: (256, 1) of float8, (256, 2) of float4."""
+    codes = np.arange(256, dtype=np.uint8)
+    halves = [codes] if SIZE_BYTES[name] == VALUES else [codes & 15, codes >> 4]
+    dtype = np.dtype(getattr(ml_dtypes, PACKED[name]))
+    with np.errstate(all="ignore"):
+        values: np.ndarray = np.stack(halves, -1).view(dtype).astype(np.float32)
     return values
 
 

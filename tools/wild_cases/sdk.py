@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tools.wild_cases import microscaling
 from tools.wild_cases.case import Case, floats, mamba
 from tools.wild_cases.samples import states
 
@@ -62,4 +63,5 @@ CASES: tuple[Case, ...] = (
         )
         for host in ("torch", "jax", "baremetal")
     ),
+    *microscaling.cases(partial(_case, "nki/deep-dives/src/mxfp-matmul/mx_kernels.py"), packed_scale=True),
 )
