@@ -153,8 +153,11 @@ def as_numpy(value: Any) -> np.ndarray:
 
 
 def like_argument(array: np.ndarray, like: Any) -> Any:
-    """The array as the kind of array that `like` is."""
+    """The array as the kind of array that `like` is. torch and jax have no packed types: an element is the unsigned integer that
+    AWS's tutorial of MX has on the host."""
     kind = kind_of(like)
+    if kind in ("torch", "jax") and array.dtype.names is not None:
+        array = array.view(f"u{array.itemsize}")
     if kind == "torch":
         import torch
 

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from neff_bench.neffs.dtypes import stored
 from neff_bench.simulator.errors import NotModelledError
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.jit import jit
-from neff_bench.simulator.nki.launch import launch, launch_ranks
+from neff_bench.simulator.nki.launch import launch, launch_ranks, like_argument
 
 ONES = np.ones((128, 64), np.float32)
 
@@ -46,3 +47,11 @@ def test_each_rank_gets_its_arguments_by_name(negate, sign):
 def test_a_schedule_of_named_instructions_is_refused_by_name():
     with pytest.raises(NotModelledError, match=r"negated\.with_schedule is not modelled"):
         jit(negated).with_schedule([("second", "first")])
+
+
+def test_packed_elements_are_integers_where_an_array_has_no_such_type():
+    jnp = pytest.importorskip("jax.numpy")
+    array = stored(np.array([[1.0, 2.0, 3.0, 4.0]], np.float32), "float4_e2m1fn_x4")
+    assert like_argument(array, np.zeros(1)) is array
+    made = like_argument(array, jnp.zeros(1))
+    assert (made.dtype.name, made.tolist()) == ("uint16", [[0x6542]])
