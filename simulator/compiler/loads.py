@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import msgspec
 
@@ -116,8 +117,21 @@ def load_of(buffers: Sequence[Buffer], step: Instruction) -> tuple[Access, Acces
 
 
 def fills(buffers: Sequence[Buffer], to: Access) -> bool:
-    """Whether a view is the whole of its tile."""
-    return not to.offset and to.shape == buffers[to.buffer].shape and to.dtype == buffers[to.buffer].dtype
+    """Whether a view is the whole of its tile, whatever dimensions the view cuts a row into."""
+    buffer = buffers[to.buffer]
+    if to.offset or to.dtype != buffer.dtype:
+        return False
+    return to.shape == buffer.shape or (to.shape[0] == buffer.shape[0] and _goes_through_rows(to, buffer))
+
+
+def _goes_through_rows(to: Access, buffer: Buffer) -> bool:
+    """Whether a view goes through whole rows of its tile from the first element to the last."""
+    behind = 1
+    for step, size in reversed(to.pattern[1:]):
+        if size > 1 and step != behind:
+            return False
+        behind *= size
+    return behind == prod(buffer.shape[1:])
 
 
 def renamed(step: Instruction, tile_of: Mapping[int, int]) -> Instruction:

@@ -38,6 +38,25 @@ def test_a_load_of_what_is_on_chip_is_removed():
     assert np.array_equal(simulate(jit(scaled))(X, G), X * np.tile(G, (4, 1)))
 
 
+def test_a_load_that_cuts_a_row_into_parts_is_removed_too():
+    """Its view of the tile has three dimensions (swiglu and matmul of zhang677/AccelOpt)."""
+
+    def cut(x):
+        outs = [nl.ndarray((128, 1024), dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(2)]
+        rows, parts, columns = nl.arange(128)[:, None, None], nl.arange(8)[None, :, None], nl.arange(128)[None, None, :]
+        for number, out in enumerate(outs):
+            tile = nl.ndarray((nl.par_dim(128), 1024), dtype=x.dtype, buffer=nl.sbuf)
+            tile[rows, 128 * parts + columns] = nl.load(x[rows, parts, columns])
+            nl.store(out, nl.add(tile, float(number)))
+        return tuple(outs)
+
+    program = recorded(cut, (128, 8, 128), middle_end=True)
+    assert (len(loads(program)), program.before_middle_end) == (1, True)
+    x = np.random.default_rng(5).standard_normal((128, 8, 128)).astype(np.float32)
+    first, second = simulate(jit(cut))(x)
+    assert np.array_equal(first, x.reshape(128, 1024)) and np.array_equal(second, x.reshape(128, 1024) + 1)
+
+
 def test_a_program_without_repeated_loads_is_what_the_compiler_makes_of_it():
     def copied(x):
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
