@@ -129,7 +129,7 @@ class Program(msgspec.Struct, frozen=True, weakref=True):
     `inputs` and `outputs`: indices into `buffers`, in the order of the kernel's arguments and results.
     `sources`: "file.py:33" strings, of an HLO graph "%dot.3 = dot(%p0, %p1)"; index 0 is "" (unknown). `callers`: for each of them the index of the line that called it, 0 for none.
     `model_flops`: 2 x MAC of the HLO graph; None for NKI kernels, whose NEFFs carry no HLO statistics.
-    `before_middle_end`: AWS's compiler changes the program in ways that are not known: it adds loads and stores.
+    `before_middle_end`: AWS's compiler changes the program in ways that are not known: it adds loads and stores, or computes once what is repeated.
     `spilled_bytes`: what its instructions write to HBM because SBUF has no room, where AWS's compiler spills what is not known;
     `reloaded_bytes`: what they read of it.
     `left_out_bytes`: what its instructions do not read from HBM because it still lies in SBUF: which loads AWS's compiler leaves out is known

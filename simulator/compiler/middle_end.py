@@ -15,7 +15,7 @@
 
 Tiles are kept as long as SBUF has room, those that are needed again soonest first; a kernel whose tiles do not fit spills, from PSUM
 to SBUF (leaving_psum.py) and from there to HBM (spilling.py). Which ones AWS's compiler keeps, and what it spills, is not known: a program in which a load is repeated, or whose
-tiles do not all fit, says so (`Program.before_middle_end`).
+tiles do not all fit, says so (`Program.before_middle_end`), and so does one that repeats a computation (computations.py).
 A kernel turns all of it off with `nki.compiler.skip_middle_end_transformations`, and so do direct allocations of a tile.
 """
 
@@ -30,6 +30,7 @@ from neff_bench.chips import Chip
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
 from neff_bench.simulator.compiler.capacity import check_capacity, memory_peak
+from neff_bench.simulator.compiler.computations import repeats_a_computation
 from neff_bench.simulator.compiler.dependencies import table_and_edges
 from neff_bench.simulator.compiler.invariants import without_repeated_work
 from neff_bench.simulator.compiler.leaving_psum import within_psum
@@ -77,6 +78,7 @@ def middle_end(program: Program) -> Program:
         # AWS's compiler keeps bytes of SBUF for itself, so it changes a program that needs them.
         fits_as_written = room_bytes <= open_sbuf_bytes(chip_for(program.target))
         known = known and fits_as_written and not (repeated or fit.changed)
+        known = known and not repeats_a_computation(program.buffers, instructions)
         made = msgspec.structs.replace(
             made,
             buffers=fit.buffers,

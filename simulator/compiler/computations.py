@@ -1,0 +1,53 @@
+"""Computations that a program repeats: AWS's compiler makes some of them once, and which is not known.
+
+Source: FLOPs of the profiles that zhang677/AccelOpt publishes. bmm transposes each tile four times and its profile has each once;
+matmul_add_rmsnorm does so too, and its profile has all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+
+from neff_bench.simulator.compiler.loads import fills
+from neff_bench.simulator.program import Access, Buffer, Instruction
+
+_CONSTANT = frozenset({"memset", "iota"})
+"""What makes the same tile of nothing each time; other operations without operands draw random numbers."""
+
+
+def repeats_a_computation(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> bool:
+    """Whether an engine makes of the same values what it made before, as the same part of a tile.
+
+    Values are numbered: two tiles hold the same value where the same operation wrote the whole of both from the same values.
+    """
+    holds: dict[int, object] = {}  # by buffer
+    made: dict[object, int] = {}  # by what a value is made of: its number
+    fresh = count()
+    for step in instructions:
+        operands = {**step.reads, **(step.writes if _adds(step) else {})}
+        views = [*operands.values(), *step.writes.values()]
+        if any(view.dynamic for view in views) or not (operands or step.op in _CONSTANT):
+            holds.update((to.buffer, next(fresh)) for to in step.writes.values())
+            continue
+        of = (
+            step.op,
+            str(step.attributes),
+            tuple((name, holds.get(view.buffer, ~view.buffer), *_place(view)) for name, view in operands.items()),
+            tuple((name, *_place(view)) for name, view in step.writes.items()),
+        )
+        if of in made and operands and not step.op.startswith("dma_"):
+            return True
+        number = made.setdefault(of, next(fresh))
+        for name, to in step.writes.items():
+            holds[to.buffer] = (number, name) if fills(buffers, to) else next(fresh)
+    return False
+
+
+def _adds(step: Instruction) -> bool:
+    """Whether a product may add to what its tile holds."""
+    return step.op == "nc_matmul" and step.attributes.get("accumulate") is not False
+
+
+def _place(view: Access) -> tuple[object, ...]:
+    return view.offset, view.pattern, view.dtype
