@@ -92,6 +92,7 @@ def row_of(program: Program, flops: int | None = None) -> Row:
         source="simulated",
         status="estimated",
         shapes=_shapes(program),
+        tool=summary.profiler_version,
         model=summary.simulator_model,
         time_error=summary.simulator_time_error,
         uncompared_operations=summary.simulator_uncompared_operations,

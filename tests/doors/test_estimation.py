@@ -98,6 +98,7 @@ def test_flops_give_the_mfu(kernel):
 def test_an_estimate_is_not_a_profile(kernel):
     row = neff_bench.estimate(kernel, _inputs())
     assert (row.status, row.source, row.check) == ("estimated", "simulated", None)
+    assert row.tool.startswith("neuron-sim ") and row.tool.endswith(row.model.split(".")[-1])
 
 
 def test_the_import_path_does_not_grow(kernel):
