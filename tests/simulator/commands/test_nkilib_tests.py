@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from neff_bench.simulator.commands import nkilib_tests
@@ -71,9 +72,32 @@ for dtype in (ml_dtypes.float8_e4m3, ml_dtypes.float8_e5m2, ml_dtypes.bfloat16, 
     assert static_cast(values, dtype).tobytes() == narrow.tobytes()
     assert static_cast(narrow, np.float32).tobytes() == narrow.astype(np.float32).tobytes()
 assert static_cast(2.5, np.float32) == 2.5
+import neuron_dtypes
+packed = static_cast(np.array([[1, 2, 3, 448]], np.float32), neuron_dtypes.float8_e4m3fn_x4)
+assert packed.shape == (1, 1) and static_cast(packed, np.float32).tolist() == [[1, 2, 3, 448]]
+assert np.zeros(3, "float4_e2m1fn_x4").nbytes == 6
 """
     environment = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)
     subprocess.run([sys.executable, "-c", script], env=environment, check=True)
+
+
+@pytest.mark.parametrize(("largest", "room"), [(8, 0), (7, 1)])
+def test_quantize_mx_has_the_scale_that_their_reference_has(tmp_path, largest, room):
+    package = tmp_path / "test" / "utils"
+    package.mkdir(parents=True)
+    for folder in (package.parent, package):
+        (folder / "__init__.py").write_text("")
+    (package / "mx_utils.py").write_text(f"def get_mx_max_exp(dtype):\n    return {largest}\n")
+    script = """
+import test.utils
+from neff_bench.simulator.nki.nkilib_plugin import pytest_sessionstart
+from neff_bench.simulator.operations import microscaling
+pytest_sessionstart()
+print(microscaling.ROOM)
+"""
+    environment = nkilib_tests.environment(tmp_path, run_all=False, seed=0)
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{room}\n"
 
 
 def test_a_broken_rule_carries_the_code_of_the_compiler():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from neff_bench.chips import CHIPS
-from neff_bench.simulator.errors import NkiValidationError
+from neff_bench.simulator.errors import ExecutionError, NkiValidationError
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.launch import launch
@@ -250,6 +250,26 @@ WRONG = {
     r"tile_size must be \(32, 64 or 128, 128\)": lambda: nisa.nc_matmul_mx(out(4, 4), e4(32, 4), e4(32, 4), scale(4, 4), scale(4, 4), (0, 32), (32, 32)),
     "exceeds tile_size": lambda: nisa.nc_matmul_mx(out(4, 4), e4(64, 4), e4(64, 4), scale(64, 4), scale(64, 4), (32, 0), (32, 128)),
 }  # fmt: skip
+
+
+def test_a_packed_tile_is_filled_with_zero_only():
+    with recording("trn3") as now:
+        nisa.memset(e4(32, 2), 0.0)
+        assert now.instructions[0].attributes == {"value": 0.0}
+        with pytest.raises(NkiValidationError, match="memset: a packed type is filled with 0 only, not with 1.0"):
+            nisa.memset(e4(32, 2), 1.0)
+
+
+def test_arithmetic_on_packed_elements_is_refused_at_the_kernels_line(trn3):
+    def kernel(a):
+        tile, result = nl.ndarray((32, 2), "float8_e4m3fn_x4"), nl.ndarray((32, 2), "float8_e4m3fn_x4", nl.shared_hbm)
+        nisa.memset(tile, 0)
+        nisa.tensor_tensor(tile, tile, tile, nl.add)
+        nisa.dma_copy(result, tile)
+        return result
+
+    with pytest.raises(ExecutionError, match=r"test_microscaling\.py:\d+: an operand is float8_e4m3fn_x4"):
+        launch(kernel, (np.zeros((32, 2), np.float32),), {}, 1, fits=True)
 
 
 @pytest.mark.parametrize("what", WRONG)

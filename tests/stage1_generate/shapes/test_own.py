@@ -93,6 +93,12 @@ def test_a_module_beside_the_shapes_file_is_found(read, tmp_path):
         ("dtype: bfloat16", "dtype: bf16", 7, "inputs.x.dtype: found 'bf16', allowed: float32, bfloat16"),
         ("dtype: bfloat16", "dtype: int32", 7, "found integers without `scale`"),
         ("dtype: bfloat16", "dtype: int32, values: normal", 7, "found 'normal', allowed for int32: constant, integers"),
+        (
+            "dtype: bfloat16",
+            "dtype: float8_e8m0fnu, values: normal",
+            7,
+            "allowed for float8_e8m0fnu: uniform, constant",
+        ),
         ("dtype: bfloat16", "dtype: int32, values: no.py:f", 7, "inputs.x.values: found 'no.py:f', but "),
         ("values: constant", "valeus: constant", 8, "found key 'valeus', allowed: shape, dtype, values, scale"),
         ("eps: 1e-6", "x: 1", 9, "arguments.x: found an argument with the name of an input"),
