@@ -191,7 +191,7 @@ def _alike(buffers: Sequence[Buffer], steps: Sequence[Instruction]) -> list[list
 
     found: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for index, step in enumerate(steps):
-        if step.op not in _MERGED:
+        if step.op not in _MERGED or "reduce_cmd" in step.attributes:  # one reduction for all of them would be another
             continue
         accesses = (*step.reads.items(), *step.writes.items())
         if not any(access.dynamic for _, access in accesses) and _most(accesses, step.op) >= 2:

@@ -126,6 +126,29 @@ def test_a_tile_of_psum_that_nothing_wrote_is_copied_as_the_kernel_says():
     assert sizes(recorded(unwritten, (128, 64), middle_end=True), "activation", "dst") == [64]
 
 
+def test_activations_that_reduce_stay_apart():
+    """As `flash_paged_attention` of aws-neuron/upstreaming-to-vllm sums the exponentials of each part of a row."""
+
+    def sums(x):
+        out = nl.ndarray((128, 2), dtype=x.dtype, buffer=nl.shared_hbm)
+        whole = nl.load(x)
+        shift = nl.multiply(nl.max(whole, axis=1, keepdims=True), -1)
+        parts = nl.ndarray((nl.par_dim(128), 2), dtype=nl.float32)
+        values = nl.ndarray((nl.par_dim(128), 128), dtype=nl.float32)
+        for part in nl.affine_range(2):
+            columns = nl.ds(64 * part, 64)
+            values[:, columns] = nisa.activation_reduce(
+                np.exp, whole[:, columns], bias=shift, reduce_op=nl.add, reduce_res=parts[:, part]
+            )
+        nl.store(out, parts)
+        return out
+
+    x = RANDOM.standard_normal((128, 128)).astype(np.float32)
+    expected = np.exp(x - x.max(axis=1, keepdims=True)).reshape(128, 2, 64).sum(axis=2)
+    assert np.allclose(simulate(jit(sums))(x), expected, rtol=1e-5)
+    assert sizes(recorded(sums, (128, 128), middle_end=True), "activation", "dst") == [64, 64]
+
+
 @pytest.mark.parametrize("length", [512, 1024])
 def test_results_are_those_of_numpy(length):
     x = RANDOM.standard_normal((128, length)).astype(np.float32)
