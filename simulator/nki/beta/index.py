@@ -114,10 +114,32 @@ class Index:
     def __bool__(self) -> bool:
         raise invalid("an index stands for many numbers; it cannot steer Python")
 
-    def _not_affine(self, *_: Any) -> Any:
-        raise not_modelled("an index that is divided or taken modulo: it is not affine;")
+    def __floordiv__(self, divisor: Any) -> Index:
+        return self._divided(divisor)[0]
 
-    __floordiv__ = __truediv__ = __mod__ = __rfloordiv__ = __rmod__ = __pow__ = _not_affine
+    def __mod__(self, divisor: Any) -> Index:
+        return self._divided(divisor)[1]
+
+    def __divmod__(self, divisor: Any) -> tuple[Index, Index]:
+        return self._divided(divisor)
+
+    def _divided(self, divisor: Any) -> tuple[Index, Index]:
+        """Quotient and rest. They are affine where all steps that the divisor does not divide stay between two of its multiples."""
+        by = _number(divisor, "the division of an index by")
+        if by < 1 or self.moved is not None:
+            self._not_affine()
+        whole = tuple(0 if step % by else step // by for step in self.steps)
+        rest = Index(self.shape, tuple(step if step % by else 0 for step in self.steps), self.start)
+        ends = [step * (size - 1) for step, size in zip(rest.steps, rest.shape)]
+        least, most = (self.start + sum(end for end in ends if (end < 0) == negative) for negative in (True, False))
+        if least // by != most // by:
+            self._not_affine()
+        return Index(self.shape, whole, least // by), rest - least // by * by
+
+    def _not_affine(self, *_: Any) -> Any:
+        raise not_modelled("an index that is divided or taken modulo, and is not affine then,")
+
+    __truediv__ = __rfloordiv__ = __rmod__ = __pow__ = _not_affine
 
     def within(self, box: tuple[tuple[int, int], ...]) -> Index:
         """The part of the axes that `box` holds; axes of size one stay."""

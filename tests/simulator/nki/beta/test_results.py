@@ -277,3 +277,16 @@ def test_a_row_of_float32_becomes_all_rows_by_two_matmuls_where_the_profiles_hav
 
     [code] = assemble(recorded(spread, (1, 512), target=target))
     assert np.count_nonzero(code.opcode == OPCODES["MATMUL"]) == matmuls
+
+
+def test_vector_transposes_squares_of_a_large_tile():
+    x = RANDOM.standard_normal((128, 80)).astype(np.float32)
+
+    def turned(x):
+        out = nl.ndarray((80, 128), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nisa.nc_transpose(nl.load(x), engine=nisa.vector_engine))
+        return out
+
+    squares = [step for step in recorded(turned, (128, 80)).cores[0] if step.op == "nc_transpose"]
+    assert [step.engine for step in squares] == ["vector"] * 12
+    assert np.array_equal(simulate(jit(turned))(x), x.T)
