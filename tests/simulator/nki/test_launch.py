@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from neff_bench.neffs.dtypes import stored
+from neff_bench.neffs.dtypes import stored, values_of
 from neff_bench.simulator.errors import NotModelledError
+from neff_bench.simulator.nki import annotations
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.jit import jit
@@ -55,3 +56,9 @@ def test_packed_elements_are_integers_where_an_array_has_no_such_type():
     assert like_argument(array, np.zeros(1)) is array
     made = like_argument(array, jnp.zeros(1))
     assert (made.dtype.name, made.tolist()) == ("uint16", [[0x6542]])
+
+
+def test_an_annotation_of_a_packed_type_is_an_array_of_it():
+    made = annotations.tensor[[32, 4], "float8_e5m2_x4"].array()
+    assert made.shape == (32, 4) and made.dtype == np.dtype("float8_e5m2_x4")
+    np.testing.assert_array_equal(values_of(made), values_of(annotations.tensor[[32, 16], "float8_e5m2"].array()))
