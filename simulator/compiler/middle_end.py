@@ -86,45 +86,56 @@ def middle_end(program: Program) -> Program:
             reloaded_bytes=made.reloaded_bytes + fit.reloaded_bytes,
         )
         kept.append(fit.instructions)
-    return _with_the_farthest_merges(lambda reach: _merged(made, kept, known, reach), max(map(len, kept), default=0))
+    length = max(map(len, kept), default=0)
+    reach, whole, merged = _farthest_merges(made, kept, length)
+    shared = [_shared_copies(whole, instructions) for instructions in merged]
+    return _with_identities(whole, shared, known and reach >= length)
 
 
-def _merged(made: Program, kept: Sequence[list[Instruction]], known: bool, reach: int) -> Program:
-    """`kept`: the instructions of each core. `reach`: see `merged_tiles`; 0 for no merge. `known`: whether these instructions are."""
-    whole, cores = made, []
-    for instructions in kept:
-        if reach:
-            buffers, instructions = merged_tiles(whole, instructions, reach)
-            whole = msgspec.structs.replace(whole, buffers=buffers)
-        cores.append(_shared_copies(whole, instructions))
-    return _with_identities(whole, cores, known and reach >= max(map(len, kept), default=0))
-
-
-def _with_the_farthest_merges(merged: Callable[[int], Program], length: int) -> Program:
-    """The program of `merged` with the largest reach for which its tiles have room, to a factor of two, of one with `length` instructions.
+def _farthest_merges(
+    made: Program, kept: Sequence[list[Instruction]], length: int
+) -> tuple[int, Program, Sequence[list[Instruction]]]:
+    """The largest reach of merges for which the tiles of `kept`, the instructions of each core, have room, to a factor of two; the
+    program's buffers with it and the instructions. `length`: of the longest core.
 
     What becomes one instruction waits for all that its parts read, which has to be kept until then. Where tiles of distant rounds of a
     loop have no room beside each other, those of one round can still become one.
     """
-    whole = merged(length)
-    if _fits(whole) and _have_room(whole):
-        return whole
-    plain = best = merged(0)
+    crowded = not _has_room(made, kept)
+    merged = _merged(made, kept, length)
+    if _has_room(*merged, crowded):
+        return length, *merged
+    reach, best = 0, (made, kept)
     fits, overflows = 0, length.bit_length()
     while overflows - fits > 1:
         middle = (fits + overflows) // 2
-        whole = merged(1 << middle)
-        if _fits(whole) and (_have_room(whole) or not _have_room(plain)):
-            fits, best = middle, whole
+        merged = _merged(made, kept, 1 << middle)
+        if _has_room(*merged, crowded):
+            fits, reach, best = middle, 1 << middle, merged
         else:
             overflows = middle
-    return best
+    return reach, *best
 
 
-def _have_room(program: Program) -> bool:
-    """Whether all tiles have room beside the bytes of SBUF that the compiler keeps."""
+def _merged(
+    made: Program, kept: Sequence[list[Instruction]], reach: int
+) -> tuple[Program, Sequence[list[Instruction]]]:
+    """`reach`: see `merged_tiles`."""
+    whole, cores = made, []
+    for instructions in kept:
+        buffers, merged = merged_tiles(whole, instructions, reach)
+        whole = msgspec.structs.replace(whole, buffers=buffers)
+        cores.append(merged)
+    return whole, cores
+
+
+def _has_room(program: Program, cores: Sequence[Sequence[Instruction]], crowded: bool = False) -> bool:
+    """Whether all tiles of these instructions have room beside the bytes of SBUF that the compiler keeps; in a `crowded` program with them."""
+    whole = _with_identities(program, cores, known=False)
     room = open_sbuf_bytes(chip_for(program.target))
-    return all(peak.used_bytes <= room for peak in memory_peak(program) if peak.memory == "sbuf")
+    return _fits(whole) and (
+        crowded or all(peak.used_bytes <= room for peak in memory_peak(whole) if peak.memory == "sbuf")
+    )
 
 
 def _written_bytes(program: Program, core: int) -> int:
