@@ -65,11 +65,11 @@ def middle_end(program: Program) -> Program:
         instructions, repeated = without_repeated_loads(program, core)
         written_bytes = _written_bytes(program, core)
         room_bytes = _room_bytes(program, written_bytes)
-        fit = None
-        if not spills:
-            once = without_repeated_work(program, core, instructions)
-            fit = _within_sbuf(made, core, once, room_bytes, written_bytes, spills)
-        fit = fit or _within_sbuf(made, core, instructions, room_bytes, written_bytes, spills)
+        # What is done once takes room for long: not where something would be loaded more often than it is written.
+        once = [] if spills else [without_repeated_work(program, core, instructions)]
+        fits = (_within_sbuf(made, core, steps, room_bytes, written_bytes, spills) for steps in (*once, instructions))
+        as_written = _dmas(program.cores[core])
+        fit = next((fit for fit in fits if fit and (spills or _dmas(fit.instructions) <= as_written)), None)
         if fit is None:
             # The operands of one instruction do not fit. What of its tiles the compiler keeps where there is no room is not known.
             return _with_identities(
@@ -136,6 +136,10 @@ def _has_room(program: Program, cores: Sequence[Sequence[Instruction]], crowded:
     return _fits(whole) and (
         crowded or all(peak.used_bytes <= room for peak in memory_peak(whole) if peak.memory == "sbuf")
     )
+
+
+def _dmas(instructions: Sequence[Instruction]) -> int:
+    return sum(step.op.startswith("dma_") for step in instructions)
 
 
 def _written_bytes(program: Program, core: int) -> int:

@@ -102,3 +102,26 @@ def test_a_tile_that_is_loaded_in_part_is_not_known_by_the_rest():
 
     expected = X.reshape(4, 128, 64) * (np.arange(64) < 32)
     assert np.array_equal(simulate(jit(halves))(X), expected)
+
+
+def test_nothing_is_done_once_where_other_tiles_would_be_loaded_more_often():
+    """Two tiles of 32 KiB of each partition are used before and behind the loop; with 52 KiB of ones and 64 of sums they are more than 176."""
+
+    def kernel(x):
+        outs = [nl.ndarray((128, 8192), dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(4)]
+        ones = [nl.ndarray((128, 13312), dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(4)]
+        sums = [nl.ndarray((128, 16384), dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(4)]
+        tiles = [nl.load(x[:, nl.ds(8192 * part, 8192)]) for part in range(2)]
+        for part in range(2):
+            nl.store(outs[part], nl.add(tiles[part], 2.0))
+        for step in range(4):
+            nl.store(ones[step], nl.add(nisa.memset((128, 13312), 1.0, x.dtype), float(step)))
+            total = nisa.memset((128, 16384), float(step), x.dtype)
+            total += 1.0
+            nl.store(sums[step], total)
+        for part in range(2):
+            nl.store(outs[2 + part], nl.add(tiles[part], 3.0))
+        return (*outs, *ones, *sums)
+
+    program = recorded(kernel, (128, 2 * 8192), target="trn1", middle_end=True)
+    assert sum(step.op == "dma_copy" and step.reads["src"].buffer in program.inputs for step in program.cores[0]) == 2
