@@ -143,8 +143,9 @@ def ended_in_order(work: Callable[[threading.Event], T]) -> T:
             wait([future], _POLL_S)
     except BaseException:
         stop.set()
-        if thread.ident is not None:
-            wait([future])
+        while thread.ident is not None and not future.done():
+            with suppress(KeyboardInterrupt):  # a second one: what has begun to end is not left halfway
+                wait([future])
         raise
     return future.result()
 

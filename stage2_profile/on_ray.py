@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from neff_bench.neffs.bundle import PROFILES, Bundle, read_bundle
@@ -166,13 +166,18 @@ def elsewhere(address: str, store: Path, options: Options, settings: Settings, d
 
 
 def profile_here(name: str, data: bytes | None, asked: Asked) -> Answer:
-    """On a worker: capture and view one bundle, in the shared store or in one of its own."""
+    """On a worker: capture and view one bundle, in the shared store or in one of its own. All of it in a thread, where no
+    cancellation interrupts the removal of files."""
+    return ended_in_order(partial(_profiled, name, data, asked))
+
+
+def _profiled(name: str, data: bytes | None, asked: Asked, stop: threading.Event) -> Answer:
     if data is None:
         if asked.probe is None or asked.store is None or not asked.probe.is_dir():
             why = f"{host()} does not see {asked.store}; --shared-store is for stores on a file system that all hosts share"
             return Answer(Row(case=name, status="failed", reason=why))
         try:
-            return Answer(_row(read_bundle(asked.store / name), asked))
+            return Answer(_row(read_bundle(asked.store / name), asked, stop))
         except BundleError as error:
             return Answer(Row(case=name, status="failed", reason=error.what))
     with workplace().scratch(name) as directory:
@@ -182,12 +187,12 @@ def profile_here(name: str, data: bytes | None, asked: Asked) -> Answer:
         except BundleError as error:
             return Answer(Row(case=name, status="failed", reason=f"{host()}: {error.what}"))
         before = adoption.records(path)
-        row = _row(bundle, asked)
+        row = _row(bundle, asked, stop)
         there = path / PROFILES
         return Answer(row, pack(there, files_below(there, adoption.unadopted(path, before))))
 
 
-def _row(bundle: Bundle, asked: Asked) -> Row:
+def _row(bundle: Bundle, asked: Asked, stop: threading.Event) -> Row:
     kind: Kind = bundle.manifest.toolchain
     try:
         tool = _tool(kind, asked.options.tool)
@@ -195,7 +200,7 @@ def _row(bundle: Bundle, asked: Asked) -> Row:
             why = f"{host()} has neuron-sim {tool.version}, this host {asked.simulator}; install the same, with the same calibration"
             return failed_row(bundle, why)
         core = granted_core() if asked.core or kind == "neuron" else None
-        return ended_in_order(lambda stop: _pipeline(bundle, tool, core, asked, stop).row(bundle))
+        return _pipeline(bundle, tool, core, asked, stop).row(bundle)
     except NeffBenchError as error:
         return failed_row(bundle, f"{host()}: {error}")
 

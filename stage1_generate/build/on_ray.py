@@ -6,6 +6,7 @@ Where the hosts share the store's file system, they publish in it themselves and
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -150,17 +151,20 @@ def build_here(job: Job, asked: Asked) -> Answer:
     def lacks(job: Job) -> str | None:
         return toolchain.lacks(implementation.needs, implementation.route)
 
-    def build(store: Store, force: bool) -> Outcome:
-        verified = Verified(store.path)
-        return ended_in_order(lambda stop: build_one(job, store, asked.timeout_s, lacks, verified, force, stop, warm))
+    def build(stop: threading.Event) -> Answer:
+        """All of it in a thread, where no cancellation interrupts the removal of files."""
+        if asked.store is not None:
+            store = Store(asked.store)
+            return Answer(
+                build_one(job, store, asked.timeout_s, lacks, Verified(store.path), asked.force, stop, warm), {}, host()
+            )
+        with workplace().scratch(job.case.name) as directory:
+            store = Store(directory / "store")
+            outcome = build_one(job, store, asked.timeout_s, lacks, Verified(store.path), True, stop, warm)
+            there = store.path / job.case.name
+            return Answer(outcome, {}, host(), pack_bundle(there) if there.is_dir() else None)
 
-    if asked.store is not None:
-        return Answer(build(Store(asked.store), asked.force), {}, host())
-    with workplace().scratch(job.case.name) as directory:
-        store = Store(directory / "store")
-        outcome = build(store, force=True)
-        there = store.path / job.case.name
-        return Answer(outcome, {}, host(), pack_bundle(there) if there.is_dir() else None)
+    return ended_in_order(build)
 
 
 @cache

@@ -4,6 +4,7 @@ import _thread
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -67,6 +68,21 @@ def test_an_interrupted_call_lets_its_work_end_in_order():
     def work(stop):
         _thread.interrupt_main()  # as Ray does
         ended.append(stop.wait(30))
+
+    with pytest.raises(KeyboardInterrupt):
+        ended_in_order(work)
+    assert ended == [True]
+
+
+def test_a_second_interruption_does_not_leave_the_work_halfway():
+    ended = []
+
+    def work(stop):
+        _thread.interrupt_main()
+        stop.wait(30)
+        _thread.interrupt_main()
+        time.sleep(0.3)  # as long as a file is being removed, say
+        ended.append(True)
 
     with pytest.raises(KeyboardInterrupt):
         ended_in_order(work)
