@@ -15,9 +15,8 @@ allenkchau/trainium-kernel-fusion @d709ddf1, profiling/artifacts; development da
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -51,14 +50,8 @@ class Place(NamedTuple):
     tiles: int
 
 
-def merged_tiles(
-    program: Program, instructions: Sequence[Instruction], reach: int
-) -> tuple[tuple[Buffer, ...], list[Instruction]]:
-    """The buffers and the instructions of one core afterwards; every result stays what it was.
-
-    `reach`: how many instructions the first and the last of those that become one may be apart, and the last uses of tiles that are
-    laid side by side.
-    """
+def merged_tiles(program: Program, instructions: Sequence[Instruction]) -> tuple[tuple[Buffer, ...], list[Instruction]]:
+    """The buffers and the instructions of one core afterwards; every result stays what it was."""
     steps, readers, block = psum_in_place(program.buffers, instructions)
     graph = Contraction(table_and_edges(program, steps)[1].waits())
     behind = graph.behind(readers)
@@ -72,10 +65,8 @@ def merged_tiles(
             in_blocks = behind.intersection(run) and steps[run[0]].op != "dma_copy"
             limit = block if in_blocks else len(run)
             size = min(limit, _tiles_at_once(buffers, steps, run, uses))
-            for part in _pieces(run, size, reach):
+            for part in (run[at : at + size] for at in range(0, len(run), max(size, 1))):
                 families = _families(buffers, steps, part, uses, places) if len(part) > 1 else None
-                if families is not None and any(_ends_apart(tiles, uses) > reach for tiles in families):
-                    families = None
                 if families is not None and graph.merge(part):
                     for family in families:
                         _lay_side_by_side(buffers, places, family)
@@ -222,15 +213,6 @@ def _runs(steps: Sequence[Instruction], members: Sequence[int]) -> list[list[int
     return [run for run in runs if len(run) > 1]
 
 
-def _pieces(run: Sequence[int], size: int, reach: int) -> Iterator[Sequence[int]]:
-    """The run in pieces of at most `size` members, whose first and last are no further apart than `reach`."""
-    at = 0
-    while at < len(run):
-        stop = min(at + max(size, 1), bisect_right(run, run[at] + reach))
-        yield run[at:stop]
-        at = stop
-
-
 def _goes_on(steps: Sequence[Instruction], run: Sequence[int], index: int, tiles: dict[str, set[int]]) -> bool:
     """`tiles`: the buffers of each operand of the run."""
     first, step = steps[run[0]], steps[index]
@@ -306,12 +288,6 @@ def _families(
             return None
         found.append(tiles)
     return found
-
-
-def _ends_apart(tiles: Sequence[int], uses: Uses) -> int:
-    """Instructions from the last use of the tile that is done first to that of the tile that is done last."""
-    ends = [max([*uses.readers[tile], *uses.writers[tile]]) for tile in tiles]
-    return max(ends) - min(ends)
 
 
 def _within_rows(buffer: Buffer, steps: Sequence[Instruction], run: Sequence[int], name: str) -> bool:

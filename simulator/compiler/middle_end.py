@@ -86,44 +86,19 @@ def middle_end(program: Program) -> Program:
             reloaded_bytes=made.reloaded_bytes + fit.reloaded_bytes,
         )
         kept.append(fit.instructions)
-    length = max(map(len, kept), default=0)
-    reach, whole, merged = _farthest_merges(made, kept, length)
-    shared = [_shared_copies(whole, instructions) for instructions in merged]
-    return _with_identities(whole, shared, known and reach >= length)
+    merged = _merged(made, kept)
+    # One instruction waits for all that its parts read, which has to be kept until then.
+    has_room = _has_room(*merged, crowded=not _has_room(made, kept))
+    whole, cores = merged if has_room else (made, kept)
+    shared = [_shared_copies(whole, instructions) for instructions in cores]
+    return _with_identities(whole, shared, known and has_room)
 
 
-def _farthest_merges(
-    made: Program, kept: Sequence[list[Instruction]], length: int
-) -> tuple[int, Program, Sequence[list[Instruction]]]:
-    """The largest reach of merges for which the tiles of `kept`, the instructions of each core, have room, to a factor of two; the
-    program's buffers with it and the instructions. `length`: of the longest core.
-
-    What becomes one instruction waits for all that its parts read, which has to be kept until then. Where tiles of distant rounds of a
-    loop have no room beside each other, those of one round can still become one.
-    """
-    crowded = not _has_room(made, kept)
-    merged = _merged(made, kept, length)
-    if _has_room(*merged, crowded):
-        return length, *merged
-    reach, best = 0, (made, kept)
-    fits, overflows = 0, length.bit_length()
-    while overflows - fits > 1:
-        middle = (fits + overflows) // 2
-        merged = _merged(made, kept, 1 << middle)
-        if _has_room(*merged, crowded):
-            fits, reach, best = middle, 1 << middle, merged
-        else:
-            overflows = middle
-    return reach, *best
-
-
-def _merged(
-    made: Program, kept: Sequence[list[Instruction]], reach: int
-) -> tuple[Program, Sequence[list[Instruction]]]:
-    """`reach`: see `merged_tiles`."""
+def _merged(made: Program, kept: Sequence[list[Instruction]]) -> tuple[Program, Sequence[list[Instruction]]]:
+    """The program's buffers and the instructions of each core once neighbouring tiles are merged."""
     whole, cores = made, []
     for instructions in kept:
-        buffers, merged = merged_tiles(whole, instructions, reach)
+        buffers, merged = merged_tiles(whole, instructions)
         whole = msgspec.structs.replace(whole, buffers=buffers)
         cores.append(merged)
     return whole, cores

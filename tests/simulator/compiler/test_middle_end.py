@@ -154,28 +154,6 @@ def test_what_is_kept_leaves_a_second_place_for_each_tile_of_the_program_as_it_i
     assert peak.used_bytes + 2 * 16384 <= open_sbuf_bytes(chip_for("trn1"))
 
 
-def test_where_tiles_of_distant_rounds_have_no_room_those_of_one_round_are_merged():
-    """The factors of four rounds in one instruction would keep four tiles of 64 KiB."""
-
-    def kernel(x, small):
-        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-        more = nl.ndarray((128, 1024), dtype=x.dtype, buffer=nl.shared_hbm)
-        for part in nl.affine_range(4):
-            columns = nl.ds(16384 * part, 16384)
-            wide = nl.load(x[:, columns])
-            for tile in nl.affine_range(2):
-                few = nl.ds(256 * part + 128 * tile, 128)
-                nl.store(more[:, few], nl.multiply(nl.load(small[:, few]), 2.0))
-            factor = nl.exp(nl.sum(wide, axis=1, keepdims=True))
-            nl.store(out[:, columns], nl.multiply(wide, factor))
-        return out, more
-
-    program = recorded(kernel, (128, 65536), (128, 1024), target="trn1", middle_end=True)
-    columns = [step.writes["dst"].columns for step in program.cores[0] if step.attributes.get("operand0") == 2.0]
-    factors = [step.writes["dst"].columns for step in program.cores[0] if step.op == "activation"]
-    assert (columns, factors) == ([256] * 4, [1] * 4)
-
-
 def test_tiles_are_merged_only_where_there_is_room_for_them():
     """Four tiles take 1 KiB of a partition one after the other, and 4 KiB when they are merged."""
 
