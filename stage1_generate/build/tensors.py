@@ -61,7 +61,7 @@ def _scaled(
     array = np.empty(tensor.shape, numpy_dtype(tensor.dtype))
     flat, block = array.reshape(-1), np.empty(BLOCK_ELEMENTS, np.float32)
     drawn = flat if array.itemsize > 2 else flat[:DRAWN_ELEMENTS]
-    in_one = math.prod(shape) // flat.size  # values of an element
+    in_one = math.prod(shape) // max(flat.size, 1) or 1  # values of an element
     for start in range(0, drawn.size, BLOCK_ELEMENTS // in_one):
         part = block[: (drawn.size - start) * in_one]
         fill(dtype=np.float32, out=part)
