@@ -25,7 +25,7 @@ from neff_bench.stage2_profile.capture import nrtpy
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.grant import parse_cores
 from neff_bench.stage2_profile.capture.pools import make_pools
-from neff_bench.stage2_profile.capture.runs import UNTRACED, check_file, read_run
+from neff_bench.stage2_profile.capture.runs import UNTRACED, check_file, read_run, remove_left_lock
 from neff_bench.stage2_profile.capture.safety import check_store
 from neff_bench.stage2_profile.capture.tools import NEURON_TOOLS, Kind, Tool, find_neuron_tool, find_simulator
 from neff_bench.stage2_profile.capture.warm import warm_parent
@@ -163,6 +163,10 @@ def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> 
             step(f"{row.case}: {status}" + (f", {row.reason}" if row.reason else ""), failed=row.failed)
 
         rows = profile_all(pipeline, found, workers, done)
+    if pipeline.steps != "parse":
+        for entry in found:
+            if isinstance(entry, Bundle):
+                remove_left_lock(entry.path)
     if pipeline.verified is not None:
         pipeline.verified.save()
     before.save()

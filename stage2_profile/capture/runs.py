@@ -318,6 +318,14 @@ def locked(bundle: Path) -> Iterator[int | None]:
         unlock(profiles / LOCK, descriptor)
 
 
+def remove_left_lock(bundle: Path) -> None:
+    """Remove the lock of a holder that was killed when its run was whole, which no other capture may come to remove. Nothing
+    happens to one that a process holds."""
+    if (bundle / PROFILES / LOCK).exists():
+        with locked(bundle):
+            pass
+
+
 def new_work(bundle: Path) -> Path:
     """An empty directory for a run that is not published yet; call it under the lock."""
     taken = [place[1] for name in os.listdir(bundle / PROFILES) if (place := order(name)) is not None]

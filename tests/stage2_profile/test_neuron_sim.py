@@ -143,6 +143,17 @@ def test_the_rest_is_finished_by_a_second_call(bad_day):
             assert row["run"] == before[row["case"]]["run"]
 
 
+def test_the_lock_of_a_killed_holder_goes_with_the_next_call(built, tmp_path):
+    """It was killed when its run was whole, so nothing is captured again."""
+    store = tmp_path / "store"
+    copies(built, store, "a")
+    assert run("neff_bench.stage2_profile.cli", str(store), "--cores", "0").returncode == 0
+    lock = store / "a" / "profiles" / runs.LOCK
+    lock.touch(0o644)
+    assert run("neff_bench.stage2_profile.cli", str(store), "--cores", "0").returncode == 0
+    assert not lock.exists()
+
+
 def test_a_view_that_crashes_once_is_tried_again(built, tmp_path):
     copies(built, tmp_path / "store", ["one"])
     plan = {"state": str(tmp_path / "state"), "rules": [{"command": "view", "calls": [1], "fault": "crash"}]}
