@@ -36,7 +36,7 @@ class Annotation:
         """Seeded normal values of the shape and dtype, None where it has none. Which values AWS takes is not documented."""
         import numpy as np
 
-        from neff_bench.chips.dtypes import VALUES
+        from neff_bench.neffs.dtypes import value_shape
         from neff_bench.parsers.formats import packed
         from neff_bench.simulator.dtypes import PACKED, canonical, dtype_name, from_float32
 
@@ -44,11 +44,8 @@ class Annotation:
         if shape is None:
             return None
         name = canonical(dtype) if isinstance(dtype, str) else dtype_name(dtype)
-        random = np.random.default_rng(0)
-        if name in PACKED:
-            values = random.standard_normal((*shape[:-1], VALUES * shape[-1]), np.float32)
-            return packed.packed(values, name)
-        return from_float32(random.standard_normal(shape, np.float32), name)
+        values = np.random.default_rng(0).standard_normal(value_shape(shape, name), np.float32)
+        return packed.packed(values, name) if name in PACKED else from_float32(values, name)
 
 
 tensor = Annotation()

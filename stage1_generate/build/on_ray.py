@@ -153,14 +153,15 @@ def build_here(job: Job, asked: Asked) -> Answer:
 
     def build(stop: threading.Event) -> Answer:
         """All of it in a thread, where no cancellation interrupts the removal of files."""
+
+        def built(store: Store, force: bool) -> Outcome:
+            return build_one(job, store, asked.timeout_s, lacks, Verified(store.path), force, stop, warm)
+
         if asked.store is not None:
-            store = Store(asked.store)
-            return Answer(
-                build_one(job, store, asked.timeout_s, lacks, Verified(store.path), asked.force, stop, warm), {}, host()
-            )
+            return Answer(built(Store(asked.store), asked.force), {}, host())
         with workplace().scratch(job.case.name) as directory:
             store = Store(directory / "store")
-            outcome = build_one(job, store, asked.timeout_s, lacks, Verified(store.path), True, stop, warm)
+            outcome = built(store, force=True)
             there = store.path / job.case.name
             return Answer(outcome, {}, host(), pack_bundle(there) if there.is_dir() else None)
 

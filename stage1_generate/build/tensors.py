@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,9 +40,9 @@ def _drawn(generator: np.random.Generator, tensor: Tensor, rank: int) -> np.ndar
 
     shape = value_shape(tensor.shape, tensor.dtype)
     if tensor.values == "normal":
-        return _scaled(generator, generator.standard_normal, tensor, shape)
+        return _scaled(generator, generator.standard_normal, tensor)
     if tensor.values == "uniform":
-        return _scaled(generator, generator.random, tensor, shape)
+        return _scaled(generator, generator.random, tensor)
     if tensor.values == "constant":
         return stored(np.full(shape, tensor.scale, dtype=np.float32), tensor.dtype)
     if tensor.values == "integers":
@@ -51,9 +50,7 @@ def _drawn(generator: np.random.Generator, tensor: Tensor, rank: int) -> np.ndar
     return stored(call_values(tensor.values, shape, rank), tensor.dtype)
 
 
-def _scaled(
-    generator: np.random.Generator, fill: Callable[..., np.ndarray], tensor: Tensor, shape: tuple[int, ...]
-) -> np.ndarray:
+def _scaled(generator: np.random.Generator, fill: Callable[..., np.ndarray], tensor: Tensor) -> np.ndarray:
     """Scaled float32 values of `fill`, a function of the generator, in the dtype of a tensor. They are drawn a block at a time, which stays
     in the cache; the values are those of one call."""
     import numpy as np
@@ -61,7 +58,7 @@ def _scaled(
     array = np.empty(tensor.shape, numpy_dtype(tensor.dtype))
     flat, block = array.reshape(-1), np.empty(BLOCK_ELEMENTS, np.float32)
     drawn = flat if array.itemsize > 2 else flat[:DRAWN_ELEMENTS]
-    in_one = math.prod(shape) // max(flat.size, 1) or 1  # values of an element
+    (in_one,) = value_shape((1,), tensor.dtype)  # values of an element
     for start in range(0, drawn.size, BLOCK_ELEMENTS // in_one):
         part = block[: (drawn.size - start) * in_one]
         fill(dtype=np.float32, out=part)

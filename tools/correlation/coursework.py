@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neff_bench.doors.estimation import record_kernel
-from neff_bench.parsers.ntff import read_ntff
 from neff_bench.simulator.compiler.descriptors import made_at_compile_time
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
 from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed
+from tools.correlation.origin import ENGINES, data, placed, traced
 from tools.wild import replace_host_packages
 
 _PART1 = ("part1/stream_256k_fd1k", "part1/stream_256k_fd2k", "part1/transpose_1024")
@@ -62,8 +61,6 @@ ewang675/asst4-trainium are in the commits' lists, but their contents were not t
 
 SUMMARIES = ("rishic3/asst4-trainium2", "ef7e4ef", "part1/profile_view_")
 """The profiler's own summaries as text, on trn2; their traces are not there."""
-
-_ENGINES = ("tensor", "vector", "scalar")
 
 
 class Run(NamedTuple):
@@ -117,19 +114,13 @@ def traces(checkouts: Path) -> Iterator[Measured]:
     """One row for each trace, trn2 but for the five repositories of the year before, whose traces are of trn1."""
     for (repository, commit), paths in TRACES.items():
         for path in paths:
-            trace = read_ntff(_placed_trace(data(checkouts / repository, commit, f"{path}.ntff"), path))
-            if trace.total_time_ps is None or trace.dma is None or trace.family is None:
-                raise ValueError(f"{repository} {path}.ntff: no total time, no DMA or no chip in the trace")
-            active = {engine: trace.engines[engine].active_time_s * 1e6 for engine in _ENGINES}
-            active["dma"] = trace.dma.active_time_s * 1e6
-            run, total = run_of(path), trace.total_time_ps * 1e-6
-            yield _row(checkouts, repository, commit, run, f"{path}.ntff", trace.family, total, active)
-
-
-def _placed_trace(contents: bytes, path: str) -> Path:
-    place = placed("", path.replace("/", "_"))
-    place.write_bytes(contents)
-    return place
+            trace = traced(data(checkouts / repository, commit, f"{path}.ntff"), f"{path}.ntff")
+            if trace.family is None:
+                raise ValueError(f"{repository} {path}.ntff: no chip in the trace")
+            run = run_of(path)
+            yield _row(
+                checkouts, repository, commit, run, f"{path}.ntff", trace.family, trace.total_us, trace.active_us
+            )
 
 
 def summaries(checkouts: Path) -> Iterator[Measured]:
@@ -138,7 +129,7 @@ def summaries(checkouts: Path) -> Iterator[Measured]:
     for stem in ("stream_256k_fd1k", "stream_256k_fd2k", "transpose_1024"):
         text = data(checkouts / repository, commit, f"{prefix}{stem}.txt").decode()
         keys = dict(line.split(None, 1) for line in text.splitlines() if len(line.split(None, 1)) == 2)
-        active = {engine: float(keys[f"{engine}_engine_active_time"]) * 1e6 for engine in _ENGINES}
+        active = {engine: float(keys[f"{engine}_engine_active_time"]) * 1e6 for engine in ENGINES}
         active["dma"] = float(keys["dma_active_time"]) * 1e6
         total = float(keys["total_time"]) * 1e6
         yield _row(checkouts, repository, commit, run_of(stem), f"{prefix}{stem}.txt", "trn2", total, active)

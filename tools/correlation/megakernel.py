@@ -18,14 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from neff_bench.parsers.ntff import read_ntff
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
 from tools.correlation import norms
 from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed
+from tools.correlation.origin import data, placed, traced
 from tools.wild import replace_host_packages
 
 SOURCE = "KevGomes1403/nki-moe-megakernel"
@@ -38,7 +37,6 @@ _EXPERTS = "kernels/moe_fused_tkg/moe_fused_optimization_log.md"
 _QUANTIZED = "kernels/moe_fused_tkg/quantized/"
 _SPARSE = "kernels/moe_tkg/agents/PROFILING.md"
 _CONTEXT = "kernels/attn_cte/"
-_ENGINES = ("tensor", "vector", "scalar")
 
 
 _DTYPES = {
@@ -185,22 +183,11 @@ def versions(checkouts: Path) -> Iterator[Measured]:
     checkout = checkouts / SOURCE
     for one in VERSIONS:
         found = data(checkout, one.commit, one.where)
-        total, active = _traced_times(found, one.where) if one.us is None else (one.us, {})
+        total, active = traced(found, one.where)[:2] if one.us is None else (one.us, {})
         yield Measured(
             SOURCE, one.commit, one.task.split()[0], f"{one.task} {one.target} LNC {one.lnc}", f"{Path(one.path).name}, {one.where}",
             one.target, one.lnc, "nki", total, partial(recorded, checkouts, one), active, variants=True, new=True,
         )  # fmt: skip
-
-
-def _traced_times(contents: bytes, where: str) -> tuple[float, dict[str, float]]:
-    """Total time and active times in us. Raises ValueError for a trace without them."""
-    place = placed("", where.replace("/", "_"))
-    place.write_bytes(contents)
-    trace = read_ntff(place)
-    if trace.total_time_ps is None or trace.dma is None:
-        raise ValueError(f"{where}: no total time or no DMA in the trace")
-    active = {engine: trace.engines[engine].active_time_s * 1e6 for engine in _ENGINES}
-    return trace.total_time_ps * 1e-6, {**active, "dma": trace.dma.active_time_s * 1e6}
 
 
 def recorded(checkouts: Path, version: Version) -> Program:

@@ -9,12 +9,32 @@ import tarfile
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+from neff_bench.parsers.ntff import read_ntff
+
+ENGINES = ("tensor", "vector", "scalar")
+"""Whose active times are compared."""
 
 
 def data(checkout: Path, commit: str, path: str) -> bytes:
     """The contents of a file. Raises FileNotFoundError where the clone has no such file at that commit."""
-    command = ["git", "-C", str(checkout), "cat-file", "blob", f"{commit}:{path}"]
-    done = subprocess.run(command, capture_output=True, check=False)
+    return _git(checkout, commit, path, "cat-file", "blob", f"{commit}:{path}")
+
+
+@cache
+def tree(checkout: Path, commit: str, path: str) -> Path:
+    """A directory with what a folder had at that commit. Raises FileNotFoundError where the clone has no such folder there."""
+    packed = _git(checkout, commit, path, "archive", commit, path)
+    place = Path(_folder().name) / f"{checkout.name}-{commit[:12]}"
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(place, filter="data")
+    return place / path
+
+
+def _git(checkout: Path, commit: str, path: str, *words: str) -> bytes:
+    """What a command prints that reads `path` at `commit`."""
+    done = subprocess.run(["git", "-C", str(checkout), *words], capture_output=True, check=False)
     if done.returncode:
         raise FileNotFoundError(
             f"{checkout}: no {path} at {commit}; it has to be a clone with that commit and its files"
@@ -22,27 +42,30 @@ def data(checkout: Path, commit: str, path: str) -> bytes:
     return done.stdout
 
 
-@cache
-def tree(checkout: Path, commit: str, path: str) -> Path:
-    """A directory with what a folder had at that commit. Raises FileNotFoundError where the clone has no such folder there."""
-    command = ["git", "-C", str(checkout), "archive", commit, path]
-    done = subprocess.run(command, capture_output=True, check=False)
-    if done.returncode:
-        raise FileNotFoundError(
-            f"{checkout}: no {path} at {commit}; it has to be a clone with that commit and its files"
-        )
-    place = Path(_folder().name) / f"{checkout.name}-{commit[:12]}"
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        archive.extractall(place, filter="data")
-    return place / path
-
-
-def placed(source: str, name: str) -> Path:
-    """A file of this text, for what imports kernels from files. It lives as long as this process. name: with its suffix."""
-    place = Path(_folder().name) / hashlib.sha256(source.encode()).hexdigest()[:12] / name
+def placed(contents: str | bytes, name: str) -> Path:
+    """A file of these contents, for what reads kernels and traces from files. It lives as long as this process. name: with its suffix."""
+    data = contents.encode() if isinstance(contents, str) else contents
+    place = Path(_folder().name) / hashlib.sha256(data).hexdigest()[:12] / name
     place.parent.mkdir(exist_ok=True)
-    place.write_text(source)
+    place.write_bytes(data)
     return place
+
+
+class Traced(NamedTuple):
+    """Total time of a trace, and by engine and "dma" the times in which they were active. family: the chip, None where it is not known."""
+
+    total_us: float
+    active_us: dict[str, float]
+    family: str | None
+
+
+def traced(contents: bytes, path: str) -> Traced:
+    """The times in an NTFF file. Raises ValueError for one without a total time or DMA."""
+    trace = read_ntff(placed(contents, path.replace("/", "_")))
+    if trace.total_time_ps is None or trace.dma is None:
+        raise ValueError(f"{path}: no total time or no DMA in the trace")
+    active = {engine: trace.engines[engine].active_time_s * 1e6 for engine in ENGINES}
+    return Traced(trace.total_time_ps * 1e-6, {**active, "dma": trace.dma.active_time_s * 1e6}, trace.family)
 
 
 @cache

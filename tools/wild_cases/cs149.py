@@ -30,9 +30,10 @@ def _vectors(length: int) -> Any:
     return lambda random: {"a_vec": floats(random, length), "b_vec": floats(random, length)}
 
 
-def _image(pool: int) -> Any:
+def image(pool: int, height: int = 32, width: int = 16) -> Any:
+    """The arguments of a convolution of 128 channels with bias, pooled by `pool`."""
     return lambda random: {
-        "X": random.random((1, 128, 32, 16), np.float32),
+        "X": random.random((1, 128, height, width), np.float32),
         "W": random.random((128, 128, 3, 3), np.float32),
         "bias": random.random(128, np.float32),
         "pool_size": pool,
@@ -41,10 +42,11 @@ def _image(pool: int) -> Any:
 
 def _filters(pool: int) -> Any:
     """One repository calls the weights F."""
-    return lambda random: {{"W": "F"}.get(name, name): value for name, value in _image(pool)(random).items()}
+    return lambda random: {{"W": "F"}.get(name, name): value for name, value in image(pool)(random).items()}
 
 
-def _convolved(X: np.ndarray, bias: np.ndarray, pool_size: int, **weights: np.ndarray) -> np.ndarray:
+def convolved(X: np.ndarray, bias: np.ndarray, pool_size: int, **weights: np.ndarray) -> np.ndarray:
+    """What such a convolution gives. `weights`: one array, under the name that the kernel has for it."""
     (W,) = weights.values()
     full = convolution(X, W) + bias[None, :, None, None]
     n, c, h, w = full.shape
@@ -70,8 +72,8 @@ def _cases(repository: str, commit: str) -> tuple[Case, ...]:
             case(
                 "part2/conv2d.py",
                 "fused_conv2d_maxpool",
-                (_filters if repository.startswith("iamsalil") else _image)(pool),
-                _convolved,
+                (_filters if repository.startswith("iamsalil") else image)(pool),
+                convolved,
                 label=f", pool {pool}",
             )
             for pool in ((1,) if repository.startswith("Pre1999") else (1, 2))  # one that never pools

@@ -8,7 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tools.wild_cases.case import Arrays, Case, convolution, floats, rms_norm, softmax
+from tools.wild_cases.case import Arrays, Case, floats, rms_norm, softmax
+from tools.wild_cases.cs149 import convolved, image
 
 _SVD = partial(Case, "dinghongsong/NeuronMM", "f13583f", tolerance=2e-2)
 _THU = partial(Case, "thustorage/NKI-MoE", "217759f")
@@ -122,21 +123,6 @@ def _turned(x_in: Any, cos: Any, sin: Any, contiguous_layout: bool = True) -> np
     cos, sin = cos[:, :, None], sin[:, :, None]
     turned = np.concatenate([even * cos - odd * sin, odd * cos + even * sin])
     return turned if contiguous_layout else turned.reshape(2, 32, *x_in.shape[1:]).swapaxes(0, 1).reshape(x_in.shape)
-
-
-def _image(pool: int) -> Any:
-    return lambda random: {
-        "X": random.random((1, 128, 18, 18), np.float32),
-        "W": random.random((128, 128, 3, 3), np.float32),
-        "bias": random.random(128, np.float32),
-        "pool_size": pool,
-    }
-
-
-def _convolved(X: Any, W: Any, bias: Any, pool_size: int) -> np.ndarray:
-    full = convolution(X, W) + bias[None, :, None, None]
-    n, c, h, w = full.shape
-    return full.reshape(n, c, h // pool_size, pool_size, w // pool_size, pool_size).max((3, 5))
 
 
 def _qk(random: np.random.Generator) -> Arrays:
@@ -307,7 +293,7 @@ CASES = (
         lambda lhsT, rhs: lhsT.T @ rhs,
     ),
     *(
-        _ELI("cs149/conv2d.py", "fused_conv2d_maxpool", _image(pool), _convolved, label=f", pool {pool}")
+        _ELI("cs149/conv2d.py", "fused_conv2d_maxpool", image(pool, 18, 18), convolved, label=f", pool {pool}")
         for pool in (1, 2)
     ),
     _TILEBENCH(

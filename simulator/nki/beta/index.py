@@ -49,6 +49,11 @@ class Index:
                 raise invalid(f"an index is indexed by slices and None, not by {item!r}")
         return Index((*shape, *self.shape[axis:]), (*steps, *self.steps[axis:]), start, self.moved)
 
+    def bounds(self) -> tuple[int, int]:
+        """The least and the largest number."""
+        ends = [step * (size - 1) for step, size in zip(self.steps, self.shape)]
+        return self.start + sum(end for end in ends if end < 0), self.start + sum(end for end in ends if end > 0)
+
     def last(self) -> int:
         """The number at the end of every axis."""
         return self.start + sum(step * (size - 1) for step, size in zip(self.steps, self.shape))
@@ -130,8 +135,7 @@ class Index:
             self._not_affine()
         whole = tuple(0 if step % by else step // by for step in self.steps)
         rest = Index(self.shape, tuple(step if step % by else 0 for step in self.steps), self.start)
-        ends = [step * (size - 1) for step, size in zip(rest.steps, rest.shape)]
-        least, most = (self.start + sum(end for end in ends if (end < 0) == negative) for negative in (True, False))
+        least, most = rest.bounds()
         if least // by != most // by:
             self._not_affine()
         return Index(self.shape, whole, least // by), rest - least // by * by
@@ -262,16 +266,15 @@ def take(tensor: NkiTensor, key: tuple) -> NkiTensor:
             dynamic += (Dynamic(tensor.strides[dim], _rows(item, shape)),)
             continue
         index = item if isinstance(item, Index) else Index((), (), item)
-        steps, sizes = padded(index.steps, len(shape)), padded(index.shape, len(shape))
-        ends = [step * (size - 1) for step, size in zip(steps, sizes) if size > 1]
-        least = index.start + sum(end for end in ends if end < 0)
-        reach = index.start + sum(end for end in ends if end > 0)
+        least, most = index.bounds()
         if index.moved is not None:
             dynamic += (Dynamic(tensor.strides[dim], access(index.moved)),)
-        elif least < 0 or reach >= tensor.shape[dim]:
-            raise invalid(f"index {least} to {reach} of dimension {dim} is outside {tensor!r}")
+        elif least < 0 or most >= tensor.shape[dim]:
+            raise invalid(f"index {least} to {most} of dimension {dim} is outside {tensor!r}")
         offset += index.start * tensor.strides[dim]
-        strides = [stride + step * tensor.strides[dim] for stride, step in zip(strides, steps)]
+        strides = [
+            stride + step * tensor.strides[dim] for stride, step in zip(strides, padded(index.steps, len(shape)))
+        ]
     return NkiTensor(tensor.storage, offset, shape, tuple(strides), tensor.dtype, dynamic)
 
 

@@ -127,10 +127,9 @@ class Tile:
         raise invalid(f"{self!r} cannot be iterated over; index it instead")
 
     def __bool__(self) -> bool:
+        # A tensor that was given: `nl.load(x) if x else None` (AWS docs nki.isa.tensor_scalar_cumulative).
         if self._source.storage.memory == "hbm":
-            return (
-                True  # a tensor that was given: `nl.load(x) if x else None` (AWS docs nki.isa.tensor_scalar_cumulative)
-            )
+            return True
         raise invalid(f"the value of {self!r} is not known while the kernel is recorded; it cannot steer Python")
 
     def __repr__(self) -> str:
