@@ -1,4 +1,5 @@
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,10 @@ settings.load_profile("repeatable")
 # the tests are started.
 os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")
+
+# A shell that starts the tests in the background, or under nohup, has them ignore these signals, and every process that a test starts inherits that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
