@@ -16,7 +16,7 @@ from neff_bench.simulator.compiler.columns import READ, Columns
 from neff_bench.simulator.compiler.dependencies import KINDS, Edges
 from neff_bench.simulator.compiler.lowering import Numbered, Operations
 from neff_bench.simulator.costs.activation_tables import activation_table
-from neff_bench.simulator.costs.steps import ALL, NOTHING, SCALAR, TENSOR, WEIGHT_OPERANDS, WEIGHTS, Step
+from neff_bench.simulator.costs.steps import ALL, NOTHING, READS, REST, SCALAR, TENSOR, WEIGHT_OPERANDS, WEIGHTS, Step
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,11 +133,12 @@ class _Placer:
             self._load_table(index, operation.function)
         if self.fixed.keeps_weights and engine == TENSOR:
             steps = self._kept_weights(index, steps, edges)
-        for step, which in steps:
+        for place, (step, which) in enumerate(steps, 1):
             waits = self._waits(edges, which, engine, moves) if edges and which != NOTHING else []
             for before in waits[:-1]:
                 self._append(engine, self.fixed.event[engine], index, before)
-            self._append(engine, step, index, waits[-1] if waits else -1, number, meeting)
+            of_last = (number, meeting) if place == len(steps) else (-1, -1)
+            self._append(engine, step, index, waits[-1] if waits else -1, *of_last)
         self.last[index] = len(self.rows) - 1
 
     def _kept_weights(
@@ -173,7 +174,9 @@ class _Placer:
         latest: dict[int, int] = {}
         seen, last, streams = self.seen[engine], self.last, self.stream
         for before, kind, operand in edges:
-            if which and self.fixed.of_weights[operand] != (which == WEIGHTS):
+            if which == READS and kind != _RAW:
+                continue
+            if which in (WEIGHTS, REST) and self.fixed.of_weights[operand] != (which == WEIGHTS):
                 continue
             machine = last[before]
             stream = streams[machine]

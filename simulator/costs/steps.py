@@ -13,8 +13,9 @@ from neff_bench.simulator.program import ENGINES, Instruction, Program
 TENSOR, SCALAR, GPSIMD, VECTOR, SYNC = range(5)
 """Engine indices, as in NTFF files."""
 
-ALL, WEIGHTS, REST, NOTHING = range(4)
-"""What a step waits for: all that the operation waits for, or that of the weights, or that of the other operands, or nothing."""
+ALL, WEIGHTS, REST, NOTHING, READS = range(5)
+"""What a step waits for: all that the operation waits for, or that of the weights, or that of the other operands, or nothing, or what
+writes the values that the operation reads, a run-time address among them."""
 
 WEIGHT_OPERANDS = frozenset(
     ("stationary", "stationary_scale", "stationary_scale_1", "stationary_scale_2", "stationary_scale_3", "data")
@@ -25,7 +26,7 @@ WEIGHT_OPERANDS = frozenset(
 class Step(NamedTuple):
     """One machine instruction: its values in the columns of `neff_bench.simulator.compiler.assembler.Code`.
 
-    waits: ALL, WEIGHTS or REST. Times in ns; flops: 2 for each multiply-add; sbuf_*, psum_*: bytes of one partition.
+    waits: ALL, WEIGHTS, REST, NOTHING or READS. Times in ns; flops: 2 for each multiply-add; sbuf_*, psum_*: bytes of one partition.
     """
 
     opcode: int

@@ -72,6 +72,7 @@ _FAST = "AWS docs nki/guides/architecture/trainium2_arch.rst, Vector Engine perf
 _TRACES = "trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1"
 _ROPE = "github Jerry2423/kda-for-trainium @90770f2: Vector is active for 1738, 858, 973, 904, 844 us in five rope kernels; one cycle gives 1691, 869, 997, 909, 849, two give twice that"
 _SILU = "github zhang677/AccelOpt @47e29a7, silu on trn1: Vector is active for 985 us, and 1405 with Scalar, which takes a part of the work; 2 cycles give 1338 for both, the 8 of AWS docs 2.26 give 2353"
+_MEGAKERNEL = "trn2 trace of github KevGomes1403/nki-moe-megakernel @f1fe87a, moe_tkg v6b"
 _SCALAR_GROUP = f"{_DOCS}: max(64, N) cycles"
 _V4_GUIDE = "AWS docs nki/guides/architecture/trainium3_arch.rst"
 _ONES = "AWS docs, nki.isa.nc_matmul: is_stationary_onezero and is_moving_onezero halve the time of that operand in float32; github zhang677/AccelOpt @47e29a7, FLOPs of profiles on trn1"
@@ -167,6 +168,8 @@ _EVERYWHERE: tuple[Row, ...] = (
     *_by_constants("core_barrier", ANY, "barrier_ns", "barrier_ns"),
     *_fixed("sync", "register_move register_store compare_branch", 50.0, "assumed; no document has its cost"),
     *_fixed("sync", "register_load", 1060.0, f"{_TRACES}: TENSOR_LOAD 1019-1069 ns"),
+    *_fixed("gpsimd", "register_load", 333.0, f"{_MEGAKERNEL}: TENSOR_LOAD of an index in SBUF 284-299 ns, and 43 to what follows"),
+    *_fixed("gpsimd", "register_alu register_move", 77.0, f"{_MEGAKERNEL}: 35-42 ns each, and 36-39 to what follows"),
     *_fixed("sync", "rank_id collective_permute_implicit_current_processing_rank_id", 1060.0, "assumed: as register_load, the number of the rank is read from memory"),
 )  # fmt: skip
 """What no document and no trace has different on any generation."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from neff_bench.chips import Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.costs.steps import ALL, Lowered, Step
+from neff_bench.simulator.costs.steps import ALL, NOTHING, READS, Lowered, Step
 from neff_bench.simulator.costs.table import CONVERTS, DMA, HARDWARE, SOFTWARE, STATIC, Row, row_for
 from neff_bench.simulator.costs.transfers import Transfer, start_ns, transfer_of, trigger_engine
 from neff_bench.simulator.program import Instruction, Program
@@ -16,14 +18,17 @@ _WRITE = OPCODES["WRITE"]
 def by_dma(
     instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...], meets: bool = False
 ) -> Lowered:
-    """A trigger and its transfer. `meets`: both cores enter it together."""
+    """A trigger and its transfer, behind what computes a run-time address. `meets`: both cores enter it together."""
     engine = trigger_engine(instruction, program)
     transfer = transfer_of(instruction, program, engine)
     row = trigger_row(instruction, transfer, chip)
     issue, visible = getattr(chip, row.interval), getattr(chip, row.latency)
     loads = not meets and not transfer.hbm_write
-    step = Step(_WRITE if transfer.static else opcodes[0], ALL, issue, visible)
-    return Lowered(engine, (step,), transfer, loads, meets, "", issue, start_ns(transfer, chip), row)
+    address = tuple(_address_steps(instruction, chip)) if transfer.software else ()
+    before = sum(step.interval_ns for step in address)
+    trigger = Step(_WRITE if transfer.static else opcodes[0], ALL, issue, visible)
+    busy, first_packet = before + issue, before + start_ns(transfer, chip)
+    return Lowered(engine, (*address, trigger), transfer, loads, meets, "", busy, first_packet, row)
 
 
 def trigger_row(instruction: Instruction, transfer: Transfer, chip: Chip) -> Row:
@@ -31,3 +36,23 @@ def trigger_row(instruction: Instruction, transfer: Transfer, chip: Chip) -> Row
     kind = SOFTWARE if transfer.software else STATIC if transfer.static else HARDWARE
     mode = kind + CONVERTS if transfer.converts else kind
     return row_for(chip.generation, instruction.op, DMA, mode=mode)
+
+
+def _address_steps(instruction: Instruction, chip: Chip) -> Iterator[Step]:
+    """What GpSimd does for an address that an index in SBUF decides: it loads the index, multiplies it by the step, adds the offset,
+    multiplies by the bytes of an element, and moves the highest address that is allowed into a register.
+
+    Source: the instructions of the trace that the rows of the table name. 16 of its 144 DMAs have no offset, and the addition is
+    left out there; here it is not. Rows that have indices of their own are gathered by the descriptors, and no trace shows how."""
+    for access in (*instruction.writes.values(), *instruction.reads.values()):
+        for part in access.dynamic:
+            if part.index.elements == 1:
+                yield _register_step("register_load", "TENSOR_LOAD", READS, chip)
+                for _ in range(3):
+                    yield _register_step("register_alu", "REGISTER_ALU", NOTHING, chip)
+                yield _register_step("register_move", "REGISTER_MOVE", NOTHING, chip)
+
+
+def _register_step(operation: str, opcode: str, waits: int, chip: Chip) -> Step:
+    ns = row_for(chip.generation, operation, "gpsimd").ns or 0.0
+    return Step(OPCODES[opcode], waits, ns, ns)

@@ -7,8 +7,9 @@
 
 #define ENGINES 5
 
-/* What a step waits for: all that the operation waits for, or that of the weights, or that of the other operands, or nothing. */
-enum waits { ALL, WEIGHTS, REST, NOTHING };
+/* What a step waits for: all that the operation waits for, or that of the weights, or that of the other operands, or nothing, or what
+   writes the values that the operation reads. */
+enum waits { ALL, WEIGHTS, REST, NOTHING, READS };
 
 /* What a kind of instruction becomes; times in ns. loads: a DMA that brings data on chip. moves: any DMA. meets: both cores enter it
    together. function: what Scalar looks up, -1 for nothing. first_step, end_step: of its steps. moving: below 0 for what is no DMA. */

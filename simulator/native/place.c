@@ -77,7 +77,8 @@ static int waits_of(struct state *s, int64_t index, int64_t mode, int64_t engine
     memset(latest, -1, sizeof latest);
     for (int64_t edge = edges->start[index]; edge < edges->start[index + 1] && mode != NOTHING; edge++) {
         int32_t machine = s->last[edges->before[edge]];
-        if (mode != ALL && s->fixed->of_weights[edges->operand[edge]] != (mode == WEIGHTS))
+        if (mode == READS ? edges->kind[edge] != RAW
+                          : mode != ALL && s->fixed->of_weights[edges->operand[edge]] != (mode == WEIGHTS))
             continue;
         if (!is_settled(s, engine, moves, edge, machine) && machine > latest[s->stream[machine]])
             latest[s->stream[machine]] = machine;
@@ -138,7 +139,8 @@ static void place(struct state *s, int64_t index)
         int count = waits_of(s, index, mode, engine, moves, waits);
         for (int i = 0; i < count - 1; i++)
             append(s, engine, s->fixed->event[engine], index, waits[i], -1, -1);
-        append(s, engine, need->step, index, count ? waits[count - 1] : -1, transfer, meeting);
+        int last = step == end - 1;
+        append(s, engine, need->step, index, count ? waits[count - 1] : -1, last ? transfer : -1, last ? meeting : -1);
     }
     s->last[index] = s->count - 1;
 }

@@ -29,7 +29,7 @@ from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.operations import OPERATIONS
-from neff_bench.simulator.program import Access, Program
+from neff_bench.simulator.program import Access, Dynamic, Program
 from tests.simulator.programs import ProgramBuilder
 
 NKILIB = os.environ.get("NKILIB_PATH")
@@ -260,6 +260,11 @@ def _every_operation(target: str) -> Program:
     for row in TABLES[CHIPS[target].generation]:
         if row.operation in OPERATIONS and (row.cycles or row.ns):
             _one_operation(b, row, tiles)
+    # GpSimd computes run-time addresses in registers, for which no operation stands alone.
+    index, rows = b.load_of("index", (1, 1), "int32"), b.input("rows", (8, 16, 64), "bfloat16")
+    for _ in range(8):
+        chosen = Access(rows.buffer, 0, ((64, 16), (1, 64)), "bfloat16", (Dynamic(16 * 64, index),))
+        b.copy(b.sbuf((16, 64), "bfloat16"), chosen)
     b.copy(b.output("out", (128, 1024), "float32"), tiles["float32", "sbuf"])
     return b.program()
 
