@@ -20,6 +20,7 @@ class Chip:
     sources, units: by field. constants_of: the chip whose constants stand in for unmeasured ones, "" where they were looked up.
     year: of the first instances. double_row: FP8 matmuls run at twice the rate, mx: those of scaled groups (MXFP8, MXFP4) at four times. float8: NKI has the dtypes. one_clock: all engines
     count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition.
+    dma_semaphore_gap_ns: how long a DMA engine stands between the last data packet of a DMA and the packet that bumps the semaphore.
     dma_transpose_*_rate: share of a copy's rate, with HBM at one end, and within SBUF.
     cores_per_device: physical cores. link_bandwidth: of one device's links to all others, in one direction. collective_step_ns: what
     each step of a collective takes beside its bytes.
@@ -72,6 +73,7 @@ class Chip:
     software_dma_prepare_ns: float
     software_dma_start_ns: float
     software_dma_instruction_ns: float
+    dma_semaphore_gap_ns: float
     dma_wait_ns: float
     semaphore_ns: float
     minimum_cycles: int

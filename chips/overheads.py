@@ -6,6 +6,7 @@ the postamble.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from neff_bench.chips.engines import ENGINES
@@ -13,11 +14,13 @@ from neff_bench.chips.engines import ENGINES
 
 @dataclass(frozen=True)
 class Control:
-    """One fixed instruction. `opcode`: its name. Times in ns."""
+    """One fixed instruction. `opcode`: its name. Times in ns. `clears`: it is an EVENT_SEMAPHORE that sets one semaphore to zero, where others
+    are where engines meet."""
 
     opcode: str
     start_ns: float
     duration_ns: float
+    clears: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,17 +64,25 @@ class Overheads:
 
 
 def controls(*texts: str) -> tuple[tuple[Control, ...], ...]:
-    """By engine, in the order of ENGINES. Each text: `OPCODE start duration`, separated by semicolons."""
+    """By engine, in the order of ENGINES. Each text: `OPCODE start duration`, separated by semicolons, or `OPCODE start duration times
+    every` of instructions that each clear a semaphore."""
     return tuple(
-        tuple(
-            Control(name, float(start), float(duration))
-            for name, start, duration in (entry.split() for entry in text.split(";") if entry.strip())
-        )
+        tuple(control for entry in text.split(";") if entry.strip() for control in _controls(*entry.split()))
         for text in texts
     )
 
 
+def _controls(name: str, start: str, duration: str, times: str = "1", every: str = "") -> Iterator[Control]:
+    for number in range(int(times)):
+        later = number * float(every) if every else 0.0
+        yield Control(name, float(start) + later, float(duration), bool(every))
+
+
 def fetches(text: str) -> tuple[Fetch, ...]:
-    """The text: `engine bytes start duration`, separated by semicolons."""
-    rows = (entry.split() for entry in text.split(";") if entry.strip())
-    return tuple(Fetch(int(e), int(b), float(s), float(d)) for e, b, s, d in rows)
+    """The text: `engine bytes start duration`, separated by semicolons, or `engine bytes start duration times every`."""
+    return tuple(fetch for entry in text.split(";") if entry.strip() for fetch in _fetches(*entry.split()))
+
+
+def _fetches(engine: str, size: str, start: str, duration: str, times: str = "1", every: str = "0") -> Iterator[Fetch]:
+    for number in range(int(times)):
+        yield Fetch(int(engine), int(size), float(start) + number * float(every), float(duration))

@@ -143,6 +143,7 @@ CHIP = chip(
     software_dma_prepare_ns=(1155.0, "ns", f"{TRACES}: DMA_DIRECT2D on GpSimd starts 1191-1204 ns after the end of what it waits for, and 1177-1182 ns after GpSimd enters the kernel (5 + 5 DMAs), less semaphore_ns"),
     software_dma_start_ns=(770.0, "ns", f"{TRACES}: GpSimd trigger to first packet 0.77 us (first); docs about 1.3"),
     software_dma_instruction_ns=(50.0, "ns", f"{TRACES}: DMA_DIRECT2D on GpSimd lasts 31-75 ns"),
+    dma_semaphore_gap_ns=(0.0, "ns", f"{TRACES}: the packet that bumps the semaphore follows the last data packet at once"),
     dma_wait_ns=(380.0, "ns", f"{TRACES}: last packet to waiter 341-473 ns, median 380"),
     semaphore_ns=(38.0, "ns", f"{INF2_TRACES}: engine to engine 36-41 ns, median 38 (112 runs)"),
     minimum_cycles=(64, "cycles", f"{COSTS}: MIN_II about 64 cycles"),

@@ -20,7 +20,7 @@ PARTITIONS = 128
 
 SEMAPHORE_PACKET_BYTES = 4
 SEMAPHORE_PACKET_NS = 7.0
-"""Each DMA engine ends its share of a DMA with a 4-byte packet of 7 ns that bumps the semaphore (trn2 and inf2 traces)."""
+"""Each DMA engine ends its share of a DMA with a 4-byte packet of 7 ns that bumps the semaphore (trn2, trn1 and inf2 traces)."""
 
 QUEUE_NAMES = {
     1: "qScalarDynamicHW",

@@ -52,7 +52,7 @@ class Moves(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Constants of the chip, in ns unless said otherwise. `slow`: factor of PE times while the PE is throttled. warm_at and
+    """Constants of the chip, in ns unless said otherwise. semaphore_packet: what bumping the semaphore of a DMA takes of each DMA engine. `slow`: factor of PE times while the PE is throttled. warm_at and
     cold_at: shares of a window with the PE busy. read_spread: share of the spacing. first_window: start of the first throttle
     window. width: DMA engines of a core."""
 

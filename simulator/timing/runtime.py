@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 _CLEARED = ((3, 53), (54, 104), (105, 155), (156, 206), (207, 255))
-"""By engine: first and last of the semaphores that its EVENT_SEMAPHORE_RANGE_CLEAR sets to zero (inf2 and trn2 traces)."""
+"""By engine: first and last of the semaphores that its EVENT_SEMAPHORE_RANGE_CLEAR sets to zero (inf2 and trn2 traces), or one EVENT_SEMAPHORE each
+(trn1 traces: 51, 51, 51, 51 and 49 of them)."""
 _MEETING, _MEETING_VALUES = 2, 9
 """The semaphore at which the engines meet around a kernel, and its values: 1 to 8, then 0 (inf2 and trn2 traces)."""
 
@@ -77,7 +78,7 @@ class Around:
 
 @dataclass(frozen=True)
 class _Clears:
-    """Which of the instructions update semaphores. `control`: those that clear a range, by engine; `count`: how many each clears.
+    """Which of the instructions update semaphores. `control`: those that clear one or a range; `count`: how many each clears.
     Of each cleared semaphore: `which` of them clears it, as its `step`-th. `meeting`: those that raise semaphore 2."""
 
     control: np.ndarray
@@ -175,8 +176,11 @@ def _clears(rows: list[tuple[int, Control]], engines: np.ndarray) -> _Clears:
     import numpy as np
 
     by_engine = np.argsort(engines, kind="stable").tolist()
-    control = [at for at in by_engine if rows[at][1].opcode == "EVENT_SEMAPHORE_RANGE_CLEAR"]
-    ranges = [range(_CLEARED[rows[at][0]][0], _CLEARED[rows[at][0]][1] + 1) for at in control]
+    of_all = [at for at in by_engine if rows[at][1].opcode == "EVENT_SEMAPHORE_RANGE_CLEAR"]
+    of_one = [at for at in by_engine if rows[at][1].clears]
+    left = [iter(range(first, last + 1)) for first, last in _CLEARED]
+    control = of_all + of_one
+    ranges = [list(left[rows[at][0]]) for at in of_all] + [[next(left[rows[at][0]])] for at in of_one]
     count = np.array([len(numbers) for numbers in ranges], dtype=np.int64)
     return _Clears(
         np.array(control, dtype=np.int64),
@@ -184,5 +188,8 @@ def _clears(rows: list[tuple[int, Control]], engines: np.ndarray) -> _Clears:
         np.repeat(np.arange(len(control)), count),
         np.array([step for numbers in ranges for step in range(1, len(numbers) + 1)], dtype=np.int64),
         np.array([number for numbers in ranges for number in numbers], dtype=np.int32),
-        np.array([at for at in by_engine if rows[at][1].opcode == "EVENT_SEMAPHORE"], dtype=np.int64),
+        np.array(
+            [at for at in by_engine if rows[at][1].opcode == "EVENT_SEMAPHORE" and not rows[at][1].clears],
+            dtype=np.int64,
+        ),
     )

@@ -141,7 +141,8 @@ def _dma(schedule: Schedule, number: int, core: CoreSchedule) -> DmaRows:
         np.tile(np.arange(runs.width), len(transfers)),
     )
     transfer = np.concatenate([np.full(len(fetches.engine), -1), transfer_of[run], transfer_of]).astype(np.int32)
-    start = np.concatenate([fetches.start_ns, begin, runs.start_ns + runs.count * runs.spacing_ns])
+    bumps = runs.start_ns + runs.count * runs.spacing_ns + schedule.chip.dma_semaphore_gap_ns
+    start = np.concatenate([fetches.start_ns, begin, bumps])
     duration = np.concatenate([
         fetches.duration_ns, begin + spacing - begin, np.full(len(transfer_of), SEMAPHORE_PACKET_NS)
     ])  # fmt: skip

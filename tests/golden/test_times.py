@@ -30,7 +30,7 @@ WITHOUT_EFFECT = {
         "dma_start_ns": SOFTWARE,
     }
     for chip in ("trn1", "inf2")
-}
+} | {chip: {"dma_semaphore_gap_ns": ZERO} for chip in ("trn2", "trn3")}
 """Constants of a chip that move no program, and why."""
 
 

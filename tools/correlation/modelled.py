@@ -56,5 +56,5 @@ def _roofline_us(program: Program, summary: Mapping[str, Any]) -> float:
     # A float32 product counts its FLOPs twice.
     passes = _PASSES.get(dtype, 1.0) / (2 if dtype == "float32" else 1)
     compute = summary["hardware_flops"] * passes / (chip.peak_flops * sum(map(bool, program.cores)))
-    memory = (summary["hbm_read_bytes"] + summary["hbm_write_bytes"]) / (chip.hbm_bandwidth * 1e9)
+    memory = (summary["hbm_read_bytes"] + summary["hbm_write_bytes"]) / chip.hbm_bandwidth_reported
     return max(compute, memory) * 1e6 + ROOFLINE_CONSTANT_US

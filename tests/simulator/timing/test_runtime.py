@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+
+from neff_bench.chips import CHIPS
+from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_BYTES
+from neff_bench.simulator.timing.runtime import around
+from neff_bench.simulator.timing.schedule import schedule
+from neff_bench.simulator.timing.timeline import timeline_of
+from tests.simulator.programs import matmul
+
+
+@pytest.mark.parametrize("chip", ["inf2", "trn1", "trn2"])
+def test_every_semaphore_of_a_kernel_is_cleared_once_behind_it(chip):
+    timed = schedule(matmul(), CHIPS[chip])
+    updates = around(timed, 0).updates()
+    cleared = updates.semaphore[(updates.value == 0) & (updates.time_ns > timed.cores[0].kernel_end_ns)]
+    assert sorted(number for number in cleared.tolist() if number != 2) == list(range(3, 256))
+
+
+def test_engines_meet_before_the_kernel_and_twice_behind_it_on_trn1():
+    updates = around(schedule(matmul(), CHIPS["trn1"]), 0).updates()
+    meeting = updates.value[updates.semaphore == 2]
+    assert np.count_nonzero(meeting == 0) == 3 and len(meeting) == 27
+
+
+@pytest.mark.parametrize(("chip", "gap_ps"), [("inf2", 96_000), ("trn2", 0)])
+def test_a_dma_engine_bumps_the_semaphore_after_a_gap(chip, gap_ps):
+    dma = timeline_of(schedule(matmul(), CHIPS[chip])).cores[0].dma
+    mine = (dma.transfer == 0) & (dma.engine == 0)
+    bump = mine & (dma.bytes == SEMAPHORE_PACKET_BYTES)
+    assert dma.start_ps[bump] - dma.end_ps[mine & ~bump].max() == pytest.approx(gap_ps, abs=2)
