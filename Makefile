@@ -3,7 +3,7 @@
 # make bench gate  our speed beside its peers, as ratios
 # make gate   exit code 1 when this tree is slower than the build in bench/gate.base
 # make wild CHECKOUTS=dir  public kernels against their references: right, wrong, refused by name, crashed
-# make correlation CHECKOUTS=dir  the model beside every public measured row (ROWS=development|test|all|new)
+# make correlation CHECKOUTS=dir  the model beside every public measured row (ROWS=development|studied|test|all|new)
 # make fidelity  the model beside measurements on hardware (DATA=measurements, NKILIB= GEMM= checkouts)
 
 PYTHON ?= python3

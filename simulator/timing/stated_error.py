@@ -31,12 +31,12 @@ VARIABLE_COLLECTIVES = (
 def total_interval(program: Program, schedule: Schedule, unknown: Uncompared) -> Interval | None:
     """The 80 % interval of the total time. None where no row of the chip's generation was measured, and where AWS's compiler makes
     another program than ours: none of the rows behind the intervals is of that kind, so nothing says how far off such a row is."""
-    return None if _not_comparable(program, schedule) else interval(likeness(program, schedule, unknown.share))
+    return None if not_comparable(program, schedule) else interval(likeness(program, schedule, unknown.share))
 
 
 def time_error(program: Program, schedule: Schedule, unknown: Uncompared) -> str:
     """One line for every simulated profile: total time against hardware. `unknown`: operations that were never compared with it."""
-    other = _not_comparable(program, schedule)
+    other = not_comparable(program, schedule)
     if other:
         return f"not comparable with measured rows: {other}"
     like = likeness(program, schedule, unknown.share)
@@ -49,7 +49,7 @@ def time_error(program: Program, schedule: Schedule, unknown: Uncompared) -> str
     return f"{said}; never compared with hardware: {', '.join(unknown.named)}" if unknown.named else said
 
 
-def _not_comparable(program: Program, schedule: Schedule) -> str:
+def not_comparable(program: Program, schedule: Schedule) -> str:
     """Why none of the rows behind the intervals is like this one: AWS's compiler makes another program, the constants are others, or
     ranks communicate. Empty where it is comparable."""
     calibration = calibration_of(program.target)

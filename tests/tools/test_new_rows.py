@@ -138,8 +138,9 @@ def run(monkeypatch, capsys):
     """What the command prints for these rows of one source."""
     from tools.correlation import __main__ as command
 
-    def made(which, new=(), others=()):
+    def made(which, new=(), others=(), studied=()):
         monkeypatch.setattr(command, "NEW_SOURCES", (lambda _: iter(new),))
+        monkeypatch.setattr(command, "STUDIED_SOURCES", (lambda _: iter(studied),))
         monkeypatch.setattr(command, "SOURCES", (lambda _: iter(others),))
         return command.main([".", "--rows", which]), capsys.readouterr()
 
@@ -194,6 +195,51 @@ def test_new_rows_are_run_when_they_are_asked_for_only(row, run, which):
     assert "kept" not in printed.out + printed.err
 
 
+def test_studied_rows_can_be_run_alone(row, run):
+    code, printed = run("studied", studied=[row("once kept", program, new=False)], others=[row("other", refused)])
+    assert code == 0
+    assert "once kept" in printed.out
+    assert "other" not in printed.out + printed.err
+
+
+@pytest.mark.parametrize("family", ["conv2d_maxpool", "moe_tkg", "tutorial_gemm"])
+def test_a_family_that_was_studied_is_a_development_family(family):
+    from tools.correlation.measured import is_test
+
+    assert not is_test(family)
+
+
+def test_every_family_of_the_studied_sources_is_named_in_the_rule():
+    from tools.correlation import autocomp, coursework, megakernel
+    from tools.correlation.measured import STUDIED
+
+    families = {coursework.run_of(path).family for paths in coursework.TRACES.values() for path in paths}
+    families |= {version.task.split()[0] for version in megakernel.VERSIONS}
+    families |= {search.family for search in autocomp.SEARCHES.values()}
+    assert families | {"rmsnorm_tkg", "tuned_matmul"} == STUDIED
+
+
+def test_rows_of_which_no_interval_is_said_are_no_evidence(row, monkeypatch, tmp_path):
+    from neff_bench.simulator.timing import interval
+    from neff_bench.simulator.timing.likeness import Likeness
+    from tools.correlation import __main__ as command
+    from tools.correlation.modelled import Modelled
+    from tools.correlation.report import Compared
+
+    def compared(comparable):
+        model = Modelled(10.0, {}, 10.0, Likeness(3, 1, comparable, False, 0.0), comparable, {})
+        return Compared(row("one", program, new=False), model)
+
+    monkeypatch.setattr(interval, "EVIDENCE_FILE", tmp_path / "evidence.json")
+    command._write_evidence([compared(True), compared(True), compared(False)])
+    try:
+        known, _ = interval.evidence()
+        assert [known_row.like.compiled for known_row in known] == [True, True]
+    finally:
+        interval.evidence.cache_clear()
+        interval.interval.cache_clear()
+
+
 def test_a_new_row_is_a_test_row_whatever_its_family(row):
     assert row("new", program).is_test
     assert not row("seen", program, new=False).is_test
@@ -216,7 +262,7 @@ def test_variants_of_one_task_are_ordered_whoever_measured_them():
     from tools.correlation.report import Compared, report
 
     def compared(repository, model_us, measured_us, variants=True):
-        model = Modelled(model_us, {"dma": model_us}, model_us, Likeness(3, 1, False, False, 0.0), {})
+        model = Modelled(model_us, {"dma": model_us}, model_us, Likeness(3, 1, False, False, 0.0), True, {})
         of_row = ("conv", "one task", "n", "trn2", 1, "nki", measured_us, program)
         return Compared(Measured(repository, "0" * 40, *of_row, variants=variants, new=True), model)
 

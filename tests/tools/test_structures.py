@@ -22,7 +22,7 @@ def compared(monkeypatch):
         summary["simulator_fixed_overhead_time"] = 15e-6
         like = Likeness(3, lnc, False, False, 0.0)
         row = Measured("a/a", "0", family, "t", "n", "trn2", lnc, "nki", model_us + missing_us, lambda: None)
-        return Compared(row, Modelled(model_us, {}, 0.0, like, summary))
+        return Compared(row, Modelled(model_us, {}, 0.0, like, True, summary))
 
     return made
 

@@ -1,10 +1,11 @@
 """The model beside every public measured row.
 
-    python -m tools.correlation CHECKOUTS [--rows development|test|all|new] [--only TEXT] [--evidence] [--structures] [--what-if NAME=VALUE]
+    python -m tools.correlation CHECKOUTS [--rows development|studied|test|all|new] [--only TEXT] [--evidence] [--structures] [--what-if NAME=VALUE]
 
 CHECKOUTS holds clones as OWNER/NAME, at the commits that the report names. `tools/correlation/measured.py` says which rows are
-test rows: no constant and no structure of the model is chosen on them. `new` are test rows that were found after the others had been
-seen; `all` leaves them out, so that they are run when they are asked for and not before. --evidence writes the development rows, and what
+test rows: no constant and no structure of the model is chosen on them. `studied` are the development rows that were once the first
+untouched test set. `new` are test rows that nobody has looked at; `all` leaves them out, so that they are run when they are asked for
+and not before. --evidence writes the development rows, and what
 tools/correlation/intervals.py fits to them, to simulator/timing/evidence.json: the intervals of simulated times come from there. --structures judges what the model could lack on
 development rows (tools/correlation/structures.py). --what-if shows how a constant moves the figures.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from tools.correlation.modelled import modelled
 from tools.correlation.report import Compared, report
 from tools.correlation.structures import judged
 
-SOURCES = (
+FIRST_SOURCES = (
     nkibench.variants,
     nkibench.tasks,
     nkilib.mlp,
@@ -46,7 +47,7 @@ SOURCES = (
     gemm.gemms,
     fusion.attention,
 )
-NEW_SOURCES = (
+STUDIED_SOURCES = (
     coursework.traces,
     coursework.summaries,
     coursework.written,
@@ -55,12 +56,14 @@ NEW_SOURCES = (
     autotune.products,
     autocomp.candidates,
 )
+SOURCES = FIRST_SOURCES + STUDIED_SOURCES
+NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = ()
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", type=Path)
-    parser.add_argument("--rows", choices=("development", "test", "all", "new"), default="all")
+    parser.add_argument("--rows", choices=("development", "studied", "test", "all", "new"), default="all")
     parser.add_argument("--only", default="", help="rows whose repository, family or name contains this")
     parser.add_argument("--evidence", action="store_true", help="write the development rows for the intervals")
     parser.add_argument(
@@ -88,10 +91,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _chosen(checkouts: Path, which: str, only: str, not_driven: list[str]) -> Iterator[Measured]:
-    for source in NEW_SOURCES if which == "new" else SOURCES:
+    for source in {"new": NEW_SOURCES, "studied": STUDIED_SOURCES}.get(which, SOURCES):
         try:
             for row in source(checkouts):
-                wanted = which in ("all", "new") or row.is_test == (which == "test")
+                wanted = which in ("all", "studied", "new") or row.is_test == (which == "test")
                 if wanted and only in f"{row.repository} {row.family} {row.name}":
                     yield row
         except FileNotFoundError as error:
@@ -113,7 +116,7 @@ def _compared(rows: Iterator[Measured], changes: Sequence[str], not_driven: list
 
 
 def _write_evidence(compared: Sequence[Compared]) -> None:
-    rows = [one.evidence for one in compared]
+    rows = [one.evidence for one in compared if one.model.comparable]
     groups: dict[tuple[Any, ...], list[list[float]]] = {}
     for row in sorted(rows):
         groups.setdefault((*row[:4], row.like[:3]), []).append([*row.like[3:], row.ratio])

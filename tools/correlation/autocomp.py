@@ -1,4 +1,4 @@
-"""Kernels that ucb-bar/autocomp went through on its way, with the latency of each: trn1, old dialect. New rows, all of them test rows.
+"""Kernels that ucb-bar/autocomp went through on its way, with the latency of each: trn1, old dialect. Studied rows.
 
 `examples/trn-*/*_trace.py` nest the candidates of a search; each has its code and a score, which is `nki.benchmark`'s 99th percentile on
 the NeuronCore, in ms. The last one stands whole in `*_opt.py` and is taken from there; of some others the published code has gaps. The
@@ -74,7 +74,6 @@ def candidates(checkouts: Path) -> Iterator[Measured]:
                 total,
                 program,
                 variants=True,
-                new=True,
             )
 
 

@@ -1,4 +1,4 @@
-"""Matrix products of awslabs/nki-autotune on trn2, LNC 1, current dialect: versions before those that it keeps. New rows, all of them test rows.
+"""Matrix products of awslabs/nki-autotune on trn2, LNC 1, current dialect: versions before those that it keeps. Studied rows.
 
 All are 2048 x 2048 x 2048 in bfloat16. Their names hold the MFU, which is the FLOPs of the task over the least latency on the device and the
 Tensor Engine's peak, as `autotune/runner/types.py` of that commit computes it; the time follows from it.
@@ -52,9 +52,7 @@ def products(checkouts: Path) -> Iterator[Measured]:
         us = 2 * 2048**3 * one.matmuls / (one.mfu_percent / 100 * PEAK_FLOPS) * 1e6
         task = one.path.rpartition("/")[0]
         program = partial(recorded, source, one)
-        yield Measured(
-            SOURCE, one.commit, "tuned_matmul", task, path, "trn2", 1, "nki", us, program, variants=True, new=True
-        )
+        yield Measured(SOURCE, one.commit, "tuned_matmul", task, path, "trn2", 1, "nki", us, program, variants=True)
 
 
 def recorded(source: str, product: Product) -> Program:

@@ -1,4 +1,4 @@
-"""Stanford CS149, assignment 4: traces of the students' kernels, and times that they wrote down. New rows, all of them test rows.
+"""Stanford CS149, assignment 4: traces of the students' kernels, and times that they wrote down. Studied rows.
 
 A trace's total and active times are read from its NTFF, the kernel from the same commit. The names of traces say what was run,
 since the assignment's own scripts make them: `stream_256k_fd1k` adds 256,000 elements with `FREE_DIM` 1000, `transpose_1024` takes
@@ -185,7 +185,7 @@ def _row(
     name = f"{run.name}, {where}"
     return Measured(
         repository, commit, run.family, f"{run.name} {target}", name, target, 1, "beta", us, program, active,
-        variants=run.family == "conv2d_maxpool", new=True,
+        variants=run.family == "conv2d_maxpool",
     )  # fmt: skip
 
 

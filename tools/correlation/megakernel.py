@@ -1,5 +1,4 @@
-"""Kernels of KevGomes1403/nki-moe-megakernel on trn2 and trn3, current dialect: attention and mixtures of experts, in their versions. New rows,
-all of them test rows.
+"""Kernels of KevGomes1403/nki-moe-megakernel on trn2 and trn3, current dialect: attention and mixtures of experts, in their versions. Studied rows.
 
 Figures are `total_time` of the profiler, from a trace where the repository has one, else from its logs and from a plot of them, whose labels are
 whole microseconds. The runtime has LNC 2; a kernel that is launched without a grid has all its work on one core. Inputs are those of the
@@ -186,7 +185,7 @@ def versions(checkouts: Path) -> Iterator[Measured]:
         total, active = traced(found, one.where)[:2] if one.us is None else (one.us, {})
         yield Measured(
             SOURCE, one.commit, one.task.split()[0], f"{one.task} {one.target} LNC {one.lnc}", f"{Path(one.path).name}, {one.where}",
-            one.target, one.lnc, "nki", total, partial(recorded, checkouts, one), active, variants=True, new=True,
+            one.target, one.lnc, "nki", total, partial(recorded, checkouts, one), active, variants=True,
         )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.likeness import Likeness, likeness
 from neff_bench.simulator.timing.schedule import schedule
+from neff_bench.simulator.timing.stated_error import not_comparable
 from neff_bench.simulator.timing.timeline import timeline_of
 
 ROOFLINE_CONSTANT_US = 15.0
@@ -26,12 +27,13 @@ _PASSES = {"float32": 4.0}
 @dataclass(frozen=True)
 class Modelled:
     """Times in us. `active_us`: by engine, and "dma". roofline_us: max(compute, HBM) + a constant. busiest_us: the largest of
-    active_us. summary: all that the model says."""
+    active_us. comparable: the program is of a kind that has intervals. summary: all that the model says."""
 
     total_us: float
     active_us: Mapping[str, float]
     roofline_us: float
     like: Likeness
+    comparable: bool
     summary: Mapping[str, Any]
 
     @property
@@ -47,7 +49,8 @@ def modelled(program: Program, changes: Sequence[str] = ()) -> Modelled:
     active = {name: summary[f"{name}_engine_active_time"] * 1e6 for name in ENGINES}
     active["dma"] = summary["dma_active_time"] * 1e6
     like = likeness(program, timed, uncompared(program, timed).share)
-    return Modelled(summary["total_time"] * 1e6, active, _roofline_us(program, summary), like, summary)
+    comparable = not not_comparable(program, timed)
+    return Modelled(summary["total_time"] * 1e6, active, _roofline_us(program, summary), like, comparable, summary)
 
 
 def _roofline_us(program: Program, summary: Mapping[str, Any]) -> float:

@@ -103,7 +103,7 @@ def _coverage(rows: Sequence[Compared]) -> Iterator[str]:
         fit = interval.evidence()[1]
         yield from _held("test rows", [(one.evidence, fit) for one in said])
         return
-    evidence = [one.evidence for one in rows]
+    evidence = [one.evidence for one in rows if one.model.comparable]
     for by in ("family", "repository"):
         yield from _held(f"made without the row's {by}", intervals.left_out(evidence, attrgetter(by)))
 
