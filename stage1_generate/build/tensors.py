@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,7 +93,7 @@ def references(
     if kernel.reference is None:
         raise BuildError(f"{kernel.name} has no reference")
     together = {name: np.stack([of[name] for of in inputs]) if several else array for name, array in inputs[0].items()}
-    arrays = kernel.reference(dims, {name: values_of(array) for name, array in together.items()})
+    arrays = kernel.reference(dims, _Values(together))
     check_count(arrays, len(outputs))
     rounded = []
     for tensor, array in zip(outputs, arrays):
@@ -103,6 +103,22 @@ def references(
             raise BuildError(f"reference of {tensor.name} has shape {array.shape}, the kernel's output {shape}{ranks}")
         rounded.append(stored(array if several else array[np.newaxis], tensor.dtype))
     return [tuple(array[rank] for array in rounded) for rank in range(case.ranks)]
+
+
+class _Values(Mapping[str, "np.ndarray"]):
+    """The inputs as float32 values, converted when a reference asks for one: it need not hold all of them at a time."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._arrays = arrays
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return values_of(self._arrays[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
 
 
 def default_tolerance(dtypes: Sequence[str], expected: Sequence[np.ndarray]) -> tuple[float, float]:
