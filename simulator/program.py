@@ -170,6 +170,11 @@ class Program(msgspec.Struct, frozen=True, weakref=True):
         return max((rank + 1 for lists in groups for ranks in lists for rank in ranks), default=1)
 
     @property
+    def sharers(self) -> int:
+        """How many cores share HBM: those that have instructions; 1 for a program without any."""
+        return sum(map(bool, self.cores)) or 1
+
+    @property
     def from_hlo(self) -> bool:
         """Whether it was lowered from an HLO graph, as AWS's XLA compiler does; else it is an NKI kernel."""
         return self.model_flops is not None

@@ -101,11 +101,10 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
     try:
         table = table_of(program)
         numbered = Numbered({}, {})
-        sharers = sum(map(bool, program.cores)) or 1
         cores: list[_Core] = []
         for lowered in lower_kinds(program, table, chip):
             as_before = cores and cores[-1].lowered == lowered
-            operations = cores[-1].operations if as_before else operations_of(lowered, chip, sharers, numbered)
+            operations = cores[-1].operations if as_before else operations_of(lowered, chip, program.sharers, numbered)
             cores.append(_Core(lowered, operations))
         names = operand_names(table.kinds)
         fixed = fixed_steps(chip, program.from_hlo, program.from_hlo or program.keeps_weights, names, numbered)

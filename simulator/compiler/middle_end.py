@@ -5,54 +5,35 @@
   (experiments/full_complete_local/profile_results.csv): add_rmsnorm_matmul reads 42.0 MB, each of its inputs once, where
   its instructions read 302.
 - Neighbouring tiles are handled by one instruction, and PSUM is read where it lies (merging.py).
-- Copies whose engine the kernel leaves open are shared between Vector and Scalar: each goes to Scalar unless Vector can start it sooner.
-  Source: the names and the order of the copies in the traces below ("I-67-0-tc-act", "I-67-1-tc-dve"); in the four of 512 columns each
-  copy is on the engine that is found here, in the others the numbers on either agree within five of 24 to 42.
+- Copies whose engine the kernel leaves open are shared between Vector and Scalar (sharing.py).
 - Weights that the PE holds are not loaded again (placing.py).
-- The PE transposes with an identity matrix, which is loaded once for each dtype. Source: eight traces of attention of
-  allenkchau/trainium-kernel-fusion (profiling/artifacts), which read 65,536 bytes more than their kernels where these
-  transpose float32, and 32,768 more for bfloat16.
+- The PE transposes with an identity matrix, which is loaded once for each dtype (identities.py).
 
 Tiles are kept as long as SBUF has room, those that are needed again soonest first; a kernel whose tiles do not fit spills, from PSUM
 to SBUF (leaving_psum.py) and from there to HBM (spilling.py). Which ones AWS's compiler keeps, and what it spills, is not known: a program in which a load is repeated, or whose
 tiles do not all fit, says so (`Program.before_middle_end`), and so does one that repeats a computation (computations.py).
-A kernel turns all of it off with `nki.compiler.skip_middle_end_transformations`, and so do direct allocations of a tile.
+A kernel turns it off with `nki.compiler.skip_middle_end_transformations`; what happens to it then stands in back_end.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
-from neff_bench.chips import Chip
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
 from neff_bench.simulator.compiler.capacity import check_capacity, memory_peak
 from neff_bench.simulator.compiler.computations import repeats_a_computation
-from neff_bench.simulator.compiler.dependencies import table_and_edges
+from neff_bench.simulator.compiler.identities import with_identities
 from neff_bench.simulator.compiler.invariants import without_repeated_work
 from neff_bench.simulator.compiler.leaving_psum import within_psum
 from neff_bench.simulator.compiler.loads import without_repeated_loads
-from neff_bench.simulator.compiler.lowering import Numbered, lower, lowering, operations_of
 from neff_bench.simulator.compiler.merging import merged_tiles
-from neff_bench.simulator.compiler.order import issue_order
+from neff_bench.simulator.compiler.sharing import shared_copies
 from neff_bench.simulator.compiler.spilling import Fitted, fitted, moved_to_their_use
-from neff_bench.simulator.costs.steps import Lowered
-from neff_bench.simulator.costs.transfers import Transfer, packet_ns
-from neff_bench.simulator.dtypes import numpy_dtype
 from neff_bench.simulator.errors import CapacityError
-from neff_bench.simulator.machine.operands import PARTITIONS
-from neff_bench.simulator.program import ENGINES, Access, Buffer, Instruction, Program
-
-ESTIMATED_PE_GHZ = 1.4
-"""Columns of weights and of moving operands in a ns, of any dtype: how fast the compiler seems to take the PE for when it shares copies.
-In the traces copies of products of 512 columns alternate between the engines, of float32 too, which take 857 ns; so less than the
-480 ns of a copy on Scalar were expected. Copies of four transposes of 128 all go to Scalar: more than that was expected."""
-
-_WIDE_INTEGERS = frozenset({"int32", "uint32"})
-"""A copy of these on Scalar goes through float32."""
+from neff_bench.simulator.program import Instruction, Program
 
 
 def middle_end(program: Program) -> Program:
@@ -72,9 +53,7 @@ def middle_end(program: Program) -> Program:
         fit = next((fit for fit in fits if fit and (spills or _dmas(fit.instructions) <= as_written)), None)
         if fit is None:
             # The operands of one instruction do not fit. What of its tiles the compiler keeps where there is no room is not known.
-            return _with_identities(
-                program, [_shared_copies(program, list(core)) for core in program.cores], known=False
-            )
+            return with_identities(program, [shared_copies(program, core) for core in program.cores], known=False)
         # AWS's compiler keeps bytes of SBUF for itself, so it changes a program that needs them.
         fits_as_written = room_bytes <= open_sbuf_bytes(chip_for(program.target))
         known = known and fits_as_written and not (repeated or fit.changed)
@@ -90,8 +69,8 @@ def middle_end(program: Program) -> Program:
     # One instruction waits for all that its parts read, which has to be kept until then.
     has_room = _has_room(*merged, crowded=not _has_room(made, kept))
     whole, cores = merged if has_room else (made, kept)
-    shared = [_shared_copies(whole, instructions) for instructions in cores]
-    return _with_identities(whole, shared, known and has_room)
+    shared = [shared_copies(whole, instructions) for instructions in cores]
+    return with_identities(whole, shared, known and has_room)
 
 
 def _merged(made: Program, kept: Sequence[list[Instruction]]) -> tuple[Program, Sequence[list[Instruction]]]:
@@ -106,7 +85,7 @@ def _merged(made: Program, kept: Sequence[list[Instruction]]) -> tuple[Program, 
 
 def _has_room(program: Program, cores: Sequence[Sequence[Instruction]], crowded: bool = False) -> bool:
     """Whether all tiles of these instructions have room beside the bytes of SBUF that the compiler keeps; in a `crowded` program with them."""
-    whole = _with_identities(program, cores, known=False)
+    whole = with_identities(program, cores, known=False)
     room = open_sbuf_bytes(chip_for(program.target))
     return _fits(whole) and (
         crowded or all(peak.used_bytes <= room for peak in memory_peak(whole) if peak.memory == "sbuf")
@@ -149,18 +128,6 @@ def _within_sbuf(
     return found
 
 
-def _with_identities(program: Program, cores: Sequence[Sequence[Instruction]], known: bool) -> Program:
-    """The program that runs: these instructions behind the loads of their identity matrices, on a PE that keeps its weights.
-
-    `known`: whether AWS's compiler is known to make the same program.
-    """
-    buffers, loads = _identities(program)
-    whole = tuple((*load, *core) for load, core in zip(loads, cores))
-    return msgspec.structs.replace(
-        program, buffers=buffers, cores=whole, before_middle_end=not known, keeps_weights=True
-    )
-
-
 def _overflows(program: Program, memory: str) -> bool:
     return any(peak.memory == memory and peak.used_bytes > peak.capacity_bytes for peak in memory_peak(program))
 
@@ -171,74 +138,3 @@ def _fits(program: Program) -> bool:
     except CapacityError:
         return False
     return True
-
-
-def _identities(program: Program) -> tuple[tuple[Buffer, ...], list[list[Instruction]]]:
-    """The program's buffers with those of identity matrices, and for each core the loads of what its transposes need."""
-    import numpy as np
-
-    buffers, loads = list(program.buffers), []
-    for number, core in enumerate(program.cores):
-        kinds = {step.reads["data"].dtype for step in core if step.op == "nc_transpose" and step.engine == "tensor"}
-        loads.append([_identity_load(buffers, np.eye(PARTITIONS), kind, number) for kind in sorted(kinds)])
-    return tuple(buffers), loads
-
-
-def _identity_load(buffers: list[Buffer], values: Any, dtype: str, core: int) -> Instruction:
-    """Add an identity matrix and its tile to `buffers`; the load of the one into the other."""
-    data = values.astype(numpy_dtype(dtype)).tobytes()
-    buffers.append(Buffer("identity", "hbm", values.shape, dtype, "constant", core, data))
-    buffers.append(Buffer("identity tile", "sbuf", values.shape, dtype, "internal", core))
-    to, source = (
-        Access(len(buffers) - back, 0, ((values.shape[1], values.shape[0]), (1, values.shape[1])), dtype)
-        for back in (1, 2)
-    )
-    return Instruction("dma_copy", "sync", {"dst": to}, {"src": source}, {})
-
-
-def _shared_copies(program: Program, instructions: list[Instruction]) -> list[Instruction]:
-    """Each copy that names no engine on Scalar, or on Vector where that would start it sooner, when all else goes by the order of issue."""
-    if not any(_is_open_copy(step) for step in instructions):
-        return instructions
-    chip = chip_for(program.target)
-    lower_once = lowering(program, chip)
-    table, edges = table_and_edges(program, instructions)
-    lowered = [lower(first, program, chip) for first in table.kinds]
-    operations = operations_of(lowered, chip, len(program.cores), Numbered({}, {}))
-    order = issue_order(operations, table.cores[0].kind, edges, chip)
-    waits = edges.waits()
-    free_ns = dict.fromkeys(ENGINES, 0.0)
-    done_ns = [0.0] * len(instructions)
-    placed = list(instructions)
-    for at in order.tolist():
-        step = instructions[at]
-        ready_ns = max((done_ns[before] for before in waits[at]), default=0.0)
-        if _is_open_copy(step) and max(ready_ns, free_ns["scalar"]) <= max(ready_ns, free_ns["vector"]):
-            placed[at] = step = msgspec.structs.replace(step, engine="scalar")
-        busy_ns, result_ns = _estimated_ns(step, lower_once, chip)
-        start_ns = max(ready_ns, free_ns[step.engine])
-        free_ns[step.engine] = start_ns + busy_ns
-        done_ns[at] = start_ns + result_ns
-    return placed
-
-
-def _estimated_ns(step: Instruction, lower: Callable[[Instruction], Lowered], chip: Chip) -> tuple[float, float]:
-    """How long an instruction holds its engine, and when its result is there, as the compiler seems to estimate it."""
-    if step.engine == "tensor":
-        columns = sum(access.columns for access in step.reads.values())
-        if step.op == "nc_transpose":
-            columns += PARTITIONS
-        return columns / ESTIMATED_PE_GHZ, columns / ESTIMATED_PE_GHZ
-    found = lower(step)
-    return found.busy_ns, found.result_ns + (_moving_ns(found.transfer, chip) if found.transfer else 0.0)
-
-
-def _moving_ns(transfer: Transfer, chip: Chip) -> float:
-    """From the first packet of a DMA that has all engines to itself to the instruction that waits for it."""
-    return transfer.packets * packet_ns(transfer, chip) / chip.dma_engines + chip.dma_wait_ns
-
-
-def _is_open_copy(step: Instruction) -> bool:
-    if step.op != "tensor_copy" or step.engine != "vector" or "engine" in step.attributes:
-        return False
-    return not any(access.dtype in _WIDE_INTEGERS for access in (*step.reads.values(), *step.writes.values()))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _ENGINES = 5
+_TENSOR = 0
 
 
 def issue_order(operations: Operations, kind: np.ndarray, edges: Edges, chip: Chip) -> np.ndarray:
@@ -91,8 +92,10 @@ def issue_order(operations: Operations, kind: np.ndarray, edges: Edges, chip: Ch
         else:
             done += chip.semaphore_ns
         for other in after[index]:
-            if done > ready[other]:
-                ready[other] = done
+            # The PE adds in PSUM without waiting for itself.
+            at = free[engine] if engine == engines[other] == _TENSOR else done
+            if at > ready[other]:
+                ready[other] = at
             missing[other] -= 1
             if not missing[other]:
                 heappush(waiting[engines[other]], (ready[other], other))

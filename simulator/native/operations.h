@@ -5,6 +5,9 @@
 
 #include <stdint.h>
 
+/* Numbers of engines. */
+enum { TENSOR, SCALAR };
+
 #define ENGINES 5
 
 /* What a step waits for: all that the operation waits for, or that of the weights, or that of the other operands, or nothing, or what

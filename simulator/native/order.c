@@ -143,8 +143,10 @@ static void issue(struct state *s, int64_t index, double start)
     }
     for (int64_t i = s->after_start[index]; i < s->after_start[index + 1]; i++) {
         int64_t other = s->after[i];
-        if (done > s->ready[other])
-            s->ready[other] = done;
+        /* The PE adds in PSUM without waiting for itself. */
+        double at = operation->engine == TENSOR && engine_of(s, other) == TENSOR ? s->free[TENSOR] : done;
+        if (at > s->ready[other])
+            s->ready[other] = at;
         arrive(s, other, s->ready[other]);
     }
     if (follower >= 0)

@@ -11,8 +11,6 @@
 #define STREAMS 13 /* the engines, and behind QUEUES their DMA queues */
 #define QUEUES 8
 
-enum { TENSOR, SCALAR };
-
 /* count: machine instructions so far. stream: what completes in order with each. last: the last machine instruction of each
    instruction. seen: the last of each stream that an engine has waited for. held, held_since: weights in the PE. */
 struct state {

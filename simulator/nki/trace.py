@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips import CHIPS, PAIRED
+from neff_bench.simulator.compiler.back_end import back_end
 from neff_bench.simulator.compiler.capacity import check_capacity
 from neff_bench.simulator.compiler.loads import without_loads_in_place
 from neff_bench.simulator.compiler.middle_end import middle_end
@@ -78,8 +79,8 @@ def record(
         program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
         if "middle_end" not in now.dialect:
             program = without_loads_in_place(program)
-        elif now.dialect["middle_end"]:
-            program = middle_end(program)
+        else:
+            program = middle_end(program) if now.dialect["middle_end"] else back_end(program)
         check_placement(program)
         try:
             check_capacity(program)

@@ -58,6 +58,6 @@ def _roofline_us(program: Program, summary: Mapping[str, Any]) -> float:
     dtype = program.buffers[program.inputs[0]].dtype if program.inputs else "bfloat16"
     # A float32 product counts its FLOPs twice.
     passes = _PASSES.get(dtype, 1.0) / (2 if dtype == "float32" else 1)
-    compute = summary["hardware_flops"] * passes / (chip.peak_flops * sum(map(bool, program.cores)))
+    compute = summary["hardware_flops"] * passes / (chip.peak_flops * program.sharers)
     memory = (summary["hbm_read_bytes"] + summary["hbm_write_bytes"]) / chip.hbm_bandwidth_reported
     return max(compute, memory) * 1e6 + ROOFLINE_CONSTANT_US

@@ -13,7 +13,7 @@ psum = Psum
 
 
 def skip_middle_end_transformations(kernel: Any) -> Any:
-    """The kernel's instructions are taken as they are: no load is removed, no copy moved to another engine."""
+    """No load of the kernel is removed, and nothing that it repeats is done once (simulator/compiler/back_end.py)."""
     kernel.middle_end = False
     return kernel
 

@@ -61,6 +61,19 @@ def test_of_what_is_ready_the_first_in_the_program_goes_first():
     assert order_of(copy(T1, T0), copy(T3, T2), copy(T5, T4)) == [0, 1, 2]
 
 
+def test_products_that_add_to_one_tile_follow_each_other():
+    # The PE does not wait for itself: in part2/my_conv_kernel_float16_smaller.ntff of riya-ranjan/cs149-pa4 each of 1080 products loads its
+    # weights, since no two that share them come one after the other, as they are written.
+    buffers = [*BUFFERS, Buffer("other", "psum", (128, 128), "float32", "internal", 0)]
+
+    def product(dst, weights, adds):
+        reads = {"stationary": whole(weights, buffers), "moving": whole(T0, buffers)}
+        return Instruction("nc_matmul", "tensor", {"dst": whole(dst, buffers)}, reads, {"accumulate": adds})
+
+    groups = [product(dst, weights, weights != T1) for dst in (P, P + 1) for weights in (T1, T2, T3)]
+    assert order_in(Program("p", "trn2", 1, tuple(buffers), (), (), (tuple(groups),))) == [0, 1, 2, 3, 4, 5]
+
+
 def test_a_store_does_not_hold_up_the_loads_of_its_queue():
     buffers = [*BUFFERS, Buffer("out", "hbm", (128, 128), "bfloat16", "output")]
     out = Instruction("dma_copy", "sync", {"dst": whole(9, buffers)}, {"src": whole(T1, buffers)}, {})

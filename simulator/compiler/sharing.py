@@ -1,0 +1,81 @@
+"""Copies whose engine the kernel leaves open are shared between Vector and Scalar: each goes to Scalar unless Vector can start it sooner.
+
+Source: the names and the order of the copies in the traces of github allenkchau/trainium-kernel-fusion ("I-67-0-tc-act", "I-67-1-tc-dve"); in
+the four of 512 columns each copy is on the engine that is found here, in the others the numbers on either agree within five of 24 to 42.
+Kernels of the old dialect that skip the middle end have such names too (chenhzhu/asst4-trainium2 @fecd8c8,
+deepashreeKedia/cs149stanfordasst4 @8893957). In five traces of the current dialect (KevGomes1403/nki-moe-megakernel @f1fe87a) no copy of
+the kernel's is on Scalar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from neff_bench.chips import Chip
+from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.compiler.dependencies import table_and_edges
+from neff_bench.simulator.compiler.lowering import Numbered, lower, lowering, operations_of
+from neff_bench.simulator.compiler.order import issue_order
+from neff_bench.simulator.costs.steps import Lowered
+from neff_bench.simulator.costs.transfers import Transfer, packet_ns
+from neff_bench.simulator.machine.operands import PARTITIONS
+from neff_bench.simulator.program import ENGINES, Instruction, Program
+
+ESTIMATED_PE_GHZ = 1.4
+"""Columns of weights and of moving operands in a ns, of any dtype: how fast the compiler seems to take the PE for when it shares copies.
+In the traces copies of products of 512 columns alternate between the engines, of float32 too, which take 857 ns; so less than the
+480 ns of a copy on Scalar were expected. Copies of four transposes of 128 all go to Scalar: more than that was expected."""
+
+_WIDE_INTEGERS = frozenset({"int32", "uint32"})
+"""A copy of these on Scalar goes through float32."""
+
+
+def shared_copies(program: Program, instructions: Sequence[Instruction]) -> list[Instruction]:
+    """Each copy that names no engine on Scalar, or on Vector where that would start it sooner, when all else goes by the order of issue."""
+    if not any(is_open_copy(step) for step in instructions):
+        return list(instructions)
+    chip = chip_for(program.target)
+    lower_once = lowering(program, chip)
+    table, edges = table_and_edges(program, instructions)
+    lowered = [lower(first, program, chip) for first in table.kinds]
+    operations = operations_of(lowered, chip, program.sharers, Numbered({}, {}))
+    order = issue_order(operations, table.cores[0].kind, edges, chip)
+    waits = edges.waits()
+    free_ns = dict.fromkeys(ENGINES, 0.0)
+    done_ns = [0.0] * len(instructions)
+    placed = list(instructions)
+    for at in order.tolist():
+        step = instructions[at]
+        ready_ns = max((done_ns[before] for before in waits[at]), default=0.0)
+        if is_open_copy(step) and max(ready_ns, free_ns["scalar"]) <= max(ready_ns, free_ns["vector"]):
+            placed[at] = step = msgspec.structs.replace(step, engine="scalar")
+        busy_ns, result_ns = _estimated_ns(step, lower_once, chip)
+        start_ns = max(ready_ns, free_ns[step.engine])
+        free_ns[step.engine] = start_ns + busy_ns
+        done_ns[at] = start_ns + result_ns
+    return placed
+
+
+def _estimated_ns(step: Instruction, lower: Callable[[Instruction], Lowered], chip: Chip) -> tuple[float, float]:
+    """How long an instruction holds its engine, and when its result is there, as the compiler seems to estimate it."""
+    if step.engine == "tensor":
+        columns = sum(access.columns for access in step.reads.values())
+        if step.op == "nc_transpose":
+            columns += PARTITIONS
+        return columns / ESTIMATED_PE_GHZ, columns / ESTIMATED_PE_GHZ
+    found = lower(step)
+    return found.busy_ns, found.result_ns + (_moving_ns(found.transfer, chip) if found.transfer else 0.0)
+
+
+def _moving_ns(transfer: Transfer, chip: Chip) -> float:
+    """From the first packet of a DMA that has all engines to itself to the instruction that waits for it."""
+    return transfer.packets * packet_ns(transfer, chip) / chip.dma_engines + chip.dma_wait_ns
+
+
+def is_open_copy(step: Instruction) -> bool:
+    """Whether it is a copy that the compiler may put on Vector or on Scalar."""
+    if step.op != "tensor_copy" or step.engine != "vector" or "engine" in step.attributes:
+        return False
+    return not any(access.dtype in _WIDE_INTEGERS for access in (*step.reads.values(), *step.writes.values()))
