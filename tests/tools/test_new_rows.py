@@ -273,3 +273,16 @@ def test_variants_of_one_task_are_ordered_whoever_measured_them():
         compared("d/d", 1.0, 99.0, False),
     ]
     assert any("Order of variants, model: 2 of 3 pairs right" in line for line in report(rows))
+
+
+def test_a_trace_that_was_committed_after_its_kernel_changed_has_the_kernel_that_ran(monkeypatch):
+    from tools.correlation import coursework
+    from tools.correlation.origin import Traced
+
+    read = []
+    monkeypatch.setattr(coursework, "data", lambda _, commit, path: read.append((commit, path)) or b"")
+    monkeypatch.setattr(coursework, "traced", lambda *_: Traced(1.0, {}, "trn2"))
+    rows = {row.name: row for row in coursework.traces(ROOT)}
+    assert rows["conv2d 32x16 float16 pool 1, part2/conv2d_3_float16_smaller.ntff"].commit == "cd405b2"
+    assert ("00f68f3", "part2/conv2d_3_float16_smaller.ntff") in read
+    assert rows["conv2d 32x16 float16 pool 1, part2/conv2d_4_float16_smaller.ntff"].commit == "00f68f3"

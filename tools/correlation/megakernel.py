@@ -155,7 +155,7 @@ VERSIONS: tuple[Version, ...] = (
         "v5c_batch_routing_weights": 1000.0, "v6a_widen_down_on_v5a": 278.65, "v6c_transpose_gateup": 547.00,
         "v7a_fused_coalesce_widen_down": 220.81, "v7b_preload_gateup_rows": 274.66, "v7c_coalesce_hidden_dma": 261.64,
     }),
-    *_traced("moe_tkg", "kernels/moe_tkg/agents/", {"v6b_coalesce_down_dma": "profile_v6b_exec_2"}),
+    *_traced("moe_tkg", "kernels/moe_tkg/agents/", {"v6b_1_coalesce_down_dma": "profile_v6b_exec_2"}),
     *_of(_LAST, "moe_fused_tkg_fp8 of 512", _QUANTIZED, f"{_QUANTIZED}OPTIMIZATION_LOG.md", {
         "v5": 131.60, "v6a": 125.62, "v6b": 127.36, "v6c": 142.69, "v7": 120.44,
     }, lnc=2),
