@@ -22,16 +22,20 @@ from typing import Any
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.timing import interval
 from tools.correlation import (
+    attention_block,
     autocomp,
     autotune,
     coursework,
     fusion,
+    gathers,
     gemm,
     intervals,
     megakernel,
     nkibench,
     nkilib,
     norms,
+    scans,
+    tutorials,
 )
 from tools.correlation.measured import Measured
 from tools.correlation.modelled import modelled
@@ -57,7 +61,14 @@ STUDIED_SOURCES = (
     autocomp.candidates,
 )
 SOURCES = FIRST_SOURCES + STUDIED_SOURCES
-NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = ()
+NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = (
+    tutorials.kernels,
+    autocomp.sampled,
+    attention_block.versions,
+    scans.versions,
+    autotune.pipelined,
+    gathers.gathers,
+)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,10 +1,12 @@
-"""Kernels that ucb-bar/autocomp went through on its way, with the latency of each: trn1, old dialect. Studied rows.
+"""Kernels that ucb-bar/autocomp went through on its way, with the latency of each: trn1, old dialect. Studied rows, and new ones.
 
 `examples/trn-*/*_trace.py` nest the candidates of a search; each has its code and a score, which is `nki.benchmark`'s 99th percentile on
 the NeuronCore, in ms. The last one stands whole in `*_opt.py` and is taken from there; of some others the published code has gaps. The
 authors name the instance, trn1.2xlarge, where they tell of this search. Shapes are those of the harnesses of that time. The candidates of
 `1_gemm_trace.py` are those of `2_gemm_trace.py` again, so only these are rows.
-The sample run of the visualizer has latencies of layer normalisations too, and does not say on which chip they were taken.
+
+The sample run of the visualizer has latencies of layer normalisations too. These rows are new. Its failed candidates print the compiler's command,
+whose target is trn1; 4096 x 8192 in float32 is what the harness runs. Every candidate that the harness found right is a row.
 """
 
 from __future__ import annotations
@@ -75,6 +77,40 @@ def candidates(checkouts: Path) -> Iterator[Measured]:
                 program,
                 variants=True,
             )
+
+
+_SAMPLE = "visualizer/src/extension/__fixtures__/sample_run/eval-results-iter-"
+_LAYERNORM = Search(
+    "tutorial_layernorm",
+    {
+        "input_tensor": ((4096, 8192), "float32"),
+        "gamma_vector": ((8192,), "float32"),
+        "beta_vector": ((8192,), "float32"),
+    },
+    {"epsilon": 1e-5},
+)
+SAMPLED_MS = {
+    "1/code_0": 2.774, "1/code_2": 2.326, "1/code_3": 2.968, "1/code_7": 2.951, "2/code_1": 2.160, "2/code_2": 2.499,
+    "2/code_3": 4.396, "2/code_5": 2.083, "2/code_7": 2.752, "2/code_12": 2.327, "2/code_15": 3.734,
+}  # fmt: skip
+"""Iteration and candidate, and the latency that its file begins with."""
+
+
+def sampled(checkouts: Path) -> Iterator[Measured]:
+    """The kernel that the sample run began with, then its candidates."""
+    for number, (candidate, ms) in enumerate(SAMPLED_MS.items()):
+        file = f"{_SAMPLE}{candidate}_result_full.txt"
+        result = data(checkouts / SOURCE[0], SOURCE[1], file).decode()
+        found = codes(result[result.index("CodeCandidate(") :])
+        of_file = (
+            (("start", *found[0]), (candidate, found[-1][0], ms)) if number == 0 else ((candidate, found[-1][0], ms),)
+        )
+        for name, code, latency_ms in of_file:
+            program = partial(recorded, code, _LAYERNORM)
+            yield Measured(
+                *SOURCE, _LAYERNORM.family, f"{_LAYERNORM.family} trn1", f"sample run {name}", "trn1", 1, "beta",
+                latency_ms * 1e3, program, variants=True, new=True,
+            )  # fmt: skip
 
 
 def codes(trace: str) -> list[tuple[str, float]]:
