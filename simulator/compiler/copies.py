@@ -29,17 +29,17 @@ def without_needless_copies(
     buffers: Sequence[Buffer], instructions: Sequence[Instruction], from_sbuf: bool = True
 ) -> list[Instruction]:
     """The instructions of one core without such copies; every result stays what it was. `from_sbuf`: also those of tiles in SBUF."""
+    if not any(_may_go(buffers, step, from_sbuf) for step in instructions):
+        return list(instructions)
     uses = uses_of(instructions)
     steps = list(instructions)
     gone = set()
     for index, step in enumerate(instructions):
-        if step.op != "tensor_copy" or step.attributes or not _whole_tile(buffers, uses, step, index):
+        if not (_may_go(buffers, step, from_sbuf) and _whole_tile(buffers, uses, step, index)):
             continue
         source = steps[index].reads["src"]
         memory = buffers[source.buffer].memory
         readers = uses.readers[step.writes["dst"].buffer]
-        if memory == "sbuf" and not from_sbuf:
-            continue
         moved = [_reading_source(buffers, steps[at], step.writes["dst"], source) for at in readers]
         if not _lasts(buffers, instructions, uses, index, source, max(readers)):
             continue
@@ -52,12 +52,20 @@ def without_needless_copies(
     return [step for index, step in enumerate(steps) if index not in gone]
 
 
+def _may_go(buffers: Sequence[Buffer], step: Instruction, from_sbuf: bool) -> bool:
+    """Whether it is a copy without an engine of its own, to SBUF, between tiles that the compiler places."""
+    if step.op != "tensor_copy" or step.attributes:
+        return False
+    held, kept = buffers[step.reads["src"].buffer], buffers[step.writes["dst"].buffer]
+    if kept.memory != "sbuf" or kept.kind != "internal" or (held.address, kept.address) != (None, None):
+        return False
+    return held.memory == "psum" or (from_sbuf and held.memory == "sbuf")
+
+
 def _whole_tile(buffers: Sequence[Buffer], uses: Uses, step: Instruction, index: int) -> bool:
     """Whether a copy fills a tile of SBUF that nothing else writes, with neighbouring columns of the same dtype and the same partitions."""
     source, to = step.reads["src"], step.writes["dst"]
-    held, kept = buffers[source.buffer], buffers[to.buffer]
-    if kept.memory != "sbuf" or kept.kind != "internal" or kept.address is not None or held.memory == "hbm":
-        return False
+    held = buffers[source.buffer]
     if source.dtype != to.dtype or held.dtype != source.dtype or {source.buffer, to.buffer} & uses.dynamic:
         return False
     readers = uses.readers[to.buffer]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from neff_bench.chips import CHIPS, PAIRED
 from neff_bench.simulator.compiler.back_end import back_end
 from neff_bench.simulator.compiler.capacity import check_capacity
-from neff_bench.simulator.compiler.loads import without_loads_in_place
+from neff_bench.simulator.compiler.current import current
 from neff_bench.simulator.compiler.middle_end import middle_end
 from neff_bench.simulator.compiler.placement import check_placement
 from neff_bench.simulator.errors import (
@@ -78,7 +78,7 @@ def record(
         outputs = _outputs(results, output_names, home(function))
         program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
         if "middle_end" not in now.dialect:
-            program = without_loads_in_place(program)
+            program = current(program)
         else:
             program = middle_end(program) if now.dialect["middle_end"] else back_end(program)
         check_placement(program)

@@ -90,7 +90,7 @@ def tensor_copy(
     check.same_tile("tensor_copy", "src", src, dst)
     chosen = check.chosen_engine("tensor_copy", engine, _ALL, "vector")
     check.no_psum_on_gpsimd("tensor_copy", chosen, dst, src)
-    return emit("tensor_copy", chosen, {"dst": access(dst)}, {"src": access(src)}, {})
+    return emit("tensor_copy", chosen, {"dst": access(dst)}, {"src": access(src)}, check.named_engine(engine))
 
 
 def _tensor_tensor(o: Operands) -> None:
@@ -172,6 +172,7 @@ def tensor_scalar(
     _bitvec("tensor_scalar", attributes["op0"], dst, data)
     default = "gpsimd" if "power" in (attributes["op0"], attributes.get("op1")) and _in_sbuf(dst, data) else "vector"
     chosen = check.chosen_engine("tensor_scalar", engine, _ALL, default)
+    attributes |= check.named_engine(engine)
     check.no_psum_on_gpsimd("tensor_scalar", chosen, dst, data)
     return emit("tensor_scalar", chosen, {"dst": access(dst)}, reads, attributes)
 

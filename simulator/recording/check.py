@@ -120,6 +120,12 @@ def chosen_engine(op: str, given: Any, allowed: tuple[str, ...], default: str) -
     return name
 
 
+def named_engine(given: Any) -> dict[str, Any]:
+    """The attribute of an instruction whose engine the kernel names: the compiler leaves it there."""
+    name = "unknown" if given is None or given is engine_enum.unknown else word(engine_enum, given)
+    return {} if name == "unknown" else {"engine": name}
+
+
 def no_psum_on_gpsimd(op: str, engine: str, *operands: NkiTensor) -> None:
     """On GpSimd, no operand may lie in PSUM."""
     if engine == "gpsimd":

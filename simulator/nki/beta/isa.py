@@ -36,7 +36,7 @@ from neff_bench.simulator.nki.beta.transfers import (
 )
 from neff_bench.simulator.nki.beta.views import of_one_rank
 from neff_bench.simulator.recording import check
-from neff_bench.simulator.recording.recorder import invalid, not_modelled, recorder
+from neff_bench.simulator.recording.recorder import invalid, not_modelled
 from neff_bench.simulator.recording.tensor import NkiTensor
 
 __all__ = [
@@ -70,8 +70,6 @@ def _elementwise(name: str) -> Any:
             like = max((given[at] for at in (key, "data2") if isinstance(given.get(at), NkiTensor)), key=_free)
             made = destination(given, like.shape, kind)
             instruction(made, **given)
-            if name == "tensor_copy":
-                _chosen(given.get("engine"))
             return made
 
         if name in _OF_A_ROW or "reduce_res" in operands:
@@ -83,13 +81,6 @@ def _elementwise(name: str) -> Any:
 
 _OF_A_ROW = frozenset({"activation_reduce", "tensor_scalar_reduce", "tensor_tensor_scan"})
 """Instructions that take a row of the tile as one."""
-
-
-def _chosen(engine: Any) -> None:
-    """An engine that the kernel names is an attribute of a copy: the compiler leaves it there."""
-    step = recorder().instructions[-1]
-    if engine is not None and getattr(engine, "name", engine) != "unknown":
-        step.attributes["engine"] = step.engine
 
 
 def _free(view: NkiTensor) -> int:

@@ -102,7 +102,7 @@ def test_what_does_not_depend_on_a_collective_runs_beside_it():
     both = schedule(record(overlapped, "k", spec, {"ranks": 8}, (), "trn2", 1)).cores[0]
     collective = int(np.flatnonzero([t.queue == COLLECTIVES for t in both.code.transfers])[0])
     at = int(np.flatnonzero(both.code.transfer == collective)[0])
-    inside = (both.code.engine == 3) & (both.start_ns > both.start_ns[at]) & (both.end_ns < both.done_ns[at])
+    inside = (both.code.engine == 1) & (both.start_ns > both.start_ns[at]) & (both.end_ns < both.done_ns[at])
     assert inside.sum() > 2
 
 
