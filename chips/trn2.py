@@ -5,6 +5,7 @@ from neff_bench.chips.overheads import Overheads, controls, fetches
 
 DOCS = "AWS docs nki/guides/architecture/trainium2_arch.rst"
 TRACES = "measured: NTFF of github allenkchau/trainium-kernel-fusion @d709ddf1 (trn2, profiler 2.28)"
+COURSEWORK = "measured: 43 NTFF of five repositories of Stanford CS149, assignment 4 (trn2, `--disable-dge`; tools/correlation/coursework.py)"
 INF2_TRACES = "measured: NTFF of github AnchovyPark/npu_profiling_code @2a956420 (inf2, profiler 2.27)"
 COSTS = "AWS docs 2.26 general/nki/api/nki/isa/__init__.py, cost tables"
 
@@ -137,8 +138,8 @@ CHIP = chip(
     dma_read_stagger_ns=(22.7, "ns", f"{TRACES}: reads through descriptors made at run time: within 183-713 ns, 340 in the mean of 14 reads that found the engines idle"),
     dma_issue_ns=(572.0, "ns", f"{TRACES}: DMA_DIRECT2D holds SP or ACT 541-613 ns, median 572"),
     dma_start_ns=(1340.0, "ns", f"{TRACES}: hardware DGE, trigger to first packet 1.33-1.35 us"),
-    static_dma_issue_ns=(37.0, "ns", f"{INF2_TRACES}: a DMA with descriptors made at compile time is started by a WRITE of 37 ns"),
-    static_dma_start_ns=(266.0, "ns", f"{INF2_TRACES}: that WRITE to the first packet 266 ns"),
+    static_dma_issue_ns=(82.0, "ns", f"{COURSEWORK}: the WRITEs that start DMAs with descriptors made at compile time follow each other at 81-86 ns"),
+    static_dma_start_ns=(790.0, "ns", f"{COURSEWORK}: that WRITE to the first packet 755-805 ns for stores that found the queue idle (of 30), 765-908 for loads (of 10)"),
     software_dma_issue_ns=(583.0, "ns", f"{TRACES}: spacing of DMA_DIRECT2D on GpSimd 582-586 ns"),
     software_dma_prepare_ns=(1155.0, "ns", f"{TRACES}: DMA_DIRECT2D on GpSimd starts 1191-1204 ns after the end of what it waits for, and 1177-1182 ns after GpSimd enters the kernel (5 + 5 DMAs), less semaphore_ns"),
     software_dma_start_ns=(770.0, "ns", f"{TRACES}: GpSimd trigger to first packet 0.77 us (first); docs about 1.3"),

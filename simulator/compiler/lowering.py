@@ -18,7 +18,7 @@ from neff_bench.simulator.program import Instruction, Program
 class Operation(NamedTuple):
     """What a kind of instruction becomes on a core; times in ns. simulator/native/operations.h has the same fields.
 
-    engine, loads, meets, busy_ns, result_ns: as in `Lowered`. moves: any DMA. function: that Scalar looks up, or -1. first_step,
+    engine, loads, meets, busy_ns, result_ns: as in `Lowered`. moves: any DMA. static: one whose descriptors were made at compile time. function: that Scalar looks up, or -1. first_step,
     end_step: its steps in `Operations.steps`. moving_ns: what a DMA takes on all DMA engines of the core, or on its share of HBM; -1
     for what is no DMA.
     """
@@ -26,6 +26,7 @@ class Operation(NamedTuple):
     engine: int
     loads: bool
     moves: bool
+    static: bool
     meets: bool
     function: int
     first_step: int
@@ -43,7 +44,7 @@ class Operations(NamedTuple):
 
     def packed(self) -> tuple[bytearray, bytearray]:
         """Both for compiled passes."""
-        return native.structs("7q3d", self.kinds), native.structs("2q", self.steps)
+        return native.structs("8q3d", self.kinds), native.structs("2q", self.steps)
 
 
 class Numbered(NamedTuple):
@@ -60,12 +61,12 @@ def operations_of(lowered: Sequence[Lowered], chip: Chip, sharers: int, numbered
     pairs: list[tuple[int, int]] = []
     for engine, of_kind, transfer, loads, meets, function, busy_ns, result_ns, _ in lowered:
         looked_up = functions.setdefault(function, len(functions)) if function else -1
-        moves = transfer is not None
+        moves, static = transfer is not None, transfer is not None and transfer.static
         moving_ns = -1.0 if transfer is None else _moving_ns(transfer, chip, sharers)
         first = len(pairs)
         pairs += [(steps.setdefault((engine, step), len(steps)), step.waits) for step in of_kind]
         kinds.append(
-            Operation(engine, loads, moves, meets, looked_up, first, len(pairs), busy_ns, result_ns, moving_ns)
+            Operation(engine, loads, moves, static, meets, looked_up, first, len(pairs), busy_ns, result_ns, moving_ns)
         )
     return Operations(tuple(kinds), tuple(pairs))
 

@@ -28,17 +28,21 @@ _EVENT_SEMAPHORE = tuple(Step(OPCODES["EVENT_SEMAPHORE"], ALL, ns, ns) for ns in
 _COMPILED_END = Step(OPCODES["NOP"], ALL, 16.0, 16.0)
 """The wait for the last store of an HLO graph: 16 ns in the inf2 profiles of github AnchovyPark/npu_profiling_code @2a956420."""
 
+_STATIC_END = Step(OPCODES["NOP"], ALL, 70.0, 19.0)
+"""The wait for a store whose descriptors were made at compile time: GpSimd has one for each that nothing else waits for, 70 ns apart and 19 ns
+long (42 traces on trn2, tools/correlation/coursework.py: 64 stores have 64, 222 stores of which most were waited for have 5 to 55)."""
+
 _ENGINES = len(EVENT_SEMAPHORE_NS)
 STREAMS = 2 * _ENGINES
 _QUEUES = 8
 """What completes in order is a stream: an engine, or 8 + its DMA queue."""
-_RAW = KINDS.index("raw")
+_RAW, _WAW = KINDS.index("raw"), KINDS.index("waw")
 
 
 class Fixed(NamedTuple):
     """from_hlo: a program that was lowered from an HLO graph. keeps_weights: weights that the PE holds are not loaded again.
-    load: the step that loads a table of functions. tables: how many there are, with none as 0. event, final: the step that waits for
-    one thing more, and for the last DMA of a queue, by engine. table: by function and loaded table, the table that must be loaded, or
+    load: the step that loads a table of functions. tables: how many there are, with none as 0. event, final, each: the step that waits for
+    one thing more, for the last DMA of a queue, and for one static DMA, by engine. table: by function and loaded table, the table that must be loaded, or
     -1. of_weights, is_stationary: the names of operands that LDWEIGHTS reads, and those of the weights of a matmul."""
 
     from_hlo: bool
@@ -47,13 +51,14 @@ class Fixed(NamedTuple):
     tables: int
     event: list[int]
     final: list[int]
+    each: list[int]
     table: list[int]
     of_weights: list[bool]
     is_stationary: list[bool]
 
     def numbers(self) -> list[int]:
         """All of them, for the compiled pass: simulator/native/assemble.c."""
-        return [*self[:4], *self.event, *self.final, *self.of_weights, *self.is_stationary, *self.table]
+        return [*self[:4], *self.event, *self.final, *self.each, *self.of_weights, *self.is_stationary, *self.table]
 
 
 def fixed_steps(chip: Chip, from_hlo: bool, keeps_weights: bool, names: Sequence[str], numbered: Numbered) -> Fixed:
@@ -63,6 +68,7 @@ def fixed_steps(chip: Chip, from_hlo: bool, keeps_weights: bool, names: Sequence
     load = steps.setdefault((SCALAR, Step(OPCODES["ACT_TABLE_LOAD"], ALL, load_ns, load_ns)), len(steps))
     event = [steps.setdefault((engine, step), len(steps)) for engine, step in enumerate(_EVENT_SEMAPHORE)]
     final = [steps.setdefault((engine, _COMPILED_END), len(steps)) for engine in range(_ENGINES)] if from_hlo else event
+    each = [steps.setdefault((engine, _STATIC_END), len(steps)) for engine in range(_ENGINES)]
     tables: list[str | None] = [None]
     rows: list[list[int]] = [[] for _ in functions]
     for loaded in tables:  # it grows by what is found
@@ -73,7 +79,7 @@ def fixed_steps(chip: Chip, from_hlo: bool, keeps_weights: bool, names: Sequence
             row.append(-1 if table is None else tables.index(table))
     of_weights, is_stationary = [name in WEIGHT_OPERANDS for name in names], [name == "stationary" for name in names]
     every = list(itertools.chain.from_iterable(rows))
-    return Fixed(from_hlo, keeps_weights, load, len(tables), event, final, every, of_weights, is_stationary)
+    return Fixed(from_hlo, keeps_weights, load, len(tables), event, final, each, every, of_weights, is_stationary)
 
 
 def place(columns: Columns, edges: Edges, order: np.ndarray, operations: Operations, fixed: Fixed) -> np.ndarray:
@@ -170,7 +176,9 @@ class _Placer:
         """The last instruction to wait for in each stream, in order.
 
         Streams complete in order, and so does an engine. An engine therefore waits neither for its own earlier reads and writes
-        nor for what it has waited for before. PE accumulates in PSUM without waiting for itself."""
+        nor for what it has waited for before. PE accumulates in PSUM without waiting for itself. Nor does a DMA wait for what its own
+        queue wrote: in a trace (github chenhzhu/asst4-trainium2 @fecd8c8, final_float16_smaller.ntff) loads of strided rows of one
+        tile follow each other at 82 ns, though the rectangles around such rows overlap (rectangles.py)."""
         latest: dict[int, int] = {}
         seen, last, streams = self.seen[engine], self.last, self.stream
         for before, kind, operand in edges:
@@ -182,14 +190,23 @@ class _Placer:
             stream = streams[machine]
             if stream == engine and not moves and (kind != _RAW or engine == TENSOR):
                 continue
+            if stream == _QUEUES + engine and moves and kind == _WAW:
+                continue
             if machine > latest.get(stream, -1) and machine > seen.get(stream, -1):
                 latest[stream] = machine
         seen.update(latest)
         return sorted(latest.values())
 
     def _final_waits(self) -> None:
-        """A kernel ends when its last DMA on each queue has landed: the issuing engine waits for it."""
-        last = {self.stream[i]: i for i, (_, _, transfer, _, _) in enumerate(self.rows) if transfer >= 0}
-        for machine in sorted(set(last.values()) - {row[4] for row in self.rows}):
-            engine = self.stream[machine] - _QUEUES
-            self._append(engine, self.fixed.final[engine], self.rows[machine][1], machine)
+        """A kernel ends when its last DMA on each queue has landed: the issuing engine waits for it, and for each static DMA of its own
+        that has not been waited for."""
+        moving = [i for i, row in enumerate(self.rows) if row[2] >= 0]
+        last = {self.stream[i]: i for i in moving}
+        waited = {self.stream[wait]: wait for wait in sorted({row[4] for row in self.rows} - {-1})}
+        for machine in moving:
+            stream, origin = self.stream[machine], self.rows[machine][1]
+            static = self.operations.kinds[self.kind[origin]].static
+            if machine > waited.get(stream, -1) and (static or machine == last[stream]):
+                engine = stream - _QUEUES
+                step = self.fixed.each[engine] if static else self.fixed.final[engine]
+                self._append(engine, step, origin, machine)

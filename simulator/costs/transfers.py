@@ -99,8 +99,8 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
 
     A packet of a hardware descriptor is a run that is contiguous on both sides. A packet of a software descriptor, or of a weight of
     an HLO graph, is a run that is contiguous in HBM."""
-    software = engine == _GPSIMD
     static = instruction.attributes.get("dge_mode") == "none"
+    software = engine == _GPSIMD and not static
     joins = software or (static and program.from_hlo)
     converts = instruction.op == "dma_copy" and instruction.reads["src"].dtype != instruction.writes["dst"].dtype
     moved = [0] * len(_MOVED)

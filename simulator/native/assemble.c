@@ -38,10 +38,10 @@ struct counts {
 /* The numbers one behind the other, for `names` operands. */
 static struct fixed fixed_in(const int64_t *numbers, int64_t names)
 {
-    const int64_t *event = numbers + 4, *final = event + ENGINES, *of_weights = final + ENGINES;
+    const int64_t *event = numbers + 4, *final = event + ENGINES, *each = final + ENGINES, *of_weights = each + ENGINES;
     struct fixed fixed = {
         .from_hlo = numbers[0], .keeps_weights = numbers[1], .load = numbers[2], .tables = numbers[3], .event = event,
-        .final = final, .of_weights = of_weights, .is_stationary = of_weights + names, .table = of_weights + 2 * names,
+        .final = final, .each = each, .of_weights = of_weights, .is_stationary = of_weights + names, .table = of_weights + 2 * names,
     };
 
     return fixed;

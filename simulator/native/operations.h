@@ -14,10 +14,11 @@ enum { TENSOR, SCALAR };
    writes the values that the operation reads. */
 enum waits { ALL, WEIGHTS, REST, NOTHING, READS };
 
-/* What a kind of instruction becomes; times in ns. loads: a DMA that brings data on chip. moves: any DMA. meets: both cores enter it
-   together. function: what Scalar looks up, -1 for nothing. first_step, end_step: of its steps. moving: below 0 for what is no DMA. */
+/* What a kind of instruction becomes; times in ns. loads: a DMA that brings data on chip. moves: any DMA. static_dma: one whose
+   descriptors were made at compile time. meets: both cores enter it together. function: what Scalar looks up, -1 for nothing.
+   first_step, end_step: of its steps. moving: below 0 for what is no DMA. */
 struct operation {
-    int64_t engine, loads, moves, meets, function, first_step, end_step;
+    int64_t engine, loads, moves, static_dma, meets, function, first_step, end_step;
     double busy, result, moving;
 };
 

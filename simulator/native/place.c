@@ -55,12 +55,14 @@ static void sort(int32_t *waits, int count)
 }
 
 /* Streams complete in order, and so does an engine. An engine therefore waits neither for its own earlier reads and writes nor for
-   what it has waited for before. PE accumulates in PSUM without waiting for itself. */
+   what it has waited for before, and a DMA not for what its own queue wrote before. PE accumulates in PSUM without waiting for itself. */
 static int is_settled(const struct state *s, int64_t engine, int moves, int64_t edge, int32_t machine)
 {
     int stream = s->stream[machine];
 
     if (stream == engine && !moves && (s->edges->kind[edge] != RAW || engine == TENSOR))
+        return 1;
+    if (stream == QUEUES + engine && moves && s->edges->kind[edge] == WAW)
         return 1;
     return machine <= s->seen[engine][stream];
 }
@@ -143,31 +145,31 @@ static void place(struct state *s, int64_t index)
     s->last[index] = s->count - 1;
 }
 
-static int is_waited_for(const struct state *s, int32_t machine)
+static int is_static(const struct state *s, int32_t machine)
 {
-    for (int32_t i = machine + 1; i < s->count; i++)
-        if (s->placed[i].wait == machine)
-            return 1;
-    return 0;
+    return s->operations->kinds[s->columns->kind[s->placed[machine].origin]].static_dma != 0;
 }
 
-/* A kernel ends when its last DMA on each queue has landed: the issuing engine waits for it. */
+/* A kernel ends when its last DMA on each queue has landed: the issuing engine waits for it, and for each static DMA of its own that has
+   not been waited for. */
 static void wait_for_the_last(struct state *s)
 {
-    int32_t last[ENGINES], waits[ENGINES];
-    int count = 0;
+    int32_t last[STREAMS], waited[STREAMS], count = s->count;
 
     memset(last, -1, sizeof last);
-    for (int32_t i = 0; i < s->count; i++)
+    memset(waited, -1, sizeof waited);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t wait = s->placed[i].wait;
         if (s->placed[i].transfer >= 0)
-            last[s->stream[i] - QUEUES] = i;
-    for (int engine = 0; engine < ENGINES; engine++)
-        if (last[engine] >= 0 && !is_waited_for(s, last[engine]))
-            waits[count++] = last[engine];
-    sort(waits, count);
-    for (int i = 0; i < count; i++) {
-        int64_t engine = s->stream[waits[i]] - QUEUES;
-        append(s, engine, s->fixed->final[engine], s->placed[waits[i]].origin, waits[i], -1, -1);
+            last[s->stream[i]] = i;
+        if (wait >= 0 && wait > waited[s->stream[wait]])
+            waited[s->stream[wait]] = wait;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        int stream = s->stream[i], is_own = s->placed[i].transfer >= 0 && is_static(s, i);
+        if (s->placed[i].transfer < 0 || i <= waited[stream] || !(is_own || i == last[stream]))
+            continue;
+        append(s, stream - QUEUES, (is_own ? s->fixed->each : s->fixed->final)[stream - QUEUES], s->placed[i].origin, i, -1, -1);
     }
 }
 

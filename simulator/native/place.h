@@ -12,13 +12,13 @@ struct machine {
     int32_t step, origin, transfer, meeting, wait;
 };
 
-/* event, final: the steps that wait for one thing more, and for the last DMA of a queue, by engine. load: the step that loads a table.
+/* event, final, each: the steps that wait for one thing more, for the last DMA of a queue, and for one static DMA, by engine. load: the step that loads a table.
    table: by function and loaded table, the table that must be loaded, or -1; there are `tables`, and 0 is none. of_weights,
    is_stationary: 1 for the names of operands that LDWEIGHTS reads, and for the weights of a matmul. keeps_weights: 1 where weights
    that the PE holds are not loaded again. */
 struct fixed {
     int64_t from_hlo, keeps_weights, load, tables;
-    const int64_t *event, *final, *table, *of_weights, *is_stationary;
+    const int64_t *event, *final, *each, *table, *of_weights, *is_stationary;
 };
 
 /* `placed` has `room` for 10 machine instructions for each step of each instruction, and 1 more for each, and 10. Gives how many there

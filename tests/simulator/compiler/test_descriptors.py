@@ -1,5 +1,8 @@
 import msgspec
 
+from neff_bench.chips.engines import ENGINES
+from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.simulator.compiler.assembler import assemble
 from neff_bench.simulator.compiler.descriptors import made_at_compile_time
 from neff_bench.simulator.program import Access, Dynamic
 from neff_bench.simulator.timing.counters import summarise
@@ -44,3 +47,26 @@ def test_64_partitions_take_twice_the_time_of_128():
         return packets.end_ps[own].max() - packets.start_ps[own].min()
 
     assert transfer_ns(64, 8192) > 1.8 * transfer_ns(128, 4096)
+
+
+def test_sync_starts_the_loads_and_gpsimd_the_stores():
+    steps = made_at_compile_time(matmul()).cores[0]
+    assert [step.engine for step in steps if step.op == "dma_copy"] == ["sync", "sync", "gpsimd"]
+
+
+def test_each_store_that_nothing_waits_for_is_waited_for_at_the_end():
+    program = matmul(tiles=4)
+    [dynamic], [static] = assemble(program), assemble(made_at_compile_time(program))
+    gpsimd = ENGINES.index("gpsimd")
+    ends = [code.opcode[code.engine == gpsimd][-4:].tolist() for code in (dynamic, static)]
+    assert ends == [[OPCODES[name] for name in (*["DMA_DIRECT2D"] * 3, "EVENT_SEMAPHORE")], [OPCODES["NOP"]] * 4]
+
+
+def test_a_dma_does_not_wait_for_what_its_own_queue_wrote():
+    p = ProgramBuilder()
+    tile = p.sbuf((128, 64), "float32")
+    for first in range(4):
+        rows = Access(tile.buffer, first, ((64, 128), (4, 16)), "float32")
+        p.copy(rows, p.input(f"x{first}", (128, 16), "float32"))
+    core = schedule(made_at_compile_time(p.program())).cores[0]
+    assert not core.wait_ns[core.code.transfer >= 0].any()

@@ -12,6 +12,7 @@ from neff_bench.simulator.compiler import columns
 from neff_bench.simulator.compiler.assembler import assemble
 from neff_bench.simulator.compiler.capacity import memory_peak
 from neff_bench.simulator.compiler.dependencies import find_edges
+from neff_bench.simulator.compiler.descriptors import made_at_compile_time
 from neff_bench.simulator.compiler.lives import lives
 from neff_bench.simulator.compiler.placement import check_placement
 from neff_bench.simulator.errors import NkiValidationError
@@ -50,8 +51,9 @@ def plain(work):
 @given(programs())
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 def test_of_random_programs(program):
-    same(assemble(program), plain(lambda: assemble(program)))
-    same(schedule(program), plain(lambda: schedule(program)))
+    for one in (program, made_at_compile_time(program)):
+        same(assemble(one), plain(lambda one=one: assemble(one)))
+        same(schedule(one), plain(lambda one=one: schedule(one)))
 
 
 @given(programs())
