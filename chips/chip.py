@@ -20,6 +20,7 @@ class Chip:
     sources, units: by field. constants_of: the chip whose constants stand in for unmeasured ones, "" where they were looked up.
     year: of the first instances. double_row: FP8 matmuls run at twice the rate, mx: those of scaled groups (MXFP8, MXFP4) at four times. float8: NKI has the dtypes. one_clock: all engines
     count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition.
+    vector_minimum_cycles: what small instructions take on Vector beside vector_overhead_ns; minimum_cycles: on other engines.
     dma_semaphore_gap_ns: how long a DMA engine stands between the last data packet of a DMA and the packet that bumps the semaphore.
     dma_transpose_*_rate: share of a copy's rate, with HBM at one end, and within SBUF.
     cores_per_device: physical cores. link_bandwidth: of one device's links to all others, in one direction. collective_step_ns: what
@@ -95,6 +96,7 @@ class Chip:
     activation_table_load_ns: float
     vector_latency_ns: float
     vector_overhead_ns: float
+    vector_minimum_cycles: int
     vector_pointer_ns: float
     gpsimd_fixed_cycles: int
     gpsimd_latency_ns: float

@@ -166,6 +166,7 @@ CHIP = chip(
     activation_table_load_ns=(1283.0, "ns", f"{TRACES}: ACT_TABLE_LOAD 1283 ns"),
     vector_latency_ns=(157.0, "ns", f"{TRACES}: smallest instruction 157 ns, COPY PSUM columns/clock + 157"),
     vector_overhead_ns=(65.0, "ns", f"{TRACES}: TENSOR_REDUCE spacing 598 ns at 512 columns = columns/clock + 65"),
+    vector_minimum_cycles=(64, "cycles", f"as minimum_cycles; {TRACES}: an instruction follows 67 and 85 ns after those of four columns, as if there were none, but nki-library's attention_cte takes as long as with it"),
     vector_pointer_ns=(58.0, "ns", f"{TRACES}: TENSOR_SCALAR with a per-partition operand lasts columns/clock + 215 against 157"),
     gpsimd_fixed_cycles=(150, "cycles", f"{COSTS}: iota, affine_select 150 + N"),
     gpsimd_latency_ns=(83.0, "ns", f"{COSTS}: engine static overhead about 100 cycles"),

@@ -30,6 +30,17 @@ class Contraction:
                     waiting.append(later)
         return found
 
+    def held_up_by(self, index: int) -> set[int]:
+        """The instructions of higher numbers that it waits for, directly or not."""
+        found: set[int] = set()
+        waiting = [index]
+        while waiting:
+            for earlier in self.before[waiting.pop()]:
+                if earlier > index and earlier not in found:
+                    found.add(earlier)
+                    waiting.append(earlier)
+        return found
+
     def merge(self, members: Sequence[int]) -> bool:
         """Make one of these instructions, the first of them. False where one is part of a merge or has to come before another."""
         first, last = members[0], members[-1]

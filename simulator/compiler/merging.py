@@ -24,6 +24,7 @@ import msgspec
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.compiler.contraction import Contraction
 from neff_bench.simulator.compiler.dependencies import table_and_edges
+from neff_bench.simulator.compiler.loads import load_of
 from neff_bench.simulator.compiler.rectangles import box_of, overlap
 from neff_bench.simulator.compiler.uses import Uses, uses_of
 from neff_bench.simulator.costs.engines import POINTERS
@@ -71,7 +72,12 @@ def merged_tiles(program: Program, instructions: Sequence[Instruction]) -> tuple
                     for family in families:
                         _lay_side_by_side(buffers, places, family)
                     merged[part[0]] = _one(buffers, steps, part)
-    order = graph.order(_ranks(steps, readers, uses))
+    ranks = _ranks(steps, readers, uses)
+    # What a merged load waits for comes with it: else all that lies between would come first, and its tiles would be kept meanwhile.
+    for first in (index for index, step in merged.items() if load_of(buffers, step)):
+        for index in graph.held_up_by(first):
+            ranks[index] = min(ranks[index], ranks[first])
+    order = graph.order(ranks)
     if order is None:
         return program.buffers, steps
     return tuple(buffers), [_placed(merged.get(index, steps[index]), buffers, places) for index in order]

@@ -100,7 +100,7 @@ def _gpsimd(widest: int, chip: Chip, row: Row) -> tuple[float, float]:
 def _vector(widest: int, has_pointer: bool, chip: Chip, row: Row) -> tuple[float, float]:
     """Interval and latency in ns."""
     each, added = widest * row.cycles, row.added_cycles
-    busy = (max(float(chip.minimum_cycles), each) + added) / chip.vector_clock_ghz
+    busy = (max(float(chip.vector_minimum_cycles), each) + added) / chip.vector_clock_ghz
     # The measured latency is that of the columns alone, without the minimum interval.
     latency = (each + added) / chip.vector_clock_ghz
     pointer = chip.vector_pointer_ns if has_pointer else 0.0

@@ -27,6 +27,7 @@ WITHOUT_EFFECT = {
         "throttle_cold_utilization": NO_THROTTLE,
         "barrier_ns": ONE_CORE,
         "software_dma_instruction_ns": ZERO,
+        "vector_minimum_cycles": ZERO,
         "dma_start_ns": SOFTWARE,
     }
     for chip in ("trn1", "inf2")

@@ -60,3 +60,10 @@ def test_a_rank_goes_before_the_number_but_not_before_what_an_instruction_waits_
     graph = Contraction([set(), set(), {1}, set()])
     assert graph.order([3.5, 1.0, 2.0, 0.0]) == [3, 1, 2, 0]
     assert graph.order([0.0, 9.0, 2.0, 3.0]) == [0, 3, 1, 2]
+
+
+def test_what_holds_a_merge_up_is_found_through_others():
+    """1 and 5 become one, which waits for 4 and through it for 3 and 0."""
+    graph = Contraction([set(), set(), set(), {0}, {3}, {4}])
+    assert graph.merge([1, 5])
+    assert graph.held_up_by(1) == {3, 4}

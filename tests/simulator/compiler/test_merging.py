@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from neff_bench.simulator.compiler.capacity import memory_peak
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl
 from neff_bench.simulator.nki.beta.jit import jit
@@ -165,3 +166,24 @@ def test_products_that_are_read_in_place_run_behind_those_that_are_copied():
     assert [to.buffer in copied for to in products] == ([True] * 4 + [False] * 4) * 2
     x = RANDOM.standard_normal((128, 1024)).astype(np.float32)
     assert np.allclose(simulate(jit(rows_of))(x)[:, 0], (x.T @ x).max(axis=1), rtol=1e-4)
+
+
+def test_what_a_merged_load_waits_for_does_not_bring_all_that_lies_between_with_it():
+    """Four small loads become one, whose tiles are set to zero before. Each stands before images that need half of SBUF together."""
+
+    def scaled(images, scales):
+        out = nl.ndarray(images.shape, dtype=images.dtype, buffer=nl.shared_hbm)
+        for group in nl.affine_range(4):
+            scale = nl.zeros((nl.par_dim(128), 2), dtype=nl.float32, buffer=nl.sbuf)
+            scale[:, :] = nl.load(scales[nl.ds(128 * group, 128), :])
+            for number in nl.affine_range(4):
+                rows = nl.ds(128 * (4 * group + number), 128)
+                image = nl.zeros((nl.par_dim(128), 8192), dtype=nl.float32, buffer=nl.sbuf)
+                image[:, :] = nl.load(images[rows, :])
+                nl.store(out[rows, :], nl.multiply(image, scale[:, 0:1]))
+        return out
+
+    program = recorded(scaled, (2048, 8192), (512, 2), target="trn1", middle_end=True)
+    small = [step for step in program.cores[0] if step.op == "dma_copy" and step.writes["dst"].elements <= 1024]
+    [used] = [peak.used_bytes for peak in memory_peak(program) if peak.memory == "sbuf"]
+    assert len(small) == 1 and used < 4 * 8192 * 4

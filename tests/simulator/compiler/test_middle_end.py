@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
 from neff_bench.simulator.compiler.assembler import assemble
-from neff_bench.simulator.compiler.capacity import memory_peak
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl
 from neff_bench.simulator.nki.beta.jit import jit
@@ -123,35 +120,21 @@ def test_a_tile_that_changed_is_loaded_again():
     assert np.array_equal(simulate(jit(changed))(G), G + (G + 1))
 
 
-def test_a_tile_for_which_there_is_no_room_is_loaded_again_and_the_program_says_so():
-    def wide(x):
-        outs = [nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(2)]
-        for out in outs:
-            for part in nl.affine_range(8):  # each takes 32 KiB of a partition, and its sum as much
-                columns = nl.ds(8192 * part, 8192)
-                nl.store(out[:, columns], nl.add(nl.load(x[:, columns]), 1.0))
-        return tuple(outs)
+def test_where_repeated_loads_have_no_room_none_is_left_out_and_the_program_says_so():
+    def wide(parts):
+        def kernel(x):
+            outs = [nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(2)]
+            for out in outs:
+                for part in nl.affine_range(parts):  # each takes 32 KiB of a partition, and its sum as much
+                    columns = nl.ds(8192 * part, 8192)
+                    nl.store(out[:, columns], nl.add(nl.load(x[:, columns]), 1.0))
+            return tuple(outs)
 
-    program = recorded(wide, (128, 65536), target="trn1", middle_end=True)
-    assert 8 < len(loads(program)) < 16
-    assert (program.before_middle_end, program.spilled_bytes) == (True, 0)
+        return recorded(kernel, (128, 8192 * parts), target="trn1", middle_end=True)
 
-
-def test_what_is_kept_leaves_a_second_place_for_each_tile_of_the_program_as_it_is_written():
-    """Else each load would wait for the last reader of the load before."""
-
-    def summed(x):
-        outs = [nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(2)]
-        for out in outs:
-            for part in nl.affine_range(16):  # each takes 16 KiB of a partition, and its sum as much
-                columns = nl.ds(4096 * part, 4096)
-                nl.store(out[:, columns], nl.add(nl.load(x[:, columns]), 1.0))
-        return tuple(outs)
-
-    program = recorded(summed, (128, 65536), target="trn1", middle_end=True)
-    [peak] = [peak for peak in memory_peak(program) if peak.memory == "sbuf"]
-    assert 16 < len(loads(program)) < 32
-    assert peak.used_bytes + 2 * 16384 <= open_sbuf_bytes(chip_for("trn1"))
+    assert (len(loads(wide(2))), wide(2).before_middle_end) == (2, True)
+    program = wide(8)
+    assert (len(loads(program)), program.before_middle_end, program.spilled_bytes) == (16, True, 0)
 
 
 def test_tiles_are_merged_only_where_there_is_room_for_them():
