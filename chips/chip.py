@@ -61,6 +61,7 @@ class Chip:
     dma_read_stall_ns: float
     dma_read_spread: float
     dma_row_ns: float
+    dma_element_ns: float
     dma_convert_factor: float
     dma_transpose_hbm_rate: float
     dma_transpose_sbuf_rate: float

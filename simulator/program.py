@@ -19,6 +19,9 @@ from neff_bench.chips.engines import Engine as Engine
 
 PROGRAM_VERSION = 1
 
+PARTITIONS = 128
+"""Of SBUF."""
+
 Memory = Literal["hbm", "sbuf", "psum"]
 Kind = Literal["input", "output", "internal", "constant"]
 
@@ -105,6 +108,14 @@ class Access(msgspec.Struct, frozen=True, array_like=True, gc=False):
             if size > 1:
                 return abs(step) == 1
         return True
+
+
+def first_partition(access: Access, buffer: Buffer) -> int:
+    """The partition in which a view of SBUF begins; 0 for one of another memory."""
+    if buffer.memory != "sbuf":
+        return 0
+    row = max(buffer.row_bytes // SIZE_BYTES[access.dtype], 1)
+    return (buffer.partition + access.offset // row) % PARTITIONS
 
 
 class Instruction(msgspec.Struct, frozen=True, array_like=True, gc=False):

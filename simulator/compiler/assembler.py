@@ -20,7 +20,7 @@ from neff_bench.simulator.compiler.allocation import allocate, open_sbuf_bytes
 from neff_bench.simulator.compiler.columns import Table, item_bytes, operand_names, table_of
 from neff_bench.simulator.compiler.dependencies import edges_of, settling
 from neff_bench.simulator.compiler.lives import lives_of
-from neff_bench.simulator.compiler.lowering import Numbered, Operations, lower_kinds, operations_of
+from neff_bench.simulator.compiler.lowering import Numbered, Operations, lower, operations_of
 from neff_bench.simulator.compiler.order import issue_order
 from neff_bench.simulator.compiler.placing import STREAMS, Fixed, fixed_steps, place
 from neff_bench.simulator.costs.steps import Lowered, Step
@@ -101,33 +101,32 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
     try:
         table = table_of(program)
         numbered = Numbered({}, {})
-        cores: list[_Core] = []
-        for lowered in lower_kinds(program, table, chip):
-            as_before = cores and cores[-1].lowered == lowered
-            operations = cores[-1].operations if as_before else operations_of(lowered, chip, program.sharers, numbered)
-            cores.append(_Core(lowered, operations))
+        lowered = [lower(first, program, chip) for first in table.kinds]
+        operations = operations_of(lowered, chip, program.sharers, numbered)
         names = operand_names(table.kinds)
         fixed = fixed_steps(chip, program.from_hlo, program.from_hlo or program.keeps_weights, names, numbered)
         made = _plain if native.library() is None else _compiled
-        return tuple(made(table, cores, fixed, [(engine, *step) for engine, step in numbered.steps], chip))
+        steps = [(engine, *step) for engine, step in numbered.steps]
+        return tuple(made(table, _Kinds(lowered, operations), fixed, steps, chip))
     finally:
         if collecting:
             gc.enable()
 
 
-class _Core(NamedTuple):
-    """What each kind of instruction becomes on a core."""
+class _Kinds(NamedTuple):
+    """What each kind of instruction becomes."""
 
     lowered: Sequence[Lowered]
     operations: Operations
 
 
-def _plain(table: Table, cores: Sequence[_Core], fixed: Fixed, steps: Sequence[_Step], chip: Chip) -> Iterator[Code]:
+def _plain(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step], chip: Chip) -> Iterator[Code]:
     """One pass after the other, for where nothing is compiled."""
     import numpy as np
 
     buffers, settles = table.buffers, settling(table.kinds)
-    for columns, (lowered, operations) in zip(table.cores, cores, strict=True):
+    lowered, operations = kinds
+    for columns in table.cores:
         lives = lives_of(columns, len(buffers.memory), np.zeros(len(table.kinds), np.int64))
         address = np.where(buffers.address >= 0, buffers.address, allocate(buffers, lives, chip))
         edges = edges_of(buffers, columns, address, settles)
@@ -158,7 +157,7 @@ def _transfers(lowered: Sequence[Lowered], moved: Iterable[int]) -> tuple[Transf
     return tuple(transfer for kind in moved if (transfer := lowered[kind].transfer))
 
 
-def _compiled(table: Table, cores: Sequence[_Core], fixed: Fixed, steps: Sequence[_Step], chip: Chip) -> Iterator[Code]:
+def _compiled(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step], chip: Chip) -> Iterator[Code]:
     """`_plain` in C: simulator/native/assemble.c and code.c."""
     import numpy as np
 
@@ -168,17 +167,17 @@ def _compiled(table: Table, cores: Sequence[_Core], fixed: Fixed, steps: Sequenc
     )  # fmt: skip
     words: list[Any] = []
     placed = []
-    before = None
-    for block, number, (_, operations) in zip(table.blocks, table.number, cores, strict=True):
-        if operations is not before:
-            before, packed = operations, operations.packed()
-            # A step waits for no more than one instruction of each stream, and Scalar may load a table; queues end with a wait.
-            rooms = [STREAMS * (kind.end_step - kind.first_step) + 1 for kind in operations.kinds]
+    lowered, operations = kinds
+    packed = operations.packed()
+    # A step waits for no more than one instruction of each stream, and Scalar may load a table; queues end with a wait.
+    rooms = [STREAMS * (kind.end_step - kind.first_step) + 1 for kind in operations.kinds]
+    for block, number in zip(table.blocks, table.number, strict=True):
         room = sum(map(mul, number, rooms)) + STREAMS
         placed.append(np.empty((room, _PLACED), np.int32))
         words += [block, *packed, room, placed[-1]]
-    counts = np.empty((len(cores), 3), np.int64)
-    native.call("assemble", given, len(cores), tuple(words), float(chip.dma_wait_ns), float(chip.semaphore_ns), counts)
+    cores = len(table.blocks)
+    counts = np.empty((cores, 3), np.int64)
+    native.call("assemble", given, cores, tuple(words), float(chip.dma_wait_ns), float(chip.semaphore_ns), counts)
     words, made = [], []
     for (count, waits, moves), block, of_core in zip(counts.tolist(), table.blocks, placed, strict=True):
         columns = (
@@ -187,8 +186,8 @@ def _compiled(table: Table, cores: Sequence[_Core], fixed: Fixed, steps: Sequenc
         )  # fmt: skip
         words += [count, block, of_core, *columns]
         made.append(columns)
-    native.call("code_of", native.structs(_STEP, steps), len(cores), tuple(words))
-    for (narrow, times, whole, transpose, wait_start, waiting, moved), (lowered, _) in zip(made, cores, strict=True):
+    native.call("code_of", native.structs(_STEP, steps), cores, tuple(words))
+    for narrow, times, whole, transpose, wait_start, waiting, moved in made:
         engine, opcode, origin, transfer, meeting = narrow
         interval, latency, pe = times
         flops, sbuf_read, sbuf_write, psum_read, psum_write, psum_read_sbuf_write = whole

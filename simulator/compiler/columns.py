@@ -15,7 +15,7 @@ import msgspec
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator import native
-from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program, first_partition
 
 if TYPE_CHECKING:
     import numpy as np
@@ -235,7 +235,7 @@ def _plain(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) ->
     of_buffers = Buffers._make(transposed([_of_buffer(buffer) for buffer in buffers], 6))
     numbers = _Numbers({}, {})
     place = (2 * of_buffers.memory + of_buffers.of_host).tolist()
-    of_cores = [_of_core(place, instructions, numbers) for instructions in cores]
+    of_cores = [_of_core(buffers, place, instructions, numbers) for instructions in cores]
     kinds = range(len(numbers.kinds))
     first = [{kind: at for at, kind in reversed(list(enumerate(columns[0])))} for columns in of_cores]
     return _Found(
@@ -279,7 +279,9 @@ class _Numbers(NamedTuple):
     names: dict[str, int]
 
 
-def _of_core(place: Sequence[int], instructions: Sequence[Instruction], numbers: _Numbers) -> list[list[int]]:
+def _of_core(
+    buffers: Sequence[Buffer], place: Sequence[int], instructions: Sequence[Instruction], numbers: _Numbers
+) -> list[list[int]]:
     """The columns of a core, in the order of a block."""
     kinds, names = numbers
     views: dict[Access, int] = {}
@@ -294,6 +296,7 @@ def _of_core(place: Sequence[int], instructions: Sequence[Instruction], numbers:
                 for part in access.dynamic:
                     uses.append((views.setdefault(part.index, len(views)), INDEX, operand))
                 key += (operand, access.pattern, access.dtype, place[access.buffer])
+                key += (bool(access.dynamic), first_partition(access, buffers[access.buffer]))
         use_start.append(len(uses))
         kind.append(kinds.setdefault(tuple(key), len(kinds)))
     dtypes = {dtype: number for number, dtype in enumerate(DTYPES)}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from neff_bench.chips import Chip
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.columns import Table
 from neff_bench.simulator.costs.steps import Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.operations import OPERATIONS
-from neff_bench.simulator.program import Instruction, Program
+from neff_bench.simulator.program import Access, Instruction, Program, first_partition
 
 
 class Operation(NamedTuple):
@@ -77,28 +77,15 @@ def _moving_ns(transfer: Transfer, chip: Chip, sharers: int) -> float:
     return max(engines, (transfer.hbm_read + transfer.hbm_write) * sharers / chip.hbm_bandwidth)
 
 
-def lower_kinds(program: Program, table: Table, chip: Chip) -> list[list[Lowered]]:
-    """For each core, what each kind of instruction becomes there.
-
-    A descriptor that is made at compile time belongs to the ports of its own partitions, so those of another core cannot stand for it.
-    """
-    lowered = [lower(first, program, chip) for first in table.kinds]
-    own = [kind for kind, first in enumerate(table.kinds) if first.attributes.get("dge_mode") == "none"]
-    by_core = []
-    for instructions, first in zip(program.cores, table.first, strict=True):
-        here = lowered
-        for kind in own:
-            if first[kind] >= 0 and instructions[first[kind]] is not table.kinds[kind]:
-                here = lowered.copy() if here is lowered else here
-                here[kind] = lower(instructions[first[kind]], program, chip)
-        by_core.append(here)
-    return by_core
-
-
 def lowering(program: Program, chip: Chip) -> Callable[[Instruction], Lowered]:
     """`lower`, once for all operations of the same kind and shapes."""
     buffers = program.buffers
     places = [(buffer.memory, buffer.kind in ("input", "output")) for buffer in buffers]
+
+    def operand(name: str, access: Access) -> tuple[object, ...]:
+        first = first_partition(access, buffers[access.buffer])
+        return name, access.pattern, access.dtype, bool(access.dynamic), first, places[access.buffer]
+
     known: dict[tuple[object, ...], Lowered] = {}
 
     def lowered(instruction: Instruction) -> Lowered:
@@ -107,15 +94,9 @@ def lowering(program: Program, chip: Chip) -> Callable[[Instruction], Lowered]:
             instruction.op,
             instruction.engine,
             repr(attributes) if attributes else "",
-            *[
-                (name, access.pattern, access.dtype, places[access.buffer])
-                for name, access in instruction.reads.items()
-            ],
+            *itertools.starmap(operand, instruction.reads.items()),
             "to",
-            *[
-                (name, access.pattern, access.dtype, places[access.buffer])
-                for name, access in instruction.writes.items()
-            ],
+            *itertools.starmap(operand, instruction.writes.items()),
         )
         found = known.get(key)
         if found is None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from neff_bench.chips import Chip
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.simulator.program import ENGINES, Instruction, Program
+from neff_bench.simulator.program import ENGINES, PARTITIONS, Instruction, Program, first_partition
 
 _SCALAR, _GPSIMD, _SYNC = ENGINES.index("scalar"), ENGINES.index("gpsimd"), ENGINES.index("sync")
 MAX_PACKET_BYTES = 4096
@@ -15,8 +15,6 @@ MAX_PACKET_BYTES = 4096
 
 PORTS = 16
 """Ports of SBUF, one for each DMA engine, with PARTITIONS / PORTS partitions behind each."""
-
-PARTITIONS = 128
 
 SEMAPHORE_PACKET_BYTES = 4
 SEMAPHORE_PACKET_NS = 7.0
@@ -47,7 +45,7 @@ class Transfer(NamedTuple):
     """`packets` packets of `packet_bytes` each (the last may be shorter), spread over the DMA engines.
 
     queue: index of the issuing engine. software: descriptors made by GpSimd; static: made at compile time, else by hardware.
-    first_port, ports: of SBUF that it goes through. rows: rows that a packet gathers on its way to HBM. converts: the dtype changes on the way; `bytes` are those written.
+    first_port, ports: of SBUF that it goes through. elements: runs of a packet that are contiguous on both sides. rows: rows that a packet gathers on its way to HBM. converts: the dtype changes on the way; `bytes` are those written.
     transposes: rows become columns on the way.
     hbm_*, sbuf_*, psum_*: bytes that this DMA reads from and writes to that memory. latency_ns: what it takes before its first packet beyond
     the start of any DMA. bandwidth: bytes/ns of the link that it goes through, on all DMA engines together; 0 where there is none.
@@ -70,6 +68,7 @@ class Transfer(NamedTuple):
     transposes: bool = False
     first_port: int = 0
     ports: int = PORTS
+    elements: int = 1
     latency_ns: float = 0.0
     bandwidth: float = 0.0
 
@@ -97,16 +96,16 @@ def trigger_engine(instruction: Instruction, program: Program) -> int:
 def transfer_of(instruction: Instruction, program: Program, engine: int) -> Transfer:
     """Bytes by memory and the packets of a DMA.
 
-    A packet of a hardware descriptor is a run that is contiguous on both sides. A packet of a software descriptor, or of a weight of
-    an HLO graph, is a run that is contiguous in HBM."""
+    A packet of a hardware descriptor, or of one made at compile time, is a run that is contiguous on both sides. A packet of a software
+    descriptor, or of a weight of an HLO graph, holds rows of all partitions of a DMA engine, wherever they lie in HBM: traces of
+    KevGomes1403/nki-moe-megakernel @f1fe87a have 16 packets of 2048 bytes for 128 rows of 256 that lie 4096 apart."""
     static = instruction.attributes.get("dge_mode") == "none"
     software = engine == _GPSIMD and not static
     joins = software or (static and program.from_hlo)
     converts = instruction.op == "dma_copy" and instruction.reads["src"].dtype != instruction.writes["dst"].dtype
     moved = [0] * len(_MOVED)
-    run = row = None
-    first_port, ports = _ports(instruction, program) if static else (0, PORTS)
     total = [0, 0]
+    element, row = MAX_PACKET_BYTES, 0
     for side, operands in enumerate((instruction.reads, instruction.writes)):
         for access in operands.values():
             memory = program.buffers[access.buffer].memory
@@ -117,34 +116,31 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
             if converts:
                 # Packets are counted by what is written.
                 size = SIZE_BYTES[instruction.writes["dst"].dtype]
-            if joins and memory != "hbm":
-                # Software descriptors, and those of a weight (inf2 traces), fill a packet with rows of several partitions.
-                row = _run(access.pattern[1:]) * size
-                continue
-            pattern = access.pattern[1:] if memory != "hbm" else access.pattern
-            contiguous = _run(sorted(pattern, key=_outermost, reverse=True) if joins else pattern) * size
-            run = contiguous if run is None else min(run, contiguous)
+            contiguous = _run(access.pattern if memory == "hbm" else access.pattern[1:]) * size
+            element = min(element, contiguous)
+            if memory != "hbm":
+                row = contiguous
     moves = total[1] if converts else max(total)
-    packet = min(max(run or 1, 1), MAX_PACKET_BYTES)
-    if joins:
-        # Small DMAs still use all 16 DMA engines (inf2 traces: 32 KiB in 16 packets of 2 KiB). Rows that change their dtype
-        # are not joined (trn2: 512 packets of 256 bytes; inf2: 128 of 1 KiB).
-        packet = min(packet, row or 1) if converts else max(min(packet, moves // 16), min(packet, row or 1))
+    first_port, ports = _ports(instruction, program) if static or software else (0, PORTS)
+    packet = element
+    if joins and not converts:
+        # Rows that change their dtype are not joined (trn2: 512 packets of 256 bytes; inf2: 128 of 1 KiB).
+        packet = min(max(moves // ports, 1), MAX_PACKET_BYTES)
     hbm_read, hbm_write, sbuf_read, sbuf_write, psum_read, psum_write = moved
     return Transfer(
         engine, max(-(-moves // packet), 1), min(packet, max(moves, 1)), moves,
         hbm_read, hbm_write, sbuf_read, sbuf_write, psum_read, psum_write,
-        software, static, max(packet // row, 1) if row and hbm_write else 1, converts,
-        instruction.op == "dma_transpose", first_port, ports,
+        software, static, max(packet // row, 1) if joins and row and hbm_write else 1, converts,
+        instruction.op == "dma_transpose", first_port, ports, max(packet // element, 1),
     )  # fmt: skip
 
 
 def _ports(instruction: Instruction, program: Program) -> tuple[int, int]:
     """First port and number of ports of the side that touches fewer partitions of SBUF; all ports where none is touched.
 
-    A descriptor made at compile time belongs to the DMA engine of its port: rope kernels of Jerry2423/kda-for-trainium @90770f2 that
-    load 64 of 128 partitions take twice as long as the same bytes in 128 (1889 us, 1060 without this, 1941 with it). Descriptors
-    made at run time spread over all DMA engines (inf2 traces: 32 KiB in 16 packets of 2 KiB, one for each)."""
+    A descriptor that is made at compile time, or by GpSimd, belongs to the DMA engine of its port. AWS docs
+    nki/get-started/about/nki-dma-overview.rst, examples 1 and 2: four partitions are loaded by one DMA engine, 128 by all, each with
+    2 KiB of eight rows. How hardware spreads its own descriptors over fewer partitions no trace shows: over all DMA engines here."""
     found = (0, PORTS)
     for access in (*instruction.writes.values(), *instruction.reads.values()):
         buffer = program.buffers[access.buffer]
@@ -152,7 +148,7 @@ def _ports(instruction: Instruction, program: Program) -> tuple[int, int]:
             behind = PARTITIONS // PORTS
             row = max(buffer.row_bytes // SIZE_BYTES[access.dtype], 1)
             step, count = access.pattern[0]
-            first = (buffer.partition + access.offset // row) % PARTITIONS
+            first = first_partition(access, buffer)
             last = min(first + (count - 1) * max(step // row, 1), PARTITIONS - 1)
             ports = last // behind - first // behind + 1
             if ports < found[1]:
@@ -179,6 +175,8 @@ def packet_ns(transfer: Transfer, chip: Chip) -> float:
     if transfer.transposes:
         from_hbm = transfer.hbm_read or transfer.hbm_write
         spacing /= chip.dma_transpose_hbm_rate if from_hbm else chip.dma_transpose_sbuf_rate
+    else:
+        spacing = max(spacing, transfer.elements * chip.dma_element_ns)
     return spacing * chip.dma_convert_factor if transfer.converts else spacing
 
 
@@ -192,8 +190,3 @@ def _run(pattern: Sequence[tuple[int, int]]) -> int:
             break
         run *= size
     return run
-
-
-def _outermost(pair: tuple[int, int]) -> int:
-    """Sorting key: the widest step is outermost, and a repeated row wider still."""
-    return pair[0] or 1 << 62

@@ -19,19 +19,22 @@
 /* What the cost of an instruction can depend on of a buffer: the memory, and whether it is of the host's. */
 #define PLACES 8
 
+#define PARTITIONS 128
+
 /* The rooms of the columns by instruction, by use or view, and by step, and the block of the columns. */
 struct core {
     int64_t rooms[3], *block;
 };
 
 /* first, number: of each core in turn and of each kind of instruction, the first one there or -1, and how many there are; there is room
-   for `kind_room` kinds of each core. place: of each buffer. dtypes begin with the `known` ones, whose elements have `item_bytes`. form: of each view of a core, what the
-   cost of an instruction can depend on: pattern, dtype and place. keys: of the kinds. */
+   for `kind_room` kinds of each core. place: of each buffer. buffers: their columns, each of `count`. dtypes begin with the `known` ones, whose elements have `item_bytes`. form: of each view of a core, what the
+   cost of an instruction can depend on: pattern, dtype, whether its address is known at run time only, first partition and place. keys: of the kinds. */
 struct table {
     const int64_t *item_bytes;
     struct columns *out;
     struct numbers names, dtypes, views, forms, heads, attributes, kinds;
-    int64_t known, core, cores, kind_room, uses, steps, *first, *number, *place, *form, *keys;
+    int64_t known, core, cores, kind_room, uses, steps, count, *first, *number, *place, *form, *keys;
+    const int64_t *buffers;
     int has_unknown_dtype;
 };
 
@@ -103,7 +106,7 @@ static const uint8_t *add_buffer(struct table *t, int64_t number, const uint8_t 
 /* Reads the buffers and moves on. */
 static int add_buffers(struct table *t, const uint8_t **at, int64_t *columns)
 {
-    int64_t count = elements(at);
+    int64_t count = t->count = elements(at);
 
     t->place = malloc((size_t)(count + 1) * sizeof *t->place);
     if (!t->place)
@@ -113,12 +116,23 @@ static int add_buffers(struct table *t, const uint8_t **at, int64_t *columns)
     return *at ? 0 : NO_MEMORY;
 }
 
-/* The columns of a new view: `at` is behind the head of its array. Gives what is dynamic in it. */
+/* Of a view of SBUF the partition in which it begins, 0 of any other. neff_bench.simulator.program has the same. */
+static int64_t first_partition(const struct table *t, int64_t number)
+{
+    int64_t buffer = t->out->buffer[number], row;
+
+    if (t->buffers[buffer] != SBUF)
+        return 0;
+    row = t->buffers[2 * t->count + buffer] / t->item_bytes[t->out->dtype[number]];
+    return (t->buffers[5 * t->count + buffer] + t->out->offset[number] / (row > 1 ? row : 1)) % PARTITIONS;
+}
+
+/* The columns of a new view: `at` is behind the head of its array. */
 static int fill_view(struct table *t, int64_t number, const uint8_t *at)
 {
     struct columns *out = t->out;
     const uint8_t *pattern, *dtype;
-    int64_t form;
+    int64_t form, key;
 
     out->buffer[number] = integer(&at);
     out->offset[number] = integer(&at);
@@ -134,9 +148,12 @@ static int fill_view(struct table *t, int64_t number, const uint8_t *at)
     at = behind(at);
     out->dtype[number] = dtype_of(t, dtype, at);
     form = number_of(&t->forms, pattern, (size_t)(at - pattern));
-    t->form[number] = form * PLACES + t->place[out->buffer[number]];
     out->dynamic[number] = elements(&at) > 0;
-    return form < 0 || out->dtype[number] < 0 ? NO_MEMORY : 0;
+    if (form < 0 || out->dtype[number] < 0)
+        return NO_MEMORY;
+    key = (2 * form + out->dynamic[number]) * PARTITIONS + first_partition(t, number);
+    t->form[number] = key * PLACES + t->place[out->buffer[number]];
+    return 0;
 }
 
 static int64_t add_use(struct table *t, const uint8_t *at, const uint8_t *end, int64_t role, int64_t name)
@@ -278,6 +295,7 @@ int64_t tabulate(const uint8_t *bytes, const int64_t *item_bytes, int64_t *buffe
 {
     struct table t = {
         .item_bytes = item_bytes, .cores = count, .kind_room = kind_room, .first = places, .number = places + count * kind_room,
+        .buffers = buffers,
     };
     struct numbers *all[] = {&t.names, &t.dtypes, &t.forms, &t.heads, &t.attributes, &t.kinds};
     int64_t *keys, room = 8, status = NO_MEMORY;

@@ -7,7 +7,7 @@ import pytest
 from neff_bench.simulator import native
 from neff_bench.simulator.compiler import columns
 from neff_bench.simulator.compiler.columns import DTYPES, operand_names, tabulated
-from neff_bench.simulator.program import Buffer, Instruction
+from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction
 from tests.simulator.programs import whole
 
 BUFFERS = (
@@ -47,6 +47,18 @@ def test_kinds_are_those_of_all_cores_by_their_first_instruction(tabulate):
     assert (found.first, found.number) == (([0, -1], [1, 0]), ([2, 0], [1, 2]))
     assert [core.kind.tolist() for core in found.cores] == [[0, 0], [1, 0, 1]]
     assert operand_names(found.kinds) == ("src", "dst", "data")
+
+
+def test_a_view_of_other_partitions_or_with_a_run_time_address_is_of_another_kind(tabulate):
+    index = Access(T, 0, ((16, 1), (1, 1)), "int32")
+    rows = [
+        Access(T, 0, ((16, 8), (1, 4)), "float32"),
+        Access(T, 4, ((16, 8), (1, 4)), "float32"),
+        Access(T, 64, ((16, 8), (1, 4)), "float32"),
+        Access(T, 0, ((16, 8), (1, 4)), "float32", (Dynamic(64, index),)),
+    ]
+    core = [Instruction("memset", "vector", {"dst": row}, {}, {}) for row in rows]
+    assert tabulate(BUFFERS, [core]).cores[0].kind.tolist() == [0, 0, 1, 2]
 
 
 def test_a_dtype_that_is_not_known_is_refused(tabulate):

@@ -59,15 +59,27 @@ def test_hardware_packets_are_rows_and_software_joins_them():
     assert (software.packets, software.packet_bytes) == (16, 4096)
 
 
-def test_small_software_transfers_use_all_dma_engines():
-    # The inf2 traces move 128 rows of 256 bytes in 16 packets of 2048.
-    small = transfer_of(*dma("hbm", "sbuf", shape=(128, 128)), GPSIMD)
+@pytest.mark.parametrize("apart", [128, 2048])
+def test_each_dma_engine_moves_the_rows_of_its_partitions_in_one_packet(apart):
+    # Traces of inf2 (rows side by side) and trn2 (4096 bytes apart) move 128 rows of 256 bytes in 16 packets of 2048.
+    view = ((apart, 128), (1, 128))
+    small = transfer_of(*dma("hbm", "sbuf", shape=(128, 2048), dst_shape=(128, 128), src_pattern=view), GPSIMD)
     assert (small.packets, small.packet_bytes) == (16, 2048)
 
 
 def test_single_elements_are_packets_of_their_own():
     column = transfer_of(*dma("hbm", "sbuf", shape=(128, 64), src_pattern=((1, 128), (128, 64))), SYNC)
     assert column.packet_bytes == 2 and column.packets == 128 * 64
+
+
+@pytest.mark.parametrize(
+    ("engine", "elements", "ns"),
+    [(SYNC, 1, CHIPS["trn2"].dma_element_ns), (GPSIMD, 512, 512 * CHIPS["trn2"].dma_element_ns)],
+)
+def test_a_packet_takes_no_less_time_than_its_elements(engine, elements, ns):
+    column = transfer_of(*dma("hbm", "sbuf", shape=(128, 64), src_pattern=((1, 128), (128, 64))), engine)
+    assert column.elements == elements
+    assert packet_ns(column, CHIPS["trn2"]) == pytest.approx(ns)
 
 
 def test_long_rows_are_split():
@@ -109,7 +121,8 @@ def test_software_descriptors_are_written_before_the_trigger():
 
 
 @pytest.mark.parametrize(("partitions", "ports"), [(128, 16), (64, 8), (9, 2), (1, 1)])
-def test_descriptors_made_at_compile_time_go_through_the_ports_of_their_partitions(partitions, ports):
+def test_descriptors_of_the_compiler_and_of_gpsimd_go_through_the_ports_of_their_partitions(partitions, ports):
     static = transfer_of(*dma("hbm", "sbuf", shape=(partitions, 1024), dge_mode="none"), SYNC)
-    assert (static.first_port, static.ports) == (0, ports)
+    software = transfer_of(*dma("hbm", "sbuf", shape=(partitions, 1024)), GPSIMD)
+    assert (static.first_port, static.ports) == (software.first_port, software.ports) == (0, ports)
     assert transfer_of(*dma("hbm", "sbuf", shape=(partitions, 1024)), SYNC).ports == 16
