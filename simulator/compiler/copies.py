@@ -3,8 +3,9 @@
 Source, instruction by instruction (NTFF beside the kernel of the same commit):
 - deepashreeKedia/cs149stanfordasst4 @8893957, part2_conv_*: a tile of SBUF that is a copy of neighbouring columns of another is left out
   (`lhs_tile`), one of columns with gaps is not (`weight_tile`, `input_tile`). A copy from PSUM that one `tensor_tensor` reads is left out.
+- chengli2003/asst4-trainium2 @00f68f3, part2/conv2d_4_*: of a copy from PSUM that one other copy reads, one is left (`transposed_tile`).
 - KevGomes1403/nki-moe-megakernel @f1fe87a, current dialect, profile_attn_v6_exec_2: 76 of 248 copies are missing, those from PSUM
-  which `tensor_tensor`, `tensor_scalar` and `tensor_reduce` alone read. There stay those that the PE reads, those that another copy reads, and
+  which `tensor_tensor`, `tensor_scalar` and `tensor_reduce` alone read. There stay those that the PE reads, those that several copies read, and
   those that an instruction reads twice, since only one of its operands may lie in PSUM.
 """
 
@@ -43,7 +44,8 @@ def without_needless_copies(
         moved = [_reading_source(buffers, steps[at], step.writes["dst"], source) for at in readers]
         if not _lasts(buffers, instructions, uses, index, source, max(readers)):
             continue
-        if all(one is not None and (memory == "sbuf" or _may_read_psum(buffers, one)) for one in moved):
+        alone = len(readers) == 1
+        if all(one is not None and (memory == "sbuf" or _may_read_psum(buffers, one, alone)) for one in moved):
             gone.add(index)
             for at, one in zip(readers, moved, strict=True):
                 if one is not None:
@@ -119,12 +121,11 @@ def _moved(access: Access, tile: Access, source: Access, rows: tuple[int, int]) 
     )
 
 
-def _may_read_psum(buffers: Sequence[Buffer], step: Instruction) -> bool:
-    """Whether an instruction may have these operands: one in PSUM at most, and that one no pointer."""
+def _may_read_psum(buffers: Sequence[Buffer], step: Instruction, alone: bool) -> bool:
+    """Whether an instruction may have these operands: one in PSUM at most, and that one no pointer. `alone`: nothing else reads the copy."""
+    if step.engine not in ("vector", "scalar"):
+        return False
+    if step.op == "tensor_copy" and alone:
+        return True
     in_psum = [name for name, access in step.reads.items() if buffers[access.buffer].memory == "psum"]
-    return (
-        step.op in _READ_PSUM
-        and step.engine in ("vector", "scalar")
-        and len(in_psum) == 1
-        and in_psum[0] not in POINTERS
-    )
+    return step.op in _READ_PSUM and len(in_psum) == 1 and in_psum[0] not in POINTERS

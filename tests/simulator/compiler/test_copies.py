@@ -105,6 +105,34 @@ def test_of_a_chain_of_copies_the_first_source_is_read():
     assert np.array_equal(simulate(skipped(chained))(X), X[:, 48:80] + 1)
 
 
+def test_of_two_copies_of_a_product_one_is_left():
+    def doubled(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        turned = nisa.tensor_copy(nisa.nc_transpose(nl.load(x)))
+        spread = nl.ndarray((128, 128, 2), dtype=x.dtype, buffer=nl.sbuf)
+        for place in range(2):
+            spread[:, :, place] = nisa.tensor_copy(turned if place else nisa.tensor_copy(nisa.nc_transpose(nl.load(x))))
+        nl.store(out, nl.add(spread[:, :, 0], spread[:, :, 1]))
+        return out
+
+    assert copies(doubled, X.shape) == 2
+    assert np.array_equal(simulate(skipped(doubled))(X), X.T + X.T)
+
+
+def test_a_product_that_two_copies_read_is_copied_first():
+    def spread_out(x):
+        out = nl.ndarray((128, 256), dtype=x.dtype, buffer=nl.shared_hbm)
+        turned = nisa.tensor_copy(nisa.nc_transpose(nl.load(x)))
+        pair = nl.ndarray((128, 256), dtype=x.dtype, buffer=nl.sbuf)
+        pair[:, 0:128] = nisa.tensor_copy(turned)
+        pair[:, 128:256] = nisa.tensor_copy(turned)
+        nl.store(out, nl.add(pair, 1.0))
+        return out
+
+    assert copies(spread_out, X.shape) == 3
+    assert np.array_equal(simulate(skipped(spread_out))(X), np.hstack([X.T, X.T]) + 1)
+
+
 def test_nothing_to_leave_out_is_nothing_changed():
     def stored(x):
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
