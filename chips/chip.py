@@ -21,6 +21,7 @@ class Chip:
     year: of the first instances. double_row: FP8 matmuls run at twice the rate, mx: those of scaled groups (MXFP8, MXFP4) at four times. float8: NKI has the dtypes. one_clock: all engines
     count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition.
     vector_minimum_cycles: what small instructions take on Vector beside vector_overhead_ns; minimum_cycles: on other engines.
+    dma_wait_ns: from the last packet of a DMA to what waits for it; dma_two_cores_ns: by how much longer where both cores of a logical core work.
     dma_semaphore_gap_ns: how long a DMA engine stands between the last data packet of a DMA and the packet that bumps the semaphore.
     dma_transpose_*_rate: share of a copy's rate, with HBM at one end, and within SBUF.
     cores_per_device: physical cores. link_bandwidth: of one device's links to all others, in one direction. collective_step_ns: what
@@ -77,6 +78,7 @@ class Chip:
     software_dma_instruction_ns: float
     dma_semaphore_gap_ns: float
     dma_wait_ns: float
+    dma_two_cores_ns: float
     semaphore_ns: float
     minimum_cycles: int
     pe_overhead_cycles: int
@@ -107,6 +109,10 @@ class Chip:
     devices_per_server: int
     link_bandwidth: float
     collective_step_ns: float
+
+    def dma_done_ns(self, cores: int) -> float:
+        """From the last packet of a DMA to what waits for it, where so many cores of a logical core work."""
+        return self.dma_wait_ns + (self.dma_two_cores_ns if cores > 1 else 0.0)
 
     @property
     def lncs(self) -> tuple[int, ...]:

@@ -86,6 +86,7 @@ CHIP = like(
     static_dma_issue_ns=(37.0, "ns", f"{TRACES}: a DMA with descriptors made at compile time is started by a WRITE of 37 ns"),
     static_dma_start_ns=(266.0, "ns", f"{TRACES}: that WRITE to the first packet 266 ns"),
     dma_wait_ns=(445.0, "ns", f"{TRACES}: last packet to waiter 345-545 ns"),
+    dma_two_cores_ns=(0.0, "ns", f"{DOCS}: no logical grouping"),
     throttle_factor=(1.0, "", f"{TRACES}: none"),
     pe_latency_ns=(98.0, "ns", f"{TRACES}: MATMUL lasts columns/clock + 144 ns: 98 fixed + 128 cycles"),
     load_weights_ns=(83.0, "ns", f"{TRACES}: LDWEIGHTS 82-84 ns"),

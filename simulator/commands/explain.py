@@ -134,7 +134,7 @@ def _split(schedule: Schedule, core: int, index: int, until: float, by_signal: b
         if not by_signal:
             return [Segment("issue", core, index, start, until)]
         first = start + start_ns(code.transfers[transfer], chip)
-        moved = done - chip.dma_wait_ns
+        moved = done - chip.dma_done_ns(schedule.moving_cores)
         pace = "hbm" if timed.by_hbm[transfer] else "dma"
         return _pieces(core, index, (("latency", start), (pace, first), ("latency", moved)), until)
     if code.opcode[index] in (OPCODES["EVENT_SEMAPHORE"], OPCODES["CORE_BARRIER"]):

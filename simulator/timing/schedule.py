@@ -8,7 +8,7 @@ throttle window.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,6 +73,11 @@ class Schedule:
     fixed_ns: float
     first_execution: bool = False
 
+    @property
+    def moving_cores(self) -> int:
+        """How many cores move data; 1 where none does."""
+        return _moving(core.code for core in self.cores)
+
 
 def schedule(
     program: Program,
@@ -127,7 +132,7 @@ def schedule_code(
         waits,
         np.array([overheads.kernel_start_ns(c, e, first_execution) for c in range(count) for e in range(5)]),
     )
-    sharers = max(sum(1 for code in codes if code.transfers), 1)
+    sharers = _moving(codes)
     window_start = throttle_phase_ns % chip.throttle_window_ns - chip.throttle_window_ns
     loop = run_loop(chip, work, transfers, sharers, window_start)
     if loop.status == DEADLOCK:
@@ -156,6 +161,11 @@ def schedule_code(
     fixed = overheads.preamble_ns + overheads.postamble_ns
     numbers = tuple(int(x) for x in first[:-1])
     return Schedule(chip, overheads, tuple(cores), numbers, total, fixed, first_execution)
+
+
+def _moving(codes: Iterable[Code]) -> int:
+    """How many cores move data; 1 where none does."""
+    return sum(1 for code in codes if code.transfers) or 1
 
 
 def _partners(codes: Sequence[Code], first: np.ndarray) -> np.ndarray:

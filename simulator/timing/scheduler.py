@@ -28,7 +28,7 @@ class Loop(NamedTuple):
 
 
 def run_loop(chip: Chip, work: Work, transfers: list[Transfer], sharers: int, window_start: float) -> Loop:
-    """Schedules every instruction. `sharers`: cores that share HBM. `window_start`: of the first throttle window, in ns.
+    """Schedules every instruction. `sharers`: cores that move data and share HBM. `window_start`: of the first throttle window, in ns.
 
     Raises MemoryError."""
     import numpy as np
@@ -36,7 +36,7 @@ def run_loop(chip: Chip, work: Work, transfers: list[Transfer], sharers: int, wi
     kind = (work.opcode == _LDWEIGHTS) + 2 * (work.opcode == _MATMUL).astype(np.int8)
     work = work._replace(opcode=kind)
     moves = _moves(chip, transfers, sharers)
-    rates = _rates(chip, window_start)
+    rates = _rates(chip, sharers, window_start)
     times = _unknown(len(work.engine), len(transfers), chip.dma_engines)
     run = run_plain if native.library() is None else _run_compiled
     status, warm = run(work, moves, rates, times)
@@ -78,9 +78,9 @@ def _moves(chip: Chip, transfers: list[Transfer], sharers: int) -> Moves:
     return Moves._make(column[place] for column in different)
 
 
-def _rates(chip: Chip, window_start: float) -> Rates:
+def _rates(chip: Chip, sharers: int, window_start: float) -> Rates:
     return Rates(
-        dma_wait=float(chip.dma_wait_ns), semaphore=float(chip.semaphore_ns),
+        dma_wait=float(chip.dma_done_ns(sharers)), semaphore=float(chip.semaphore_ns),
         pe_latency=float(chip.pe_latency_ns), pe_fill=chip.pe_fill_cycles / chip.pe_clock_ghz,
         window=float(chip.throttle_window_ns), slow=float(chip.throttle_factor),
         warm_at=float(chip.throttle_warm_utilization), cold_at=float(chip.throttle_cold_utilization),

@@ -29,6 +29,7 @@ WITHOUT_EFFECT = {
         "software_dma_instruction_ns": ZERO,
         "vector_minimum_cycles": ZERO,
         "dma_start_ns": SOFTWARE,
+        "dma_two_cores_ns": ONE_CORE,
     }
     for chip in ("trn1", "inf2")
 } | {chip: {"dma_semaphore_gap_ns": ZERO} for chip in ("trn2", "trn3")}

@@ -1,5 +1,6 @@
 import dataclasses
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -144,3 +145,15 @@ def test_unpaired_barriers_are_an_error():
     program = Program("b", "trn2", 2, (), (), (), ((barrier(0),), ()))
     with pytest.raises(SimulatorError, match="pair up"):
         schedule(program)
+
+
+def test_a_dma_is_seen_later_where_both_cores_move_data():
+    chip = CHIPS["trn2"]
+    alone = matmul(lnc=2)
+    alone = msgspec.structs.replace(alone, cores=(alone.cores[0], ()))
+    for program, later_ns in ((alone, 0.0), (matmul(lnc=2), chip.dma_two_cores_ns)):
+        core = schedule(program).cores[0]
+        runs, width = core.runs, core.runs.width
+        ends = (runs.start_ns + runs.count * runs.spacing_ns)[:width]
+        done = core.done_ns[core.code.transfer == 0][0]
+        assert done - ends.max() == pytest.approx(chip.dma_wait_ns + later_ns)
