@@ -74,6 +74,7 @@ CHIP = like(
     vector_clock_ghz=(1.12, "GHz", DOCS),
     base_clock_ghz=(1.4, "GHz", "profile metadata pe_clock_others; neuroncore_cycle_count / total_time"),
     sbuf_partition_bytes=(192 * 1024, "bytes", DOCS),
+    static_dma_read_stall=(0.0, "", "no trace of NeuronCore-v2 was looked at for it"),
     hbm_bandwidth=(272.0, "bytes/ns", "AWS docs nki/deep-dives/nki-dma-bandwidth-guide.rst: 16 DMA engines of 17 GB/s for each core; one alone moves 26 (inf2 and trn1 traces)"),
     hbm_bandwidth_reported=(410e9, "bytes/s", "profile metadata hbm_ddr_bandwidth"),
     dma_issue_ns=(649.0, "ns", f"{TRACES}: spacing of DMA_DIRECT2D 649 ns"),

@@ -130,6 +130,7 @@ CHIP = chip(
     dma_packet_ns=(4.5, "ns", f"{TRACES}: packet spacing 4.5 ns + bytes/27"),
     dma_read_stall_ns=(110.0, "ns", f"{TRACES}: reads through descriptors made at run time: packets of a DMA engine last 55 ns + 24 % longer than their spacing (least squares of 30 reads), each engine another share, from none to twice the mean"),
     dma_read_spread=(0.47, "", "as dma_read_stall_ns; AWS docs nki-dma-bandwidth-guide.rst: 23 of 27.2 bytes/ns in practice"),
+    static_dma_read_stall=(0.4, "", "share of dma_read_stall_ns and dma_read_spread that reads through descriptors made at compile time have: DMAs of a transposition of four CS149 repositories (github chenhzhu/asst4-trainium2, riya-ranjan/cs149-pa4) are active for 28.0-28.7 us, 25.2 without it and 28.3 with it beside instruction fetches; rope and silu of github Jerry2423/kda-for-trainium @90770f2"),
     dma_row_ns=(9.0, "ns", f"{TRACES}: 4 KiB packets that software descriptors gather from 8 or 16 rows take 222 and 281 ns, not 156"),
     dma_element_ns=(9.8, "ns", "profiles of github KevGomes1403/nki-moe-megakernel @90c3c94, kernels/attn_cte/PROFILING.md: v5a and v6a differ by 1,312,000 packets of 4 bytes on 16 DMA engines, and by 0.80 ms of DMA active time"),
     dma_convert_factor=(2.0, "", f"{TRACES}: 256-byte packets of a DMA from float32 to bfloat16 come 28 ns apart, of one that copies 14"),

@@ -25,7 +25,7 @@ struct work {
 struct moves {
     const int64_t *packets;
     const double *spacing, *hbm, *first;
-    const int8_t *held_up;
+    const double *held_up;
     const int64_t *first_engine, *engines;
 };
 
@@ -180,17 +180,16 @@ static double spread_packets(struct state *s, int64_t t, int64_t core, double be
     struct times *times = s->times;
     int64_t width = s->width, used = s->moves->engines[t];
     int64_t per = s->moves->packets[t] / used, extra = s->moves->packets[t] % used, first = s->core[core].rotation;
-    int held_up = s->moves->held_up[t] > 0;
-    double stagger = held_up ? rates->read_stagger : rates->stagger, earliest = -1.0;
+    double held_up = s->moves->held_up[t], stagger = held_up > 0 ? rates->read_stagger : rates->stagger, earliest = -1.0;
 
     *finish = begin;
     for (int64_t k = 0; k < used; k++) {
         int64_t count = per + (k < extra), d = s->moves->first_engine[t] + (first + k) % used, run = t * width + d;
         double *free = &s->dma_free[core * width + d];
         double at = larger(begin + (double)k * stagger, *free), spacing = s->moves->spacing[t], end;
-        if (held_up && count > 0) {
+        if (held_up > 0 && count > 0) {
             /* Each DMA engine is held up by another share, from none to all of it, another one each time. */
-            double share = (double)((7 * d + 5 * t) % width) / (double)(width - 1);
+            double share = held_up * (double)((7 * d + 5 * t) % width) / (double)(width - 1);
             spacing += share * (rates->read_spread * spacing + rates->read_stall / (double)count);
         }
         times->run_count[run] = count;

@@ -173,8 +173,8 @@ def _spread_packets(
     """Puts the packets of transfer t on the core's DMA engines; when the first one starts and the last one ends."""
     run_count, run_start, run_spacing = times.run_count, times.run_start, times.run_spacing
     width, semaphore_packet = rates.width, rates.semaphore_packet
-    held_up = moves.held_up[t] > 0
-    stagger = rates.read_stagger if held_up else rates.stagger
+    held_up = moves.held_up[t]
+    stagger = rates.read_stagger if held_up > 0.0 else rates.stagger
     read_spread, read_stall = rates.read_spread, rates.read_stall
     even = moves.spacing[t]
     used = moves.engines[t]
@@ -195,9 +195,9 @@ def _spread_packets(
         if dma_free[mine + d] > at:
             at = dma_free[mine + d]
         spacing = even
-        if held_up and count > 0:
+        if held_up > 0.0 and count > 0:
             # Each DMA engine is held up by another share, from none to all of it, another one each time.
-            share = ((7 * d + 5 * t) % width) / (width - 1)
+            share = held_up * ((7 * d + 5 * t) % width) / (width - 1)
             spacing += share * (read_spread * spacing + read_stall / count)
         run_count[r] = count
         run_start[r] = at

@@ -39,7 +39,7 @@ class Moves(NamedTuple):
     """The transfers; arrays of one element for each. Times in ns.
 
     spacing: of its packets on one DMA engine. hbm: what it takes of the core's share of HBM. first: from the trigger to the first
-    packet. held_up: 1 where reads of HBM are held up on some DMA engines. first_engine, engines: the DMA engines that it uses.
+    packet. held_up: how much of the stalls of reads it has, of 1. first_engine, engines: the DMA engines that it uses.
     """
 
     packets: np.ndarray

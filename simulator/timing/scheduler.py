@@ -70,12 +70,19 @@ def _moves(chip: Chip, transfers: list[Transfer], sharers: int) -> Moves:
         spacing=np.array([packet_ns(x, chip) for x in numbers], dtype=np.float64),
         hbm=np.array([(x.hbm_read + x.hbm_write) * sharers / chip.hbm_bandwidth for x in numbers], dtype=np.float64),
         first=np.array([start_ns(x, chip) for x in numbers], dtype=np.float64),
-        held_up=np.array([1 if x.hbm_read and not x.static else 0 for x in numbers], dtype=np.int8),
+        held_up=np.array([_held_up(x, chip) for x in numbers], dtype=np.float64),
         first_engine=np.array([x.first_port * chip.dma_engines // PORTS for x in numbers], dtype=np.int64),
         engines=np.array([max(x.ports * chip.dma_engines // PORTS, 1) for x in numbers], dtype=np.int64),
     )
     place = np.array(which, dtype=np.int64)
     return Moves._make(column[place] for column in different)
+
+
+def _held_up(transfer: Transfer, chip: Chip) -> float:
+    """How much of `dma_read_stall_ns` and `dma_read_spread` a transfer has: reads of HBM all of it, with descriptors made at compile time a part."""
+    if not transfer.hbm_read:
+        return 0.0
+    return chip.static_dma_read_stall if transfer.static else 1.0
 
 
 def _rates(chip: Chip, sharers: int, window_start: float) -> Rates:
