@@ -61,7 +61,7 @@ class Chip:
     dma_packet_ns: float
     dma_read_stall_ns: float
     dma_read_spread: float
-    static_dma_read_stall: float
+    disabled_dge_read_stall: float
     dma_row_ns: float
     dma_element_ns: float
     dma_convert_factor: float

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import msgspec
 
+from neff_bench.simulator.costs.transfers import DGE_DISABLED
 from neff_bench.simulator.program import Instruction, Program
 
 _OF_ONE_DMA = frozenset({"dma_copy", "dma_transpose"})
@@ -24,4 +25,4 @@ def _static(step: Instruction, program: Program) -> Instruction:
         return step
     stores = any(program.buffers[access.buffer].memory == "hbm" for access in step.writes.values())
     engine = "gpsimd" if stores else "sync"
-    return msgspec.structs.replace(step, engine=engine, attributes={**step.attributes, "dge_mode": "none"})
+    return msgspec.structs.replace(step, engine=engine, attributes={**step.attributes, "dge_mode": DGE_DISABLED})

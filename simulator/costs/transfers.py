@@ -37,6 +37,9 @@ COLLECTIVES = 5
 
 _OF_HOST = "input", "output"
 
+DGE_DISABLED = "disabled"
+"""`dge_mode` of a DMA whose descriptors the compiler made because of `--disable-dge`, and not because its kernel says so."""
+
 _MOVED = "hbm", "", "sbuf", "", "psum", ""
 """Where the bytes of a memory are in a `Transfer`: those read, and behind them those written."""
 
@@ -44,7 +47,7 @@ _MOVED = "hbm", "", "sbuf", "", "psum", ""
 class Transfer(NamedTuple):
     """`packets` packets of `packet_bytes` each (the last may be shorter), spread over the DMA engines.
 
-    queue: index of the issuing engine. software: descriptors made by GpSimd; static: made at compile time, else by hardware.
+    queue: index of the issuing engine. software: descriptors made by GpSimd; static: made at compile time, else by hardware. dge_disabled: static because of a flag.
     first_port, ports: of SBUF that it goes through. elements: runs of a packet that are contiguous on both sides. rows: rows that a packet gathers on its way to HBM. converts: the dtype changes on the way; `bytes` are those written.
     transposes: rows become columns on the way.
     hbm_*, sbuf_*, psum_*: bytes that this DMA reads from and writes to that memory. latency_ns: what it takes before its first packet beyond
@@ -71,6 +74,7 @@ class Transfer(NamedTuple):
     elements: int = 1
     latency_ns: float = 0.0
     bandwidth: float = 0.0
+    dge_disabled: bool = False
 
 
 def trigger_engine(instruction: Instruction, program: Program) -> int:
@@ -99,7 +103,8 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
     A packet of a hardware descriptor, or of one made at compile time, is a run that is contiguous on both sides. A packet of a software
     descriptor, or of a weight of an HLO graph, holds rows of all partitions of a DMA engine, wherever they lie in HBM: traces of
     KevGomes1403/nki-moe-megakernel @f1fe87a have 16 packets of 2048 bytes for 128 rows of 256 that lie 4096 apart."""
-    static = instruction.attributes.get("dge_mode") == "none"
+    dge_disabled = instruction.attributes.get("dge_mode") == DGE_DISABLED
+    static = dge_disabled or instruction.attributes.get("dge_mode") == "none"
     software = engine == _GPSIMD and not static
     joins = software or (static and program.from_hlo)
     converts = instruction.op == "dma_copy" and instruction.reads["src"].dtype != instruction.writes["dst"].dtype
@@ -131,7 +136,7 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
         engine, max(-(-moves // packet), 1), min(packet, max(moves, 1)), moves,
         hbm_read, hbm_write, sbuf_read, sbuf_write, psum_read, psum_write,
         software, static, max(packet // row, 1) if joins and row and hbm_write else 1, converts,
-        instruction.op == "dma_transpose", first_port, ports, max(packet // element, 1),
+        instruction.op == "dma_transpose", first_port, ports, max(packet // element, 1), dge_disabled=dge_disabled,
     )  # fmt: skip
 
 

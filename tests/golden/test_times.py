@@ -27,7 +27,7 @@ WITHOUT_EFFECT = {
         "throttle_cold_utilization": NO_THROTTLE,
         "barrier_ns": ONE_CORE,
         "software_dma_instruction_ns": ZERO,
-        "static_dma_read_stall": ZERO,
+        "disabled_dge_read_stall": ZERO,
         "vector_minimum_cycles": ZERO,
         "dma_start_ns": SOFTWARE,
         "dma_two_cores_ns": ONE_CORE,
