@@ -12,18 +12,8 @@ from pathlib import Path
 
 from neff_bench.chips import CHIPS
 from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
-from neff_bench.simulator.costs.table import (
-    DOUBLE_ROW,
-    FLOAT32,
-    ONES_BOTH,
-    ONES_MOVE,
-    ONES_STAY,
-    PSUM,
-    SMALL,
-    TABLES,
-    TRANSPOSE,
-    Row,
-)
+from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.costs import table
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
@@ -148,8 +138,7 @@ def _throttle(target: str) -> Program:
 
 
 def _transfers(target: str) -> Program:
-    """DMAs of each kind, one after the other and side by side: hardware, software and static descriptors, short and long
-    packets, rows that are gathered, rows that change their dtype."""
+    """DMAs of each kind, one after the other and side by side: descriptors, packet lengths, gathered rows, rows that change their dtype."""
     b = ProgramBuilder(target=target)
     for mode, engine in (("hwdge", "sync"), ("none", "scalar"), ("swdge", "gpsimd")):
         for columns in (16, 128, 1024):
@@ -186,7 +175,7 @@ def _transposes(target: str) -> Program:
 
 
 def _static_copies(target: str) -> Program:
-    """Copies through HBM, one after the other, with descriptors made at compile time."""
+    """Copies through HBM, one after the other, whose descriptors the kernel has made at compile time."""
     b = ProgramBuilder(target=target)
     source = b.input("x", (128, 256), "float32")
     for _ in range(6):
@@ -257,7 +246,7 @@ def _every_operation(target: str) -> Program:
         tiles[dtype, "sbuf"] = b.load_of(dtype, (128, 1024), dtype)
         tiles[dtype, "psum"] = b.psum((128, 1024), dtype)
         b.do("tensor_copy", {"dst": tiles[dtype, "psum"]}, {"src": tiles[dtype, "sbuf"]}, "scalar")
-    for row in TABLES[CHIPS[target].generation]:
+    for row in table.TABLES[CHIPS[target].generation]:
         if row.operation in OPERATIONS and (row.cycles or row.ns):
             _one_operation(b, row, tiles)
     # GpSimd computes run-time addresses in registers, for which no operation stands alone.
@@ -269,20 +258,20 @@ def _every_operation(target: str) -> Program:
     return b.program()
 
 
-def _one_operation(b: ProgramBuilder, row: Row, tiles: dict[tuple[str, str], Access]) -> None:
+def _one_operation(b: ProgramBuilder, row: table.Row, tiles: dict[tuple[str, str], Access]) -> None:
     mode = row.modes[0] if row.modes else "exp"
-    small = row.dtypes != FLOAT32 if row.engine == "tensor" else row.dtypes == SMALL
+    small = row.dtypes != table.FLOAT32 if row.engine == "tensor" else row.dtypes == table.SMALL
     dtype = "bfloat16" if small else "float32"
-    wide = tiles[dtype, "psum" if row.memory == PSUM else "sbuf"]
+    wide = tiles[dtype, "psum" if row.memory == table.PSUM else "sbuf"]
     if row.engine == "tensor":
-        left = b.columns(wide, 256 if mode == DOUBLE_ROW else 128)
-        right = b.columns(wide, 256 if mode == DOUBLE_ROW else 128)
+        left = b.columns(wide, 256 if mode == table.DOUBLE_ROW else 128)
+        right = b.columns(wide, 256 if mode == table.DOUBLE_ROW else 128)
         if row.operation == "nc_transpose":
             b.do("nc_transpose", {"dst": b.psum((128, 128), dtype)}, {"data": left}, "tensor")
         for _ in range(4 if row.operation.startswith("nc_matmul") else 0):
             b.do(row.operation, {"dst": b.psum((128, 128))}, {"stationary": left, "moving": right}, "tensor",
-                 is_transpose=mode == TRANSPOSE, perf_mode=DOUBLE_ROW if mode == DOUBLE_ROW else "none",
-                 is_stationary_onezero=mode in (ONES_STAY, ONES_BOTH), is_moving_onezero=mode in (ONES_MOVE, ONES_BOTH))  # fmt: skip
+                 is_transpose=mode == table.TRANSPOSE, perf_mode=table.DOUBLE_ROW if mode == table.DOUBLE_ROW else "none",
+                 is_stationary_onezero=mode in (table.ONES_STAY, table.ONES_BOTH), is_moving_onezero=mode in (table.ONES_MOVE, table.ONES_BOTH))  # fmt: skip
     elif row.ns is not None:
         for _ in range(math.ceil(500 / row.ns)):
             b.do(row.operation, {}, {"src": b.columns(wide, 1)}, row.engine)
@@ -343,6 +332,7 @@ OURS: dict[str, Callable[[str], Program]] = {
     "transfers": _transfers,
     "transposes": _transposes,
     "static copies": _static_copies,
+    "copies with dge disabled": lambda target: made_at_compile_time(_static_copies(target)),
     "pointers": _pointers,
     "every operation": _every_operation,
     "gathered rows": _gathered_rows,
