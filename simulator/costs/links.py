@@ -102,6 +102,7 @@ def collective_cost(instruction: Instruction, program: Program, chip: Chip, opco
         static=True,
         converts=False,
         transposes=False,
+        dge_disabled=False,
         latency_ns=found.steps * chip.collective_step_ns,
         bandwidth=found.bandwidth,
         **moved,
