@@ -9,6 +9,7 @@ A command returns its exit code, or None for 0, and raises `NeffBenchError` for 
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -43,9 +44,11 @@ class _Answering(click.Command):
             return super().main(args, prog_name, standalone_mode=False, **extra)
         streams.prepare()
         # To walk what the imports have made costs a short command a tenth of its time, again and again and once more at its end.
+        atexit.register(gc.freeze)
+        usual = gc.get_threshold()
         gc.set_threshold(_COLLECT_AFTER)
         code = _answered(lambda: super(_Answering, self).main(args, prog_name, standalone_mode=False, **extra))
-        gc.freeze()
+        gc.set_threshold(*usual)
         sys.exit(code)
 
 

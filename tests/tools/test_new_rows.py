@@ -62,7 +62,7 @@ def test_a_kernel_is_that_of_its_commit_with_the_constant_of_its_trace(clone):
 
     program = recorded(*clone, added("vector_add_stream", 128 * 12, FREE_DIM=4), "trn2")
     assert len(transfers(program)) == 3 * 3
-    assert {step.attributes["dge_mode"] for step in transfers(program)} == {"none"}
+    assert {step.attributes["dge_mode"] for step in transfers(program)} == {"disabled"}
 
 
 def test_a_constant_that_the_kernel_lacks_is_an_error_and_no_other_kernel(clone):

@@ -35,7 +35,7 @@ def double(x, result):
 """
     program = recorded(source, Kernel("f", "f.py", "double", {"x": (128, 64), "result": (128, 64)}, "float32", 1.0))
     copies = [step for step in program.cores[0] if step.op == "dma_copy"]
-    assert [step.attributes["dge_mode"] for step in copies] == ["none", "none"]
+    assert [step.attributes["dge_mode"] for step in copies] == ["disabled", "disabled"]
 
 
 @pytest.mark.parametrize("log", [False, True])
