@@ -43,7 +43,7 @@ class _Answering(click.Command):
         if not extra.pop("standalone_mode", True):
             return super().main(args, prog_name, standalone_mode=False, **extra)
         streams.prepare()
-        # To walk what the imports have made costs a short command a tenth of its time, again and again and once more at its end.
+        # The collector walks all that was imported, several times and once more at the end. That is a tenth of a short command's time.
         atexit.register(gc.freeze)
         usual = gc.get_threshold()
         gc.set_threshold(_COLLECT_AFTER)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.timeline import timeline_of
+from tools.correlation.origin import silenced
 from tools.idle import beside_idle_core
 from tools.rows import Row, spread
 
@@ -179,7 +178,7 @@ def _recorded(nkilib: Path, lnc: int, inputs: tuple[InputSpec, ...], arguments: 
     spec = KernelSpec(
         "nkilib_src.nkilib.core.mlp.mlp:mlp", inputs, (str(source), str(source / "nkilib_src")), arguments
     )
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+    with silenced():
         return trace_kernel(spec, "trn2", lnc)
 
 

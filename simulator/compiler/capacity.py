@@ -21,8 +21,7 @@ from neff_bench.simulator import native
 from neff_bench.simulator.compiler.columns import MEMORIES, table_of
 from neff_bench.simulator.compiler.lives import Life, lives, lives_of_all
 from neff_bench.simulator.errors import CapacityError
-from neff_bench.simulator.program import Buffer, Memory, Program
-from neff_bench.simulator.recording.regions import PARTITIONS
+from neff_bench.simulator.program import PARTITIONS, Buffer, Memory, Program
 
 _QUADRANT = 32
 _TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})

@@ -21,25 +21,11 @@ class Contraction:
 
     def behind(self, instructions: Collection[int]) -> set[int]:
         """These instructions and all that wait for them, directly or not."""
-        found = set(instructions)
-        waiting = list(found)
-        while waiting:
-            for later in self.after[waiting.pop()]:
-                if later not in found:
-                    found.add(later)
-                    waiting.append(later)
-        return found
+        return _reached(instructions, self.after)
 
     def held_up_by(self, index: int) -> set[int]:
         """The instructions of higher numbers that it waits for, directly or not."""
-        found: set[int] = set()
-        waiting = [index]
-        while waiting:
-            for earlier in self.before[waiting.pop()]:
-                if earlier > index and earlier not in found:
-                    found.add(earlier)
-                    waiting.append(earlier)
-        return found
+        return _reached([index], self.before, above=index) - {index}
 
     def merge(self, members: Sequence[int]) -> bool:
         """Make one of these instructions, the first of them. False where one is part of a merge or has to come before another."""
@@ -88,3 +74,15 @@ class Contraction:
                 if not missing[later]:
                     heappush(ready, (rank[later], later))
         return order if len(order) == len(left) else None
+
+
+def _reached(starts: Collection[int], ways: Sequence[Collection[int]], above: int = -1) -> set[int]:
+    """These instructions and all of higher numbers than `above` that `ways` leads to from them."""
+    found = set(starts)
+    waiting = list(found)
+    while waiting:
+        for index in ways[waiting.pop()]:
+            if index > above and index not in found:
+                found.add(index)
+                waiting.append(index)
+    return found

@@ -1,4 +1,4 @@
-"""Copies that AWS's compiler leaves out although the kernel skips its middle end: their readers read where the copy would read.
+"""Copies that AWS's compiler leaves out, also of kernels that skip its middle end: their readers read what would be copied.
 
 Source, instruction by instruction (NTFF beside the kernel of the same commit):
 - deepashreeKedia/cs149stanfordasst4 @8893957, part2_conv_*: a tile of SBUF that is a copy of neighbouring columns of another is left out

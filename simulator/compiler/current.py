@@ -14,11 +14,10 @@ import msgspec
 
 from neff_bench.simulator.compiler.copies import without_needless_copies
 from neff_bench.simulator.compiler.loads import without_loads_in_place
+from neff_bench.simulator.compiler.sharing import may_leave_vector
 from neff_bench.simulator.program import Buffer, Instruction, Program
 
 _ON_SCALAR = frozenset({"multiply", "add"})
-_INTEGERS = frozenset(("int32", "uint32"))
-"""Scalar would take them through float32."""
 
 
 def current(program: Program) -> Program:
@@ -34,8 +33,6 @@ def _core(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> lis
 
 
 def _goes_to_scalar(step: Instruction) -> bool:
-    if step.op != "tensor_scalar" or step.engine != "vector" or "engine" in step.attributes:
-        return False
-    if any(access.dtype in _INTEGERS for access in (*step.reads.values(), *step.writes.values())):
+    if step.op != "tensor_scalar" or not may_leave_vector(step):
         return False
     return step.attributes["op0"] in _ON_SCALAR and "op1" not in step.attributes

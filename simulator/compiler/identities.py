@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from neff_bench.simulator.dtypes import numpy_dtype
-from neff_bench.simulator.machine.operands import PARTITIONS
-from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+from neff_bench.simulator.program import PARTITIONS, Access, Buffer, Instruction, Program
 
 
 def with_identities(program: Program, cores: Sequence[Sequence[Instruction]], known: bool) -> Program:

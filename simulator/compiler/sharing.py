@@ -21,8 +21,7 @@ from neff_bench.simulator.compiler.lowering import Numbered, lower, lowering, op
 from neff_bench.simulator.compiler.order import issue_order
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
-from neff_bench.simulator.machine.operands import PARTITIONS
-from neff_bench.simulator.program import ENGINES, Instruction, Program
+from neff_bench.simulator.program import ENGINES, PARTITIONS, Instruction, Program
 
 ESTIMATED_PE_GHZ = 1.4
 """Columns of weights and of moving operands in a ns, of any dtype: how fast the compiler seems to take the PE for when it shares copies.
@@ -30,7 +29,7 @@ In the traces copies of products of 512 columns alternate between the engines, o
 480 ns of a copy on Scalar were expected. Copies of four transposes of 128 all go to Scalar: more than that was expected."""
 
 _WIDE_INTEGERS = frozenset({"int32", "uint32"})
-"""A copy of these on Scalar goes through float32."""
+"""Scalar takes these through float32."""
 
 
 def shared_copies(program: Program, instructions: Sequence[Instruction]) -> list[Instruction]:
@@ -77,6 +76,11 @@ def _moving_ns(transfer: Transfer, chip: Chip) -> float:
 
 def is_open_copy(step: Instruction) -> bool:
     """Whether it is a copy that the compiler may put on Vector or on Scalar."""
-    if step.op != "tensor_copy" or step.engine != "vector" or "engine" in step.attributes:
+    return step.op == "tensor_copy" and may_leave_vector(step)
+
+
+def may_leave_vector(step: Instruction) -> bool:
+    """Whether the kernel names no engine for an instruction on Vector whose values Scalar takes as they are."""
+    if step.engine != "vector" or "engine" in step.attributes:
         return False
     return not any(access.dtype in _WIDE_INTEGERS for access in (*step.reads.values(), *step.writes.values()))

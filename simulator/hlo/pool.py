@@ -9,9 +9,9 @@ from typing import Any
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.program import PARTITIONS
 from neff_bench.simulator.recording.regions import PSUM_BANK_BYTES, PSUM_BANKS
 
-PARTITIONS = 128
 ROTATION = 3
 LARGE_BYTES = 4096
 """Released tiles of one shape that rest before one is taken again, so that an engine can run ahead; of tiles with

@@ -12,8 +12,8 @@ from neff_bench.simulator.hlo.core import Core
 from neff_bench.simulator.hlo.dot import K_TILE, multiply
 from neff_bench.simulator.hlo.matrix import Matrix
 from neff_bench.simulator.hlo.plan import Stage, Term, inside
-from neff_bench.simulator.hlo.pool import PARTITIONS
 from neff_bench.simulator.nki import isa as nisa
+from neff_bench.simulator.program import PARTITIONS
 from neff_bench.simulator.recording.recorder import recorder
 
 Span = tuple[int, int]

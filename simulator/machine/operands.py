@@ -10,9 +10,7 @@ import numpy as np
 from neff_bench.simulator.dtypes import INTEGERS, from_float32, numpy_dtype, to_float32
 from neff_bench.simulator.errors import ExecutionError
 from neff_bench.simulator.machine.memory import Memory
-from neff_bench.simulator.program import Access, Instruction
-
-PARTITIONS = 128
+from neff_bench.simulator.program import PARTITIONS, Access, Instruction
 
 
 class Registers:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.native.recorder import compiled
-from neff_bench.simulator.program import Kind, Memory
+from neff_bench.simulator.program import PARTITIONS, Kind, Memory
 from neff_bench.simulator.recording import regions, views
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.recorder import Recorder, Storage, invalid, recorder
@@ -47,7 +47,7 @@ def form_of(shape: tuple[int, ...], dtype: str, memory: Memory) -> tuple[str, in
     kind = dtype_of(dtype)
     size = prod(shape)
     free = size if memory == "hbm" else size // shape[0]
-    fits = min(shape) > 0 and (memory == "hbm" or shape[0] <= regions.PARTITIONS)
+    fits = min(shape) > 0 and (memory == "hbm" or shape[0] <= PARTITIONS)
     room = _partition_bytes(memory) - free * SIZE_BYTES[kind] if fits and memory != "hbm" else 0 if fits else -1
     return kind, SIZE_BYTES[kind], size, free, views.row_major(shape), room
 
@@ -107,13 +107,13 @@ def _region(buffer: Any) -> MemoryRegion:
 
 
 def _check_tile(storage: Storage, address: tuple[int, int] | None) -> None:
-    if storage.shape[0] > regions.PARTITIONS:
+    if storage.shape[0] > PARTITIONS:
         raise invalid(f"{storage.memory} tensor {list(storage.shape)} has {storage.shape[0]} partitions; at most 128")
     used = storage.free * storage.itemsize
     limit = _partition_bytes(storage.memory)
     if address is not None:
         storage.partition, storage.address = address
-        if storage.partition + storage.shape[0] > regions.PARTITIONS:
+        if storage.partition + storage.shape[0] > PARTITIONS:
             raise invalid(f"address {address} puts {storage.shape[0]} partitions past partition 128")
         used += storage.address or 0
     if used > limit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from neff_bench.chips import Chip, chip_for
-from neff_bench.simulator.program import Memory
+from neff_bench.simulator.program import PARTITIONS, Memory
 from neff_bench.simulator.recording.recorder import is_recording, recorder
 
 
@@ -63,7 +63,6 @@ _ANY = chip_for("trn2")
 PSUM_BANK_BYTES = _ANY.psum_bank_bytes
 PSUM_BANKS = _ANY.psum_partition_bytes // PSUM_BANK_BYTES
 """The same on every chip; so is the number of partitions."""
-PARTITIONS = 128
 
 
 class TileSize:

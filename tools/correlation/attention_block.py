@@ -7,8 +7,6 @@ out. The scripts compile for trn3 and launch two cores, for one row one core.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -21,7 +19,7 @@ from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
 from tools.correlation import norms
 from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed
+from tools.correlation.origin import data, placed, silenced
 from tools.wild import replace_host_packages
 
 SOURCE = ("KevGomes1403/nki-moe-megakernel", "e800859")
@@ -82,5 +80,5 @@ def recorded(checkouts: Path, kernel: str, script: str, lnc: int) -> Program:
         InputSpec(name, shape, "int32" if name == "position_ids" else "bfloat16") for name, shape in _SHAPES.items()
     )
     spec = KernelSpec(f"{placed(whole, 'kernel.py')}:{wrapper[2]}", inputs, norms.library(checkouts), {})
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+    with silenced():
         return trace_kernel(spec, "trn3", lnc)

@@ -9,8 +9,6 @@ A plot holds more versions of the fused mixture of experts; those launch another
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -23,7 +21,7 @@ from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
 from tools.correlation import norms
 from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed, traced
+from tools.correlation.origin import data, placed, silenced, traced
 from tools.wild import replace_host_packages
 
 SOURCE = "KevGomes1403/nki-moe-megakernel"
@@ -198,5 +196,5 @@ def recorded(checkouts: Path, version: Version) -> Program:
     install()
     replace_host_packages()
     spec = KernelSpec(f"{placed(source, 'kernel.py')}:{kernel[1]}", INPUTS[version.task], norms.library(checkouts), {})
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+    with silenced():
         return trace_kernel(spec, version.target, version.lnc)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import importlib
-import io
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -20,6 +18,7 @@ from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
 from tools.correlation.measured import Measured
+from tools.correlation.origin import silenced
 from tools.predictions import cases
 
 SOURCE = ("aws-neuron/nki-library", "0759719da4e84ad29ddba3621a59e614779929ee")
@@ -130,7 +129,7 @@ def recorded(
     """A kernel of the checkout."""
     source = checkout / "src"
     spec = KernelSpec(_ENTRIES[kernel], inputs, (str(source), str(source / "nkilib_src")), arguments)
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+    with silenced():
         return trace_kernel(spec, "trn2", lnc)
 
 

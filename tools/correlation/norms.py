@@ -7,8 +7,6 @@ are left out, since the list of layernorm calls the same numbers trn1's.
 
 from __future__ import annotations
 
-import contextlib
-import io
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -17,7 +15,7 @@ from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
 from tools.correlation.measured import Measured
-from tools.correlation.origin import data, tree
+from tools.correlation.origin import data, silenced, tree
 
 SOURCE = ("aws-neuron/nki-library", "181b205a45d08f60d07123d674b35782f72a04bc")
 _TEST = "test/integration/nkilib/core/subkernels/test_rmsnorm_tkg.py"
@@ -64,5 +62,5 @@ def recorded(checkouts: Path, batch: int, tokens: int, width: int, actual: int |
     }
     inputs = tuple(InputSpec(name, shape, "float16") for name, shape in shapes.items())
     spec = KernelSpec(_ENTRY, inputs, library(checkouts), {"hidden_actual": actual, "hidden_dim_tp": False})
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+    with silenced():
         return trace_kernel(spec, "trn2", 2)

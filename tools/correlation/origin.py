@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -71,3 +73,10 @@ def traced(contents: bytes, path: str) -> Traced:
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="correlation-")
+
+
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Nothing that a kernel prints while it is traced is seen."""
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        yield

@@ -8,7 +8,6 @@ and 459,255 bytes. That is float32 with the optional D, whose 512 bytes are amon
 from __future__ import annotations
 
 import contextlib
-import io
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -19,7 +18,7 @@ from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
 from tools.correlation.measured import Measured
-from tools.correlation.origin import tree
+from tools.correlation.origin import silenced, tree
 
 REPOSITORY = "aws-neuron/nki-library"
 _ENTRY = "nkilib_src.nkilib.experimental.scan.selective_scan:selective_scan"
@@ -45,7 +44,7 @@ def recorded(checkout: Path, commit: str) -> Program:
     source = tree(checkout, commit, "src")
     inputs = tuple(InputSpec(name, shape, "float32") for name, shape in _SHAPES.items())
     spec = KernelSpec(_ENTRY, inputs, (str(source), str(source / "nkilib_src")), {})
-    with _own_modules(), contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+    with _own_modules(), silenced():
         return made_at_compile_time(trace_kernel(spec, "trn1", 1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neff_bench.simulator.nki import isa
+from neff_bench.simulator.program import PARTITIONS
 from neff_bench.simulator.recording import regions
 from neff_bench.simulator.recording.creation import ndarray, shared_constant
 from neff_bench.simulator.recording.recorder import not_modelled
@@ -19,7 +20,7 @@ def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = regions.sbuf, na
         return made
     rows = made.reshape((1, made.size)) if made.ndim < 2 else made.reshape((-1, made.shape[-1]))
     limit = min(rows.shape[1], regions.tile_size.sbuf_fmax_bytes // 4 // made.itemsize)
-    height = min(rows.shape[0], regions.PARTITIONS)
+    height = min(rows.shape[0], PARTITIONS)
     tile = ndarray((height, limit), dtype, regions.sbuf)
     isa.memset(tile, fill_value)
     for row in range(0, rows.shape[0], height):
