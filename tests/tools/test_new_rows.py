@@ -210,13 +210,15 @@ def test_a_family_that_was_studied_is_a_development_family(family):
 
 
 def test_every_family_of_the_studied_sources_is_named_in_the_rule():
-    from tools.correlation import autocomp, coursework, megakernel
+    from tools.correlation import autocomp, coursework, megakernel, tutorials
     from tools.correlation.measured import STUDIED
 
     families = {coursework.run_of(path).family for paths in coursework.TRACES.values() for path in paths}
     families |= {version.task.split()[0] for version in megakernel.VERSIONS}
     families |= {search.family for search in autocomp.SEARCHES.values()}
-    assert families | {"rmsnorm_tkg", "tuned_matmul"} == STUDIED
+    families |= {kernel.family for kernel in tutorials.KERNELS}
+    further = "rmsnorm_tkg tuned_matmul tutorial_layernorm attention_block selective_scan pipelined_matmul gather_mean"
+    assert families | set(further.split()) == STUDIED
 
 
 def test_rows_of_which_no_interval_is_said_are_no_evidence(row, monkeypatch, tmp_path):

@@ -3,8 +3,8 @@
     python -m tools.correlation CHECKOUTS [--rows development|studied|test|all|new] [--only TEXT] [--evidence] [--structures] [--what-if NAME=VALUE]
 
 CHECKOUTS holds clones as OWNER/NAME, at the commits that the report names. `tools/correlation/measured.py` says which rows are
-test rows: no constant and no structure of the model is chosen on them. `studied` are the development rows that were once the first
-untouched test set. `new` are test rows that nobody has looked at; `all` leaves them out, so that they are run when they are asked for
+test rows: no constant and no structure of the model is chosen on them. `studied` are the development rows that were once
+untouched test sets. `new` are test rows that nobody has looked at; `all` leaves them out, so that they are run when they are asked for
 and not before. --evidence writes the development rows, and what
 tools/correlation/intervals.py fits to them, to simulator/timing/evidence.json: the intervals of simulated times come from there. --structures judges what the model could lack on
 development rows (tools/correlation/structures.py). --what-if shows how a constant moves the figures.
@@ -59,9 +59,6 @@ STUDIED_SOURCES = (
     norms.rmsnorm,
     autotune.products,
     autocomp.candidates,
-)
-SOURCES = FIRST_SOURCES + STUDIED_SOURCES
-NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = (
     tutorials.kernels,
     autocomp.sampled,
     attention_block.versions,
@@ -69,6 +66,8 @@ NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = (
     autotune.pipelined,
     gathers.gathers,
 )
+SOURCES = FIRST_SOURCES + STUDIED_SOURCES
+NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = ()
 
 
 def main(arguments: Sequence[str]) -> int:

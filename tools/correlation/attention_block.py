@@ -1,4 +1,4 @@
-"""Attention of one token as a block of a megakernel, in versions of KevGomes1403/nki-moe-megakernel: trn3, current dialect. New rows.
+"""Attention of one token as a block of a megakernel, in versions of KevGomes1403/nki-moe-megakernel: trn3, current dialect. Studied rows.
 
 A benchmark script of the repository wraps each version: it loads the token into SBUF, calls the version and stores the result. Times are
 `device_time_us` of the profiler over 50 runs, from the log of optimisations; a later benchmark of the first version, 75.42 us beside 75.9, is left
@@ -60,7 +60,7 @@ def versions(checkouts: Path) -> Iterator[Measured]:
         sources = [data(checkout, SOURCE[1], f"{_FOLDER}{name}.py").decode() for name in (one.kernel, one.script)]
         yield Measured(
             *SOURCE, "attention_block", f"attention_block LNC {one.lnc}", f"{one.kernel}, {_LOG}", "trn3", one.lnc, "nki", one.us,
-            partial(recorded, checkouts, *sources, one.lnc), variants=True, new=True,
+            partial(recorded, checkouts, *sources, one.lnc), variants=True,
         )  # fmt: skip
 
 

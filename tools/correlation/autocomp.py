@@ -109,7 +109,7 @@ def sampled(checkouts: Path) -> Iterator[Measured]:
             program = partial(recorded, code, _LAYERNORM)
             yield Measured(
                 *SOURCE, _LAYERNORM.family, f"{_LAYERNORM.family} trn1", f"sample run {name}", "trn1", 1, "beta",
-                latency_ms * 1e3, program, variants=True, new=True,
+                latency_ms * 1e3, program, variants=True,
             )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Matrix products of awslabs/nki-autotune on trn2, LNC 1, current dialect: versions before those that it keeps. Studied rows, and one new row at the end.
+"""Matrix products of awslabs/nki-autotune on trn2, LNC 1, current dialect: versions before those that it keeps. Studied rows.
 
 All are 2048 x 2048 x 2048 in bfloat16. Their names hold the MFU, which is the FLOPs of the task over the least latency on the device and the
 Tensor Engine's peak, as `autotune/runner/types.py` of that commit computes it; the time follows from it.
@@ -60,12 +60,12 @@ _PIPELINED = ("e55ed5d", "kernel_transforms.py", "kernel_15", 83.4)
 
 
 def pipelined(checkouts: Path) -> Iterator[Measured]:
-    """The last rung of a ladder of transformations, with two accumulators: one new row."""
+    """The last rung of a ladder of transformations, with two accumulators: one row."""
     commit, path, kernel, mfu_percent = _PIPELINED
     source = data(checkouts / SOURCE, commit, path).decode()
     yield Measured(
         SOURCE, commit, "pipelined_matmul", "pipelined_matmul", f"{path} {kernel}", "trn2", 1, "nki", _us(mfu_percent, 1),
-        partial(_alone, source, kernel), new=True,
+        partial(_alone, source, kernel),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Neighbours of a graph's nodes gathered and averaged, by joshdelg/cs217-final-proj (a course): trn2.3xlarge, old dialect. New rows.
+"""Neighbours of a graph's nodes gathered and averaged, by joshdelg/cs217-final-proj (a course): trn2.3xlarge, old dialect. Studied rows.
 
 Each kernel loads 32 (the graph of the doubled sizes: 64) rows for each node by indices, and was profiled as the only work of its graph: the bytes that the
 summaries have are those of its loads and its store. Figures are the profiler's `total_time`, with active times where a summary
@@ -57,7 +57,7 @@ def gathers(checkouts: Path) -> Iterator[Measured]:
         total, active = (one.us, {}) if one.us is not None else _times(found)
         yield Measured(
             *SOURCE, "gather_mean", f"gather_mean {one.nodes}x{one.width}", f"graphsage{one.version} chunk {one.chunk}, {one.where}",
-            "trn2", 1, "beta", total, partial(recorded, source, one), active, variants=True, new=True,
+            "trn2", 1, "beta", total, partial(recorded, source, one), active, variants=True,
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Selective scans of a pull request to aws-neuron/nki-library, in two versions: trn1, LNC 1, current dialect. New rows.
+"""Selective scans of a pull request to aws-neuron/nki-library, in two versions: trn1, LNC 1, current dialect. Studied rows.
 
 The message of the second commit has the latencies of both, one batch, 128 channels, 256 steps and 16 states, and their DMAs: 100 and 85, of 459,300
 and 459,255 bytes. That is float32 with the optional D, whose 512 bytes are among them. A clone has the commits after
@@ -35,7 +35,7 @@ def versions(checkouts: Path) -> Iterator[Measured]:
     for commit, us in VERSIONS_US.items():
         yield Measured(
             REPOSITORY, commit, "selective_scan", "selective_scan trn1", "b1 c128 l256 n16", "trn1", 1, "nki", us,
-            partial(recorded, checkouts / REPOSITORY, commit), variants=True, new=True,
+            partial(recorded, checkouts / REPOSITORY, commit), variants=True,
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""AWS's tutorials of NKI as the documentation first had them (Neuron 2.20, September 2024): old dialect, LNC 1. New rows.
+"""AWS's tutorials of NKI as the documentation first had them (Neuron 2.20, September 2024): old dialect, LNC 1. Studied rows.
 
 The files of kernels of that commit are those that were measured: since then they have been rewritten. Matrix products and layer normalisations
 were measured on trn1, as the pages say. The page on Mamba names no chip; NKI knew NeuronCore-v2 alone at that time, so its rows
@@ -96,7 +96,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
         # Variants do the same work: on equal shapes.
         task = f"{one.family} {next(iter(one.inputs.values()))} trn1"
         program = partial(recorded, source, one)
-        yield Measured(*SOURCE, one.family, task, one.name, "trn1", 1, "beta", one.us, program, variants=True, new=True)
+        yield Measured(*SOURCE, one.family, task, one.name, "trn1", 1, "beta", one.us, program, variants=True)
 
 
 def recorded(source: str, one: Kernel) -> Program:
