@@ -82,7 +82,8 @@ def _dma_transpose(o: Operands) -> None:
         o.refuse(f"axes {axes} do not permute src {list(source.shape)}")
     if _needs_indices(o, "src", "dst"):
         return _copy_by_index(o, None, tuple(axes))
-    write_converted(o, o.raw("src").transpose(axes))
+    # Rows of a large source are far apart, and elements of a column meet in few lines of the cache: the rows are gathered first.
+    write_converted(o, np.ascontiguousarray(o.raw("src")).transpose(axes))
 
 
 @operation(execute=_dma_transpose, cost=by_dma, opcode="DMA_TRANSPOSE2D")
