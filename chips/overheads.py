@@ -39,7 +39,8 @@ class Overheads:
 
     postamble_ns: last kernel instruction to the end of the execution. leaving: what an engine does after its own last kernel
     instruction, from whose end its times count, while the others are at work; the last of them lasts until the postamble.
-    first_execution_ns: how much later GpSimd can begin with the kernel in the first execution after loading.
+    first_execution_ns: how much later GpSimd can begin with the kernel in the first execution after loading. static: what there is in the
+    place of all this where the descriptors of every DMA were made at compile time, None where the runtime is not known to do anything else.
 
     Equal to itself alone, so that what follows from it is made once and found fast.
     """
@@ -50,6 +51,11 @@ class Overheads:
     postamble_ns: float
     first_execution_ns: float
     leaving: tuple[tuple[tuple[Control, ...], ...], ...] = ()
+    static: Overheads | None = None
+
+    def around(self, static: bool) -> Overheads:
+        """What surrounds a kernel. `static`: the descriptors of all its DMAs were made at compile time."""
+        return self.static if static and self.static is not None else self
 
     def kernel_start_ns(self, core: int, engine: int, first_execution: bool = False) -> float:
         """When the engine can begin with the kernel."""

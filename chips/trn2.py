@@ -1,5 +1,6 @@
 """Trainium2: NeuronCore-v3. The overheads are those of the trace fused_attention (its five profiles agree within 0.3 us)."""
 
+from neff_bench.chips import trn2_static
 from neff_bench.chips.chip import chip
 from neff_bench.chips.overheads import Overheads, controls, fetches
 
@@ -95,8 +96,8 @@ OVERHEADS = Overheads(
         ),
     ),
     postamble_ns=1688.0,
-    # That of the inf2 profiles of github AnchovyPark/npu_profiling_code @2a956420; no first execution on trn2 is public.
-    first_execution_ns=1_859_817.0,
+    first_execution_ns=trn2_static.FIRST_EXECUTION_NS,
+    static=trn2_static.OVERHEADS,
 )
 
 CHIP = chip(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from neff_bench.simulator.errors import ViewError
-from neff_bench.simulator.timing.schedule import CoreSchedule, Runs, Schedule
+from neff_bench.simulator.timing.schedule import CoreSchedule, Runs, Schedule, overheads_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,9 @@ def decode_times(data: bytes | memoryview, codes: Sequence[Code], chip: Chip, fi
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise ViewError(f"damaged NTFF: its times cannot be read ({error})") from None
     first = np.cumsum([0, *(len(code) for code in codes)])[:-1]
-    return Schedule(chip, chip.overheads, cores, tuple(first.tolist()), times.total_ns, times.fixed_ns, first_execution)
+    return Schedule(
+        chip, overheads_of(codes, chip), cores, tuple(first.tolist()), times.total_ns, times.fixed_ns, first_execution
+    )
 
 
 def _packed(record: object, names: Sequence[str]) -> tuple[tuple[str, bytes], ...]:

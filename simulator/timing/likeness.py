@@ -16,7 +16,7 @@ _STEPS = 4
 
 
 class Likeness(NamedTuple):
-    """generation: of the NeuronCore. lnc: physical cores. compiled: AWS's compiler stands between the kernel and its program, as for the
+    """generation: of the NeuronCore. lnc: physical cores that have work. compiled: AWS's compiler stands between the kernel and its program, as for the
     old dialect and for HLO. tensor_busy: the Tensor Engine is busy for three quarters of the kernel. uncompared: the part of the
     engines' time that rests on operations that were never compared with hardware, in quarters, rounded up."""
 
@@ -31,7 +31,7 @@ def likeness(program: Program, schedule: Schedule, uncompared_share: float) -> L
     """Of a scheduled program. uncompared_share: that of `compared.uncompared`."""
     return Likeness(
         schedule.chip.generation,
-        len(schedule.cores),
+        sum(1 for core in schedule.cores if len(core.code)) or 1,
         program.keeps_weights or program.from_hlo,
         _pe_share(schedule) >= _PE_BOUND,
         -int(-_STEPS * uncompared_share // 1) / _STEPS,

@@ -89,7 +89,13 @@ def schedule(
     waits for GpSimd's library. Raises SimulatorError when the cores wait for each other for ever."""
     chip = chip or chip_for(program.target)
     codes = tuple(codes) if codes is not None else assemble(program, chip)
-    return schedule_code(codes, chip, chip.overheads, first_execution=first_execution)
+    return schedule_code(codes, chip, overheads_of(codes, chip), first_execution=first_execution)
+
+
+def overheads_of(codes: Sequence[Code], chip: Chip) -> Overheads:
+    """What the runtime does around the code of all cores."""
+    transfers = [transfer for code in codes for transfer in code.transfers]
+    return chip.overheads.around(static=bool(transfers) and all(transfer.static for transfer in transfers))
 
 
 def schedule_code(

@@ -107,5 +107,19 @@ def test_the_instruction_fetches_add_up(name, sums):
         assert (len(fetches), *(sum(column) for column in zip(*map(astuple, fetches), strict=True))) == expected
 
 
+def test_without_descriptors_made_on_the_device_the_runtime_of_trn2_prepares_for_none():
+    made_on_device, static = (CHIPS["trn2"].overheads.around(static=flag) for flag in (False, True))
+    for core in (0, 1):
+        for engine in range(5):
+            assert "TENSOR_LOAD" in {row.opcode for row in made_on_device.preamble[core][engine]}
+            assert "TENSOR_LOAD" not in {row.opcode for row in static.preamble[core][engine]}
+    assert [round(static.kernel_start_ns(0, engine)) for engine in range(5)] == [13308, 13235, 13165, 13138, 13047]
+    assert static.postamble_ns == 2039
+
+
+def test_the_runtime_of_inf2_is_the_same_for_static_descriptors():
+    assert CHIPS["inf2"].overheads.around(static=True) is CHIPS["inf2"].overheads
+
+
 def test_trn3_has_the_overheads_of_trn2():
     assert CHIPS["trn3"].overheads == CHIPS["trn2"].overheads

@@ -22,6 +22,7 @@ from neff_bench.simulator.program import Program
 from tools.correlation import norms
 from tools.correlation.measured import Measured
 from tools.correlation.origin import data, placed, silenced, traced
+from tools.idle import beside_idle_core
 from tools.wild import replace_host_packages
 
 SOURCE = "KevGomes1403/nki-moe-megakernel"
@@ -197,4 +198,5 @@ def recorded(checkouts: Path, version: Version) -> Program:
     replace_host_packages()
     spec = KernelSpec(f"{placed(source, 'kernel.py')}:{kernel[1]}", INPUTS[version.task], norms.library(checkouts), {})
     with silenced():
-        return trace_kernel(spec, version.target, version.lnc)
+        program = trace_kernel(spec, version.target, version.lnc)
+    return program if version.lnc > 1 else beside_idle_core(program)

@@ -21,6 +21,11 @@ def test_the_cores():
     assert like(matmul(lnc=2)).lnc == 2
 
 
+def test_an_idle_core_is_none():
+    program = matmul()
+    assert like(msgspec.structs.replace(program, lnc=2, cores=(*program.cores, ()))).lnc == 1
+
+
 def test_the_old_dialect_and_hlo_go_through_a_compiler():
     assert not like(matmul()).compiled
     assert like(msgspec.structs.replace(matmul(), keeps_weights=True)).compiled

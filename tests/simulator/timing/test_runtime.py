@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from neff_bench.chips import CHIPS
+from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.simulator.compiler.descriptors import made_at_compile_time
 from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_BYTES
 from neff_bench.simulator.timing.runtime import around
 from neff_bench.simulator.timing.schedule import schedule
@@ -21,6 +23,16 @@ def test_engines_meet_before_the_kernel_and_twice_behind_it_on_trn1():
     updates = around(schedule(matmul(), CHIPS["trn1"]), 0).updates()
     meeting = updates.value[updates.semaphore == 2]
     assert np.count_nonzero(meeting == 0) == 3 and len(meeting) == 27
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_engines_prepare_for_descriptors_made_on_the_device_where_a_program_has_them(flag):
+    chip = CHIPS["trn2"]
+    program = made_at_compile_time(matmul()) if flag else matmul()
+    timed = schedule(program, chip)
+    assert timed.overheads is (chip.overheads.static if flag else chip.overheads)
+    loads = around(timed, 0).opcode == OPCODES["TENSOR_LOAD"]
+    assert loads.any() != flag
 
 
 @pytest.mark.parametrize(("chip", "gap_ps"), [("inf2", 96_000), ("trn2", 0)])
