@@ -22,9 +22,12 @@ from typing import Any
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.timing import interval
 from tools.correlation import (
+    assignments,
     attention_block,
     autocomp,
     autotune,
+    blocked,
+    chipboost,
     coursework,
     fusion,
     gathers,
@@ -34,6 +37,8 @@ from tools.correlation import (
     nkibench,
     nkilib,
     norms,
+    pooling,
+    projections,
     scans,
     tutorials,
 )
@@ -67,7 +72,13 @@ STUDIED_SOURCES = (
     gathers.gathers,
 )
 SOURCES = FIRST_SOURCES + STUDIED_SOURCES
-NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = ()
+NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = (
+    projections.projections,
+    blocked.products,
+    chipboost.kernels,
+    assignments.assignments,
+    pooling.pools,
+)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,0 +1,199 @@
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def tools(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    pytest.importorskip("tools.correlation", reason="tools are part of the repository only")
+
+
+def transfers(steps):
+    return [step for step in steps if step.op == "dma_copy"]
+
+
+def test_a_row_that_is_taken_out_of_the_lists_is_missed():
+    from tools.correlation import assignments, blocked, chipboost, pooling
+
+    assert len(blocked.PRODUCTS) == 30
+    assert len(chipboost.KERNELS) == 29
+    assert len(assignments.ASSIGNMENTS) == 4
+    assert len(pooling.POOLS) == 9
+
+
+def test_every_row_of_a_new_source_is_new_and_of_a_family_that_nobody_studied(monkeypatch, tmp_path):
+    from tools.correlation import assignments, blocked, chipboost, pooling, projections
+    from tools.correlation.measured import NKIBENCH, SEEN, STUDIED
+
+    for module in (assignments, pooling):
+        monkeypatch.setattr(module, "data", lambda *_: b"")
+    monkeypatch.setattr(projections, "data", lambda *_: BASELINES.encode())
+    for folder, name in (
+        *(("03-chipboost", one.file) for one in chipboost.KERNELS),
+        ("skywalker-kerneltune", "matmul_blocked"),
+    ):
+        place = tmp_path / "yahavb/trainium-agent-labs/projects" / folder / "kernels" / f"{name}.py"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
+    sources = (
+        projections.projections,
+        blocked.products,
+        chipboost.kernels,
+        assignments.assignments,
+        pooling.pools,
+    )
+    rows = [row for source in sources for row in source(tmp_path)]
+    assert len(rows) == 2 + 30 + 29 + 4 + 9
+    assert all(row.new for row in rows)
+    assert not {row.family for row in rows} & (NKIBENCH | SEEN | STUDIED)
+    assert {row.target for row in rows} == {"trn1", "trn2"}
+
+
+BASELINES = """
+class TestProjections:
+    qkv_tkg_kernel_performance_bsd_test_params = \\
+        "lnc_degree, batch, seqlen, hidden_dim, fused_qkv_dim, d_head, cyclesQoR, norm_type, quantization_type, fused_add, qkv_bias"
+    qkv_tkg_kernel_performance_bsd_test_perms = [
+        [2, 14, 5, 8192, 104, 26, (None, 72_189_720), NormType.RMS_NORM, QuantizationType.NONE, False, False],
+        [2, 14, 5, 8192, 1280, 128, (None, 72_189_720), NormType.RMS_NORM, QuantizationType.STATIC, False, False],
+        [2, 3, 1, 2048, 104, 26, (None, None), NormType.RMS_NORM, QuantizationType.NONE, False, False],
+        [2, 1, 1, 8448, 1920, 128, (None, 105_167_419), NormType.NO_NORM, QuantizationType.NONE, True, False],
+    ]
+"""
+
+
+def test_a_baseline_is_a_row_once_and_cases_without_one_are_none():
+    from tools.correlation.projections import cases
+
+    found = list(cases(BASELINES))
+    assert [case.picoseconds for case in found] == [72_189_720, 105_167_419]
+    assert [case.name for case in found] == [
+        "b14 s5 h8192 i104 d26 rms_norm LNC 2",
+        "b1 s1 h8448 i1920 d128 no_norm residuals LNC 2",
+    ]
+
+
+def test_a_test_without_the_list_is_an_error():
+    from tools.correlation.projections import cases
+
+    with pytest.raises(ValueError, match="no list qkv_tkg_kernel_performance_bsd_test_perms"):
+        list(cases("x = 1\n"))
+
+
+@pytest.mark.parametrize(("module", "source"), [("blocked", "products"), ("chipboost", "kernels")])
+def test_a_checkout_without_the_kernel_is_named(module, source, tmp_path):
+    import importlib
+
+    rows = getattr(importlib.import_module(f"tools.correlation.{module}"), source)
+    with pytest.raises(FileNotFoundError, match=r"no .*trainium-agent-labs.*\.py"):
+        list(rows(tmp_path))
+
+
+BLOCKED = """
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def nki_matmul_(lhsT, rhs, TILES_IN_BLOCK_M=1, TILES_IN_BLOCK_N=1, TILES_IN_BLOCK_K=1):
+    result = nl.ndarray((lhsT.shape[1], rhs.shape[1]), dtype=lhsT.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 64), dtype=lhsT.dtype, buffer=nl.sbuf)
+    nisa.memset(dst=tile, value=0.0)
+    for _ in range(TILES_IN_BLOCK_M * 100 + TILES_IN_BLOCK_N * 10 + TILES_IN_BLOCK_K):
+        nisa.dma_copy(dst=result[0:128, 0:64], src=tile)
+    return result
+"""
+
+
+def test_a_product_has_the_blocks_that_were_measured(tmp_path):
+    from tools.correlation.blocked import Product, recorded
+
+    kernel = tmp_path / "matmul_blocked.py"
+    kernel.write_text(BLOCKED)
+    program = recorded(kernel, Product(128, 128, 512, (2, 1, 3), 1.0, 0.5, 0.5))
+    assert len(transfers(program.cores[0])) == 213
+    assert {buffer.dtype for buffer in (program.buffers[index] for index in program.inputs)} == {"float32"}
+
+
+SPLIT = """
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def nki_matmul_tiled_(lhsT, rhs):
+    result = nl.ndarray((lhsT.shape[1], rhs.shape[1]), dtype=lhsT.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 64), dtype=lhsT.dtype, buffer=nl.sbuf)
+    nisa.memset(dst=tile, value=0.0)
+    for _ in range(1 if nl.program_ndim() == 0 else 2 + nl.program_id(0)):
+        nisa.dma_copy(dst=result[0:128, 0:64], src=tile)
+    return result
+"""
+
+
+@pytest.mark.parametrize(("lnc", "stores"), [(1, [1]), (2, [2, 3])])
+def test_a_product_is_launched_on_as_many_cores_as_were_measured(tmp_path, lnc, stores):
+    from tools.correlation.chipboost import Kernel, recorded
+
+    kernel = tmp_path / "split.py"
+    kernel.write_text(SPLIT)
+    inputs = {"lhsT": (128, 128), "rhs": (128, 512)}
+    program = recorded(kernel, Kernel("f", "split", "nki_matmul_tiled_", "0" * 7, inputs, 1.0, lnc))
+    assert [len(transfers(core)) for core in program.cores] == stores
+
+
+ASSIGN = """
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+def flash_assign_body(xT, cT, c_sq, out_idx, *, n_shards=1):
+    per = xT.shape[1] // 128 // n_shards
+    base = (nl.program_id(0) * per) if n_shards > 1 else 0
+    for tile in nl.affine_range(per):
+        start = (base + tile) * 128
+        nl.store(out_idx[start:start + 128, :], nl.zeros((128, 1), dtype=nl.int32, buffer=nl.sbuf))
+
+
+def _flash_assign_kernel(xT, cT, c_sq):
+    return None
+
+
+flash_assign_kernel_baremetal = nki.baremetal()(_flash_assign_kernel)
+"""
+
+
+@pytest.mark.parametrize(("cores", "firsts"), [(1, [0]), (2, [0, 256])])
+def test_points_are_split_between_the_cores_that_were_measured(cores, firsts):
+    from tools.correlation.assignments import Assignment, recorded
+
+    program = recorded(ASSIGN, Assignment(512, 128, 1.0, cores, 512))
+    assert [min(store.writes["dst"].offset for store in transfers(core)) for core in program.cores] == firsts
+
+
+POOL = """
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def adaptive_avg_pool2d_kernel(in_tensor, output_size):
+    height, width = (output_size, output_size) if isinstance(output_size, int) else output_size
+    out = nl.ndarray((128, height * width), dtype=in_tensor.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.zeros(out.shape, dtype=in_tensor.dtype, buffer=nl.sbuf))
+    return out
+"""
+
+
+@pytest.mark.parametrize(("output", "columns"), [(3, 9), ((2, 5), 10)])
+def test_a_pool_has_the_output_of_its_test_and_static_descriptors(output, columns):
+    from tools.correlation.pooling import Pool, recorded
+
+    program = recorded(POOL, Pool((1, 128, 8, 8), output, 1.0, "float16"))
+    assert [step.attributes["dge_mode"] for step in transfers(program.cores[0])] == ["disabled"]
+    assert [program.buffers[index].shape for index in program.outputs] == [(128, columns)]
