@@ -16,19 +16,19 @@ def transfers(steps):
 
 
 def test_a_row_that_is_taken_out_of_the_lists_is_missed():
-    from tools.correlation import assignments, blocked, chipboost, pooling
+    from tools.correlation import assignments, blocked, chipboost, samples
 
     assert len(blocked.PRODUCTS) == 30
     assert len(chipboost.KERNELS) == 29
     assert len(assignments.ASSIGNMENTS) == 4
-    assert len(pooling.POOLS) == 9
+    assert len(samples.KERNELS) == 12
 
 
 def test_every_row_of_a_new_source_is_new_and_of_a_family_that_nobody_studied(monkeypatch, tmp_path):
-    from tools.correlation import assignments, blocked, chipboost, pooling, projections
+    from tools.correlation import assignments, blocked, chipboost, projections, samples
     from tools.correlation.measured import NKIBENCH, SEEN, STUDIED
 
-    for module in (assignments, pooling):
+    for module in (assignments, samples):
         monkeypatch.setattr(module, "data", lambda *_: b"")
     monkeypatch.setattr(projections, "data", lambda *_: BASELINES.encode())
     for folder, name in (
@@ -43,10 +43,10 @@ def test_every_row_of_a_new_source_is_new_and_of_a_family_that_nobody_studied(mo
         blocked.products,
         chipboost.kernels,
         assignments.assignments,
-        pooling.pools,
+        samples.kernels,
     )
     rows = [row for source in sources for row in source(tmp_path)]
-    assert len(rows) == 2 + 30 + 29 + 4 + 9
+    assert len(rows) == 2 + 30 + 29 + 4 + 12
     assert all(row.new for row in rows)
     assert not {row.family for row in rows} & (NKIBENCH | SEEN | STUDIED)
     assert {row.target for row in rows} == {"trn1", "trn2"}
@@ -192,8 +192,9 @@ def adaptive_avg_pool2d_kernel(in_tensor, output_size):
 
 @pytest.mark.parametrize(("output", "columns"), [(3, 9), ((2, 5), 10)])
 def test_a_pool_has_the_output_of_its_test_and_static_descriptors(output, columns):
-    from tools.correlation.pooling import Pool, recorded
+    from tools.correlation.samples import Kernel, recorded
 
-    program = recorded(POOL, Pool((1, 128, 8, 8), output, 1.0, "float16"))
+    given = {"in_tensor": (1, 128, 8, 8)}, "float16", 1.0, {"output_size": output}
+    program = recorded(POOL, Kernel("f", "0" * 7, "vision", "adaptive_avg_pool2d_kernel", *given))
     assert [step.attributes["dge_mode"] for step in transfers(program.cores[0])] == ["disabled"]
     assert [program.buffers[index].shape for index in program.outputs] == [(128, columns)]

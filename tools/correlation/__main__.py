@@ -37,8 +37,8 @@ from tools.correlation import (
     nkibench,
     nkilib,
     norms,
-    pooling,
     projections,
+    samples,
     scans,
     tutorials,
 )
@@ -77,7 +77,7 @@ NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = (
     blocked.products,
     chipboost.kernels,
     assignments.assignments,
-    pooling.pools,
+    samples.kernels,
 )
 
 
