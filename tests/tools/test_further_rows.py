@@ -25,28 +25,30 @@ def test_a_row_that_is_taken_out_of_the_lists_is_missed():
 
 
 def test_every_row_of_a_new_source_is_new_and_of_a_family_that_nobody_studied(monkeypatch, tmp_path):
-    from tools.correlation import assignments, blocked, chipboost, projections, samples
+    from tools.correlation import assignments, blocked, chipboost, nkibench, projections, replayed, samples
     from tools.correlation.measured import NKIBENCH, SEEN, STUDIED
 
-    for module in (assignments, samples):
+    for module in (assignments, replayed, samples):
         monkeypatch.setattr(module, "data", lambda *_: b"")
     monkeypatch.setattr(projections, "data", lambda *_: BASELINES.encode())
-    for folder, name in (
-        *(("03-chipboost", one.file) for one in chipboost.KERNELS),
-        ("skywalker-kerneltune", "matmul_blocked"),
+    projects = "yahavb/trainium-agent-labs/projects"
+    for file in (
+        f"{projects}/skywalker-kerneltune/kernels/matmul_blocked.py",
+        *(f"{projects}/03-chipboost/kernels/{one.file}.py" for one in chipboost.KERNELS),
+        *(f"{nkibench.TASKS[0]}/NKIBench/kernels/{stem}_0.py" for stem in nkibench.STEMS.values()),
     ):
-        place = tmp_path / "yahavb/trainium-agent-labs/projects" / folder / "kernels" / f"{name}.py"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.touch()
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
     sources = (
         projections.projections,
         blocked.products,
         chipboost.kernels,
         assignments.assignments,
         samples.kernels,
+        replayed.kernels,
     )
     rows = [row for source in sources for row in source(tmp_path)]
-    assert len(rows) == 2 + 30 + 29 + 4 + 12
+    assert len(rows) == 2 + 30 + 29 + 4 + 12 + 6
     assert all(row.new for row in rows)
     assert not {row.family for row in rows} & (NKIBENCH | SEEN | STUDIED)
     assert {row.target for row in rows} == {"trn1", "trn2"}
@@ -198,3 +200,20 @@ def test_a_pool_has_the_output_of_its_test_and_static_descriptors(output, column
     program = recorded(POOL, Kernel("f", "0" * 7, "vision", "adaptive_avg_pool2d_kernel", *given))
     assert [step.attributes["dge_mode"] for step in transfers(program.cores[0])] == ["disabled"]
     assert [program.buffers[index].shape for index in program.outputs] == [(128, columns)]
+
+
+SOLUTION = """
+@nki.jit
+def solution(in_tensor: nki.tensor, pool_size: int) -> nki.tensor:
+    out = nl.ndarray((128, pool_size), dtype=in_tensor.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(in_tensor[0:128, 0:pool_size]))
+    return out
+"""
+
+
+def test_a_solution_without_imports_is_recorded_with_descriptors_that_may_be_dynamic():
+    from tools.correlation.replayed import Solution, recorded
+
+    given = {"in_tensor": (128, 64)}, {"pool_size": 3}
+    program = recorded(SOLUTION, Solution("2_maxpool_ref.py", *given, 1.0))
+    assert [step.attributes.get("dge_mode") for step in transfers(program.cores[0])] == [None, None]

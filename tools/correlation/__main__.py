@@ -38,6 +38,7 @@ from tools.correlation import (
     nkilib,
     norms,
     projections,
+    replayed,
     samples,
     scans,
     tutorials,
@@ -78,6 +79,7 @@ NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = (
     chipboost.kernels,
     assignments.assignments,
     samples.kernels,
+    replayed.kernels,
 )
 
 

@@ -90,7 +90,12 @@ def tasks(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(path: Path, checkout: Path, stem: str, target: str) -> Program:
-    """The kernel on inputs of its task's shapes, compiled with `--disable-dge` as both repositories do."""
+    """The kernel compiled with `--disable-dge` as both repositories do."""
+    return made_at_compile_time(traced(path, checkout, stem, target))
+
+
+def traced(path: Path, checkout: Path, stem: str, target: str) -> Program:
+    """The kernel on inputs of its task's shapes."""
     install()
     given = inputs(checkout, stem)
     parameters = re.search(r"def kernel\(([^)]*)\)", path.read_text(), re.DOTALL)
@@ -100,7 +105,7 @@ def recorded(path: Path, checkout: Path, stem: str, target: str) -> Program:
     pairs = list(zip(names, given, strict=False))
     shapes = {name: (value.shape, str(value.dtype)) for name, value in pairs if isinstance(value, np.ndarray)}
     numbers = {name: value for name, value in pairs if name not in shapes}
-    return made_at_compile_time(record_kernel(f"{path}:kernel", shapes, target, 1, numbers))
+    return record_kernel(f"{path}:kernel", shapes, target, 1, numbers)
 
 
 def inputs(checkout: Path, stem: str) -> list[Any]:
