@@ -16,16 +16,17 @@ def transfers(steps):
 
 
 def test_a_row_that_is_taken_out_of_the_lists_is_missed():
-    from tools.correlation import assignments, blocked, chipboost, samples
+    from tools.correlation import assignments, blocked, chipboost, contributed, samples
 
     assert len(blocked.PRODUCTS) == 30
     assert len(chipboost.KERNELS) == 29
     assert len(assignments.ASSIGNMENTS) == 4
     assert len(samples.KERNELS) == 12
+    assert len(contributed.KERNELS) == 12
 
 
 def test_every_row_of_a_new_source_is_new_and_of_a_family_that_nobody_studied(monkeypatch, tmp_path):
-    from tools.correlation import assignments, blocked, chipboost, nkibench, projections, replayed, samples
+    from tools.correlation import assignments, blocked, chipboost, contributed, nkibench, projections, replayed, samples
     from tools.correlation.measured import NKIBENCH, SEEN, STUDIED
 
     for module in (assignments, replayed, samples):
@@ -35,6 +36,7 @@ def test_every_row_of_a_new_source_is_new_and_of_a_family_that_nobody_studied(mo
     for file in (
         f"{projects}/skywalker-kerneltune/kernels/matmul_blocked.py",
         *(f"{projects}/03-chipboost/kernels/{one.file}.py" for one in chipboost.KERNELS),
+        *(f"{contributed.REPOSITORY}/contributed/{one.file}.py" for one in contributed.KERNELS),
         *(f"{nkibench.TASKS[0]}/NKIBench/kernels/{stem}_0.py" for stem in nkibench.STEMS.values()),
     ):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
@@ -46,9 +48,10 @@ def test_every_row_of_a_new_source_is_new_and_of_a_family_that_nobody_studied(mo
         assignments.assignments,
         samples.kernels,
         replayed.kernels,
+        contributed.kernels,
     )
     rows = [row for source in sources for row in source(tmp_path)]
-    assert len(rows) == 2 + 30 + 29 + 4 + 12 + 6
+    assert len(rows) == 2 + 30 + 29 + 4 + 12 + 6 + 12
     assert all(row.new for row in rows)
     assert not {row.family for row in rows} & (NKIBENCH | SEEN | STUDIED)
     assert {row.target for row in rows} == {"trn1", "trn2"}
@@ -85,12 +88,14 @@ def test_a_test_without_the_list_is_an_error():
         list(cases("x = 1\n"))
 
 
-@pytest.mark.parametrize(("module", "source"), [("blocked", "products"), ("chipboost", "kernels")])
+@pytest.mark.parametrize(
+    ("module", "source"), [("blocked", "products"), ("chipboost", "kernels"), ("contributed", "kernels")]
+)
 def test_a_checkout_without_the_kernel_is_named(module, source, tmp_path):
     import importlib
 
     rows = getattr(importlib.import_module(f"tools.correlation.{module}"), source)
-    with pytest.raises(FileNotFoundError, match=r"no .*trainium-agent-labs.*\.py"):
+    with pytest.raises(FileNotFoundError, match=r"no .*\.py"):
         list(rows(tmp_path))
 
 
@@ -217,3 +222,48 @@ def test_a_solution_without_imports_is_recorded_with_descriptors_that_may_be_dyn
     given = {"in_tensor": (128, 64)}, {"pool_size": 3}
     program = recorded(SOLUTION, Solution("2_maxpool_ref.py", *given, 1.0))
     assert [step.attributes.get("dge_mode") for step in transfers(program.cores[0])] == [None, None]
+
+
+def test_rows_of_scores_are_cut_into_pieces_that_fill_the_partitions():
+    from tools.correlation.contributed import KERNELS
+
+    masks = [one for one in KERNELS if one.family == "topk_mask"]
+    assert [one.inputs["sc"] for one in masks] == [(128, 132), (256, 2112), (128, 528), (128, 4096)]
+    assert [(one.numbers["g"], one.numbers["lg"], one.numbers["nbits"]) for one in masks] == [
+        (16, 4, 12),
+        (1, 0, 12),
+        (16, 4, 14),
+        (2, 1, 14),
+    ]
+
+
+def test_a_delta_rule_has_a_decay_for_each_channel_or_each_head(tmp_path):
+    from tools.correlation.contributed import KERNELS, recorded
+
+    kernel = tmp_path / "chunked_delta_rule.py"
+    kernel.write_text(DELTA_RULE)
+    shapes = {
+        one.family: one.inputs["g"] for one in KERNELS if one.family != "topk_mask" and one.name == "2 heads 512 tokens"
+    }
+    assert shapes == {"delta_rule_kda": (512, 2, 128), "delta_rule_gdn": (512, 2)}
+    programs = [recorded(kernel, one) for one in KERNELS if one.name == "2 heads 512 tokens"]
+    stores = [transfers(program.cores[0]) for program in programs]
+    assert [len(found) for found in stores] == [2, 1]
+    assert {step.attributes["dge_mode"] for found in stores for step in found} == {"disabled"}
+
+
+DELTA_RULE = """
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def chunked_delta_rule_fwd(q, k, v, g, beta, s0, consts, kind: int, units: int = 2):
+    out = nl.ndarray((128, 128), dtype=q.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 128), dtype=q.dtype, buffer=nl.sbuf)
+    nisa.memset(dst=tile, value=0.0)
+    for _ in range(1 + kind):
+        nisa.dma_copy(dst=out, src=tile)
+    return out
+"""

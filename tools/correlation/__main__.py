@@ -28,6 +28,7 @@ from tools.correlation import (
     autotune,
     blocked,
     chipboost,
+    contributed,
     coursework,
     fusion,
     gathers,
@@ -80,6 +81,7 @@ NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = (
     assignments.assignments,
     samples.kernels,
     replayed.kernels,
+    contributed.kernels,
 )
 
 
