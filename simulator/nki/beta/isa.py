@@ -35,6 +35,7 @@ from neff_bench.simulator.nki.beta.transfers import (
     tensor_copy_dynamic_src,
 )
 from neff_bench.simulator.nki.beta.views import of_one_rank
+from neff_bench.simulator.nki.language.broadcasting import operand
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.recorder import invalid, not_modelled
 from neff_bench.simulator.recording.tensor import NkiTensor
@@ -104,7 +105,7 @@ def _spread(given: dict[str, Any]) -> None:
     first, second = of_one_rank(first, second)
     if first.ndim == second.ndim:
         shape = tuple(max(pair) for pair in zip(first.shape, second.shape))
-        given["data1"], given["data2"] = first.broadcast_to(shape), second.broadcast_to(shape)
+        given["data1"], given["data2"] = operand(first, shape), operand(second, shape)
 
 
 def _narrow(name: str) -> Any:

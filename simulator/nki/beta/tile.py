@@ -15,6 +15,7 @@ from neff_bench.simulator.nki.beta.precision import of_result
 from neff_bench.simulator.nki.beta.results import Made, accumulate, born, take_over
 from neff_bench.simulator.nki.beta.views import of_one_rank, same_view, write
 from neff_bench.simulator.nki.language import tiles
+from neff_bench.simulator.nki.language.broadcasting import operand
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.dtype_names import Dtype
 from neff_bench.simulator.recording.indexing import DynamicSlice
@@ -194,7 +195,7 @@ class Tile:
         value = other.read() if isinstance(other, Tile) else other
         if isinstance(value, NkiTensor):
             same = value.shape == mine.shape or value.ndim != mine.ndim
-            isa.tensor_tensor(mine, mine, value if same else value.broadcast_to(mine.shape), name)
+            isa.tensor_tensor(mine, mine, value if same else operand(value, mine.shape), name)
         else:
             isa.tensor_scalar(mine, mine, name, value)
         psum.wrote(mine)

@@ -3,6 +3,7 @@
 # ruff: noqa: F401 - the module is the namespace that kernels import
 
 from neff_bench.simulator.dtypes import DTYPES
+from neff_bench.simulator.nki.language.broadcasting import broadcast_to
 from neff_bench.simulator.nki.language.control import (
     affine_range,
     ds,
@@ -31,7 +32,6 @@ from neff_bench.simulator.nki.language.fill import (
     zeros_like,
 )
 from neff_bench.simulator.nki.language.functions import (
-    broadcast_to,
     dropout,
     expand_dims,
     gather_flattened,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
-from neff_bench.chips import chip_for
 from neff_bench.simulator.nki import isa
+from neff_bench.simulator.nki.language.broadcasting import operand
 from neff_bench.simulator.nki.language.tiles import _like, _reduce, _tile, where_mask
 from neff_bench.simulator.recording.creation import ndarray
-from neff_bench.simulator.recording.recorder import invalid, recorder
 from neff_bench.simulator.recording.regions import psum
 from neff_bench.simulator.recording.tensor import NkiTensor
 
@@ -57,7 +55,7 @@ def rms_norm(
     normal = ndarray(x.shape, kind)
     isa.tensor_tensor(normal, x, scale.broadcast_to(x.shape), "multiply")
     made = _like(x, dtype)
-    isa.tensor_tensor(made, normal, w.broadcast_to(x.shape), "multiply")
+    isa.tensor_tensor(made, normal, operand(w, x.shape), "multiply")
     return made
 
 
@@ -93,42 +91,6 @@ def dropout(x: Any, rate: Any, dtype: Any = None) -> NkiTensor:
 def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
     """The view with a new dimension of size 1 at `axis`."""
     return x.expand_dim(axis)
-
-
-_MULTIPLIED = frozenset({"float32", "bfloat16", "float16"})
-"""What the PE multiplies by ones without another copy of it."""
-
-_SAYS_ONES_UNTIL = 2
-"""The generation whose broadcasts of float32 are one matmul (FLOPs of zhang677/AccelOpt's profiles of mamba, trn1). On trn2 they are two
-for each 512 columns: matmul_add_rmsnorm_v2_bf16_split of Jerry2423/kda-for-trainium has 6664 matmuls, 8 of them for 2048 columns."""
-
-
-def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
-    """A tile of `shape`; rows are repeated on the Tensor engine where the partition dimension grows."""
-    shape = tuple(shape)
-    if x.shape == shape and dtype is None:
-        return x
-    made = ndarray(shape, x.dtype if dtype is None else dtype)
-    if x.shape[0] == shape[0]:
-        isa.tensor_copy(made, x.broadcast_to(shape))
-        return made
-    if x.shape[0] != 1:
-        raise invalid(f"broadcast_to: {x!r} cannot become {list(shape)}")
-    width = prod(shape[1:])
-    row = x
-    if x.shape != (1, width) or x.storage.memory != "sbuf" or x.dtype not in _MULTIPLIED:
-        row = ndarray((1, *shape[1:]), "float32")
-        isa.tensor_copy(row, x.broadcast_to((1, *shape[1:])))
-    ones = ndarray((1, shape[0]), row.dtype)
-    isa.memset(ones, 1.0)
-    says_ones = chip_for(recorder().target).generation <= _SAYS_ONES_UNTIL
-    flat, target = row.reshape((1, width)), made.reshape((shape[0], width))
-    for start in range(0, width, 512):
-        stop = width if start + 512 > width else start + 512
-        total = ndarray((shape[0], stop - start), "float32", psum)
-        isa.nc_matmul(total, ones, flat[:, start:stop], is_stationary_onezero=says_ones, accumulate=False)
-        isa.tensor_copy(target[:, start:stop], total)
-    return made
 
 
 def transpose(x: NkiTensor, dtype: Any = None) -> NkiTensor:

@@ -6,6 +6,7 @@ from math import pi, prod
 from typing import Any
 
 from neff_bench.simulator.nki import isa
+from neff_bench.simulator.nki.language.broadcasting import operand
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording import operator_names as operators
 from neff_bench.simulator.recording.creation import ndarray
@@ -119,7 +120,7 @@ def _binary(name: str, x: Any, y: Any, dtype: Any) -> NkiTensor:
     ):
         isa.tensor_scalar(made, y, name, x, reverse0=True)
     else:
-        isa.tensor_tensor(made, x.broadcast_to(shape), y.broadcast_to(shape), name)
+        isa.tensor_tensor(made, operand(x, shape), operand(y, shape), name)
     return made
 
 

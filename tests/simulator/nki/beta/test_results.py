@@ -290,3 +290,27 @@ def test_vector_transposes_squares_of_a_large_tile():
     squares = [step for step in recorded(turned, (128, 80)).cores[0] if step.op == "nc_transpose"]
     assert [step.engine for step in squares] == ["vector"] * 12
     assert np.array_equal(simulate(jit(turned))(x), x.T)
+
+
+@pytest.mark.parametrize("written", ["function", "instruction", "in place"])
+def test_an_operand_of_one_row_is_repeated_by_the_tensor_engine(written):
+    """Each partition of an engine reads its own operand."""
+
+    def scaled(x, row):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile, line = nl.load(x), nl.load(row)
+        if written == "function":
+            tile = nl.multiply(tile, line)
+        elif written == "instruction":
+            tile = nisa.tensor_tensor(tile, line, op=np.multiply)
+        else:
+            tile *= line
+        nl.store(out, tile)
+        return out
+
+    program = recorded(scaled, (128, 256), (1, 256))
+    [product] = [step for step in program.cores[0] if step.op == "tensor_tensor"]
+    assert operations(program).count("nc_matmul") == 1
+    assert all(access.pattern[0][0] for access in product.reads.values())
+    x, row = np.float32(np.arange(128 * 256).reshape(128, 256)), np.float32(np.arange(256).reshape(1, 256))
+    assert np.array_equal(simulate(jit(scaled))(x, row), x * row)
