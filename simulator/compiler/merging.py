@@ -3,7 +3,9 @@
 Source: the instructions of eight traces of attention, four of them fused, beside their kernels (github
 allenkchau/trainium-kernel-fusion @d709ddf1, profiling/artifacts; development data). What they show:
 
-- A copy from PSUM to SBUF that only Vector and Scalar read is left out: they read PSUM. At most half of the banks are used like
+- A copy from PSUM to SBUF that only Vector and Scalar read is left out: they read PSUM. So does an operation of two tiles where one
+  product wrote the one: in AWS's first tutorial on Mamba (aws-neuron/aws-neuron-sdk @72825d5, general/nki/tutorials/fused_mamba.rst, trn1) Scalar
+  copies the rows that the PE repeats with 8192 columns, which take more than a bank, and with 512 it does not. At most half of the banks are used like
   this, so a loop is taken in blocks of as many rounds; of several tiles of one round it is the first ones. In a block the products
   whose results are copied come first, then those that are read in place, and then what reads them.
 - Instructions of one line that do the same to neighbouring tiles become one, as long as a partition of the whole has at most 512
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -37,8 +39,11 @@ BANK_BYTES = 2048
 BANKS_IN_PLACE = 4
 """PSUM banks, of eight, whose tiles are read in place."""
 
-_READ_PSUM = frozenset({"tensor_reduce", "activation", "tensor_scalar"})
-_MERGED = frozenset({
+_READ_PSUM = {"tensor_reduce": ("data",), "activation": ("data",), "tensor_scalar": ("data",)}
+"""Operations that read PSUM in place, and the operands that may lie there."""
+_READ_PRODUCT = {**_READ_PSUM, "tensor_tensor": ("data1", "data2")}
+"""Those that read a tile in place which one product wrote."""
+MERGED = frozenset({
     "tensor_copy", "tensor_reduce", "reciprocal", "activation", "tensor_scalar", "tensor_tensor", "dma_copy",
 })  # fmt: skip
 
@@ -51,8 +56,10 @@ class Place(NamedTuple):
     tiles: int
 
 
-def merged_tiles(program: Program, instructions: Sequence[Instruction]) -> tuple[tuple[Buffer, ...], list[Instruction]]:
-    """The buffers and the instructions of one core afterwards; every result stays what it was."""
+def merged_tiles(
+    program: Program, instructions: Sequence[Instruction], operations: frozenset[str] = MERGED
+) -> tuple[tuple[Buffer, ...], list[Instruction]]:
+    """The buffers and the instructions of one core afterwards; every result stays what it was. `operations`: those that are merged."""
     steps, readers, block = psum_in_place(program.buffers, instructions)
     graph = Contraction(table_and_edges(program, steps)[1].waits())
     behind = graph.behind(readers)
@@ -61,7 +68,9 @@ def merged_tiles(program: Program, instructions: Sequence[Instruction]) -> tuple
     uses = uses_of(steps)
     merged: dict[int, Instruction] = {}
     # DMAs come first: they take most tiles at once, and what lies side by side for them does for smaller parts too.
-    for members in sorted(_alike(program.buffers, steps), key=lambda members: steps[members[0]].op != "dma_copy"):
+    for members in sorted(
+        _alike(program.buffers, steps, operations), key=lambda members: steps[members[0]].op != "dma_copy"
+    ):
         for run in _runs(steps, members):
             in_blocks = behind.intersection(run) and steps[run[0]].op != "dma_copy"
             limit = block if in_blocks else len(run)
@@ -87,7 +96,11 @@ def _ranks(steps: Sequence[Instruction], readers: set[int], uses: Uses) -> list[
     """By instruction: its number, but for products that are read in place and their readers the places that they have in their block."""
     rank = [float(index) for index in range(len(steps))]
     lines = {steps[reader].source for reader in readers}
-    in_place = {at for reader in readers for at in uses.writers[steps[reader].reads["data"].buffer][-1:]}
+    in_place = {
+        at
+        for reader in readers for access in steps[reader].reads.values() for at in uses.writers[access.buffer][-1:]
+        if steps[at].op == "nc_matmul"
+    }  # fmt: skip
     by_line: dict[int, list[int]] = defaultdict(list)
     for index, step in enumerate(steps):
         if step.op == "nc_matmul":
@@ -123,17 +136,22 @@ def psum_in_place(
         for copies in tiles.values():
             for index in copies[: BANKS_IN_PLACE // rounds]:
                 gone[index] = _readers(instructions, uses, index)
-    moved: dict[int, Access] = {
-        reader: instructions[copy].reads["src"] for copy, found in gone.items() for reader in found
-    }
+    moved: dict[int, dict[Access, Access]] = defaultdict(dict)
+    for copy, found in gone.items():
+        for reader in found:
+            moved[reader][instructions[copy].writes["dst"]] = instructions[copy].reads["src"]
     kept = [index for index in range(len(instructions)) if index not in gone]
     steps = [_reading(instructions[index], moved.get(index)) for index in kept]
     readers = {place for place, index in enumerate(kept) if index in moved}
     return steps, readers, block
 
 
-def _reading(step: Instruction, data: Access | None) -> Instruction:
-    return step if data is None else msgspec.structs.replace(step, reads={**step.reads, "data": data})
+def _reading(step: Instruction, in_place: Mapping[Access, Access] | None) -> Instruction:
+    """The instruction with what the copies read in the place of what they wrote."""
+    if not in_place:
+        return step
+    reads = {name: in_place.get(access, access) for name, access in step.reads.items()}
+    return msgspec.structs.replace(step, reads=reads)
 
 
 def _can_be_left_out(buffers: Sequence[Buffer], steps: Sequence[Instruction], uses: Uses, index: int) -> bool:
@@ -161,13 +179,19 @@ def _can_be_left_out(buffers: Sequence[Buffer], steps: Sequence[Instruction], us
 def _readers(steps: Sequence[Instruction], uses: Uses, copy: int) -> list[int]:
     """The Vector and Scalar instructions that read exactly what a copy wrote."""
     to = steps[copy].writes["dst"]
+    operands = _READ_PSUM if len(uses.writers[steps[copy].reads["src"].buffer]) > 1 else _READ_PRODUCT
     return [
         at
         for at in uses.readers[to.buffer]
-        if at > copy and steps[at].op in _READ_PSUM and steps[at].engine in ("vector", "scalar")
-        and [name for name, access in steps[at].reads.items() if access.buffer == to.buffer] == ["data"]
-        and steps[at].reads["data"] == to
+        if at > copy and steps[at].engine in ("vector", "scalar")
+        and _only(steps[at], to) in operands.get(steps[at].op, ())
     ]  # fmt: skip
+
+
+def _only(step: Instruction, tile: Access) -> str:
+    """The one operand that is this view; "" where there is none or another operand reads its buffer too."""
+    names = [name for name, access in step.reads.items() if access.buffer == tile.buffer]
+    return names[0] if len(names) == 1 and step.reads[names[0]] == tile else ""
 
 
 def _apart(step: Instruction, tile: Access, buffer: Buffer) -> bool:
@@ -179,7 +203,7 @@ def _apart(step: Instruction, tile: Access, buffer: Buffer) -> bool:
     )
 
 
-def _alike(buffers: Sequence[Buffer], steps: Sequence[Instruction]) -> list[list[int]]:
+def _alike(buffers: Sequence[Buffer], steps: Sequence[Instruction], operations: frozenset[str]) -> list[list[int]]:
     """Instructions of one line that do the same to views of the same form, in program order; two of them are within the limits."""
 
     def form(name: str, access: Access) -> tuple[object, ...]:
@@ -188,7 +212,9 @@ def _alike(buffers: Sequence[Buffer], steps: Sequence[Instruction]) -> list[list
 
     found: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for index, step in enumerate(steps):
-        if step.op not in _MERGED or "reduce_cmd" in step.attributes:  # one reduction for all of them would be another
+        if (
+            step.op not in operations or "reduce_cmd" in step.attributes
+        ):  # one reduction for all of them would be another
             continue
         accesses = (*step.reads.items(), *step.writes.items())
         if not any(access.dynamic for _, access in accesses) and _most(accesses, step.op) >= 2:

@@ -6,6 +6,10 @@
   its instructions read 302. All repeated loads are removed or, where their tiles do not all have room, none: the first four of six
   products of 4096 x 8192 x 8192 that ucb-bar/autocomp @dd26a56 ran on trn1 (examples/trn-tutorial/2_gemm_trace.py) take 21.0, 28.7, 11.8 and 8.1 ms;
   what they load as it is written takes 19.7, 17.8, 9.9 and 5.9 ms at 272 bytes/ns, and there is room for a part of it only.
+  A tile of few partitions takes as many bytes of each as one of all, since nothing says that tiles lie one beside another in other
+  partitions. Work that is repeated (invariants.py) is done once without them too: mamba_v3 of AWS's first tutorials (aws-neuron/aws-neuron-sdk
+  @72825d5, general/nki/tutorials/fused_mamba.rst) keeps Vector busy with 39,695 instructions for 8192 steps of its innermost loop, which
+  has five on Vector as it is written and four without the product of delta and u, while B and C of 16 states and 8192 columns have no room.
 - Neighbouring tiles are handled by one instruction, and PSUM is read where it lies (merging.py).
 - Copies whose engine the kernel leaves open are shared between Vector and Scalar (sharing.py).
 - Weights that the PE holds are not loaded again (placing.py).
@@ -31,9 +35,9 @@ from neff_bench.simulator.compiler.identities import with_identities
 from neff_bench.simulator.compiler.invariants import without_repeated_work
 from neff_bench.simulator.compiler.leaving_psum import within_psum
 from neff_bench.simulator.compiler.loads import without_repeated_loads
-from neff_bench.simulator.compiler.merging import merged_tiles
+from neff_bench.simulator.compiler.merging import MERGED, merged_tiles
 from neff_bench.simulator.compiler.sharing import shared_copies
-from neff_bench.simulator.compiler.spilling import Fitted, fitted, moved_to_their_use
+from neff_bench.simulator.compiler.spilling import Fitted, fitted, moved_to_their_use, rows_at_once
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.program import Instruction, Program
 
@@ -48,12 +52,7 @@ def middle_end(program: Program) -> Program:
         instructions, repeated = without_repeated_loads(program, core)
         written_bytes = _written_bytes(program, core)
         room_bytes = _room_bytes(program, written_bytes)
-        # What is loaded or done once takes room for long: where not all of it has room, the program stays as it is written.
-        plans = (
-            [instructions]
-            if spills
-            else [without_repeated_work(program, core, instructions), instructions, list(program.cores[core])]
-        )
+        plans = [instructions] if spills else _plans(program, core, instructions, room_bytes)
         fit = _within_sbuf(made, core, plans, room_bytes, spills)
         if fit is None:
             # The operands of one instruction do not fit. What of its tiles the compiler keeps where there is no room is not known.
@@ -69,19 +68,44 @@ def middle_end(program: Program) -> Program:
             reloaded_bytes=made.reloaded_bytes + fit.reloaded_bytes,
         )
         kept.append(fit.instructions)
-    merged = _merged(made, kept)
-    # One instruction waits for all that its parts read, which has to be kept until then.
-    has_room = _has_room(*merged, crowded=not _has_room(made, kept))
-    whole, cores = merged if has_room else (made, kept)
+    whole, cores, all_merged = _merged_in_room(made, kept)
     shared = [shared_copies(whole, instructions) for instructions in cores]
-    return with_identities(whole, shared, known and has_room)
+    return with_identities(whole, shared, known and all_merged)
 
 
-def _merged(made: Program, kept: Sequence[list[Instruction]]) -> tuple[Program, Sequence[list[Instruction]]]:
-    """The program's buffers and the instructions of each core once neighbouring tiles are merged."""
+def _plans(program: Program, core: int, loaded_once: list[Instruction], room_bytes: int) -> list[list[Instruction]]:
+    """What a core may run, the best first: what is loaded or done once takes room for long, and where not all of it has room, the loads
+    stay as they are written, or all does."""
+    plans = [without_repeated_work(program, core, loaded_once), loaded_once]
+    written = list(program.cores[core])
+    return [
+        *(plan for plan in plans if rows_at_once(program.buffers, plan) <= room_bytes),
+        without_repeated_work(program, core, written),
+        written,
+    ]
+
+
+def _merged_in_room(
+    made: Program, kept: Sequence[list[Instruction]]
+) -> tuple[Program, Sequence[list[Instruction]], bool]:
+    """The program and the instructions of each core with as many tiles merged as have room, and whether these are all: else DMAs
+    stay as they are, or all instructions do, and PSUM is still read where it lies."""
+    crowded = not _has_room(made, kept)
+    for operations in (MERGED, MERGED - {"dma_copy"}, frozenset[str]()):
+        # One instruction waits for all that its parts read, which has to be kept until then.
+        merged = _merged(made, kept, operations)
+        if _has_room(*merged, crowded):
+            return *merged, operations == MERGED
+    return made, kept, False
+
+
+def _merged(
+    made: Program, kept: Sequence[list[Instruction]], operations: frozenset[str]
+) -> tuple[Program, Sequence[list[Instruction]]]:
+    """The program's buffers and the instructions of each core once neighbouring tiles are merged in these operations."""
     whole, cores = made, []
     for instructions in kept:
-        buffers, merged = merged_tiles(whole, instructions)
+        buffers, merged = merged_tiles(whole, instructions, operations)
         whole = msgspec.structs.replace(whole, buffers=buffers)
         cores.append(merged)
     return whole, cores
@@ -91,9 +115,7 @@ def _has_room(program: Program, cores: Sequence[Sequence[Instruction]], crowded:
     """Whether all tiles of these instructions have room beside the bytes of SBUF that the compiler keeps; in a `crowded` program with them."""
     whole = with_identities(program, cores, known=False)
     room = open_sbuf_bytes(chip_for(program.target))
-    return _fits(whole) and (
-        crowded or all(peak.used_bytes <= room for peak in memory_peak(whole) if peak.memory == "sbuf")
-    )
+    return _fits(whole) and (crowded or all(rows_at_once(whole.buffers, steps) <= room for steps in whole.cores))
 
 
 def _written_bytes(program: Program, core: int) -> int:

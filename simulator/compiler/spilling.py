@@ -249,6 +249,28 @@ def tiles_of(buffers: Sequence[Buffer], step: Instruction, memory: str) -> tuple
     return tuple(dict.fromkeys(access.buffer for access in accesses if buffers[access.buffer].memory == memory))
 
 
+def rows_at_once(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> int:
+    """The most bytes of a partition that tiles take which the compiler places, if none lies beside another in other partitions."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for index, step in enumerate(instructions):
+        for tile in tiles_of(buffers, step, "sbuf"):
+            if buffers[tile].address is None:
+                first.setdefault(tile, index)
+                last[tile] = index
+    coming: dict[int, int] = defaultdict(int)
+    leaving: dict[int, int] = defaultdict(int)
+    for tile in first:
+        coming[first[tile]] += buffers[tile].row_bytes
+        leaving[last[tile]] += buffers[tile].row_bytes
+    here = most = 0
+    for index in sorted({*coming, *leaving}):
+        here += coming[index]
+        most = max(most, here)
+        here -= leaving[index]
+    return most
+
+
 def staying(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> set[int]:
     """Tiles that the kernel placed, and those with addresses of run time."""
     found = {index for index, buffer in enumerate(buffers) if buffer.address is not None}

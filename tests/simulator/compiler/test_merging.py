@@ -72,6 +72,39 @@ def test_scores_are_read_in_psum_as_far_as_half_of_its_banks_go(length, copies, 
     assert [columns for columns in sizes(program, "tensor_reduce", "dst") if columns > 1] == last
 
 
+def scaled(x, row):
+    """Each 128 rows of x times one row."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    line = nl.load(row)
+    for tile in nl.affine_range(x.shape[0] // 128):
+        rows = nl.ds(128 * tile, 128)
+        spread = line.broadcast_to((128, x.shape[1]))
+        nl.store(out[rows, :], nisa.tensor_tensor(nl.load(x[rows, :]), spread, op=nl.multiply))
+    return out
+
+
+@pytest.mark.parametrize(("columns", "copies", "memory"), [(512, 0, "psum"), (1024, 2, "sbuf")])
+def test_a_repeated_row_is_read_in_psum_where_it_is_one_bank(columns, copies, memory):
+    program = recorded(scaled, (128, columns), (1, columns), middle_end=True)
+    [product] = [step for step in program.cores[0] if step.op == "tensor_tensor"]
+    assert len(sizes(program, "tensor_copy", "dst")) == copies
+    assert program.buffers[product.reads["data2"].buffer].memory == memory
+
+
+def test_a_sum_of_products_is_copied_before_vector_adds_to_it():
+    def summed(x):
+        out = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.shared_hbm)
+        total = nl.zeros((128, 128), dtype=nl.float32, buffer=nl.psum)
+        tiles = [nl.load(x[nl.ds(128 * part, 128), :]) for part in range(2)]
+        for tile in tiles:
+            total += nisa.nc_matmul(tile, tile)
+        nl.store(out, nisa.tensor_tensor(nisa.tensor_copy(total), tiles[0], op=nl.add))
+        return out
+
+    program = recorded(summed, (256, 128), middle_end=True)
+    assert sizes(program, "tensor_copy", "dst") == [128]
+
+
 def test_dmas_of_neighbouring_tiles_become_one_of_512_kib():
     def copied(x):
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
@@ -148,6 +181,11 @@ def test_activations_that_reduce_stay_apart():
     expected = np.exp(x - x.max(axis=1, keepdims=True)).reshape(128, 2, 64).sum(axis=2)
     assert np.allclose(simulate(jit(sums))(x), expected, rtol=1e-5)
     assert sizes(recorded(sums, (128, 128), middle_end=True), "activation", "dst") == [64, 64]
+
+
+def test_results_of_what_is_read_in_psum_are_those_of_numpy():
+    x, row = RANDOM.standard_normal((256, 512), np.float32), RANDOM.standard_normal((1, 512), np.float32)
+    np.testing.assert_array_equal(simulate(jit(scaled))(x, row), x * row)
 
 
 @pytest.mark.parametrize("length", [512, 1024])

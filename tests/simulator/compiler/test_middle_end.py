@@ -137,6 +137,31 @@ def test_where_repeated_loads_have_no_room_none_is_left_out_and_the_program_says
     assert (len(loads(program)), program.before_middle_end, program.spilled_bytes) == (16, True, 0)
 
 
+def in_rounds(lines):
+    """The same sum in each round, which multiplies it with a line of y; each line is loaded twice."""
+
+    def kernel(x, y):
+        out = nl.ndarray((2, lines, *x.shape), dtype=x.dtype, buffer=nl.shared_hbm)
+        first = nl.load(x)
+        for half in nl.affine_range(2):
+            for line in nl.affine_range(lines):
+                total = nisa.tensor_tensor(first, first, op=nl.add)
+                row = nl.load(y[nl.ds(line, 1), :])
+                nl.store(out[half, line, 0:1, :], nisa.tensor_tensor(row, total[0:1, :], op=nl.multiply))
+        return out
+
+    return recorded(kernel, (128, 2048), (lines, 2048), target="trn1", middle_end=True)
+
+
+@pytest.mark.parametrize(("lines", "rows"), [(8, 8), (24, 48)], ids=["room for all", "no room for the rows"])
+def test_work_is_done_once_where_loads_have_no_room(lines, rows):
+    """A row of y takes 8 KiB of its partition, and SBUF has 176."""
+    program = in_rounds(lines)
+    loaded = [step.reads["src"] for step in loads(program)]
+    assert sum(view.elements for view in loaded if view.buffer == program.inputs[1]) == 2048 * rows
+    assert [step.attributes["op"] for step in program.cores[0] if step.op == "tensor_tensor"].count("add") == 1
+
+
 def test_tiles_are_merged_only_where_there_is_room_for_them():
     """Four tiles take 1 KiB of a partition one after the other, and 4 KiB when they are merged."""
 
