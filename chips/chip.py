@@ -20,6 +20,7 @@ class Chip:
     sources, units: by field. constants_of: the chip whose constants stand in for unmeasured ones, "" where they were looked up.
     year: of the first instances. double_row: FP8 matmuls run at twice the rate, mx: those of scaled groups (MXFP8, MXFP4) at four times. float8: NKI has the dtypes. one_clock: all engines
     count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition.
+    pe_column_cycles: of the PE's clock, for each column that moves through it in one pass; pe_overhead_cycles: for each product beside them.
     vector_minimum_cycles: what small instructions take on Vector beside vector_overhead_ns; minimum_cycles: on other engines.
     dma_wait_ns: from the last packet of a DMA to what waits for it; dma_two_cores_ns: by how much longer where both cores of a logical core work.
     dma_semaphore_gap_ns: how long a DMA engine stands between the last data packet of a DMA and the packet that bumps the semaphore.
@@ -82,6 +83,7 @@ class Chip:
     dma_two_cores_ns: float
     semaphore_ns: float
     minimum_cycles: int
+    pe_column_cycles: float
     pe_overhead_cycles: int
     pe_latency_ns: float
     pe_fill_cycles: int
@@ -114,6 +116,10 @@ class Chip:
     def dma_done_ns(self, cores: int) -> float:
         """From the last packet of a DMA to what waits for it, where so many cores of a logical core work."""
         return self.dma_wait_ns + (self.dma_two_cores_ns if cores > 1 else 0.0)
+
+    def pe_stream_ns(self, columns: float) -> float:
+        """How long columns move through the PE at full speed in one pass."""
+        return (columns * self.pe_column_cycles + self.pe_overhead_cycles) / self.pe_clock_ghz
 
     @property
     def lncs(self) -> tuple[int, ...]:

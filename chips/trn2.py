@@ -152,6 +152,7 @@ CHIP = chip(
     dma_two_cores_ns=(500.0, "ns", "fitted, as in all 55 trn2 traces at hand the second core is idle: KevGomes1403/nki-moe-megakernel @90c3c94 (experts) and nki-library's rmsnorm_tkg at LNC 2 ask for 500, its attention_cte, mlp_cte and rmsnorm_quant for 1000 and more, its mlp_tkg and GEMM on trn3 for none; kernels on one core ask for none"),
     semaphore_ns=(38.0, "ns", f"{INF2_TRACES}: engine to engine 36-41 ns, median 38 (112 runs)"),
     minimum_cycles=(64, "cycles", f"{COSTS}: MIN_II about 64 cycles"),
+    pe_column_cycles=(1.0, "cycles", "as pe_overhead_cycles: one column of moving data each cycle"),
     pe_overhead_cycles=(6, "cycles", f"{TRACES}: 512 columns take 216 ns = 512 + 6 cycles, 128 take 55.8"),
     pe_latency_ns=(107.0, "ns", f"{TRACES}: MATMUL lasts columns/clock + 160 ns at full clock, + 207 at half: 107 fixed + 128 cycles"),
     pe_fill_cycles=(128, "cycles", "as pe_latency_ns: the depth of the array, 128 rows"),

@@ -129,7 +129,7 @@ def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
         elif opcode == "MATMUL":
             passes = 2 if "fp32" in row["operands"] else 1
             columns = _operation_of(row).operands[0].columns
-            pe[i] = passes * (max(chip.minimum_cycles, columns) + chip.pe_overhead_cycles) / chip.pe_clock_ghz
+            pe[i] = passes * chip.pe_stream_ns(max(chip.minimum_cycles, columns))
         elif opcode == "ACT_TABLE_LOAD":
             interval[i] = latency[i] = chip.activation_table_load_ns
         elif opcode in OPS:

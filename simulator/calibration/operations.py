@@ -110,7 +110,7 @@ def stream_ns(product: Operation, chip: Chip) -> float:
     """How long a product's columns move through the PE at full speed."""
     moving = product.operands[0]
     passes = 2 if moving.dtype == "float32" else 1
-    return passes * (max(chip.minimum_cycles, moving.columns) + chip.pe_overhead_cycles) / chip.pe_clock_ghz
+    return passes * chip.pe_stream_ns(max(chip.minimum_cycles, moving.columns))
 
 
 def operations(rows: Iterable[dict[str, Any]]) -> list[Measured]:

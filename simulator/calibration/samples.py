@@ -169,17 +169,17 @@ def _interval(first: InstructionRow, second: InstructionRow, engine: int, chip: 
     operation = _operation(first)
     if operation is None:
         return
+    # Instructions are taken in early, so their starts say little: the ends are as far apart as the work takes.
+    apart = second.timestamp + second.duration - first.timestamp - first.duration
     if operation.opcode == "MATMUL":
-        modelled = stream_ns(operation, chip)
-        if second.opcode == "MATMUL" and spacing <= _FULL_SPEED * modelled:
-            passes = 2 if operation.operands[0].dtype == "float32" else 1
-            yield "pe_overhead_cycles", chip.pe_overhead_cycles + (spacing - modelled) * chip.pe_clock_ghz / passes
+        following = _operation(second) if second.opcode == "MATMUL" else None
+        if following is not None and apart <= _FULL_SPEED * (modelled := stream_ns(following, chip)):
+            passes = 2 if following.operands[0].dtype == "float32" else 1
+            yield "pe_overhead_cycles", chip.pe_overhead_cycles + (apart - modelled) * chip.pe_clock_ghz / passes
     elif ENGINES[engine] in _PIPELINES and not operation.pointer:
         following = _operation(second)
         if following is not None:
             one, other = (lower(*instruction_of(each), chip) for each in (operation, following))
-            # Instructions are taken in early, so their starts say little: the ends are as far apart as the work takes.
-            apart = second.timestamp + second.duration - first.timestamp - first.duration
             modelled = one.steps[0].interval_ns + other.steps[0].latency_ns - one.steps[0].latency_ns
             if one.row.interval:
                 yield one.row.interval, getattr(chip, one.row.interval) + apart - modelled

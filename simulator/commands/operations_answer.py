@@ -126,5 +126,5 @@ def _engines(chip: Chip) -> Iterable[tuple[str, str]]:
     yield "vector", f"{chip.vector_clock_ghz:g} GHz, {least}; {ns('vector_overhead_ns')} to the next instruction, {ns('vector_latency_ns')} to the result; {ns('vector_pointer_ns')} for one value for each partition"  # fmt: skip
     yield "scalar", f"{chip.scalar_clock_ghz:g} GHz, {least}; a copy {ns('scalar_copy_overhead_ns')} to the next, {ns('scalar_latency_ns')} to the result; a function {ns('scalar_overhead_ns')} and {ns('scalar_function_latency_ns')}, in SBUF {ns('scalar_sbuf_overhead_ns')} and {ns('scalar_sbuf_latency_ns')}"  # fmt: skip
     yield "gpsimd", f"{chip.gpsimd_clock_ghz:g} GHz, {chip.gpsimd_fixed_cycles} cycles more; {ns('gpsimd_latency_ns')} to the result"  # fmt: skip
-    yield "tensor", f"{chip.pe_clock_ghz:g} GHz, {chip.pe_overhead_cycles} columns more; {chip.pe_fill_cycles} cycles and {ns('pe_latency_ns')} to the result"  # fmt: skip
+    yield "tensor", f"{chip.pe_clock_ghz:g} GHz, {chip.pe_column_cycles:g} cycles a column and {chip.pe_overhead_cycles} more; {chip.pe_fill_cycles} cycles and {ns('pe_latency_ns')} to the result"  # fmt: skip
     yield DMA, f"what triggers it; then {chip.dma_packet_ns:g} ns and bytes / {chip.dma_engine_bandwidth:g} a packet on {chip.dma_engines} DMA engines (explain --constants has all)"  # fmt: skip

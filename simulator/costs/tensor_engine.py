@@ -22,7 +22,7 @@ def on_pe(
     load_opcode, stream_opcode = opcodes
     loading = weights_row(chip, weights)
     load_ns = row.cycles * _load_cycles(chip, cols, loading) / chip.pe_clock_ghz
-    stream_ns = row.cycles * (max(min(chip.minimum_cycles, cols), n) + chip.pe_overhead_cycles) / chip.pe_clock_ghz
+    stream_ns = row.cycles * chip.pe_stream_ns(max(min(chip.minimum_cycles, cols), n))
     # Weights load behind the running matmul: the array takes the longer of the two.
     weights_bytes = weights.columns * SIZE_BYTES[weights.dtype]
     # The profiler counts what NeuronCore-v2 writes to PSUM in elements of the moving operand (117 inf2 profiles).

@@ -29,6 +29,7 @@ WITHOUT_EFFECT = {
         "software_dma_instruction_ns": ZERO,
         "disabled_dge_read_stall": ZERO,
         "vector_minimum_cycles": ZERO,
+        "pe_overhead_cycles": ZERO,
         "dma_start_ns": SOFTWARE,
         "dma_two_cores_ns": ONE_CORE,
     }
