@@ -30,7 +30,7 @@ from neff_bench.simulator.compiler.loads import load_of
 from neff_bench.simulator.compiler.rectangles import box_of, overlap
 from neff_bench.simulator.compiler.uses import Uses, uses_of
 from neff_bench.simulator.costs.engines import POINTERS
-from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
 
 ELEMENTS_MAX = 512
 """Of one partition of a merged operand."""
@@ -334,7 +334,7 @@ def _within_rows(buffer: Buffer, steps: Sequence[Instruction], run: Sequence[int
 def _can_move(tile: Buffer, first: Buffer, uses: Uses, index: int) -> bool:
     alike = (tile.memory, tile.shape, tile.dtype, tile.core) == (first.memory, first.shape, first.dtype, first.core)
     free = tile.memory in ("sbuf", "psum") and tile.kind == "internal" and tile.address is None
-    return alike and free and uses.dtypes[index] == {tile.dtype} and index not in uses.dynamic
+    return alike and free and uses.dtypes[index] == {tile.dtype} and index not in uses.addressed
 
 
 def _lay_side_by_side(buffers: list[Buffer], places: dict[int, Place], tiles: Sequence[int]) -> None:
@@ -373,7 +373,9 @@ def _one(buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[
 
 def _placed(step: Instruction, buffers: Sequence[Buffer], places: dict[int, Place]) -> Instruction:
     """The instruction with its operands where their tiles lie now."""
-    if not any(access.buffer in places for access in (*step.reads.values(), *step.writes.values())):
+    accesses = (*step.reads.values(), *step.writes.values())
+    indices = [part.index for access in accesses for part in access.dynamic]
+    if not any(access.buffer in places for access in (*accesses, *indices)):
         return step
     reads = {name: _moved(access, buffers, places) for name, access in step.reads.items()}
     writes = {name: _moved(access, buffers, places) for name, access in step.writes.items()}
@@ -381,7 +383,10 @@ def _placed(step: Instruction, buffers: Sequence[Buffer], places: dict[int, Plac
 
 
 def _moved(access: Access, buffers: Sequence[Buffer], places: dict[int, Place]) -> Access:
-    """On chip the first pair of a pattern walks the partitions, the others stay within a row."""
+    """On chip the first pair of a pattern walks the partitions, the others stay within a row. What a view takes its addresses from moves too."""
+    if access.dynamic:
+        parts = tuple(Dynamic(part.step, _moved(part.index, buffers, places)) for part in access.dynamic)
+        access = msgspec.structs.replace(access, dynamic=parts)
     place = places.get(access.buffer)
     if place is None:
         return access

@@ -12,23 +12,25 @@ from neff_bench.simulator.program import Instruction
 class Uses(NamedTuple):
     """Instructions by buffer, in program order.
 
-    dtypes: of the views of each buffer. dynamic: the buffers with an address of run time, and those that hold one.
+    dtypes: of the views of each buffer. addressed: the buffers with an address of run time. dynamic: these, and those that hold one.
     """
 
     readers: dict[int, list[int]]
     writers: dict[int, list[int]]
     dtypes: dict[int, set[str]]
+    addressed: set[int]
     dynamic: set[int]
 
 
 def uses_of(steps: Sequence[Instruction]) -> Uses:
     """Those of a list of instructions."""
-    found = Uses(defaultdict(list), defaultdict(list), defaultdict(set), set())
+    found = Uses(defaultdict(list), defaultdict(list), defaultdict(set), set(), set())
     for index, step in enumerate(steps):
         for operands, by_buffer in ((step.reads, found.readers), (step.writes, found.writers)):
             for access in operands.values():
                 by_buffer[access.buffer].append(index)
                 found.dtypes[access.buffer].add(access.dtype)
                 if access.dynamic:
+                    found.addressed.add(access.buffer)
                     found.dynamic.update((access.buffer, *(part.index.buffer for part in access.dynamic)))
     return found

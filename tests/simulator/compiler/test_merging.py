@@ -225,3 +225,22 @@ def test_what_a_merged_load_waits_for_does_not_bring_all_that_lies_between_with_
     small = [step for step in program.cores[0] if step.op == "dma_copy" and step.writes["dst"].elements <= 1024]
     [used] = [peak.used_bytes for peak in memory_peak(program) if peak.memory == "sbuf"]
     assert len(small) == 1 and used < 4 * 8192 * 4
+
+
+def test_tiles_of_indices_are_loaded_together_and_gather_the_same_rows():
+    def gathered(x, rows):
+        out = nl.ndarray((128, 4, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+        at, columns = nl.arange(128)[:, None], nl.arange(8)[None, :]
+        for number in nl.affine_range(4):
+            index = nl.load(rows[at, number + nl.arange(1)[None, :]])
+            nl.store(out[:, number, :], nl.load(x[index, columns]))
+        return out
+
+    x = RANDOM.standard_normal((64, 8)).astype(np.float32)
+    rows = RANDOM.integers(0, 64, (128, 4)).astype(np.int32)
+    program = recorded(gathered, (64, 8), (128, 4), middle_end=True, dtypes=("float32", "int32"))
+    loads = [
+        step for step in program.cores[0] if step.op == "dma_copy" and step.reads["src"].buffer == program.inputs[1]
+    ]
+    assert [step.writes["dst"].elements for step in loads] == [128 * 4]
+    assert np.array_equal(simulate(jit(gathered))(x, rows), x[rows])

@@ -8,12 +8,12 @@ from neff_bench.simulator.nki.trace import record
 install()
 
 
-def recorded(function, *shapes, target="trn2", dtype="float32", middle_end=False):
+def recorded(function, *shapes, target="trn2", dtype="float32", middle_end=False, dtypes=None):
     """The program of a kernel whose arguments have these shapes, before the compiler's middle end."""
     kernel = jit(function)
     kernel.middle_end = middle_end
     names = function.__code__.co_varnames[: len(shapes)]
-    inputs = [InputSpec(name, shape, dtype) for name, shape in zip(names, shapes)]
+    inputs = [InputSpec(*of_one) for of_one in zip(names, shapes, dtypes or [dtype] * len(shapes))]
     return record(kernel, function.__name__, inputs, {}, (), target, 1)
 
 
