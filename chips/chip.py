@@ -23,6 +23,7 @@ class Chip:
     pe_column_cycles: of the PE's clock, for each column that moves through it in one pass; pe_overhead_cycles: for each product beside them.
     vector_minimum_cycles: what small instructions take on Vector beside vector_overhead_ns; minimum_cycles: on other engines.
     dma_wait_ns: from the last packet of a DMA to what waits for it; dma_two_cores_ns: by how much longer where both cores of a logical core work.
+    dma_gathered_row_ns: what a DMA engine takes for a row whose address GpSimd reads from SBUF.
     dma_semaphore_gap_ns: how long a DMA engine stands between the last data packet of a DMA and the packet that bumps the semaphore.
     dma_transpose_*_rate: share of a copy's rate, with HBM at one end, and within SBUF.
     cores_per_device: physical cores. link_bandwidth: of one device's links to all others, in one direction. collective_step_ns: what
@@ -65,6 +66,7 @@ class Chip:
     disabled_dge_read_stall: float
     dma_row_ns: float
     dma_element_ns: float
+    dma_gathered_row_ns: float
     dma_convert_factor: float
     dma_transpose_hbm_rate: float
     dma_transpose_sbuf_rate: float

@@ -134,6 +134,7 @@ CHIP = chip(
     disabled_dge_read_stall=(0.4, "", "fitted: share of dma_read_stall_ns and dma_read_spread that reads under `--disable-dge` have: DMAs of a transposition of four CS149 repositories (github chenhzhu/asst4-trainium2, riya-ranjan/cs149-pa4) are active for 28.0-28.7 us, 25.2 without it and 28.3 with it beside instruction fetches; rope and silu of github Jerry2423/kda-for-trainium @90770f2"),
     dma_row_ns=(9.0, "ns", f"{TRACES}: 4 KiB packets that software descriptors gather from 8 or 16 rows take 222 and 281 ns, not 156"),
     dma_element_ns=(9.8, "ns", "profiles of github KevGomes1403/nki-moe-megakernel @90c3c94, kernels/attn_cte/PROFILING.md: v5a and v6a differ by 1,312,000 packets of 4 bytes on 16 DMA engines, and by 0.80 ms of DMA active time"),
+    dma_gathered_row_ns=(208.0, "ns", "profiles of github joshdelg/cs217-final-proj @ffb8dd5: 1024 gathers of 128 rows of 256 bytes keep the 16 DMA engines active for 1.717 ms, 4096 of rows of 512 bytes take 6.87 ms (graphsage_gather_scatter_mean, _exaggerated): 1.67 us for eight rows and a semaphore, of either size"),
     dma_convert_factor=(2.0, "", f"{TRACES}: 256-byte packets of a DMA from float32 to bfloat16 come 28 ns apart, of one that copies 14"),
     dma_transpose_hbm_rate=(0.9, "", f"{DOCS}, DMA Transpose: from HBM to SBUF at up to 90 % of DMA throughput; never measured"),
     dma_transpose_sbuf_rate=(0.5, "", f"{DOCS}, DMA Transpose: from SBUF to SBUF at up to 50 %; never measured alone"),

@@ -22,6 +22,10 @@ from neff_bench.simulator.compiler.capacity import memory_peak
 from neff_bench.simulator.compiler.lives import lives
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
 
+SMALL_BYTES = 32 * 1024
+"""What a repeated load moves at most that stays where it is written: 240 loads of 256 bytes and 40 of 32 KiB in a trace of attention (github
+KevGomes1403/nki-moe-megakernel @f1fe87a, v2; v5 repeats 240 of 256 bytes), of all of which six are gone. Those of the GEMM have 256 KiB and more."""
+
 _Held = tuple[object, ...]
 """What a tile holds: equal where the same elements of HBM were loaded and did not change in between."""
 
@@ -52,7 +56,7 @@ def _in_place(program: Program, core: int, room_bytes: int) -> dict[int, int]:
     as many bytes of a partition as SBUF has; one whose load was left out counts as placed anew."""
     if not _loads_twice(program.buffers, program.cores[core]):
         return {}
-    held = _held(program, core)
+    held = {tile: what for tile, what in _held(program, core).items() if program.buffers[tile].size_bytes > SMALL_BYTES}
     latest: dict[_Held, tuple[int, int]] = {}
     found: dict[int, int] = {}
     placed_bytes = 0

@@ -103,6 +103,7 @@ def collective_cost(instruction: Instruction, program: Program, chip: Chip, opco
         converts=False,
         transposes=False,
         dge_disabled=False,
+        gathers=False,
         latency_ns=found.steps * chip.collective_step_ns,
         bandwidth=found.bandwidth,
         **moved,

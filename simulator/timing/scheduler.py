@@ -80,8 +80,9 @@ def _moves(chip: Chip, transfers: list[Transfer], sharers: int) -> Moves:
 
 def _held_up(transfer: Transfer, chip: Chip) -> float:
     """How much of `dma_read_stall_ns` and `dma_read_spread` a transfer has: reads of HBM all of it, under `--disable-dge` a part. Those that
-    the kernel itself makes static have none: the weights that token generation of nki-library's `mlp` loads are not held up."""
-    if not transfer.hbm_read:
+    the kernel itself makes static have none: the weights that token generation of nki-library's `mlp` loads are not held up. The time of
+    gathered rows has the stalls in it."""
+    if not transfer.hbm_read or transfer.gathers:
         return 0.0
     if transfer.dge_disabled:
         return chip.disabled_dge_read_stall

@@ -198,9 +198,12 @@ def _pointers(target: str) -> Program:
 
 
 def _gathered_rows(target: str) -> Program:
-    """Software descriptors that gather many short rows to a packet, on their way to HBM."""
+    """Software descriptors that gather many short rows to a packet, on their way to HBM, and rows whose addresses a tile has."""
     b = ProgramBuilder(target=target)
-    tile = b.load_of("x", (128, 128), "float32")
+    index, tile = b.load_of("rows", (128, 1), "int32"), b.sbuf((128, 128), "float32")
+    source = b.input("x", (128, 128), "float32")
+    rows = Access(source.buffer, 0, source.pattern, source.dtype, (Dynamic(128, index),))
+    b.do("dma_copy", {"dst": tile}, {"src": rows}, "gpsimd")
     for n in range(12):
         b.do("dma_copy", {"dst": b.output(f"out{n}", (128, 128), "float32")}, {"src": tile}, "gpsimd")
     return b.program()

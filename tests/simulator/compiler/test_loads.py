@@ -46,6 +46,17 @@ def test_a_load_is_left_out_until_the_tiles_behind_the_first_fill_sbuf(between_b
     assert np.array_equal(execute(program, {"x": x})["out"], x)
 
 
+@pytest.mark.parametrize(("columns", "left"), [(256, 2), (257, 1)])
+def test_a_repeated_load_of_32_kib_stays(columns, left):
+    built = ProgramBuilder()
+    x, out = built.input("x", (128, columns), "uint8"), built.output("out", (128, columns), "uint8")
+    for _ in range(2):
+        tile = built.sbuf((128, columns), "uint8")
+        built.copy(tile, x)
+        built.copy(out, tile)
+    assert len(loads(without_loads_in_place(built.program()))) == left
+
+
 def test_a_tile_whose_load_was_left_out_counts_as_placed_anew():
     built = ProgramBuilder()
     x, out = built.input("x", (128, TILE), "uint8"), built.output("out", (128, TILE), "uint8")
