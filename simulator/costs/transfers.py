@@ -38,6 +38,10 @@ collective communication move."""
 COLLECTIVES = 5
 """Queue of collectives."""
 
+QUEUES = 2 * len(QUEUE_NAMES)
+"""Of a core: what an engine starts with descriptors made at run time, and what it starts with those made at compile time, goes through
+one queue each (qSPDynamicHW, qPoolDynamic and qSPIO0, qPoolIO0 of trn2 traces)."""
+
 
 _OF_HOST = "input", "output"
 
@@ -190,6 +194,11 @@ def _ports(instruction: Instruction, program: Program) -> tuple[int, int]:
             if ports < found[1]:
                 found = (first // behind, ports)
     return found
+
+
+def queue_of(transfer: Transfer) -> int:
+    """The number of its queue, below `QUEUES`."""
+    return transfer.queue + (len(QUEUE_NAMES) if transfer.static else 0)
 
 
 def start_ns(transfer: Transfer, chip: Chip) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from neff_bench.simulator.costs.transfers import QUEUES
 from neff_bench.simulator.timing.records import DEADLOCK, DONE, Moves, Rates, Times, Work
 
 _FOREVER = float("inf")
@@ -43,7 +44,7 @@ def _run(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, Per
         rates.pe_latency,
         rates.pe_fill,
     )
-    first_ns, hbm_ns = moves.first, moves.hbm
+    first_ns, hbm_ns, queue = moves.first, moves.hbm, moves.queue
     engines = len(engine_start)
     cores = engines // 5
     free = [engine_start[e] for e in range(engines)]
@@ -53,10 +54,13 @@ def _run(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, Per
     may_go = [False for _ in range(engines)]
     cause = [-1 for _ in range(engines)]
     missing = [-1 for _ in range(engines)]
-    dma_free = [0.0 for _ in range(cores * width)]
+    # The transfers of each core that are under way; who started each transfer.
+    moving: list[_Ints] = [[] for _ in range(cores)]
+    trigger = [-1 for _ in first_ns]
+    # When each DMA engine is done with what each queue has put on it, and when each core's share of HBM is.
+    dma_free = [[0.0] * QUEUES for _ in range(cores * width)]
+    hbm_free = [[0.0] * QUEUES for _ in range(cores)]
     rotation = [0 for _ in range(cores)]
-    # When each core's share of HBM is free.
-    hbm_free = [0.0 for _ in range(cores)]
     array_free = [0.0 for _ in range(cores)]
     window_start = [rates.first_window for _ in range(cores)]
     window_busy = [0.0 for _ in range(cores)]
@@ -121,14 +125,25 @@ def _run(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, Per
         if transfer[i] >= 0:
             t = transfer[i]
             free[e] = s + interval[i]
-            earliest, finish = _spread_packets(t, core, s + first_ns[t], moves, rates, times, dma_free, rotation)
-            hbm_end = earliest if earliest > hbm_free[core] else hbm_free[core]
-            hbm_end += hbm_ns[t]
-            hbm_free[core] = hbm_end
-            if hbm_end > finish:
-                _stretch_packets(t, core, hbm_end - finish, rates, times, dma_free)
-                finish = hbm_end
+            earliest, finish = _spread_packets(
+                t, core, s + first_ns[t], moves, rates, times, dma_free, moving[core], rotation
+            )
+            if hbm_ns[t] > 0.0:
+                _in_turn(hbm_free[core], queue[t], earliest, hbm_ns[t])
+                hbm_end = hbm_free[core][queue[t]]
+                if hbm_end > finish:
+                    _stretch_packets(t, core, hbm_end - finish, moves, rates, times, dma_free)
+                    finish = hbm_end
             done[i] = finish + dma_wait
+            if _look_after(moving[core], trigger, s, rates, times):
+                for other in range(engines):
+                    # Two that have met start together, whatever comes later.
+                    if place[other] < order_start[other + 1] and not (
+                        may_go[other] and partner[order[place[other]]] >= 0
+                    ):
+                        ready[other] = -1.0
+            trigger[t] = i
+            moving[core].append(t)
         elif kind[i] > 0:
             if s >= window_start[core] + window:
                 _pass_windows(core, s, rates, window_start, window_busy, warm_since, warm)
@@ -167,8 +182,32 @@ def _meet(e: int, r: int, i: int, j: int, free: _Floats, ready: _Floats, cause: 
         cause[r] = i
 
 
+def _in_turn(free: _Floats, queue: int, at: float, work: float) -> float:
+    """Adds `work` ns of a queue, from `at` on, to what takes the queues in turn: a queue keeps its order, and while others have work
+    too, each gets its turn as often. `free`: when it is done with what each queue has put on it. When it begins the work, and, in
+    `free`, ends it."""
+    start = at if at > free[queue] else free[queue]
+    end = start + work
+    for other in range(QUEUES):
+        left = free[other] - start
+        if other != queue and left > 0.0:
+            turns = left if left < work else work
+            end += turns
+            free[other] += turns
+    free[queue] = end
+    return start
+
+
 def _spread_packets(
-    t: int, core: int, begin: float, moves: Moves, rates: Rates, times: Times, dma_free: _Floats, rotation: _Ints
+    t: int,
+    core: int,
+    begin: float,
+    moves: Moves,
+    rates: Rates,
+    times: Times,
+    dma_free: list[_Floats],
+    moving: _Ints,
+    rotation: _Ints,
 ) -> tuple[float, float]:
     """Puts the packets of transfer t on the core's DMA engines; when the first one starts and the last one ends."""
     run_count, run_start, run_spacing = times.run_count, times.run_start, times.run_spacing
@@ -177,7 +216,7 @@ def _spread_packets(
     stagger = rates.read_stagger if held_up > 0.0 else rates.stagger
     read_spread, read_stall = rates.read_spread, rates.read_stall
     even = moves.spacing[t]
-    used = moves.engines[t]
+    used, queue = moves.engines[t], moves.queue[t]
     per = moves.packets[t] // used
     extra = moves.packets[t] % used
     first = rotation[core]
@@ -191,29 +230,63 @@ def _spread_packets(
             count += 1
         d = moves.first_engine[t] + (first + k) % used
         r = runs + d
-        at = begin + k * stagger
-        if dma_free[mine + d] > at:
-            at = dma_free[mine + d]
+        free = dma_free[mine + d]
         spacing = even
         if held_up > 0.0 and count > 0:
             # Each DMA engine is held up by another share, from none to all of it, another one each time.
             share = held_up * ((7 * d + 5 * t) % width) / (width - 1)
             spacing += share * (read_spread * spacing + read_stall / count)
+        at = _in_turn(free, queue, begin + k * stagger, count * spacing)
+        for other in moving:
+            if moves.queue[other] != queue:
+                _take_turns(other * width + d, at, count * spacing, times)
         run_count[r] = count
         run_start[r] = at
-        run_spacing[r] = spacing
-        end = at + count * spacing
-        dma_free[mine + d] = end + semaphore_packet
+        run_spacing[r] = (free[queue] - at) / count if count > 0 else spacing
         if count > 0:
-            if end > finish:
-                finish = end
+            if free[queue] > finish:
+                finish = free[queue]
             if earliest < 0.0 or at < earliest:
                 earliest = at
+        free[queue] += semaphore_packet
     rotation[core] = (first + extra) % width
     return earliest, finish
 
 
-def _stretch_packets(t: int, core: int, late: float, rates: Rates, times: Times, dma_free: _Floats) -> None:
+def _take_turns(r: int, start: float, work: float, times: Times) -> None:
+    """The packets of run r lose the turns that `work` ns of another queue take from `start` on."""
+    count, begin = times.run_count[r], times.run_start[r]
+    end = begin + count * times.run_spacing[r]
+    if count <= 0 or end <= start:
+        return
+    if begin > start:
+        begin += begin - start if begin - start < work else work
+    end += end - start if end - start < work else work
+    times.run_start[r] = begin
+    times.run_spacing[r] = (end - begin) / count
+
+
+def _look_after(moving: _Ints, trigger: _Ints, now: float, rates: Rates, times: Times) -> bool:
+    """Forgets the transfers that are done at `now`, and says of the others when they will be; whether one will be later than before."""
+    done, count, start, spacing = times.done, times.run_count, times.run_start, times.run_spacing
+    kept, later = [], False
+    for t in moving:
+        i, finish = trigger[t], 0.0
+        for r in range(t * rates.width, (t + 1) * rates.width):
+            if count[r] > 0 and start[r] + count[r] * spacing[r] > finish:
+                finish = start[r] + count[r] * spacing[r]
+        if finish + rates.dma_wait > done[i]:
+            done[i] = finish + rates.dma_wait
+            later = True
+        if done[i] > now:
+            kept.append(t)
+    moving[:] = kept
+    return later
+
+
+def _stretch_packets(
+    t: int, core: int, late: float, moves: Moves, rates: Rates, times: Times, dma_free: list[_Floats]
+) -> None:
     """Where HBM sets the pace, the packets of transfer t come further apart, so that it ends `late` ns later."""
     run_count, run_start, run_spacing = times.run_count, times.run_start, times.run_spacing
     width = rates.width
@@ -223,7 +296,7 @@ def _stretch_packets(t: int, core: int, late: float, rates: Rates, times: Times,
         if run_count[r] > 0:
             stretched = run_start[r] + run_count[r] * run_spacing[r] + late
             run_spacing[r] = (stretched - run_start[r]) / run_count[r]
-            dma_free[core * width + d] = stretched + rates.semaphore_packet
+            dma_free[core * width + d][moves.queue[t]] = stretched + rates.semaphore_packet
 
 
 def _pass_windows(

@@ -39,7 +39,8 @@ class Moves(NamedTuple):
     """The transfers; arrays of one element for each. Times in ns.
 
     spacing: of its packets on one DMA engine. hbm: what it takes of the core's share of HBM. first: from the trigger to the first
-    packet. held_up: how much of the stalls of reads it has, of 1. first_engine, engines: the DMA engines that it uses.
+    packet. held_up: how much of the stalls of reads it has, of 1. first_engine, engines: the DMA engines that it uses. queue: the number
+    of its queue.
     """
 
     packets: np.ndarray
@@ -49,6 +50,7 @@ class Moves(NamedTuple):
     held_up: np.ndarray
     first_engine: np.ndarray
     engines: np.ndarray
+    queue: np.ndarray
 
 
 class Rates(NamedTuple):

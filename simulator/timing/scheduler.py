@@ -10,7 +10,7 @@ from typing import NamedTuple
 from neff_bench.chips import Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator import native
-from neff_bench.simulator.costs.transfers import PORTS, SEMAPHORE_PACKET_NS, Transfer, packet_ns, start_ns
+from neff_bench.simulator.costs.transfers import PORTS, SEMAPHORE_PACKET_NS, Transfer, packet_ns, queue_of, start_ns
 from neff_bench.simulator.timing.loop import Periods, run_plain
 from neff_bench.simulator.timing.records import Moves, Rates, Times, Work
 
@@ -53,7 +53,16 @@ def _run_compiled(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple
     *constants, width = rates
     warm = count, core, start, end = np.zeros(1, np.int64), np.empty(room, np.int64), np.empty(room), np.empty(room)
     status = native.call(
-        "run_loop", instructions, engines, width, work, moves, np.array(constants, np.float64), times, warm
+        "run_loop",
+        instructions,
+        engines,
+        len(moves.packets),
+        width,
+        work,
+        moves,
+        np.array(constants, np.float64),
+        times,
+        warm,
     )
     found = (column[: count[0]].tolist() for column in (core, start, end))
     return status, list(zip(*found, strict=True))
@@ -73,6 +82,7 @@ def _moves(chip: Chip, transfers: list[Transfer], sharers: int) -> Moves:
         held_up=np.array([_held_up(x, chip) for x in numbers], dtype=np.float64),
         first_engine=np.array([x.first_port * chip.dma_engines // PORTS for x in numbers], dtype=np.int64),
         engines=np.array([max(x.ports * chip.dma_engines // PORTS, 1) for x in numbers], dtype=np.int64),
+        queue=np.array([queue_of(x) for x in numbers], dtype=np.int64),
     )
     place = np.array(which, dtype=np.int64)
     return Moves._make(column[place] for column in different)

@@ -17,9 +17,6 @@ PINNED = read()
 NO_THROTTLE = "the PE of NeuronCore-v2 does not throttle: its speed is the same in every window"
 ONE_CORE = "a logical core has one physical core, which meets no other"
 ZERO = "a tenth of nothing is nothing"
-SOFTWARE = (
-    "NeuronCore-v2 has no descriptors made by hardware; no program here waits for a DMA whose kernel asks for them"
-)
 WITHOUT_EFFECT = {
     chip: {
         "throttle_window_ns": NO_THROTTLE,
@@ -30,7 +27,6 @@ WITHOUT_EFFECT = {
         "disabled_dge_read_stall": ZERO,
         "vector_minimum_cycles": ZERO,
         "pe_overhead_cycles": ZERO,
-        "dma_start_ns": SOFTWARE,
         "dma_two_cores_ns": ONE_CORE,
     }
     for chip in ("trn1", "inf2")

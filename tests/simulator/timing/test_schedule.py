@@ -6,9 +6,10 @@ import pytest
 
 from neff_bench.chips import CHIPS
 from neff_bench.parsers.formats.opcodes import NAMES
+from neff_bench.simulator import native
 from neff_bench.simulator.compiler.assembler import assemble
 from neff_bench.simulator.compiler.descriptors import made_at_compile_time
-from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_BYTES
+from neff_bench.simulator.costs.transfers import QUEUES, SEMAPHORE_PACKET_BYTES
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from neff_bench.simulator.timing.schedule import schedule, schedule_code
@@ -178,3 +179,46 @@ def test_a_dma_is_seen_later_where_both_cores_move_data():
         ends = (runs.start_ns + runs.count * runs.spacing_ns)[:width]
         done = core.done_ns[core.code.transfer == 0][0]
         assert done - ends.max() == pytest.approx(chip.dma_wait_ns + later_ns)
+
+
+def loads(*of):
+    """A program that loads: of each load the engine that starts it, and the columns of its tile."""
+    buffers = [Buffer(f"from{i}", "hbm", (128, columns), "bfloat16", "input") for i, (_, columns) in enumerate(of)]
+    buffers += [
+        Buffer(f"to{i}", "sbuf", (128, columns), "bfloat16", "internal", 0) for i, (_, columns) in enumerate(of)
+    ]
+    steps = [
+        Instruction(
+            "dma_copy", engine, {"dst": whole(len(of) + i, buffers)}, {"src": whole(i, buffers)}, {"engine": engine}
+        )
+        for i, (engine, _) in enumerate(of)
+    ]
+    return Program("l", "trn2", 1, tuple(buffers), tuple(range(len(of))), (), (tuple(steps),), ("",))
+
+
+def done_of(*of):
+    """When the load of `of` that has the fewest bytes is done, and when the one that has the most, in ns."""
+    core = schedule(loads(*of)).cores[0]
+    order = np.argsort([core.code.transfers[t].bytes for t in core.code.transfer])
+    return core.done_ns[order[0]], core.done_ns[order[-1]]
+
+
+LARGE, SMALL = 16384, 2048
+
+
+def test_a_dma_engine_takes_packets_of_its_queues_in_turn():
+    begin = schedule(loads(("scalar", SMALL))).cores[0].start_ns[0]
+    (small, _), (_, large) = done_of(("scalar", SMALL)), done_of(("sync", LARGE))
+    beside_small, beside_large = done_of(("sync", LARGE), ("scalar", SMALL))
+    moved = small - begin
+    assert small < beside_small < small + moved
+    assert large + 0.3 * moved < beside_large < large + 1.2 * moved
+
+
+def test_a_queue_moves_one_dma_after_the_other():
+    beside_small, beside_large = done_of(("sync", LARGE), ("sync", SMALL))
+    assert beside_small > beside_large
+
+
+def test_the_compiled_loop_has_as_many_queues():
+    assert f"#define QUEUES {QUEUES} " in (native.FOLDER / "loop.h").read_text()
