@@ -9,9 +9,9 @@ allenkchau/trainium-kernel-fusion @d709ddf1, profiling/artifacts; development da
   this, so a loop is taken in blocks of as many rounds; of several tiles of one round it is the first ones. In a block the products
   whose results are copied come first, then those that are read in place, and then what reads them.
 - Instructions of one line that do the same to neighbouring tiles become one, as long as a partition of the whole has at most 512
-  elements. Tiles of their own are laid side by side: in SBUF as many as that, in PSUM those of one bank, where one product writes each
+  elements. The traces have no more than eight tiles in one, as many as their longest loop has rounds, and so has this. Tiles of their own are laid side by side: in SBUF as many as that, in PSUM those of one bank, where one product writes each
   and all of them are that few.
-- DMAs of neighbouring tiles become one of at most 512 KiB.
+- DMAs of neighbouring tiles become one of at most 512 KiB. Those of the traces move rows; what moves each element by itself stays apart.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, P
 
 ELEMENTS_MAX = 512
 """Of one partition of a merged operand."""
+TILES_MAX = 8
+"""Of a merged instruction of an engine."""
 DMA_BYTES_MAX = 512 * 1024
 BANK_BYTES = 2048
 BANKS_IN_PLACE = 4
@@ -72,8 +74,8 @@ def merged_tiles(
         _alike(program.buffers, steps, operations), key=lambda members: steps[members[0]].op != "dma_copy"
     ):
         for run in _runs(steps, members):
-            in_blocks = behind.intersection(run) and steps[run[0]].op != "dma_copy"
-            limit = block if in_blocks else len(run)
+            of_engine = block if behind.intersection(run) else TILES_MAX
+            limit = len(run) if steps[run[0]].op == "dma_copy" else of_engine
             size = min(limit, _tiles_at_once(buffers, steps, run, uses))
             for part in (run[at : at + size] for at in range(0, len(run), max(size, 1))):
                 families = _families(buffers, steps, part, uses, places) if len(part) > 1 else None
@@ -282,7 +284,8 @@ def _tiles_at_once(buffers: Sequence[Buffer], steps: Sequence[Instruction], run:
     if first.op == "dma_copy":
         loads_or_stores = {buffers[access.buffer].memory for _, access in accesses} == {"hbm", "sbuf"}
         alike = len({access.pattern[0][1] for _, access in accesses}) == 1
-        return min(len(run), most) if loads_or_stores and alike and not first.attributes else 1
+        in_rows = all(access.unit_stride for _, access in accesses)
+        return min(len(run), most) if loads_or_stores and alike and in_rows and not first.attributes else 1
     banks = []
     for name, access in accesses:
         buffer = buffers[access.buffer]

@@ -121,6 +121,35 @@ def test_dmas_of_neighbouring_tiles_become_one_of_512_kib():
         assert np.array_equal(simulate(jit(copied))(x), x)
 
 
+def test_an_instruction_takes_eight_tiles_at_most():
+    def inverted(x):
+        tiles = x.shape[1]
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        whole, made = nl.load(x), nl.ndarray((nl.par_dim(128), tiles), dtype=x.dtype, buffer=nl.sbuf)
+        for tile in nl.affine_range(tiles):
+            made[:, tile] = nisa.reciprocal(whole[:, tile])
+        nl.store(out, made)
+        return out
+
+    assert sizes(recorded(inverted, (128, 20), middle_end=True), "reciprocal", "dst") == [8, 8, 4]
+
+
+def test_dmas_that_move_each_element_by_itself_stay_apart():
+    def turned_by_dma(x):
+        out = nl.ndarray((x.shape[0], 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        rows, columns = nl.arange(64)[:, None], nl.arange(128)[None, :]
+        for tile in nl.affine_range(x.shape[0] // 128):
+            made = nl.load_transpose2d(x[nl.ds(128 * tile, 128), :])
+            nl.store(out[128 * tile + columns, rows], made)
+        return out
+
+    program = recorded(turned_by_dma, (512, 64), middle_end=True)
+    stores = [
+        step for step in program.cores[0] if step.op == "dma_copy" and step.writes["dst"].buffer in program.outputs
+    ]
+    assert len(stores) == 4
+
+
 def test_instructions_take_as_many_tiles_as_make_512_columns_of_those_that_dmas_put_side_by_side():
     def doubled(x):
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
