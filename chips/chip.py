@@ -22,6 +22,7 @@ class Chip:
     count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition.
     pe_column_cycles: of the PE's clock, for each column that moves through it in one pass; pe_overhead_cycles: for each product beside them.
     vector_minimum_cycles: what small instructions take on Vector beside vector_overhead_ns; minimum_cycles: on other engines.
+    hbm_write_factor: how much longer HBM takes to write a byte than to read it.
     dma_wait_ns: from the last packet of a DMA to what waits for it; dma_two_cores_ns: by how much longer where both cores of a logical core work.
     dma_gathered_row_ns: what a DMA engine takes for a row whose address GpSimd reads from SBUF.
     dma_semaphore_gap_ns: how long a DMA engine stands between the last data packet of a DMA and the packet that bumps the semaphore.
@@ -56,6 +57,7 @@ class Chip:
     psum_partition_bytes: int
     psum_bank_bytes: int
     hbm_bandwidth: float
+    hbm_write_factor: float
     hbm_bandwidth_reported: float
     dma_bandwidth_reported: float
     dma_engines: int
@@ -114,6 +116,10 @@ class Chip:
     devices_per_server: int
     link_bandwidth: float
     collective_step_ns: float
+
+    def hbm_ns(self, read_bytes: int, written_bytes: int, cores: int) -> float:
+        """What these bytes of one core take of HBM, where so many cores share it."""
+        return (read_bytes + written_bytes * self.hbm_write_factor) * cores / self.hbm_bandwidth
 
     def dma_done_ns(self, cores: int) -> float:
         """From the last packet of a DMA to what waits for it, where so many cores of a logical core work."""

@@ -77,6 +77,7 @@ CHIP = like(
     dma_element_ns=(4.5, "ns", "not in a trace: as a packet of trn2; with the 9.8 of trn2 five attentions of github ucb-bar/autocomp @dd26a56, examples/trn-tutorial/5_sd_attention, that load and store by element are 27 to 59 % too long on trn1, with 4.5 they take -5 to +22 %"),
     disabled_dge_read_stall=(0.0, "", "no trace of NeuronCore-v2 was looked at for it"),
     hbm_bandwidth=(272.0, "bytes/ns", "AWS docs nki/deep-dives/nki-dma-bandwidth-guide.rst: 16 DMA engines of 17 GB/s for each core; one alone moves 26 (inf2 and trn1 traces)"),
+    hbm_write_factor=(1.0, "", "hbm_bandwidth is that of the DMA engines here, which read and write at once"),
     hbm_bandwidth_reported=(410e9, "bytes/s", "profile metadata hbm_ddr_bandwidth"),
     dma_issue_ns=(649.0, "ns", f"{TRACES}: spacing of DMA_DIRECT2D 649 ns"),
     dma_start_ns=(215.0, "ns", f"{TRACES}: issue to first packet 190-240 ns"),

@@ -124,6 +124,7 @@ CHIP = chip(
     psum_partition_bytes=(16 * 1024, "bytes", DOCS),
     psum_bank_bytes=(2048, "bytes", DOCS),
     hbm_bandwidth=(716.0, "bytes/ns", f"{DOCS}: one stack, which two cores share (2.9 TB/s / 4); profile metadata hbm_ddr_bandwidth"),
+    hbm_write_factor=(1.5, "", "fitted: at LNC 2, where DMA engines are as fast as HBM, nki-library's mlp_cte and rmsnorm_tkg ask for 2, its mlp_tkg for 1.25 and more, its rmsnorm_quant for none; other kernels on one core or two do not tell"),
     hbm_bandwidth_reported=(716e9, "bytes/s", "profile metadata hbm_ddr_bandwidth"),
     dma_bandwidth_reported=(435e9, "bytes/s", "profile metadata dma_ddr_bandwidth"),
     dma_engines=(16, "engines", "AWS docs nki/deep-dives/nki-dma-bandwidth-guide.rst"),

@@ -74,7 +74,7 @@ def operations_of(lowered: Sequence[Lowered], chip: Chip, sharers: int, numbered
 def _moving_ns(transfer: Transfer, chip: Chip, sharers: int) -> float:
     """Time on all DMA engines of the core, or on its share of HBM."""
     engines = transfer.packets * packet_ns(transfer, chip) / chip.dma_engines
-    return max(engines, (transfer.hbm_read + transfer.hbm_write) * sharers / chip.hbm_bandwidth)
+    return max(engines, chip.hbm_ns(transfer.hbm_read, transfer.hbm_write, sharers))
 
 
 def lowering(program: Program, chip: Chip) -> Callable[[Instruction], Lowered]:

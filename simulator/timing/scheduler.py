@@ -77,7 +77,7 @@ def _moves(chip: Chip, transfers: list[Transfer], sharers: int) -> Moves:
     different = Moves(
         packets=np.array([x.packets for x in numbers], dtype=np.int64),
         spacing=np.array([packet_ns(x, chip) for x in numbers], dtype=np.float64),
-        hbm=np.array([(x.hbm_read + x.hbm_write) * sharers / chip.hbm_bandwidth for x in numbers], dtype=np.float64),
+        hbm=np.array([chip.hbm_ns(x.hbm_read, x.hbm_write, sharers) for x in numbers], dtype=np.float64),
         first=np.array([start_ns(x, chip) for x in numbers], dtype=np.float64),
         held_up=np.array([_held_up(x, chip) for x in numbers], dtype=np.float64),
         first_engine=np.array([x.first_port * chip.dma_engines // PORTS for x in numbers], dtype=np.int64),

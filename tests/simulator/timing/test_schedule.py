@@ -222,3 +222,14 @@ def test_a_queue_moves_one_dma_after_the_other():
 
 def test_the_compiled_loop_has_as_many_queues():
     assert f"#define QUEUES {QUEUES} " in (native.FOLDER / "loop.h").read_text()
+
+
+def test_a_store_takes_longer_than_a_load_where_hbm_sets_the_pace():
+    slow = dataclasses.replace(CHIPS["trn2"], hbm_bandwidth=5.0)
+    times = {}
+    for factor in (1.0, 1.5):
+        core = schedule(matmul(), dataclasses.replace(slow, hbm_write_factor=factor)).cores[0]
+        moved = core.done_ns - core.start_ns
+        times[factor] = [moved[core.code.transfer == transfer][0] for transfer in (1, 2)]
+    assert times[1.5][0] == times[1.0][0]
+    assert times[1.5][1] == pytest.approx(times[1.0][1] + 0.5 * 128 * 512 * 2 / 5.0, rel=0.05)
