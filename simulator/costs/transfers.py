@@ -210,6 +210,13 @@ def start_ns(transfer: Transfer, chip: Chip) -> float:
     return chip.dma_start_ns
 
 
+def is_by_element(transfer: Transfer, chip: Chip) -> bool:
+    """Whether its runs are so short that their number counts and not their bytes."""
+    return (
+        transfer.elements * chip.dma_element_ns > chip.dma_packet_ns + transfer.packet_bytes / chip.dma_engine_bandwidth
+    )
+
+
 def packet_ns(transfer: Transfer, chip: Chip) -> float:
     """Spacing of its packets on one DMA engine."""
     rows = (transfer.rows - 1) * chip.dma_row_ns

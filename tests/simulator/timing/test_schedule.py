@@ -14,7 +14,7 @@ from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from neff_bench.simulator.timing.schedule import schedule, schedule_code
 from neff_bench.simulator.timing.timeline import timeline_of
-from tests.simulator.programs import matmul, whole
+from tests.simulator.programs import ProgramBuilder, matmul, whole
 
 
 def names(code):
@@ -112,6 +112,16 @@ def test_reads_stall_less_with_dge_disabled_and_not_where_the_kernel_makes_them_
         )
     assert 1.05 < longest[1] < longest[0] - 0.1
     assert longest[2] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("columns", "stalls"), [(16, True), (64, False)])
+def test_reads_that_the_kernel_makes_static_stall_where_their_runs_are_short(columns, stalls):
+    # Token generation of nki-library's rmsnorm reads runs of two bytes, of its mlp runs of 4 KiB.
+    built = ProgramBuilder()
+    built.copy(built.sbuf((128, columns), "float32"), built.input("x", (128, columns), "float32"), dge_mode="none")
+    packets = packets_of(schedule(built.program()))
+    lasted = packets.end_ps - packets.start_ps
+    assert (lasted.max() > 1.3 * lasted.min()) == stalls
 
 
 def _made_before(step):
