@@ -220,14 +220,15 @@ int64_t run_loop(int64_t instructions, int64_t engines, int64_t transfers, int64
 {
     int64_t cores = engines / ENGINES_OF_A_CORE;
     int status = NO_MEMORY;
-    struct state s = {work, moves, rates, width, times, warm, NULL, NULL, NULL, transfers, NULL, NULL};
+    struct state s = {work, moves, rates, width, times, warm, NULL, NULL, NULL, transfers, NULL, NULL, NULL};
 
     s.engine = malloc((size_t)engines * sizeof *s.engine);
     s.core = malloc((size_t)cores * sizeof *s.core);
     s.dma_free = calloc((size_t)(cores * width * QUEUES), sizeof *s.dma_free);
     s.moving = malloc((size_t)(cores * transfers + 1) * sizeof *s.moving);
     s.trigger = malloc((size_t)(transfers + 1) * sizeof *s.trigger);
-    if (s.engine && s.core && s.dma_free && s.moving && s.trigger) {
+    s.later = calloc((size_t)(transfers + 1), sizeof *s.later);
+    if (s.engine && s.core && s.dma_free && s.moving && s.trigger && s.later) {
         begin(&s, engines);
         status = all(&s, instructions, engines);
     }
@@ -236,5 +237,6 @@ int64_t run_loop(int64_t instructions, int64_t engines, int64_t transfers, int64
     free(s.dma_free);
     free(s.moving);
     free(s.trigger);
+    free(s.later);
     return status;
 }

@@ -65,7 +65,7 @@ struct core {
 };
 
 /* dma_free: when each DMA engine is done with what each queue put on it. moving: the transfers of each core that are under way.
-   trigger: the instruction that started each transfer. */
+   trigger: the instruction that started each transfer. later: whether it lost turns that `done` does not know of. */
 struct state {
     const struct work *work;
     const struct moves *moves;
@@ -78,6 +78,7 @@ struct state {
     double *dma_free;
     int64_t transfers, *moving;
     int32_t *trigger;
+    int8_t *later;
 };
 
 static inline double larger(double a, double b)

@@ -39,6 +39,7 @@ static void take_turns(struct state *s, int64_t t, int64_t core, int64_t d, doub
         end += end - start < work ? end - start : work;
         times->run_start[run] = begin;
         times->run_spacing[run] = (end - begin) / count;
+        s->later[moving[m]] = 1;
     }
 }
 
@@ -50,9 +51,10 @@ int look_after(struct state *s, int64_t core, double now)
 
     for (int64_t m = 0; m < s->core[core].moving_count; m++) {
         double *done = &times->done[s->trigger[moving[m]]], finish = 0.0;
-        for (int64_t run = moving[m] * s->width; run < (moving[m] + 1) * s->width; run++)
+        for (int64_t run = moving[m] * s->width; s->later[moving[m]] && run < (moving[m] + 1) * s->width; run++)
             if (times->run_count[run] > 0)
                 finish = larger(finish, times->run_start[run] + (double)times->run_count[run] * times->run_spacing[run]);
+        s->later[moving[m]] = 0;
         if (finish + s->rates->dma_wait > *done) {
             *done = finish + s->rates->dma_wait;
             later = 1;
@@ -84,7 +86,8 @@ static double spread_packets(struct state *s, int64_t t, int64_t core, double be
             spacing += share * (rates->read_spread * spacing + rates->read_stall / (double)count);
         }
         at = in_turn(free, queue, begin + (double)k * stagger, (double)count * spacing);
-        take_turns(s, t, core, d, at, (double)count * spacing);
+        if (free[queue] > at + (double)count * spacing)
+            take_turns(s, t, core, d, at, (double)count * spacing);
         times->run_count[run] = count;
         times->run_start[run] = at;
         times->run_spacing[run] = count > 0 ? (free[queue] - at) / (double)count : spacing;

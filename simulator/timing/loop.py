@@ -57,6 +57,7 @@ def _run(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, Per
     # The transfers of each core that are under way; who started each transfer.
     moving: list[_Ints] = [[] for _ in range(cores)]
     trigger = [-1 for _ in first_ns]
+    later: set[int] = set()
     # When each DMA engine is done with what each queue has put on it, and when each core's share of HBM is.
     dma_free = [[0.0] * QUEUES for _ in range(cores * width)]
     hbm_free = [[0.0] * QUEUES for _ in range(cores)]
@@ -126,7 +127,7 @@ def _run(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, Per
             t = transfer[i]
             free[e] = s + interval[i]
             earliest, finish = _spread_packets(
-                t, core, s + first_ns[t], moves, rates, times, dma_free, moving[core], rotation
+                t, core, s + first_ns[t], moves, rates, times, dma_free, moving[core], later, rotation
             )
             if hbm_ns[t] > 0.0:
                 _in_turn(hbm_free[core], queue[t], earliest, hbm_ns[t])
@@ -135,7 +136,7 @@ def _run(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, Per
                     _stretch_packets(t, core, hbm_end - finish, moves, rates, times, dma_free)
                     finish = hbm_end
             done[i] = finish + dma_wait
-            if _look_after(moving[core], trigger, s, rates, times):
+            if _look_after(moving[core], later, trigger, s, rates, times):
                 for other in range(engines):
                     # Two that have met start together, whatever comes later.
                     if place[other] < order_start[other + 1] and not (
@@ -207,9 +208,11 @@ def _spread_packets(
     times: Times,
     dma_free: list[_Floats],
     moving: _Ints,
+    later: set[int],
     rotation: _Ints,
 ) -> tuple[float, float]:
-    """Puts the packets of transfer t on the core's DMA engines; when the first one starts and the last one ends."""
+    """Puts the packets of transfer t on the core's DMA engines; when the first one starts and the last one ends. `later`: the transfers
+    under way that lose turns by it join them."""
     run_count, run_start, run_spacing = times.run_count, times.run_start, times.run_spacing
     width, semaphore_packet = rates.width, rates.semaphore_packet
     held_up = moves.held_up[t]
@@ -237,9 +240,10 @@ def _spread_packets(
             share = held_up * ((7 * d + 5 * t) % width) / (width - 1)
             spacing += share * (read_spread * spacing + read_stall / count)
         at = _in_turn(free, queue, begin + k * stagger, count * spacing)
-        for other in moving:
-            if moves.queue[other] != queue:
-                _take_turns(other * width + d, at, count * spacing, times)
+        if free[queue] > at + count * spacing:
+            for other in moving:
+                if moves.queue[other] != queue and _loses_turns(other * width + d, at, count * spacing, times):
+                    later.add(other)
         run_count[r] = count
         run_start[r] = at
         run_spacing[r] = (free[queue] - at) / count if count > 0 else spacing
@@ -253,35 +257,38 @@ def _spread_packets(
     return earliest, finish
 
 
-def _take_turns(r: int, start: float, work: float, times: Times) -> None:
-    """The packets of run r lose the turns that `work` ns of another queue take from `start` on."""
+def _loses_turns(r: int, start: float, work: float, times: Times) -> bool:
+    """The packets of run r lose the turns that `work` ns of another queue take from `start` on; whether it has any left."""
     count, begin = times.run_count[r], times.run_start[r]
     end = begin + count * times.run_spacing[r]
     if count <= 0 or end <= start:
-        return
+        return False
     if begin > start:
         begin += begin - start if begin - start < work else work
     end += end - start if end - start < work else work
     times.run_start[r] = begin
     times.run_spacing[r] = (end - begin) / count
+    return True
 
 
-def _look_after(moving: _Ints, trigger: _Ints, now: float, rates: Rates, times: Times) -> bool:
-    """Forgets the transfers that are done at `now`, and says of the others when they will be; whether one will be later than before."""
+def _look_after(moving: _Ints, later: set[int], trigger: _Ints, now: float, rates: Rates, times: Times) -> bool:
+    """Forgets the transfers that are done at `now`, and says of those that are `later` when they will be; whether one will be later than
+    before."""
     done, count, start, spacing = times.done, times.run_count, times.run_start, times.run_spacing
-    kept, later = [], False
+    kept, any_later = [], False
     for t in moving:
         i, finish = trigger[t], 0.0
-        for r in range(t * rates.width, (t + 1) * rates.width):
+        for r in range(t * rates.width, (t + 1) * rates.width) if t in later else ():
             if count[r] > 0 and start[r] + count[r] * spacing[r] > finish:
                 finish = start[r] + count[r] * spacing[r]
         if finish + rates.dma_wait > done[i]:
             done[i] = finish + rates.dma_wait
-            later = True
+            any_later = True
         if done[i] > now:
             kept.append(t)
     moving[:] = kept
-    return later
+    later.clear()
+    return any_later
 
 
 def _stretch_packets(
