@@ -89,22 +89,27 @@ class Chip:
     minimum_cycles: int
     pe_column_cycles: float
     pe_overhead_cycles: int
+    pe_same_place_ns: float
     pe_latency_ns: float
     pe_fill_cycles: int
     load_weights_ns: float
     load_weights_cycles: int
     throttle_window_ns: float
     throttle_factor: float
-    throttle_warm_utilization: float
-    throttle_cold_utilization: float
+    throttle_utilization: float
     scalar_latency_ns: float
     scalar_function_latency_ns: float
     scalar_sbuf_latency_ns: float
     scalar_copy_overhead_ns: float
+    scalar_sbuf_copy_latency_ns: float
+    scalar_sbuf_copy_overhead_ns: float
+    scalar_scattered_latency_ns: float
+    scalar_sbuf_scattered_latency_ns: float
     scalar_overhead_ns: float
     scalar_sbuf_overhead_ns: float
     activation_table_load_ns: float
     vector_latency_ns: float
+    vector_scattered_latency_ns: float
     vector_overhead_ns: float
     vector_minimum_cycles: int
     vector_pointer_ns: float
@@ -126,8 +131,8 @@ class Chip:
         return self.dma_wait_ns + (self.dma_two_cores_ns if cores > 1 else 0.0)
 
     def pe_stream_ns(self, columns: float) -> float:
-        """How long columns move through the PE at full speed in one pass."""
-        return (columns * self.pe_column_cycles + self.pe_overhead_cycles) / self.pe_clock_ghz
+        """How long columns move through the PE at full speed in one pass; at full speed pe_overhead_cycles come on top of all passes."""
+        return columns * self.pe_column_cycles / self.pe_clock_ghz
 
     @property
     def lncs(self) -> tuple[int, ...]:

@@ -132,7 +132,7 @@ def _instruction(row: dict[str, Any], chip: Chip) -> Iterator[tuple[Row, str, fl
     elif opcode == "LDWEIGHTS":
         small = "fp32" not in operands
         found = row_for(chip.generation, "ldweights", "tensor", SMALL if small else "", mode=SIDE_BY_SIDE)
-        yield found, "two bytes" if small else "float32", chip.load_weights_ns
+        yield found, "two bytes" if small else "float32", chip.load_weights_ns + _load_ns(small, chip)
     elif opcode == "DMA_DIRECT2D":
         read, written = (int(operands.split(f"{side}_elem_size=")[1].split()[0]) for side in ("src", "dst"))
         kind = SOFTWARE if engine == "gpsimd" else HARDWARE
@@ -164,6 +164,11 @@ def _packets(profile: dict[str, Any], chip: Chip) -> Iterator[tuple[Row, str, fl
             size, spacing = first["transfer_size"], second["timestamp"] - first["timestamp"]
             if size == second["transfer_size"] and 0 < spacing <= first["duration"]:
                 yield found, f"{size} bytes", chip.dma_packet_ns + size / chip.dma_engine_bandwidth, spacing
+
+
+def _load_ns(small: bool, chip: Chip) -> float:
+    """How long 128 columns of weights load at full speed."""
+    return (chip.load_weights_cycles if small else 128) / chip.pe_clock_ghz
 
 
 def of_kernels(checkouts: Path) -> Iterator[One]:

@@ -21,6 +21,9 @@ from neff_bench.simulator.timing.schedule import CoreSchedule, schedule_code
 SUBGROUPS = {title: index for index, title in enumerate(TITLES)}
 """A profile's names of the engines, with their index."""
 
+_COLUMNS = 128
+"""Of weights: what a profile does not say."""
+
 _HBM = range(0x800000000000, 0x802000000000)
 
 
@@ -123,13 +126,13 @@ def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
             interval[i] = chip.software_dma_issue_ns if software else chip.dma_issue_ns
             latency[i] = chip.software_dma_instruction_ns if software else chip.dma_issue_ns
         elif opcode == "LDWEIGHTS":
-            passes = 2 if "fp32" in row["operands"] else 1
-            pe[i] = chip.load_weights_cycles * passes / chip.pe_clock_ghz
+            wide = _COLUMNS * (1 if "transpose_mode=ENABLED" in row["operands"] else 2)
+            pe[i] = (wide if "fp32" in row["operands"] else chip.load_weights_cycles) / chip.pe_clock_ghz
             latency[i] = chip.load_weights_ns
         elif opcode == "MATMUL":
             passes = 2 if "fp32" in row["operands"] else 1
             columns = _operation_of(row).operands[0].columns
-            pe[i] = passes * chip.pe_stream_ns(max(chip.minimum_cycles, columns))
+            pe[i], interval[i] = chip.pe_stream_ns(passes * columns), chip.pe_stream_ns(chip.minimum_cycles)
         elif opcode == "ACT_TABLE_LOAD":
             interval[i] = latency[i] = chip.activation_table_load_ns
         elif opcode in OPS:

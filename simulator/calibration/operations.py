@@ -102,15 +102,21 @@ def model_ns(operation: Operation, chip: Chip) -> tuple[float, float] | None:
         return chip.activation_table_load_ns, chip.activation_table_load_ns
     if operation.opcode != "MATMUL":
         return None
-    stream, fill = stream_ns(operation, chip), chip.pe_fill_cycles / chip.pe_clock_ghz
-    return stream + fill + chip.pe_latency_ns, chip.throttle_factor * (stream + fill) + chip.pe_latency_ns
+    stream = chip.pe_stream_ns(_passes(operation) * operation.operands[0].columns)
+    fill = chip.pe_fill_cycles / chip.pe_clock_ghz
+    overhead = chip.pe_overhead_cycles / chip.pe_clock_ghz
+    return stream + overhead + fill + chip.pe_latency_ns, chip.throttle_factor * (stream + fill) + chip.pe_latency_ns
 
 
 def stream_ns(product: Operation, chip: Chip) -> float:
-    """How long a product's columns move through the PE at full speed."""
-    moving = product.operands[0]
-    passes = 2 if moving.dtype == "float32" else 1
-    return passes * chip.pe_stream_ns(max(chip.minimum_cycles, moving.columns))
+    """How long a product holds the PE at full speed."""
+    columns = max(chip.minimum_cycles, _passes(product) * product.operands[0].columns)
+    return chip.pe_stream_ns(columns) + chip.pe_overhead_cycles / chip.pe_clock_ghz
+
+
+def _passes(product: Operation) -> int:
+    """How often the columns of a product move through the PE."""
+    return 2 if product.operands[0].dtype == "float32" else 1
 
 
 def operations(rows: Iterable[dict[str, Any]]) -> list[Measured]:

@@ -117,8 +117,10 @@ def _instructions(rows: Sequence[InstructionRow], engine: int, chip: Chip) -> It
         if row.opcode == "ACT_TABLE_LOAD":
             yield "activation_table_load_ns", row.duration
         elif row.opcode == "LDWEIGHTS":
-            if _loads_two_bytes(row.operands) and row.duration <= _FULL_SPEED * chip.load_weights_ns:
-                yield "load_weights_ns", row.duration
+            # Weights that load alone find the PE throttled.
+            load_ns = chip.throttle_factor * chip.load_weights_cycles / chip.pe_clock_ghz
+            if _loads_two_bytes(row.operands) and row.duration <= _FULL_SPEED * (chip.load_weights_ns + load_ns):
+                yield "load_weights_ns", row.duration - load_ns
         elif row.opcode == "DMA_DIRECT2D":
             name = "software_dma_instruction_ns" if ENGINES[engine] == "gpsimd" else "dma_issue_ns"
             yield name, row.duration
@@ -174,8 +176,7 @@ def _interval(first: InstructionRow, second: InstructionRow, engine: int, chip: 
     if operation.opcode == "MATMUL":
         following = _operation(second) if second.opcode == "MATMUL" else None
         if following is not None and apart <= _FULL_SPEED * (modelled := stream_ns(following, chip)):
-            passes = 2 if following.operands[0].dtype == "float32" else 1
-            yield "pe_overhead_cycles", chip.pe_overhead_cycles + (apart - modelled) * chip.pe_clock_ghz / passes
+            yield "pe_overhead_cycles", chip.pe_overhead_cycles + (apart - modelled) * chip.pe_clock_ghz
     elif ENGINES[engine] in _PIPELINES and not operation.pointer:
         following = _operation(second)
         if following is not None:

@@ -23,6 +23,7 @@ from neff_bench.simulator.compiler.lives import lives_of
 from neff_bench.simulator.compiler.lowering import Numbered, Operations, lower, operations_of
 from neff_bench.simulator.compiler.order import issue_order
 from neff_bench.simulator.compiler.placing import STREAMS, Fixed, fixed_steps, place
+from neff_bench.simulator.compiler.same_place import hold_back
 from neff_bench.simulator.costs.steps import Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import Program
@@ -37,8 +38,8 @@ class Code:
     `waits` (indices of instructions, all before the waiting one), cut up by `wait_start` of length n + 1.
 
     engine: index of `ENGINES`; each engine runs its instructions in this order. opcode: byte. origin: index into `Program.cores[core]`.
-    interval_ns: time until the engine can start its next instruction; latency_ns: start to result.
-    pe_ns: how long LDWEIGHTS and MATMUL hold the PE at full clock; the schedule adds throttling and latency.
+    interval_ns: time until the engine can start its next instruction, of a MATMUL at any clock; latency_ns: start to result.
+    pe_ns: how long the columns of LDWEIGHTS and MATMUL hold the PE at full clock; the schedule adds throttling and latency.
     transfer: index into `transfers`, or -1.
     meeting: number of the core_barrier or sendrecv that both cores enter together, or -1.
     flops: 2 x rows x columns x moving; transpose: a PE transpose. sbuf_*, psum_*: bytes per partition that engines move.
@@ -131,7 +132,9 @@ def _plain(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step], ch
         address = np.where(buffers.address >= 0, buffers.address, allocate(buffers, lives, chip))
         edges = edges_of(buffers, columns, address, settles)
         placed = place(columns, edges, issue_order(operations, columns.kind, edges, chip), operations, fixed)
-        yield _code(placed, columns.kind, lowered, steps)
+        code = _code(placed, columns.kind, lowered, steps)
+        hold_back(code.opcode, code.origin, code.interval_ns, columns, chip)
+        yield code
 
 
 def _code(placed: np.ndarray, kind: np.ndarray, lowered: Sequence[Lowered], steps: Sequence[_Step]) -> Code:
@@ -187,9 +190,12 @@ def _compiled(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step],
         words += [count, block, of_core, *columns]
         made.append(columns)
     native.call("code_of", native.structs(_STEP, steps), cores, tuple(words))
-    for narrow, times, whole, transpose, wait_start, waiting, moved in made:
+    for (narrow, times, whole, transpose, wait_start, waiting, moved), columns_of in zip(
+        made, table.cores, strict=True
+    ):
         engine, opcode, origin, transfer, meeting = narrow
         interval, latency, pe = times
+        hold_back(opcode, origin, interval, columns_of, chip)
         flops, sbuf_read, sbuf_write, psum_read, psum_write, psum_read_sbuf_write = whole
         yield Code(
             engine, opcode, origin, interval, latency, pe, transfer, meeting, flops, transpose, sbuf_read, sbuf_write,

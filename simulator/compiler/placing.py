@@ -116,10 +116,14 @@ class _Placer:
         self.seen: list[dict[int, int]] = [{} for _ in range(_ENGINES)]
         """By engine: the last instruction of each stream that it has waited for."""
         self.table = self.transfers = self.meetings = 0
+        self.first_function = -1
+        """The first one in the order of issue that not every table has."""
         self.weights = -1, -1
         """Where weights are kept: the view that the last LDWEIGHTS loaded, and for which program instruction."""
 
     def run(self, order: Sequence[int]) -> list[tuple[int, int, int, int, int]]:
+        functions = (self.operations.kinds[self.kind[index]].function for index in order)
+        self.first_function = next((function for function in functions if self._needs_its_table(function)), -1)
         for index in order:
             self._place(index)
         self._final_waits()
@@ -162,7 +166,15 @@ class _Placer:
             return steps
         return [(step, NOTHING if n else ALL) for n, (step, _) in enumerate(steps)]
 
+    def _needs_its_table(self, function: int) -> bool:
+        """Whether a table that is loaded already may lack the function."""
+        first = function * self.fixed.tables
+        return function >= 0 and any(table >= 0 for table in self.fixed.table[first + 1 : first + self.fixed.tables])
+
     def _load_table(self, index: int, function: int) -> None:
+        """What needs any table begins with the one that is needed first (trn2 traces of github KevGomes1403/nki-moe-megakernel @f1fe87a)."""
+        if not self.table and self.first_function >= 0:
+            function = self.first_function
         table = self.fixed.table[function * self.fixed.tables + self.table]
         if table >= 0:
             self._append(SCALAR, self.fixed.load, index, -1)

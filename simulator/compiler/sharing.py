@@ -23,10 +23,12 @@ from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
 from neff_bench.simulator.program import ENGINES, PARTITIONS, Instruction, Program
 
-ESTIMATED_PE_GHZ = 1.4
-"""Columns of weights and of moving operands in a ns, of any dtype: how fast the compiler seems to take the PE for when it shares copies.
-In the traces copies of products of 512 columns alternate between the engines, of float32 too, which take 857 ns; so less than the
-480 ns of a copy on Scalar were expected. Copies of four transposes of 128 all go to Scalar: more than that was expected."""
+ESTIMATED_PE_GHZ, ESTIMATED_FLOAT32_GHZ = 1.4, 1.8
+"""Columns of weights and of moving operands in a ns, of two bytes and of float32: how fast the compiler seems to take the PE for when it
+shares copies. In the traces copies of products of 512 columns alternate between the engines, of float32 too, which take 857 ns; so less than
+the 480 ns of a copy on Scalar were expected. Copies of four transposes of 128 all go to Scalar: more than that was expected. Copies of
+single transposes of 128 alternate where they are of float32 (chenhzhu/asst4-trainium2: 18 on either engine) and all go to Scalar where they are
+of two bytes: the 168 ns of a copy on Scalar lie between the two."""
 
 _WIDE_INTEGERS = frozenset({"int32", "uint32"})
 """Scalar takes these through float32."""
@@ -64,7 +66,9 @@ def _estimated_ns(step: Instruction, lower: Callable[[Instruction], Lowered], ch
         columns = sum(access.columns for access in step.reads.values())
         if step.op == "nc_transpose":
             columns += PARTITIONS
-        return columns / ESTIMATED_PE_GHZ, columns / ESTIMATED_PE_GHZ
+        wide = any(access.dtype == "float32" for access in step.reads.values())
+        estimated_ns = columns / (ESTIMATED_FLOAT32_GHZ if wide else ESTIMATED_PE_GHZ)
+        return estimated_ns, estimated_ns
     found = lower(step)
     return found.busy_ns, found.result_ns + (_moving_ns(found.transfer, chip) if found.transfer else 0.0)
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from neff_bench.chips import Chip
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.costs.steps import ALL, Cost, Lowered, Step, on_engine
-from neff_bench.simulator.costs.table import LARGE, PSUM, SBUF, SMALL, Row, row_for
+from neff_bench.simulator.costs.table import GATHERED, LARGE, PSUM, SBUF, SCATTERED, SMALL, Row, row_for
 from neff_bench.simulator.program import Access, Instruction, Memory, Program
 
 _FAST_DTYPES = frozenset(("bfloat16", "float16"))
 _OF_NEIGHBOURS = frozenset(("tensor_copy", "tensor_scalar"))
 """What Vector's performance mode takes, and the operations that have it only where the innermost elements of each operand are neighbours (AWS
 docs nki/guides/architecture/trainium2_arch.rst). Elements in SBUF that are none run at 2x instead of 4x, as float32 does."""
+
+_FAST_ITEM_BYTES = 2
 
 POINTERS = frozenset(("bias", "scale", "operand0", "imm0", "imm1", "bound0", "bound1", "relu_param"))
 """Operands that may be one value for each partition: the instruction holds their address."""
@@ -30,8 +32,13 @@ def engine_work(*, function: bool = False, counted: bool = True) -> Cost:
         read, written = _operands(instruction.reads, program), _operands(instruction.writes, program)
         operation = str(instruction.attributes.get("op", ""))
         engine = instruction.engine
-        dtypes = SMALL if engine == "vector" and _is_fast(instruction) else LARGE
-        row = _row(instruction.op, engine, operation, dtypes, [*written, *read], chip)
+        dtypes = SMALL if engine in ("vector", "scalar") and _is_fast(instruction) else LARGE
+        scattered = instruction.op == "tensor_copy" and engine != "gpsimd" and _leaps(instruction.writes)
+        if scattered:
+            dtypes = SMALL if all(width <= _FAST_ITEM_BYTES for _, _, width, _ in written) else LARGE
+        gathered = instruction.op == "tensor_copy" and _leaps(instruction.reads)
+        mode = SCATTERED if scattered else GATHERED if gathered else operation
+        row = _row(instruction.op, engine, mode, dtypes, [*written, *read], chip)
         widest = max([columns for _, columns, _, _ in (*written, *read)], default=0)
         if row.ns is not None:
             times = row.ns, row.ns
@@ -41,7 +48,9 @@ def engine_work(*, function: bool = False, counted: bool = True) -> Cost:
             times = _gpsimd(widest, chip, row)
         else:
             times = _vector(widest, _has_pointer(read, widest), chip, row)
-        name = str(instruction.attributes.get("op", "none")) if function and engine == "scalar" else ""
+        # Scalar needs a table, whichever, to copy too: the traces of CS149 (tools/correlation/coursework.py) load one for copies alone.
+        copies = "" if program.from_hlo else "copy"
+        name = (str(operation or "none") if function else copies) if engine == "scalar" else ""
         step = _counted(opcodes[0], times, read, written) if counted else Step(opcodes[0], ALL, *times)
         return on_engine(instruction, step, row, function=name)
 
@@ -76,19 +85,30 @@ def _is_fast(instruction: Instruction) -> bool:
     return True
 
 
+def _leaps(operands: dict[str, Access]) -> bool:
+    """Whether the innermost elements of an operand lie further apart than neighbours do."""
+    return any(_has_gaps(access) and _step(access) != 0 for access in operands.values())
+
+
 def _has_gaps(access: Access) -> bool:
     """Whether the innermost elements do not lie one behind the other."""
+    return _step(access) != 1
+
+
+def _step(access: Access) -> int:
+    """From one innermost element to the next; 1 where there is one element."""
     for step, size in reversed(access.pattern[1:]):
         if size > 1:
-            return step != 1
-    return False
+            return step
+    return 1
 
 
 def _scalar(widest: int, chip: Chip, row: Row) -> tuple[float, float]:
     """Interval and latency in ns."""
-    cycles = max(chip.minimum_cycles, widest * row.cycles) + row.added_cycles
-    busy = cycles / chip.scalar_clock_ghz
-    return busy + getattr(chip, row.interval), busy + getattr(chip, row.latency)
+    each, added = widest * row.cycles, row.added_cycles
+    busy = (max(chip.minimum_cycles, each) + added) / chip.scalar_clock_ghz
+    # As on Vector, the measured latency is that of the columns alone.
+    return busy + getattr(chip, row.interval), (each + added) / chip.scalar_clock_ghz + getattr(chip, row.latency)
 
 
 def _gpsimd(widest: int, chip: Chip, row: Row) -> tuple[float, float]:

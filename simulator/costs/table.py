@@ -28,7 +28,8 @@ CONVERTS = ", new dtype"
 PRODUCT, TRANSPOSE, DOUBLE_ROW = "product", "transpose", "double_row"
 ONES_STAY, ONES_MOVE, ONES_BOTH = "ones and zeros stay", "ones and zeros move", "ones and zeros stay and move"
 SIDE_BY_SIDE, STRIDED = "side by side", "strided"
-"""Modes: who makes the descriptors of a DMA, what the PE does, how weights lie in their partition. Of Vector and Scalar: the operator."""
+GATHERED, SCATTERED = "reads with gaps", "writes with gaps"
+"""Modes: who makes the descriptors of a DMA, what the PE does, how weights lie in their partition, whether the elements of a copy are neighbours. Of Vector and Scalar: the operator."""
 
 
 class Row(NamedTuple):
@@ -76,6 +77,8 @@ _MEGAKERNEL = "trn2 trace of github KevGomes1403/nki-moe-megakernel @f1fe87a, mo
 _SCALAR_GROUP = f"{_DOCS}: max(64, N) cycles"
 _V4_GUIDE = "AWS docs nki/guides/architecture/trainium3_arch.rst"
 _ONES = "AWS docs, nki.isa.nc_matmul: is_stationary_onezero and is_moving_onezero halve the time of that operand in float32; github zhang677/AccelOpt @47e29a7, FLOPs of profiles on trn1"
+_COPIES = "measured: COPYs of 44 trn2 traces of five repositories (tools/correlation/coursework.py): how far apart their ends are, and how long those last that find their engine idle"
+_STRIDED = "trn2 traces of CS149 (github riya-ranjan/cs149-pa4 @9d1e8c9, chenhzhu/asst4-trainium2 @fecd8c8): LDWEIGHTS of every 9th or 18th element of float16 last 35 ns longer on a throttled PE than of neighbours, and products behind them begin 62 ns apart: 72 cycles of 128 columns"
 _GPSIMD = f"{_DOCS}: iota, affine_select 150 + N; of other operations assumed"
 
 _ARITHMETIC = ("add", "subtract", "multiply")
@@ -90,9 +93,9 @@ def on_vector(operations: str, cycles: float, source: str, dtypes: str = ANY, me
     )  # fmt: skip
 
 
-def _scalar(operations: str, memory: str, interval: str, latency: str, source: str = _SCALAR_GROUP, added_cycles: float = 0.0) -> tuple[Row, ...]:  # fmt: skip
+def _scalar(operations: str, memory: str, interval: str, latency: str, source: str = _SCALAR_GROUP, added_cycles: float = 0.0, modes: tuple[str, ...] = (), cycles: float = 1.0, dtypes: str = ANY) -> tuple[Row, ...]:  # fmt: skip
     return tuple(
-        Row(name, "scalar", memory=memory, cycles=1.0, added_cycles=added_cycles, interval=interval, latency=latency, source=source)
+        Row(name, "scalar", dtypes, memory=memory, modes=modes, cycles=cycles, added_cycles=added_cycles, interval=interval, latency=latency, source=source)
         for name in operations.split()
     )  # fmt: skip
 
@@ -186,6 +189,23 @@ _V2 = (
 )  # fmt: skip
 
 _V3 = (
+    *(
+        Row("tensor_copy", engine, dtypes, memory, (SCATTERED,), cycles, 0.0, 1, interval, latency, source=_COPIES)
+        for engine, dtypes, memory, cycles, interval, latency in (
+            ("vector", SMALL, PSUM, 3.65, "vector_overhead_ns", "vector_scattered_latency_ns"),
+            ("vector", SMALL, SBUF, 1.65, "vector_overhead_ns", "vector_scattered_latency_ns"),
+            ("vector", ANY, PSUM, 1.3, "vector_overhead_ns", "vector_scattered_latency_ns"),
+            ("vector", ANY, SBUF, 0.5, "vector_overhead_ns", "vector_scattered_latency_ns"),
+            ("scalar", SMALL, PSUM, 4.7, "scalar_copy_overhead_ns", "scalar_scattered_latency_ns"),
+            ("scalar", SMALL, SBUF, 4.5, "scalar_sbuf_copy_overhead_ns", "scalar_sbuf_scattered_latency_ns"),
+            ("scalar", ANY, PSUM, 1.6, "scalar_copy_overhead_ns", "scalar_scattered_latency_ns"),
+            ("scalar", ANY, SBUF, 1.5, "scalar_sbuf_copy_overhead_ns", "scalar_sbuf_scattered_latency_ns"),
+        )
+    ),
+    *on_vector("tensor_copy", 0.9, _COPIES, memory=SBUF, modes=(GATHERED,)),
+    *_scalar("tensor_copy", SBUF, "scalar_sbuf_copy_overhead_ns", "scalar_sbuf_copy_latency_ns", _COPIES, modes=(GATHERED,), cycles=2.15),
+    *_scalar("tensor_copy", SBUF, "scalar_sbuf_copy_overhead_ns", "scalar_sbuf_copy_latency_ns", _COPIES),
+    *_scalar("tensor_copy", PSUM, "scalar_copy_overhead_ns", "scalar_latency_ns", f"{_COPIES}; two elements of two bytes are copied as one of four", cycles=0.5, dtypes=SMALL),
     *on_vector("tensor_copy tensor_scalar", 0.25, f"{_FAST}: 4x", SMALL, SBUF),
     *on_vector("tensor_copy tensor_scalar", 0.5, f"{_FAST}: 2x", SMALL, PSUM),
     *on_vector("tensor_scalar", 0.5, f"{_TRACES}: 512 columns of float32 last 480 ns, half a cycle each", memory=SBUF),
@@ -203,6 +223,7 @@ _V3 = (
     *on_vector("rng rand2", 1.0, _ASSUMED),
     _tensor("nc_matmul", 2.0, f"{_TRACES}: a float32 PE transpose is one instruction of two passes", FLOAT32, (TRANSPOSE,)),
     _tensor("nc_transpose", 2.0, f"{_TRACES}: one instruction of two passes", FLOAT32),
+    Row("ldweights", "tensor", SMALL, modes=(STRIDED,), cycles=0.5625, latency="load_weights_ns", source=_STRIDED),
 )  # fmt: skip
 
 _V4 = (

@@ -21,17 +21,19 @@ def on_pe(
     """
     load_opcode, stream_opcode = opcodes
     loading = weights_row(chip, weights)
-    load_ns = row.cycles * _load_cycles(chip, cols, loading) / chip.pe_clock_ghz
-    stream_ns = row.cycles * chip.pe_stream_ns(max(min(chip.minimum_cycles, cols), n))
+    # What is transposed is loaded in one pass.
+    load_ns = (1.0 if transpose else row.cycles) * _load_cycles(chip, cols, loading) / chip.pe_clock_ghz
+    least_ns = chip.pe_stream_ns(min(chip.minimum_cycles, cols))
+    stream_ns = row.cycles * chip.pe_stream_ns(n)
     # Weights load behind the running matmul: the array takes the longer of the two.
     weights_bytes = weights.columns * SIZE_BYTES[weights.dtype]
     # The profiler counts what NeuronCore-v2 writes to PSUM in elements of the moving operand (117 inf2 profiles).
     written_bytes = moving_bytes if chip.generation < 3 else dst.columns * SIZE_BYTES[dst.dtype]
     load = Step(load_opcode, WEIGHTS, 0.0, getattr(chip, loading.latency), load_ns, 0, False, weights_bytes)
     stream = Step(
-        stream_opcode, REST, 0.0, 0.0, stream_ns, 2 * rows * cols * n, transpose, moving_bytes, 0, 0, written_bytes
+        stream_opcode, REST, least_ns, 0.0, stream_ns, 2 * rows * cols * n, transpose, moving_bytes, 0, 0, written_bytes
     )
-    busy = max(load_ns, stream_ns) * row.instructions
+    busy = (max(load_ns, least_ns, stream_ns) + chip.pe_overhead_cycles / chip.pe_clock_ghz) * row.instructions
     result = busy + getattr(chip, row.latency) + chip.pe_fill_cycles / chip.pe_clock_ghz
     return Lowered(TENSOR, (load, stream) * row.instructions, None, False, False, "", busy, result, row)
 
@@ -53,4 +55,4 @@ def weights_row(chip: Chip, weights: Access) -> Row:
 
 def _load_cycles(chip: Chip, cols: int, loading: Row) -> float:
     """Cycles of the PE."""
-    return chip.load_weights_cycles if loading.modes else cols * loading.cycles
+    return cols * loading.cycles or chip.load_weights_cycles

@@ -117,10 +117,10 @@ static void pass_windows(struct state *s, int64_t number, double now)
 
     while (now >= core->window_start + rates->window) {
         double share = core->window_busy / rates->window, end = core->window_start + rates->window;
-        if (core->warm_since != -INFINITY && share < rates->cold_at) {
+        if (core->warm_since != -INFINITY && share < rates->full_at) {
             add_warm(s->warm, number, core->warm_since, end);
             core->warm_since = -INFINITY;
-        } else if (core->warm_since == -INFINITY && share >= rates->warm_at) {
+        } else if (core->warm_since == -INFINITY && share >= rates->full_at) {
             core->warm_since = end;
         }
         core->window_busy = 0.0;
@@ -133,18 +133,22 @@ static void multiply(struct state *s, int64_t e, int32_t i, double start)
 {
     const struct rates *rates = s->rates;
     struct core *core = &s->core[e / ENGINES_OF_A_CORE];
-    double factor, busy;
+    double pe_ns = s->work->pe_ns[i], factor, busy;
 
     pass_windows(s, e / ENGINES_OF_A_CORE, start);
     factor = core->warm_since == -INFINITY ? rates->slow : 1.0;
-    busy = s->work->pe_ns[i] * factor;
+    busy = pe_ns * factor;
     if (s->work->kind[i] == LDWEIGHTS) {
         s->engine[e].free = start + busy;
+        s->times->duration[i] += busy;
     } else {
+        /* Columns behind it slow down how those of a product leave the array; few columns or none do not. */
+        double overhead = factor == 1.0 ? rates->pe_overhead : 0.0;
+        double fill = start > core->array_free || pe_ns < s->work->interval[i] ? 1.0 : factor;
         s->engine[e].free = start + rates->matmul_issue;
-        core->array_free = start + busy;
-        core->window_busy += busy;
-        s->times->duration[i] = busy + rates->pe_latency + rates->pe_fill * factor;
+        s->times->duration[i] = busy + overhead + rates->pe_latency + rates->pe_fill * fill;
+        core->array_free = start + larger(busy, s->work->interval[i]) + overhead;
+        core->window_busy += pe_ns;
     }
     s->times->done[i] = start + s->times->duration[i] + rates->semaphore;
 }

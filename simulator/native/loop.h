@@ -30,7 +30,7 @@ struct moves {
 };
 
 struct rates {
-    double dma_wait, semaphore, pe_latency, pe_fill, window, slow, warm_at, cold_at, matmul_issue, semaphore_packet;
+    double dma_wait, semaphore, pe_latency, pe_fill, window, slow, full_at, pe_overhead, matmul_issue, semaphore_packet;
     double read_stall, read_spread, stagger, read_stagger, first_window;
 };
 

@@ -21,7 +21,7 @@ struct state {
     struct machine *placed;
     int32_t count, transfers, meetings, *last, seen[ENGINES][STREAMS];
     int8_t *stream;
-    int64_t table, held, held_since;
+    int64_t table, first_function, held, held_since;
 };
 
 static void append(struct state *s, int64_t engine, int64_t step, int64_t origin, int32_t wait, int32_t transfer, int32_t meeting)
@@ -32,9 +32,30 @@ static void append(struct state *s, int64_t engine, int64_t step, int64_t origin
     s->stream[s->count++] = (int8_t)(transfer < 0 ? engine : QUEUES + engine);
 }
 
+/* Whether a table that is loaded already may lack the function. */
+static int needs_its_table(const struct state *s, int64_t function)
+{
+    for (int64_t loaded = 1; function >= 0 && loaded < s->fixed->tables; loaded++)
+        if (s->fixed->table[function * s->fixed->tables + loaded] >= 0)
+            return 1;
+    return 0;
+}
+
+/* The first function in the order of issue that not every table has, or -1. */
+static int64_t first_function(const struct state *s, const int64_t *order)
+{
+    for (int64_t i = 0; i < s->columns->instructions; i++) {
+        int64_t function = s->operations->kinds[s->columns->kind[order[i]]].function;
+        if (needs_its_table(s, function))
+            return function;
+    }
+    return -1;
+}
+
 static void load_table(struct state *s, int64_t index, int64_t function)
 {
-    int64_t table = s->fixed->table[function * s->fixed->tables + s->table];
+    int64_t wanted = s->table == 0 && s->first_function >= 0 ? s->first_function : function;
+    int64_t table = s->fixed->table[wanted * s->fixed->tables + s->table];
 
     if (table < 0)
         return;
@@ -184,6 +205,7 @@ int64_t place_all(const struct columns *columns, const struct operations *operat
     s.last = malloc((size_t)(columns->instructions + 1) * sizeof *s.last);
     s.stream = malloc((size_t)(room + 1) * sizeof *s.stream);
     if (s.last && s.stream) {
+        s.first_function = first_function(&s, order);
         for (int64_t i = 0; i < columns->instructions; i++)
             place(&s, order[i]);
         wait_for_the_last(&s);

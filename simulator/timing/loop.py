@@ -37,13 +37,8 @@ def _run(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, Per
     )
     start, duration, done, wait, blocker = times.start, times.duration, times.done, times.wait, times.blocker
     semaphore, dma_wait, width = rates.semaphore, rates.dma_wait, rates.width
-    window, slow, matmul_issue, pe_latency, pe_fill = (
-        rates.window,
-        rates.slow,
-        rates.matmul_issue,
-        rates.pe_latency,
-        rates.pe_fill,
-    )
+    window, slow, pe_overhead = rates.window, rates.slow, rates.pe_overhead
+    matmul_issue, pe_latency, pe_fill = rates.matmul_issue, rates.pe_latency, rates.pe_fill
     first_ns, hbm_ns, queue = moves.first, moves.hbm, moves.queue
     engines = len(engine_start)
     cores = engines // 5
@@ -152,11 +147,16 @@ def _run(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, Per
             busy = pe_ns[i] * factor
             if kind[i] == 1:
                 free[e] = s + busy
+                duration[i] += busy
             else:
+                # Columns behind it slow down how those of a product leave the array; few columns or none do not.
+                fill = 1.0 if s > array_free[core] or pe_ns[i] < interval[i] else factor
                 free[e] = s + matmul_issue
-                array_free[core] = s + busy
-                window_busy[core] += busy
-                duration[i] = busy + pe_latency + pe_fill * factor
+                overhead = pe_overhead if factor == 1.0 else 0.0
+                duration[i] = busy + overhead + pe_latency + pe_fill * fill
+                least = interval[i] if interval[i] > busy else busy
+                array_free[core] = s + least + overhead
+                window_busy[core] += pe_ns[i]
             done[i] = s + duration[i] + semaphore
         else:
             free[e] = s + interval[i]
@@ -319,10 +319,10 @@ def _pass_windows(
     while now >= window_start[core] + rates.window:
         share = window_busy[core] / rates.window
         end = window_start[core] + rates.window
-        if warm_since[core] != -_FOREVER and share < rates.cold_at:
+        if warm_since[core] != -_FOREVER and share < rates.full_at:
             warm.append((core, warm_since[core], end))
             warm_since[core] = -_FOREVER
-        elif warm_since[core] == -_FOREVER and share >= rates.warm_at:
+        elif warm_since[core] == -_FOREVER and share >= rates.full_at:
             warm_since[core] = end
         window_busy[core] = 0.0
         window_start[core] += rates.window

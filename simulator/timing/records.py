@@ -15,8 +15,8 @@ class Work(NamedTuple):
     """The instructions of all cores, numbered through; arrays of one element for each, unless said otherwise. Times in ns.
 
     engine: 5 x core + engine. order: the numbers, engine by engine, in the order of issue; order_start: where each engine begins
-    in it, and the end. interval: until the engine can start its next instruction. latency: start to result. pe_ns: what LDWEIGHTS
-    and MATMUL hold the PE at full clock. transfer: its number, or -1. partner: the instruction of the other core that it
+    in it, and the end. interval: until the engine can start its next instruction; of a MATMUL, until the next one can start at any clock. latency: start to
+    result. pe_ns: what the columns of LDWEIGHTS and MATMUL hold the PE at full clock. transfer: its number, or -1. partner: the instruction of the other core that it
     meets, or -1. waits: instructions that must be done before, cut up by wait_start (one more element than instructions).
     engine_start: when each engine can begin.
     """
@@ -54,8 +54,8 @@ class Moves(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Constants of the chip, in ns unless said otherwise. semaphore_packet: what bumping the semaphore of a DMA takes of each DMA engine. `slow`: factor of PE times while the PE is throttled. warm_at and
-    cold_at: shares of a window with the PE busy. read_spread: share of the spacing. first_window: start of the first throttle
+    """Constants of the chip, in ns unless said otherwise. semaphore_packet: what bumping the semaphore of a DMA takes of each DMA engine. `slow`: factor of PE times while the PE is throttled. full_at: share of
+    a window's columns from which the next one has full speed. pe_overhead: between products at full speed. read_spread: share of the spacing. first_window: start of the first throttle
     window. width: DMA engines of a core."""
 
     dma_wait: float
@@ -64,8 +64,8 @@ class Rates(NamedTuple):
     pe_fill: float
     window: float
     slow: float
-    warm_at: float
-    cold_at: float
+    full_at: float
+    pe_overhead: float
     matmul_issue: float
     semaphore_packet: float
     read_stall: float

@@ -113,7 +113,7 @@ def _rates(chip: Chip, sharers: int, window_start: float) -> Rates:
         dma_wait=float(chip.dma_done_ns(sharers)), semaphore=float(chip.semaphore_ns),
         pe_latency=float(chip.pe_latency_ns), pe_fill=chip.pe_fill_cycles / chip.pe_clock_ghz,
         window=float(chip.throttle_window_ns), slow=float(chip.throttle_factor),
-        warm_at=float(chip.throttle_warm_utilization), cold_at=float(chip.throttle_cold_utilization),
+        full_at=float(chip.throttle_utilization), pe_overhead=chip.pe_overhead_cycles / chip.pe_clock_ghz,
         matmul_issue=_MATMUL_ISSUE_NS, semaphore_packet=chip.dma_semaphore_gap_ns + SEMAPHORE_PACKET_NS,
         read_stall=float(chip.dma_read_stall_ns), read_spread=float(chip.dma_read_spread),
         stagger=float(chip.dma_stagger_ns), read_stagger=float(chip.dma_read_stagger_ns),

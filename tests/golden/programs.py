@@ -20,6 +20,7 @@ from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.operations import OPERATIONS
 from neff_bench.simulator.program import Access, Dynamic, Program
+from tests.golden.gaps import gaps, held_weights
 from tests.simulator.programs import ProgramBuilder
 
 NKILIB = os.environ.get("NKILIB_PATH")
@@ -354,6 +355,8 @@ OURS: dict[str, Callable[[str], Program]] = {
     "mlp b1 s128 h1024 i512": _recorded(f"{_KERNELS}.mlp_nki:mlp", "bfloat16", **_mlp_shapes(_MLP, 1, 128, 1024, 512)),
     "mlp of XLA b1 s128 h512 i256": _mlp_of_xla,
     "products": _products,
+    "gaps": gaps,
+    "held weights": held_weights,
     "throttle": _throttle,
 }
 """What is scheduled fast comes first."""

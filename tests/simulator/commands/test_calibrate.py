@@ -19,7 +19,7 @@ TRN2 = CHIPS["trn2"]
 OTHERS = {
     "vector_latency_ns": 190.0,
     "software_dma_instruction_ns": 80.0,
-    "load_weights_ns": 111.0,
+    "load_weights_ns": 85.0,
     "vector_overhead_ns": 90.0,
 }
 LATER_NS = 250.0
