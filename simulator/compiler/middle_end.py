@@ -36,10 +36,13 @@ from neff_bench.simulator.compiler.invariants import without_repeated_work
 from neff_bench.simulator.compiler.leaving_psum import within_psum
 from neff_bench.simulator.compiler.loads import without_repeated_loads
 from neff_bench.simulator.compiler.merging import MERGED, merged_tiles
-from neff_bench.simulator.compiler.sharing import shared_copies
+from neff_bench.simulator.compiler.sharing import scaled_on_scalar, shared_copies
 from neff_bench.simulator.compiler.spilling import Fitted, fitted, moved_to_their_use, rows_at_once
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.program import Instruction, Program
+
+_SCALES_ON_SCALAR_SINCE = 3
+"""Generation of the NeuronCore. On trn1 silu and two LayerNorms of the old dialect would take 12 to 32 % less than they do, not 10 to 14 %."""
 
 
 def middle_end(program: Program) -> Program:
@@ -69,6 +72,8 @@ def middle_end(program: Program) -> Program:
         )
         kept.append(fit.instructions)
     whole, cores, all_merged = _merged_in_room(made, kept)
+    if chip_for(program.target).generation >= _SCALES_ON_SCALAR_SINCE:
+        cores = [scaled_on_scalar(instructions) for instructions in cores]
     shared = [shared_copies(whole, instructions) for instructions in cores]
     return with_identities(whole, shared, known and all_merged)
 
