@@ -100,5 +100,5 @@ def about(rows: Rows) -> list[str]:
 
 def _saved(path: Path, rows: Rows) -> int:
     baselines.save(path, rows.records)
-    notice(f"{len(rows.records)} rows saved as {path}")
+    notice(f"{len(rows.records)} {'row' if len(rows.records) == 1 else 'rows'} saved as {path}")
     return 0

@@ -93,7 +93,8 @@ def _simulated(simulated: Sequence[Row], total: int) -> list[str]:
         errors = Counter(row.time_error for row in simulated if (row.tool, row.model) == (tool, model))
         spread = [error or "carry the error of the model" for error in errors]
         if len(errors) > 1:
-            spread = [f"{text} in {count} rows" for text, count in zip(spread, errors.values())]
+            counts = ("1 row" if count == 1 else f"{count} rows" for count in errors.values())
+            spread = [f"{text} in {count}" for text, count in zip(spread, counts)]
         count = errors.total()
         which = "" if count == total else f" ({count} of {total} rows)"
         named = f"SIMULATED by {tool}" + (f", model {model}" if model else "")

@@ -1,11 +1,11 @@
-"""Kernels that ucb-bar/autocomp went through on its way, with the latency of each: trn1, old dialect. Studied rows, and new ones.
+"""Kernels that ucb-bar/autocomp went through on its way, with the latency of each: trn1, old dialect. Studied rows.
 
 `examples/trn-*/*_trace.py` nest the candidates of a search; each has its code and a score, which is `nki.benchmark`'s 99th percentile on
 the NeuronCore, in ms. The last one stands whole in `*_opt.py` and is taken from there; of some others the published code has gaps. The
 authors name the instance, trn1.2xlarge, where they tell of this search. Shapes are those of the harnesses of that time. The candidates of
 `1_gemm_trace.py` are those of `2_gemm_trace.py` again, so only these are rows.
 
-The sample run of the visualizer has latencies of layer normalisations too. These rows are new. Its failed candidates print the compiler's command,
+The sample run of the visualizer has latencies of layer normalisations too. Its failed candidates print the compiler's command,
 whose target is trn1; 4096 x 8192 in float32 is what the harness runs. Every candidate that the harness found right is a row.
 """
 
