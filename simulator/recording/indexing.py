@@ -47,7 +47,7 @@ def getitem(tensor: NkiTensor, key: Any) -> NkiTensor:
         if kind is slice:
             start = item.start
             stop = item.stop
-            if item.step is not None or start is None or stop is None or not 0 <= start < stop <= size:
+            if type(start) is not int or type(stop) is not int or item.step is not None or not 0 <= start < stop <= size:
                 start, count, step = _slice(tensor, item, size)
                 sizes.append(count)
                 strides.append(stride * step)
@@ -97,15 +97,20 @@ def _index(tensor: NkiTensor, index: int, size: int) -> int:
 
 def _slice(tensor: NkiTensor, part: slice, size: int) -> tuple[int, int, int]:
     """Start, number of elements and step of a slice of a dimension of `size`. Raises where numpy would cut it short."""
-    start = 0 if part.start is None else part.start
-    stop = size if part.stop is None else part.stop
-    step = 1 if part.step is None else part.step
+    start = 0 if part.start is None else _whole(part.start)
+    stop = size if part.stop is None else _whole(part.stop)
+    step = 1 if part.step is None else _whole(part.step)
     start, stop = (at + size if at < 0 else at for at in (start, stop))
     if start < 0 or stop > size or start >= stop:
         raise invalid(f"slice {part.start}:{part.stop} of a dimension of {size} is outside {tensor!r}")
     if step < 1:
         raise invalid(f"slice step {step} of {tensor!r} must be at least 1")
     return start, -(-(stop - start) // step), step
+
+
+def _whole(number: Any) -> Any:
+    """Python's number for one of numpy's, which no file holds; anything else as it is."""
+    return as_int(number) if hasattr(number, "__index__") else number
 
 
 def _full_key(tensor: NkiTensor, key: tuple[Any, ...]) -> tuple[Any, ...]:

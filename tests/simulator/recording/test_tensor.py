@@ -36,6 +36,7 @@ def elements(tensor):
         np.s_[3, ..., -2:],
         np.s_[:, :, :],
         np.s_[np.int64(2), 1],
+        np.s_[np.int64(1) : np.int64(5), :, np.int32(2) :],
         np.s_[::3, 0:2],
     ],
 )
@@ -43,6 +44,7 @@ def test_hbm_is_indexed_as_numpy_does(now, key):
     shape = (6, 4, 8)
     view = nl.ndarray(shape, nl.float32, buffer=nl.shared_hbm)[key]
     assert np.array_equal(elements(view), np.atleast_1d(numpy_twin(shape)[key]))
+    assert {type(number) for number in (view.offset, *view.shape, *view.strides)} == {int}  # what a file can hold
 
 
 def test_a_fully_indexed_hbm_tensor_keeps_one_dimension(now):
