@@ -1,4 +1,4 @@
-"""The public files that FIDELITY.md rests on: gather them from checkouts, verify them, rebuild the tables of their figures.
+"""The public files that measured figures rest on: gather them from checkouts, verify them, rebuild the tables of their figures.
 
     python tools/corpus.py DIR CHECKOUT [CHECKOUT ...] [--tables]
 

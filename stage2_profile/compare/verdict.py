@@ -8,7 +8,7 @@ program. A verdict says more. It speaks about the device, so it needs the interv
   is the noise of every time and rate of the pair, since engines have no range of their own. One sample has no range: the
   verdict stands then, and the comparison says that its noise is not known.
 - Simulated times of the same case by the same model: most of the model's error is common to both sides and cancels. Published
-  variants of one kernel that differ by 5 % and more mostly come in the right order; FIDELITY.md counts the pairs. Nobody has looked
+  variants of one kernel that differ by 5 % and more mostly come in the right order; docs/measured-rows.md counts the pairs. Nobody has looked
   at pairs that differ by less. So 5 % is the interval.
 - Simulated times of different programs (other implementation, other case) or of different models: each side has its own
   80 % interval, and the two may point in opposite directions. Nothing smaller than both together is a difference.

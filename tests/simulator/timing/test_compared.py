@@ -37,10 +37,7 @@ def products(count, **attributes):
         (program("activation", 20, "scalar", "trn3"), ("activation on Scalar (sbuf)",)),
         (program("activation", 1, "scalar", "trn3"), ()),
         (program("tensor_tensor", 30), ()),
-        (
-            program("tensor_tensor", 60, dtype="bfloat16"),
-            ("tensor_tensor on Vector (two bytes, sbuf, add/subtract/multiply)",),
-        ),
+        (program("tensor_tensor", 60, dtype="bfloat16"), ()),
         (products(100), ()),
         (products(100, perf_mode="double_row"), ("nc_matmul on Tensor (double_row)",)),
     ],
