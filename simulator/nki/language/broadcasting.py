@@ -15,6 +15,9 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 _MULTIPLIED = frozenset({"float32", "bfloat16", "float16"})
 """What the PE multiplies by ones without another copy of it."""
 
+_NOT_BY_PE = frozenset({"int32", "uint32"})
+"""float32 does not hold all of their values, and the PE multiplies nothing longer. How AWS's compiler repeats such a row is not known."""
+
 _SAYS_ONES_UNTIL = 2
 """The generation whose broadcasts of float32 are one matmul (FLOPs of zhang677/AccelOpt's profiles of mamba, trn1). On trn2 they are two
 for each 512 columns: matmul_add_rmsnorm_v2_bf16_split of Jerry2423/kda-for-trainium has 6664 matmuls, 8 of them for 2048 columns."""
@@ -25,12 +28,12 @@ def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
     shape = tuple(shape)
     if x.shape == shape and dtype is None:
         return x
+    if x.shape[0] not in (1, shape[0]):
+        raise invalid(f"broadcast_to: {x!r} cannot become {list(shape)}")
     made = ndarray(shape, x.dtype if dtype is None else dtype)
-    if x.shape[0] == shape[0]:
+    if x.shape[0] == shape[0] or x.dtype in _NOT_BY_PE:
         isa.tensor_copy(made, x.broadcast_to(shape))
         return made
-    if x.shape[0] != 1:
-        raise invalid(f"broadcast_to: {x!r} cannot become {list(shape)}")
     width = prod(shape[1:])
     row = x
     if x.shape != (1, width) or x.storage.memory != "sbuf" or x.dtype not in _MULTIPLIED:
@@ -52,6 +55,6 @@ def operand(x: NkiTensor, shape: tuple[int, ...]) -> NkiTensor:
     """`x` as an operand of this shape. An engine reads each partition for itself, so a row is repeated first (AWS docs,
     nki/test/test_nki_nl_add.py, broadcasts one of 512 over 128 partitions; nki/guides/architecture/trainium_inferentia2_arch.rst,
     Partition Broadcast, does it on the Tensor Engine)."""
-    if x.ndim == len(shape) and x.shape[0] == 1 < shape[0]:
+    if x.ndim == len(shape) and x.shape[0] == 1 < shape[0] and x.dtype not in _NOT_BY_PE:
         x = broadcast_to(x, (shape[0], *x.shape[1:]))
     return x.broadcast_to(shape)

@@ -245,6 +245,18 @@ def test_one_element_of_each_partition_fills_any_number_of_dimensions():
     assert np.array_equal(simulate(spread)(x), np.broadcast_to(x[:, :1, None], (16, 4, 2)))
 
 
+@pytest.mark.parametrize("repeated", [lambda row: row, lambda row: row.broadcast_to((16, 8))])
+def test_a_row_of_large_integers_is_repeated_without_rounding(repeated):
+    @jit
+    def masked(x, row):
+        out = nl.ndarray((16, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.bitwise_and(nl.load(x), repeated(nl.load(row))))
+        return out
+
+    x, row = np.full((16, 8), 0xFFFFFFFF, np.uint32), np.arange(0xFFFFFFF0, 0xFFFFFFF8, dtype=np.uint32).reshape(1, 8)
+    assert np.array_equal(simulate(masked)(x, row), np.broadcast_to(row, (16, 8)))
+
+
 def test_arguments_that_a_kernel_collects_reach_it():
     @jit
     def scaled(x, *factors, **named):
