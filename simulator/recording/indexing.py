@@ -47,7 +47,12 @@ def getitem(tensor: NkiTensor, key: Any) -> NkiTensor:
         if kind is slice:
             start = item.start
             stop = item.stop
-            if type(start) is not int or type(stop) is not int or item.step is not None or not 0 <= start < stop <= size:
+            if (
+                type(start) is not int
+                or type(stop) is not int
+                or item.step is not None
+                or not 0 <= start < stop <= size
+            ):
                 start, count, step = _slice(tensor, item, size)
                 sizes.append(count)
                 strides.append(stride * step)
