@@ -94,9 +94,8 @@ def _wrong(work: Path, name: str, code: int, sent: signal.Signals, out: str, err
     wrong = []
     if code not in (0, -sent, 128 + sent):
         wrong.append(f"exit code {code}: {err.strip().splitlines()[-1:]}")
-    if "Traceback" in err:
-        wrong.append("a traceback")
-    if code != -sent:
+    if code != -sent:  # else Python itself ended, as it does while it imports the command
+        wrong += ["a traceback"] if "Traceback" in err else []
         wrong += _unsaid(work, name, out)
     store = work / ("copy" if name == "profile" else "new")
     left = [*(work / "locks").glob("*"), *store.glob("*/profiles/.*"), *store.glob(".store/*/*")]
