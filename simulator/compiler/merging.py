@@ -119,9 +119,8 @@ def _alike(buffers: Sequence[Buffer], steps: Sequence[Instruction], operations: 
 
     found: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for index, step in enumerate(steps):
-        if (
-            step.op not in operations or "reduce_cmd" in step.attributes
-        ):  # one reduction for all of them would be another
+        # One reduction for all of them would be another.
+        if step.op not in operations or "reduce_cmd" in step.attributes:
             continue
         accesses = (*step.reads.items(), *step.writes.items())
         if not any(access.dynamic for _, access in accesses) and _most(accesses, step.op) >= 2:

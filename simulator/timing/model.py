@@ -60,7 +60,7 @@ def _file_of(module: str) -> Path | None:
 
 @cache
 def _listed(folder: Path) -> frozenset[str]:
-    """The names in a folder: looked up here, many names cost less than a question for each. Empty where there is no folder."""
+    """The names in a folder, empty where there is none. One listing costs less than asking for each file."""
     return frozenset(os.listdir(folder)) if folder.is_dir() else frozenset()
 
 

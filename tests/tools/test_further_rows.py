@@ -26,7 +26,8 @@ def test_a_row_that_is_taken_out_of_the_lists_is_missed():
 
 
 def test_every_row_of_a_new_source_is_new_and_of_a_family_that_nobody_studied(monkeypatch, tmp_path):
-    from tools.correlation import assignments, blocked, chipboost, contributed, nkibench, projections, replayed, samples
+    from tools.correlation import assignments, chipboost, contributed, nkibench, projections, replayed, samples
+    from tools.correlation.__main__ import NEW_SOURCES
     from tools.correlation.measured import NKIBENCH, SEEN, STUDIED
 
     for module in (assignments, replayed, samples):
@@ -41,16 +42,7 @@ def test_every_row_of_a_new_source_is_new_and_of_a_family_that_nobody_studied(mo
     ):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).touch()
-    sources = (
-        projections.projections,
-        blocked.products,
-        chipboost.kernels,
-        assignments.assignments,
-        samples.kernels,
-        replayed.kernels,
-        contributed.kernels,
-    )
-    rows = [row for source in sources for row in source(tmp_path)]
+    rows = [row for source in NEW_SOURCES for row in source(tmp_path)]
     assert len(rows) == 2 + 30 + 29 + 4 + 12 + 6 + 12
     assert all(row.new for row in rows)
     assert not {row.family for row in rows} & (NKIBENCH | SEEN | STUDIED)

@@ -16,7 +16,8 @@ _MULTIPLIED = frozenset({"float32", "bfloat16", "float16"})
 """What the PE multiplies by ones without another copy of it."""
 
 _NOT_BY_PE = frozenset({"int32", "uint32"})
-"""float32 does not hold all of their values, and the PE multiplies nothing longer. How AWS's compiler repeats such a row is not known."""
+"""float32 is the widest type that the PE multiplies, and it does not hold all of their values. How AWS's compiler repeats such a row is not
+known."""
 
 _SAYS_ONES_UNTIL = 2
 """The generation whose broadcasts of float32 are one matmul (FLOPs of zhang677/AccelOpt's profiles of mamba, trn1). On trn2 they are two
