@@ -210,14 +210,17 @@ def test_a_family_that_was_studied_is_a_development_family(family):
 
 
 def test_every_family_of_the_studied_sources_is_named_in_the_rule():
-    from tools.correlation import autocomp, coursework, megakernel, tutorials
+    from tools.correlation import autocomp, chipboost, contributed, coursework, megakernel, replayed, samples, tutorials
     from tools.correlation.measured import STUDIED
 
     families = {coursework.run_of(path).family for paths in coursework.TRACES.values() for path in paths}
     families |= {version.task.split()[0] for version in megakernel.VERSIONS}
     families |= {search.family for search in autocomp.SEARCHES.values()}
-    families |= {kernel.family for kernel in tutorials.KERNELS}
+    for module in (tutorials, chipboost, contributed, samples):
+        families |= {kernel.family for kernel in module.KERNELS}
+    families |= {f"replayed_{name}" for name in replayed.SOLUTIONS}
     further = "rmsnorm_tkg tuned_matmul tutorial_layernorm attention_block selective_scan pipelined_matmul gather_mean"
+    further += " qkv_tkg blocked_matmul kmeans_assign"
     assert families | set(further.split()) == STUDIED
 
 

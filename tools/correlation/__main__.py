@@ -72,9 +72,6 @@ STUDIED_SOURCES = (
     scans.versions,
     autotune.pipelined,
     gathers.gathers,
-)
-SOURCES = FIRST_SOURCES + STUDIED_SOURCES
-NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = (
     projections.projections,
     blocked.products,
     chipboost.kernels,
@@ -83,6 +80,8 @@ NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = (
     replayed.kernels,
     contributed.kernels,
 )
+SOURCES = FIRST_SOURCES + STUDIED_SOURCES
+NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = ()
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Points assigned to their nearest centroids, by FlashML-org/flashlib: trn2, old dialect, bfloat16. New rows.
+"""Points assigned to their nearest centroids, by FlashML-org/flashlib: trn2, old dialect, bfloat16.
 
 Times are those of the benchmark's own table at the commit that brought it, in tenths of a millisecond: 50th percentiles of `nki.benchmark`
 on one core, and of `neuron-bench` for the row on both. The branch is nki-support; a later commit of it has another kernel. The table's 16384
@@ -57,7 +57,7 @@ def assignments(checkouts: Path) -> Iterator[Measured]:
         name = f"{one.points}x{one.width} to {one.centroids} LNC {one.cores}"
         yield Measured(
             *SOURCE, "kmeans_assign", f"kmeans_assign {name}", name, "trn2", one.cores, "beta", one.ms * 1e3,
-            partial(recorded, source, one), new=True,
+            partial(recorded, source, one),
         )  # fmt: skip
 
 

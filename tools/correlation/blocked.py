@@ -1,5 +1,5 @@
 """A blocked matrix product with three block sizes, from a search of yahavb/trainium-agent-labs (skywalker-kerneltune): trn2, LNC 1, current
-dialect, float32. New rows.
+dialect, float32.
 
 The search runs one kernel with each size on a core of its own and keeps the median `total_time` of two or three profiles, the shares of it in
 which the tensor engine and DMA were active, and the bytes that moved. Rows are the first eight lines of each of the logs of its four sizes that were
@@ -81,7 +81,7 @@ def products(checkouts: Path) -> Iterator[Measured]:
         active = {"tensor": one.us * one.tensor, "dma": one.us * one.dma}
         yield Measured(
             *SOURCE, "blocked_matmul", task, f"KxMxN {one.k}x{one.m}x{one.n}, blocks {one.blocks}", "trn2", 1, "nki", one.us,
-            partial(recorded, kernel, one), active, variants=True, new=True,
+            partial(recorded, kernel, one), active, variants=True,
         )  # fmt: skip
 
 

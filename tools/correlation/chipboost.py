@@ -1,4 +1,4 @@
-"""Start and expert kernels of a search in yahavb/trainium-agent-labs (03-chipboost): trn2, current dialect, bfloat16. New rows.
+"""Start and expert kernels of a search in yahavb/trainium-agent-labs (03-chipboost): trn2, current dialect, bfloat16.
 
 Products, a row-wise RMS norm and a copy at shapes of Qwen3-8B, timed on the device by the search's referee, to a tenth of a microsecond. It launches
 without a grid on a logical core of two, one of which is idle; rows are LNC 1, but for the product that is split between both. Times are in
@@ -91,7 +91,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
         task = f"{'matmul' if one.function == _PRODUCT else one.family} {shapes} LNC {one.lnc}"
         yield Measured(
             REPOSITORY, one.commit, one.family, task, f"{one.file} {shapes} LNC {one.lnc}", "trn2", one.lnc, "nki", one.us,
-            partial(recorded, kernel, one), variants=True, new=True,
+            partial(recorded, kernel, one), variants=True,
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Chunked delta rules and exact top-k masks contributed to aws-neuron/nki-samples: trn1, LNC 1, current dialect, float32. New rows.
+"""Chunked delta rules and exact top-k masks contributed to aws-neuron/nki-samples: trn1, LNC 1, current dialect, float32.
 
 The file of each kernel tells its device times on one NeuronCore of trn1, 50th percentiles of `neuron-bench` (Neuron SDK 2.32, NKI 0.6.0), in
 hundredths or thousandths of a millisecond, with the shapes; scripts in the same files make the inputs. The pull requests' commits are in no clone
@@ -76,7 +76,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
             raise FileNotFoundError(f"no {kernel}")
         yield Measured(
             REPOSITORY, one.commit, one.family, f"{one.family} {one.name}", one.name, "trn1", 1, "nki", one.ms * 1e3,
-            partial(recorded, kernel, one), new=True,
+            partial(recorded, kernel, one),
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""nki-library's recorded baselines of fused projections to queries, keys and values for token generation: trn2, LNC 2, current dialect. New rows.
+"""nki-library's recorded baselines of fused projections to queries, keys and values for token generation: trn2, LNC 2, current dialect.
 
 The performance list of test_qkv_tkg.py has one figure for each case, as `cyclesQoR`: a pair of nothing and a number of the size and form of the
 library's other baselines, so picoseconds, which the test does not say. Release 2.28 and later ones have the same list. Each figure stands once: the
@@ -56,7 +56,7 @@ def projections(checkouts: Path) -> Iterator[Measured]:
     for case in cases(data(checkout, SOURCE[1], _TEST).decode()):
         program = partial(recorded, checkout, case)
         us = case.picoseconds * 1e-6
-        yield Measured(*SOURCE, "qkv_tkg", "qkv_tkg LNC 2", case.name, "trn2", 2, "nki", us, program, new=True)
+        yield Measured(*SOURCE, "qkv_tkg", "qkv_tkg LNC 2", case.name, "trn2", 2, "nki", us, program)
 
 
 def cases(test: str) -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""Kernels of zhang677/AccelOpt and ucb-bar/autocomp, run unchanged by Joejoedesu/voyager-compiler: trn2, LNC 1, old dialect, float32. New rows.
+"""Kernels of zhang677/AccelOpt and ucb-bar/autocomp, run unchanged by Joejoedesu/voyager-compiler: trn2, LNC 1, old dialect, float32.
 
 A compiler's documents compare its own kernels, which are not public, with these. Its script names their files, puts imports before autocomp's and
 keeps the median of three 50th percentiles of `nki.benchmark` on the NeuronCore, compiled with `--target=trn2 --lnc=1` alone: unlike
@@ -25,7 +25,7 @@ from tools.wild_cases.autocomp import OLD
 SOURCE = ("Joejoedesu/voyager-compiler", "9de0f53")
 
 TASKS_US = {"swiglu": 4082.0, "bmm_softmax": 14591.0, "add_rmsnorm_matmul": 4114.0, "matmul_add_rmsnorm": 8466.0}
-"""NKIBench's own kernels."""
+"""NKIBench's own kernels, whose families are test rows in every repository."""
 
 
 class Solution(NamedTuple):
@@ -58,13 +58,11 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
         yield _row(name, f"{stem}_0", us, partial(_task, path, tasks, stem))
     for name, solution in SOLUTIONS.items():
         source = data(checkouts / autocomp.SOURCE[0], autocomp.SOURCE[1], f"sols/{solution.file}").decode()
-        yield _row(name, solution.file, solution.us, partial(recorded, source, solution))
+        yield _row(f"replayed_{name}", solution.file, solution.us, partial(recorded, source, solution))
 
 
-def _row(name: str, kernel: str, us: float, program: Any) -> Measured:
-    return Measured(
-        *SOURCE, f"replayed_{name}", f"replayed_{name}", kernel, "trn2", 1, "beta", us, program, new=True
-    )  # fmt: skip
+def _row(family: str, kernel: str, us: float, program: Any) -> Measured:
+    return Measured(*SOURCE, family, f"replayed {family}", kernel, "trn2", 1, "beta", us, program)
 
 
 def _task(path: Path, tasks: Path, stem: str) -> Program:

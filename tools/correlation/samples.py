@@ -1,4 +1,4 @@
-"""Adaptive average pooling and attention with allocated buffers of aws-neuron/nki-samples: trn1, LNC 1, old dialect. New rows.
+"""Adaptive average pooling and attention with allocated buffers of aws-neuron/nki-samples: trn1, LNC 1, old dialect.
 
 Each has a performance test with a latency in whole microseconds for each shape, below which a percentile of `nki.benchmark` on the NeuronCore has to
 stay with 5% of slack: the 99th for pooling, the 50th for attention. Those figures are the rows. Later commits give one shape of each a larger one,
@@ -70,7 +70,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
         source = data(checkouts / REPOSITORY, one.commit, f"{_FOLDER}/{one.file}.py").decode()
         task = f"{one.family} {one.name}"
         program = partial(recorded, source, one)
-        yield Measured(REPOSITORY, one.commit, one.family, task, one.name, "trn1", 1, "beta", one.us, program, new=True)
+        yield Measured(REPOSITORY, one.commit, one.family, task, one.name, "trn1", 1, "beta", one.us, program)
 
 
 def recorded(source: str, one: Kernel) -> Program:
