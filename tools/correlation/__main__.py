@@ -32,7 +32,9 @@ from tools.correlation import (
     coursework,
     fusion,
     gathers,
+    gelu,
     gemm,
+    heads,
     intervals,
     megakernel,
     nkibench,
@@ -42,6 +44,9 @@ from tools.correlation import (
     replayed,
     samples,
     scans,
+    scores,
+    searched,
+    squares,
     tutorials,
 )
 from tools.correlation.measured import Measured
@@ -81,7 +86,14 @@ STUDIED_SOURCES = (
     contributed.kernels,
 )
 SOURCES = FIRST_SOURCES + STUDIED_SOURCES
-NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = ()
+NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = (
+    gelu.kernels,
+    heads.kernels,
+    scores.kernels,
+    searched.written,
+    searched.steps,
+    squares.kernels,
+)
 
 
 def main(arguments: Sequence[str]) -> int:
