@@ -8,7 +8,7 @@ from __future__ import annotations
 from neff_bench.chips import Chip
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.costs.steps import ALL, Cost, Lowered, Step, on_engine
-from neff_bench.simulator.costs.table import GATHERED, LARGE, PSUM, SBUF, SCATTERED, SMALL, Row, row_for
+from neff_bench.simulator.costs.table import GATHERED, LARGE, PSUM, SBUF, SCALED, SCATTERED, SMALL, Row, row_for
 from neff_bench.simulator.program import Access, Instruction, Memory, Program
 
 _FAST_DTYPES = frozenset(("bfloat16", "float16"))
@@ -32,12 +32,13 @@ def engine_work(*, function: bool = False, counted: bool = True) -> Cost:
         read, written = _operands(instruction.reads, program), _operands(instruction.writes, program)
         operation = str(instruction.attributes.get("op", ""))
         engine = instruction.engine
-        dtypes = SMALL if engine in ("vector", "scalar") and _is_fast(instruction) else LARGE
+        dtypes = SMALL if engine in ("vector", "scalar") and _is_fast(instruction, chip) else LARGE
         scattered = instruction.op == "tensor_copy" and engine != "gpsimd" and _leaps(instruction.writes)
         if scattered:
             dtypes = SMALL if all(width <= _FAST_ITEM_BYTES for _, _, width, _ in written) else LARGE
         gathered = instruction.op == "tensor_copy" and _leaps(instruction.reads)
-        mode = SCATTERED if scattered else GATHERED if gathered else operation
+        scaled = engine == "scalar" and _has_factors(instruction)
+        mode = SCATTERED if scattered else GATHERED if gathered else SCALED if scaled else operation
         row = _row(instruction.op, engine, mode, dtypes, [*written, *read], chip)
         widest = max([columns for _, columns, _, _ in (*written, *read)], default=0)
         if row.ns is not None:
@@ -75,14 +76,25 @@ def _row(name: str, engine: str, operation: str, dtypes: str, operands: list[_Op
     return row_for(chip.generation, name, engine, dtypes, PSUM if in_psum else SBUF, operation)
 
 
-def _is_fast(instruction: Instruction) -> bool:
-    """Whether the operands of more than one column are what Vector's performance mode takes."""
+def _is_fast(instruction: Instruction, chip: Chip) -> bool:
+    """Whether the operands of more than one column are what Vector's performance mode takes. A `tensor_tensor` that repeats an element does not
+    have it: on trn2 those of two kernels take a cycle for each column (chenhzhu/asst4-trainium2 @fecd8c8, riya-ranjan/cs149-pa4 @9d1e8c9)."""
     needs_neighbours = instruction.op in _OF_NEIGHBOURS
     for operands in (instruction.writes, instruction.reads):
         for access in operands.values():
-            if access.columns != 1 and (access.dtype not in _FAST_DTYPES or (needs_neighbours and _has_gaps(access))):
+            if access.columns == 1:
+                continue
+            if access.dtype not in _FAST_DTYPES or (needs_neighbours and _has_gaps(access)):
+                return False
+            if chip.vector_fast_modes and instruction.op == "tensor_tensor" and _step(access) == 0:
                 return False
     return True
+
+
+def _has_factors(instruction: Instruction) -> bool:
+    """Whether what Scalar multiplies by lies in a tile."""
+    factor = "operand0" if instruction.attributes.get("op0") == "multiply" else "scale"
+    return factor in instruction.reads
 
 
 def _leaps(operands: dict[str, Access]) -> bool:

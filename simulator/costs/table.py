@@ -29,7 +29,9 @@ PRODUCT, TRANSPOSE, DOUBLE_ROW = "product", "transpose", "double_row"
 ONES_STAY, ONES_MOVE, ONES_BOTH = "ones and zeros stay", "ones and zeros move", "ones and zeros stay and move"
 SIDE_BY_SIDE, STRIDED = "side by side", "strided"
 GATHERED, SCATTERED = "reads with gaps", "writes with gaps"
-"""Modes: who makes the descriptors of a DMA, what the PE does, how weights lie in their partition, whether the elements of a copy are neighbours. Of Vector and Scalar: the operator."""
+SCALED = "a factor for each partition"
+"""Modes: who makes the descriptors of a DMA, what the PE does, how weights lie in their partition, whether the elements of a copy are neighbours, whether Scalar multiplies by
+what a tile holds. Of Vector and Scalar: the operator."""
 
 
 class Row(NamedTuple):
@@ -74,11 +76,13 @@ _TRACES = "trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1"
 _ROPE = "github Jerry2423/kda-for-trainium @90770f2: Vector is active for 1738, 858, 973, 904, 844 us in five rope kernels; one cycle gives 1691, 869, 997, 909, 849, two give twice that"
 _SILU = "github zhang677/AccelOpt @47e29a7, silu on trn1: Vector is active for 985 us, and 1405 with Scalar, which takes a part of the work; 2 cycles give 1338 for both, the 8 of AWS docs 2.26 give 2353"
 _MEGAKERNEL = "trn2 trace of github KevGomes1403/nki-moe-megakernel @f1fe87a, moe_tkg v6b"
+_FACTORS = "trn2 trace of github KevGomes1403/nki-moe-megakernel @f1fe87a, moe_tkg v6b: 128 ACTIVATEs of 128 columns times a factor in SBUF last 490-493 ns from SBUF, 450 from PSUM; summaries of github joshdelg/cs217-final-proj @ffb8dd5: 1056 of 64 columns from SBUF last 408 ns in the mean"
 _SCALAR_GROUP = f"{_DOCS}: max(64, N) cycles"
 _V4_GUIDE = "AWS docs nki/guides/architecture/trainium3_arch.rst"
 _ONES = "AWS docs, nki.isa.nc_matmul: is_stationary_onezero and is_moving_onezero halve the time of that operand in float32; github zhang677/AccelOpt @47e29a7, FLOPs of profiles on trn1"
 _COPIES = "measured: COPYs of 44 trn2 traces of five repositories (tools/correlation/coursework.py): how far apart their ends are, and how long those last that find their engine idle"
 _STRIDED = "trn2 traces of CS149 (github riya-ranjan/cs149-pa4 @9d1e8c9, chenhzhu/asst4-trainium2 @fecd8c8): LDWEIGHTS of every 9th or 18th element of float16 last 35 ns longer on a throttled PE than of neighbours, and products behind them begin 62 ns apart: 72 cycles of 128 columns"
+_REDUCED = "trn2 traces of CS149 (github chenhzhu/asst4-trainium2 @fecd8c8, riya-ranjan/cs149-pa4 @9d1e8c9): TENSOR_REDUCE to the maximum of 420, 210 and 28 columns of float16 lasts 591, 376 and 184 ns, a cycle for each"
 _GPSIMD = f"{_DOCS}: iota, affine_select 150 + N; of other operations assumed"
 
 _ARITHMETIC = ("add", "subtract", "multiply")
@@ -143,7 +147,6 @@ _EVERYWHERE: tuple[Row, ...] = (
     *on_vector("tensor_copy_predicated", 2.0, f"{_DOCS}: 2 N in SBUF"),
     *on_vector("bn_aggr", 13 / 3, f"{_DOCS}: 13 N / 3"),
     *on_vector("select_reduce set_rng_seed rand_set_state rand_get_state", 1.0, _ASSUMED),
-    *on_vector("tensor_reduce", 0.5, _DOCS, SMALL, modes=_HALVED),
     *on_vector("tensor_reduce", 1.0, _DOCS),
     *_functions("activation tensor_scalar reciprocal"),
     *_functions("activation_reduce", f"{_DOCS}: 64 cycles more than activation", added_cycles=64.0),
@@ -184,6 +187,7 @@ _V2 = (
     *on_vector("tensor_tensor", 1.0, _DOCS, memory=PSUM),
     *on_vector("scalar_tensor_tensor", 2.0, _DOCS),
     *on_vector("reciprocal", 2.0, _SILU),
+    *on_vector("tensor_reduce", 0.5, _DOCS, SMALL, modes=_HALVED),
     *on_vector("rng rand2", 1.0, _ASSUMED),
     _tensor("nc_transpose", 1.0, f"a product with an identity that moves; {_ONES}: two instructions", FLOAT32, instructions=2),
 )  # fmt: skip
@@ -205,6 +209,8 @@ _V3 = (
     *on_vector("tensor_copy", 0.9, _COPIES, memory=SBUF, modes=(GATHERED,)),
     *_scalar("tensor_copy", SBUF, "scalar_sbuf_copy_overhead_ns", "scalar_sbuf_copy_latency_ns", _COPIES, modes=(GATHERED,), cycles=2.15),
     *_scalar("tensor_copy", SBUF, "scalar_sbuf_copy_overhead_ns", "scalar_sbuf_copy_latency_ns", _COPIES),
+    *_scalar("activation tensor_scalar", PSUM, "scalar_overhead_ns", "scalar_function_latency_ns", _FACTORS, modes=(SCALED,), cycles=1.8),
+    *_scalar("activation tensor_scalar", SBUF, "scalar_sbuf_overhead_ns", "scalar_sbuf_latency_ns", _FACTORS, modes=(SCALED,), cycles=2.0),
     *_scalar("tensor_copy", PSUM, "scalar_copy_overhead_ns", "scalar_latency_ns", f"{_COPIES}; two elements of two bytes are copied as one of four", cycles=0.5, dtypes=SMALL),
     *on_vector("tensor_copy tensor_scalar", 0.25, f"{_FAST}: 4x", SMALL, SBUF),
     *on_vector("tensor_copy tensor_scalar", 0.5, f"{_FAST}: 2x", SMALL, PSUM),
@@ -215,6 +221,7 @@ _V3 = (
     *on_vector("memset", 0.5, "assumed: as tensor_copy", SMALL, PSUM),
     *on_vector("memset", 0.5, "assumed: as tensor_copy", memory=SBUF),
     *on_vector("memset", 1.0, _DOCS, memory=PSUM),
+    *on_vector("tensor_reduce", 1.0, _REDUCED, SMALL, modes=_HALVED),
     *on_vector("tensor_tensor", 0.5, f"{_FAST}: 2x", SMALL, SBUF, _ARITHMETIC),
     *on_vector("tensor_tensor", 1.0, _ROPE, memory=SBUF),
     *on_vector("tensor_tensor", 1.0, _DOCS, memory=PSUM),

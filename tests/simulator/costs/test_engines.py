@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from neff_bench.chips import CHIPS
@@ -155,3 +156,37 @@ def test_opcodes_are_one_to_one_and_public_ones_are_kept():
     assert len(set(OPCODES.values())) == len(OPCODES)
     assert OPCODES["MATMUL"] == PUBLIC["MATMUL"] == 2
     assert not {0x41, 0x49, 0x92, 0xA1, 0xA7, 0xA8} & set(OPCODES.values())
+
+
+@pytest.mark.parametrize(
+    ("found", "measured_ns"),
+    [
+        # Durations in the trace of moe_tkg v6b of trn2, github KevGomes1403/nki-moe-megakernel @f1fe87a.
+        (lambda: cost("tensor_scalar", "scalar", 128, pointer=True, op0="multiply"), 491),
+        (lambda: cost("tensor_scalar", "scalar", 128, src=("psum", "float32"), pointer=True, op0="multiply"), 450),
+        # Of trn2, github chenhzhu/asst4-trainium2 @fecd8c8, part2/profile/final_pool_float16.
+        (lambda: cost("tensor_reduce", "vector", 420, src=("sbuf", "float16"), dst=("sbuf", "float16"), op="maximum"), 591),
+    ],
+)  # fmt: skip
+def test_latency_is_that_of_traces_of_other_repositories(found, measured_ns):
+    assert found().latency_ns == pytest.approx(measured_ns, rel=0.01)
+
+
+def test_scalar_adds_what_a_tile_holds_as_fast_as_a_number():
+    number = cost("tensor_scalar", "scalar", 128, op0="add")
+    assert cost("tensor_scalar", "scalar", 128, pointer=True, op0="add") == number
+    assert cost("tensor_scalar", "scalar", 128, pointer=True, op0="multiply").latency_ns > number.latency_ns
+
+
+@pytest.mark.parametrize(("chip", "cycles"), [(TRN2, 2.0), (INF2, 1.0)])
+def test_vector_repeats_an_element_without_its_performance_mode(chip, cycles):
+    buffers = tuple(Buffer(name, "sbuf", (128, 2048), "float16", "internal") for name in "abc")
+    wide, repeated = (Access(0, 0, ((2048, 128), (step, 2048)), "float16") for step in (1, 0))
+
+    def columns_ns(other):
+        reads = {"data1": wide, "data2": msgspec.structs.replace(other, buffer=1)}
+        step = Instruction("tensor_tensor", "vector", {"dst": msgspec.structs.replace(wide, buffer=2)}, reads, {"op": "add"})  # fmt: skip
+        found = lower(step, Program("c", "trn2", 1, buffers, (), (), ((step,),)), chip).steps[0]
+        return found.latency_ns - chip.vector_latency_ns
+
+    assert columns_ns(repeated) == pytest.approx(cycles * columns_ns(wide))
