@@ -1,13 +1,16 @@
 """What AWS's compiler does to a kernel of the old dialect that skips its middle end (`nki.compiler.skip_middle_end_transformations`).
 
-Its loads stay as they are written, and so do its computations. Tiles that are overwritten are new tiles (renaming.py), needless copies go (copies.py), copies are shared between engines
-(sharing.py), and what the PE transposes with is loaded (identities.py).
+Its computations stay as they are written. Tiles that are overwritten are new tiles (renaming.py), what still lies in SBUF is not loaded again (loads.py), what
+nobody reads is not set (overwritten.py), needless copies go (copies.py), copies are shared between engines (sharing.py), and what the PE transposes with is
+loaded (identities.py).
 """
 
 from __future__ import annotations
 
 from neff_bench.simulator.compiler.copies import without_needless_copies
 from neff_bench.simulator.compiler.identities import with_identities
+from neff_bench.simulator.compiler.loads import without_loads_in_place
+from neff_bench.simulator.compiler.overwritten import without_overwritten
 from neff_bench.simulator.compiler.renaming import with_new_tiles
 from neff_bench.simulator.compiler.sharing import shared_copies
 from neff_bench.simulator.program import Program
@@ -15,8 +18,9 @@ from neff_bench.simulator.program import Program
 
 def back_end(program: Program) -> Program:
     """The program after these transformations."""
-    program = with_new_tiles(program)
+    program = without_loads_in_place(with_new_tiles(program), most_kept_bytes=0)
     cores = [
-        shared_copies(program, without_needless_copies(program.buffers, instructions)) for instructions in program.cores
+        shared_copies(program, without_needless_copies(program.buffers, without_overwritten(program.buffers, steps)))
+        for steps in program.cores
     ]
     return with_identities(program, cores, known=True)

@@ -5,7 +5,9 @@ current dialect those go whose earlier tile still lies in SBUF: tiles are placed
 so a tile is there until those behind it have filled SBUF. Source: HBM bytes read by the GEMM of SemiAnalysisAI/InferenceX @e60b2ca
 (experimental/operatorx, trn3), for 48 shapes that load something again. Where 144 or 192 KiB of a partition are placed from one load to
 the next (five shapes), hardware does not load again, or loads less than half of it. From 272 KiB on (41) it loads all of it again, in three all but a
-little. SBUF has 240 for tiles; with that many (two) it loads half of it.
+little. SBUF has 240 for tiles; with that many (two) it loads half of it. So it is in a program of the old dialect that skips the middle end, small
+loads included: 20 traces of convolutions of three CS149 repositories (tools/correlation/coursework.py) load an image once that their kernel loads
+for each half of the output, and those three whose image has no room load it as often as it is written.
 """
 
 from __future__ import annotations
@@ -38,10 +40,11 @@ def without_repeated_loads(program: Program, core: int) -> tuple[list[Instructio
     return _without(program.cores[core], tile_of), bool(tile_of)
 
 
-def without_loads_in_place(program: Program) -> Program:
-    """The program without the loads of what still lies in SBUF; as it was where its tiles would have no room then."""
+def without_loads_in_place(program: Program, most_kept_bytes: int = SMALL_BYTES) -> Program:
+    """The program without the loads of what still lies in SBUF; as it was where its tiles would have no room then. most_kept_bytes: loads of
+    that much or less stay."""
     room_bytes = open_sbuf_bytes(chip_for(program.target))
-    left_out = [_in_place(program, core, room_bytes) for core in range(len(program.cores))]
+    left_out = [_in_place(program, core, room_bytes, most_kept_bytes) for core in range(len(program.cores))]
     if not any(left_out):
         return program
     cores = tuple(tuple(_without(steps, tiles)) for steps, tiles in zip(program.cores, left_out, strict=True))
@@ -51,12 +54,13 @@ def without_loads_in_place(program: Program) -> Program:
     return changed if fits else program
 
 
-def _in_place(program: Program, core: int, room_bytes: int) -> dict[int, int]:
+def _in_place(program: Program, core: int, room_bytes: int, most_kept_bytes: int) -> dict[int, int]:
     """By tile whose load is left out: the tile that still holds the same. From its place to the end of those behind it there are at most
     as many bytes of a partition as SBUF has; one whose load was left out counts as placed anew."""
     if not _loads_twice(program.buffers, program.cores[core]):
         return {}
-    held = {tile: what for tile, what in _held(program, core).items() if program.buffers[tile].size_bytes > SMALL_BYTES}
+    held = _held(program, core)
+    held = {tile: what for tile, what in held.items() if program.buffers[tile].size_bytes > most_kept_bytes}
     latest: dict[_Held, tuple[int, int]] = {}
     found: dict[int, int] = {}
     placed_bytes = 0

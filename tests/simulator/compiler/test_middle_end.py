@@ -92,8 +92,17 @@ def test_a_transpose_on_the_pe_loads_an_identity_once_for_each_dtype():
     assert np.array_equal(simulate(jit(turned))(X), X.T)
 
 
-def test_a_kernel_keeps_its_loads_when_it_turns_the_middle_end_off():
-    assert len(loads(recorded(scaled, X.shape, G.shape))) == 4 + 4
+def test_a_kernel_that_turns_the_middle_end_off_repeats_the_loads_of_what_has_left_sbuf():
+    def twice(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        for tile in (0, 1, 0):
+            rows = nl.ds(128 * tile, 128)
+            nl.store(out[rows, :], nl.add(nl.load(x[rows, :]), 1.0))
+        return out
+
+    assert len(loads(recorded(twice, (256, 64)))) == 2
+    assert len(loads(recorded(twice, (256, 8_000)))) == 2
+    assert len(loads(recorded(twice, (256, 16_000)))) == 3
 
 
 def test_memory_that_changed_is_loaded_again():
