@@ -121,15 +121,17 @@ static void stretch_packets(struct state *s, int64_t t, int64_t core, double lat
 
 double move_bytes(struct state *s, int64_t t, int64_t core, double start)
 {
-    double finish, earliest = spread_packets(s, t, core, start + s->moves->first[t], &finish);
-    double *hbm_free = s->core[core].hbm_free;
+    double begin = start + s->moves->first[t], finish, earliest = spread_packets(s, t, core, begin, &finish);
+    double *hbm_free = s->core[core].hbm_free, hbm_end;
     int64_t queue = s->moves->queue[t];
 
     if (s->moves->hbm[t] > 0.0) {
-        in_turn(hbm_free, queue, earliest, s->moves->hbm[t]);
-        if (hbm_free[queue] > finish) {
-            stretch_packets(s, t, core, hbm_free[queue] - finish);
-            finish = hbm_free[queue];
+        /* What waits for a few DMA engines leaves HBM to what comes behind it on others: its turn counts from when it could begin. */
+        in_turn(hbm_free, queue, s->moves->engines[t] < s->width ? begin : earliest, s->moves->hbm[t]);
+        hbm_end = larger(hbm_free[queue], earliest + s->moves->hbm[t]);
+        if (hbm_end > finish) {
+            stretch_packets(s, t, core, hbm_end - finish);
+            finish = hbm_end;
         }
     }
     return finish + s->rates->dma_wait;

@@ -121,12 +121,15 @@ def _run(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, Per
         if transfer[i] >= 0:
             t = transfer[i]
             free[e] = s + interval[i]
+            begin = s + first_ns[t]
             earliest, finish = _spread_packets(
-                t, core, s + first_ns[t], moves, rates, times, dma_free, moving[core], later, rotation
+                t, core, begin, moves, rates, times, dma_free, moving[core], later, rotation
             )
             if hbm_ns[t] > 0.0:
-                _in_turn(hbm_free[core], queue[t], earliest, hbm_ns[t])
-                hbm_end = hbm_free[core][queue[t]]
+                # What waits for a few DMA engines leaves HBM to what comes behind it on others: its turn counts from when it could begin.
+                at = begin if moves.engines[t] < width else earliest
+                _in_turn(hbm_free[core], queue[t], at, hbm_ns[t])
+                hbm_end = max(hbm_free[core][queue[t]], earliest + hbm_ns[t])
                 if hbm_end > finish:
                     _stretch_packets(t, core, hbm_end - finish, moves, rates, times, dma_free)
                     finish = hbm_end

@@ -90,8 +90,8 @@ def test_a_packet_takes_no_less_time_than_its_elements(engine, elements, ns):
         ({"src": "sbuf", "dst": "hbm", "kinds": ("internal", "internal")}, VECTOR),
     ],
 )
-@pytest.mark.parametrize(("columns", "static"), [(2048, True), (2049, False)])
-def test_a_row_of_one_packet_has_a_descriptor_of_compile_time(arguments, engine, columns, static):
+@pytest.mark.parametrize(("columns", "static"), [(4096, True), (4097, False)])
+def test_a_row_of_8_kib_has_descriptors_of_compile_time(arguments, engine, columns, static):
     instruction, program = dma(shape=(1, columns), **arguments)
     chosen = trigger_engine(instruction, program)
     assert transfer_of(instruction, program, chosen).static == static

@@ -230,6 +230,19 @@ def test_a_queue_moves_one_dma_after_the_other():
     assert beside_small > beside_large
 
 
+def test_rows_that_wait_for_their_dma_engine_leave_hbm_to_rows_of_others():
+    columns, behind_a_port = 4096, 8
+    built = ProgramBuilder()
+    row = built.input("row", (1, columns), "bfloat16")
+    tile = built.sbuf((128, columns), "bfloat16")
+    for partition in range(2 * behind_a_port):
+        place = {"offset": partition * columns, "pattern": ((columns, 1), (1, columns))}
+        built.copy(msgspec.structs.replace(tile, **place), row)
+    core = schedule(built.program()).cores[0]
+    done = core.done_ns[core.code.transfer >= 0]
+    assert done[behind_a_port] < done[behind_a_port // 2]
+
+
 def test_the_compiled_loop_has_as_many_queues():
     assert f"#define QUEUES {QUEUES} " in (native.FOLDER / "loop.h").read_text()
 
