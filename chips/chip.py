@@ -22,6 +22,7 @@ class Chip:
     count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition.
     pe_column_cycles: of the PE's clock, for each column that moves through it in one pass; pe_overhead_cycles: for each product beside them.
     vector_minimum_cycles: what small instructions take on Vector beside vector_overhead_ns; minimum_cycles: on other engines.
+    vector_pair_latency_ns: vector_latency_ns of an operation that reads two tensors from SBUF, on NeuronCore-v2, which takes them in turn.
     hbm_write_factor: how much longer HBM takes to write a byte than to read it.
     dma_wait_ns: from the last packet of a DMA to what waits for it; dma_two_cores_ns: by how much longer where both cores of a logical core work.
     dma_gathered_row_ns: what a DMA engine takes for a row whose address GpSimd reads from SBUF.
@@ -109,6 +110,7 @@ class Chip:
     scalar_sbuf_overhead_ns: float
     activation_table_load_ns: float
     vector_latency_ns: float
+    vector_pair_latency_ns: float
     vector_scattered_latency_ns: float
     vector_overhead_ns: float
     vector_minimum_cycles: int

@@ -176,6 +176,7 @@ CHIP = chip(
     scalar_sbuf_overhead_ns=(185.0, "ns", f"{TRACES}: ACTIVATE EXP from SBUF ends 611-615 ns after the one before = columns/clock + 185"),
     activation_table_load_ns=(1283.0, "ns", f"{TRACES}: ACT_TABLE_LOAD 1283 ns"),
     vector_latency_ns=(157.0, "ns", f"{TRACES}: smallest instruction 157 ns, COPY PSUM columns/clock + 157"),
+    vector_pair_latency_ns=(157.0, "ns", f"{COURSEWORK}: TENSOR_TENSOR of 1000 and 2000 float32 columns last 1202 and 2242 ns = columns/clock + 159"),
     vector_scattered_latency_ns=(222.0, "ns", f"{COURSEWORK}: COPY that writes every 9th or 18th element lasts 715 ns (float16), 395 (float32), and ends 545 and 240 ns after the one before: 65 ns longer than its columns and vector_latency_ns"),
     vector_overhead_ns=(65.0, "ns", f"{TRACES}: TENSOR_REDUCE spacing 598 ns at 512 columns = columns/clock + 65"),
     vector_minimum_cycles=(64, "cycles", f"as minimum_cycles; {TRACES}: an instruction follows 67 and 85 ns after those of four columns, as if there were none, but nki-library's attention_cte takes as long as with it"),

@@ -189,11 +189,12 @@ def _static_copies(target: str) -> Program:
 
 
 def _pointers(target: str) -> Program:
-    """Vector operations with one value for each partition, one after the other."""
+    """Vector operations with one value for each partition, or with two tensors, one after the other."""
     b = ProgramBuilder(target=target)
     last, scale = b.load_of("x", (128, 64), "float32"), b.load_of("scale", (128, 1), "float32")
     for _ in range(12):
         last = b.step("tensor_scalar", last, (128, 64), "float32", "vector", {"operand0": scale}, op="multiply")
+        last = b.step("tensor_tensor", last, (128, 64), "float32", "vector", {"data2": last}, "data1", op="add")
     b.copy(b.output("out", (128, 64), "float32"), last)
     return b.program()
 

@@ -17,6 +17,7 @@ PINNED = read()
 NO_THROTTLE = "the PE of NeuronCore-v2 does not throttle: its speed is the same in every window"
 ONE_CORE = "a logical core has one physical core, which meets no other"
 NO_ROW = "no copy of NeuronCore-v2 was seen to differ from others by its gaps or its memory"
+NO_PAIRS = "only on NeuronCore-v2 do two tensors from SBUF take longer than one"
 ZERO = "a tenth of nothing is nothing"
 WITHOUT_EFFECT = {
     chip: {
@@ -41,7 +42,7 @@ WITHOUT_EFFECT = {
         "dma_two_cores_ns": ONE_CORE,
     }
     for chip in ("trn1", "inf2")
-} | {chip: {"dma_semaphore_gap_ns": ZERO} for chip in ("trn2", "trn3")}
+} | {chip: {"dma_semaphore_gap_ns": ZERO, "vector_pair_latency_ns": NO_PAIRS} for chip in ("trn2", "trn3")}
 """Constants of a chip that move no program, and why."""
 
 
