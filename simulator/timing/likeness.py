@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from neff_bench.parsers.formats.opcodes import OPCODES
@@ -13,6 +14,13 @@ _PE_BOUND = 0.75
 
 _STEPS = 4
 """Steps of the share of uncompared operations: rows that differ by less say the same."""
+
+
+_LIBRARY = "nkilib/"
+"""How paths of nki-library's files begin in a program."""
+
+_OF_ITS_LINES = 0.9
+"""A kernel that only calls one of nki-library's has more lines of its own than a tenth."""
 
 
 class Likeness(NamedTuple):
@@ -36,6 +44,26 @@ def likeness(program: Program, schedule: Schedule, uncompared_share: float) -> L
         _pe_share(schedule) >= _PE_BOUND,
         -int(-_STEPS * uncompared_share // 1) / _STEPS,
     )
+
+
+def library_kernel(program: Program, kernels: Collection[str]) -> str:
+    """Which of these kernels of nki-library a program is: the one whose files made nine of ten of its lines; empty where there is none."""
+    called = set(program.callers)
+    made = [
+        _parts((*program.call_stack(line), program.sources[line]))
+        for line in range(1, len(program.sources))
+        if line not in called
+    ]
+    for kernel in sorted(kernels):
+        if made and sum(kernel in parts for parts in made) >= _OF_ITS_LINES * len(made):
+            return kernel
+    return ""
+
+
+def _parts(lines: Sequence[str]) -> set[str]:
+    """Folders and files, without suffix, of those lines that are in nki-library."""
+    paths = {line.rpartition(":")[0] for line in lines}
+    return {part.removesuffix(".py") for path in paths if path.startswith(_LIBRARY) for part in path.split("/")}
 
 
 def _pe_share(schedule: Schedule) -> float:

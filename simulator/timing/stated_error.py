@@ -6,8 +6,8 @@ from neff_bench.chips.calibration import calibration_of
 from neff_bench.simulator.costs.transfers import COLLECTIVES
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.compared import Uncompared
-from neff_bench.simulator.timing.interval import Interval, interval
-from neff_bench.simulator.timing.likeness import Likeness, likeness
+from neff_bench.simulator.timing.interval import Interval, interval, library_kernels
+from neff_bench.simulator.timing.likeness import Likeness, library_kernel, likeness
 from neff_bench.simulator.timing.schedule import Schedule
 
 BEFORE_MIDDLE_END = "before the compiler's middle end, counts and HBM bytes are not exact"
@@ -31,7 +31,7 @@ VARIABLE_COLLECTIVES = (
 def total_interval(program: Program, schedule: Schedule, unknown: Uncompared) -> Interval | None:
     """The 80 % interval of the total time. None where no row of the chip's generation was measured, and where AWS's compiler makes
     another program than ours: none of the rows behind the intervals is of that kind, so nothing says how far off such a row is."""
-    return None if not_comparable(program, schedule) else interval(likeness(program, schedule, unknown.share))
+    return None if not_comparable(program, schedule) else _interval(program, likeness(program, schedule, unknown.share))
 
 
 def time_error(program: Program, schedule: Schedule, unknown: Uncompared) -> str:
@@ -40,7 +40,7 @@ def time_error(program: Program, schedule: Schedule, unknown: Uncompared) -> str
     if other:
         return f"not comparable with measured rows: {other}"
     like = likeness(program, schedule, unknown.share)
-    found = interval(like)
+    found = _interval(program, like)
     said = f"no interval: no measured row on {program.target} and chips like it"
     if found is not None:
         said = f"{_percent(found.low)} to {_percent(found.high)} % on hardware ({_known(found, like, program.target)})"
@@ -66,15 +66,25 @@ def not_comparable(program: Program, schedule: Schedule) -> str:
     return f"{COLLECTIVES_MODELLED}; {VARIABLE_COLLECTIVES}" if variable else COLLECTIVES_MODELLED
 
 
+def _interval(program: Program, like: Likeness) -> Interval | None:
+    return interval(like, library_kernel(program, library_kernels()))
+
+
 def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.0f}"
 
 
 def _known(found: Interval, like: Likeness, target: str) -> str:
     """Which rows the interval is made from, and how many of them are like this one."""
-    kind = f"NC-v{like.generation}, LNC {like.lnc}, {'compiled by AWS' if like.compiled else 'current dialect'}"
+    cores = f"NC-v{like.generation}, LNC {like.lnc}"
+    chip = "" if target in found.targets else f", not measured on {target}"
+    if found.kernel:
+        return f"80 % interval of {found.rows} measured rows of nki-library's {found.kernel}, {cores}{chip}"
+    kind = f"{cores}, {'compiled by AWS' if like.compiled else 'current dialect'}"
     rows, kernels = found.alike
     alike = f"{rows} of {kernels} {'kernel' if kernels == 1 else 'kernels'}" if rows else "none"
-    chip = "" if target in found.targets else f", not measured on {target}"
     binds = "; the Tensor Engine binds" if like.tensor_busy else ""
-    return f"80 % interval of {found.rows} rows of {found.families} kernels, {alike} like this one: {kind}{chip}{binds}"
+    return (
+        f"80 % interval of a kernel of a new kind: {found.first} rows at first sight, {found.rows} of {found.families} kernels since, "
+        f"{alike} like this one: {kind}{chip}{binds}"
+    )

@@ -51,7 +51,7 @@ def test_an_effect_that_all_families_of_a_kind_have_moves_the_interval_of_that_k
 
 def test_intervals_hold_the_rows_of_families_that_they_were_not_made_from():
     fit = intervals.fitted(rows(12))
-    held = [intervals.holds(fit, row) for row in rows(40, each=4)]
+    held = [low <= row.ratio <= high for row in rows(40, each=4) for low, high in [ends(fit, row.like)]]
     assert 0.7 <= sum(held) / len(held) <= 0.95
 
 
@@ -60,6 +60,32 @@ def test_rows_are_judged_by_what_the_others_say():
     judged = dict(intervals.left_out([*rows(3), far], lambda row: row.repository))
     assert len(judged) == 3 * 12 + 1
     assert judged[far] == intervals.fitted(rows(3))
+
+
+def test_the_reach_holds_as_many_rows_at_first_sight_as_the_level_says():
+    seen = [
+        row._replace(first=row.ratio * factor) for row, factor in zip(rows(10, each=10), [0.7, 1.3] * 50, strict=True)
+    ]
+    fit = intervals.fitted(seen)
+    for level, share in enumerate(intervals.LEVELS):
+        held = [low <= row.first <= high for row in seen for low, high in [ends(fit, row.like, level)]]
+        assert sum(held) / len(held) == pytest.approx(share, abs=0.011)
+    assert half(fit) > 1.5 * half(intervals.fitted(rows(10, each=10)))
+
+
+def test_a_family_with_many_rows_at_first_sight_weighs_as_much_as_one_with_few():
+    few = [row._replace(first=2.0) for row in rows(6, each=1)[:3]]
+    many = [row._replace(first=1.0, family="many", repository="m/m") for row in rows(1, each=60)]
+    low, high = ends(intervals.fitted([*few, *many]), LIKE)
+    assert low < 1.0 and high >= 2.0
+
+
+def test_a_row_of_a_kernel_of_the_library_is_judged_by_its_other_rows():
+    own = [Row("aws-neuron/nki-library", "0" * 40, "mlp", "trn2", LIKE, 1 + n / 100) for n in range(7)]
+    judged = dict(intervals.without_itself([*own, *rows(2)]))
+    assert len(judged) == 7
+    assert judged[own[6]] == (1.0, 1.05) and judged[own[0]] == (1.01, 1.06)
+    assert intervals.without_itself(own[:6]) == []
 
 
 def test_a_generation_that_no_other_row_has_is_not_judged():

@@ -155,7 +155,7 @@ def _write_evidence(compared: Sequence[Compared]) -> None:
     rows = [one.evidence for one in compared if one.model.comparable]
     groups: dict[tuple[Any, ...], list[list[float]]] = {}
     for row in sorted(rows):
-        groups.setdefault((*row[:4], row.like[:3]), []).append([*row.like[3:], row.ratio])
+        groups.setdefault((*row[:4], row.like[:3]), []).append([*row.like[3:], row.ratio, row.first])
     lines = ",\n".join(json.dumps([*key, ratios]) for key, ratios in groups.items())
     fit = json.dumps(intervals.fitted(rows)._asdict())
     interval.EVIDENCE_FILE.write_text(f'{{"fit": {fit},\n"rows": [\n{lines}\n]}}\n')

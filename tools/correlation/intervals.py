@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from neff_bench.simulator.costs.comparisons import comparisons
-from neff_bench.simulator.timing.interval import EFFECTS, Fit, Row, effects_of, ends
+from neff_bench.simulator.timing.interval import EFFECTS, LIBRARY, OWN_ROWS, Fit, Row, effects_of, ends, rows_of, span
 
 _A_TENTH = 0.1
 """Standard deviation of an effect before rows are looked at; scale of that of families. Half of it takes two or three points from
@@ -55,13 +56,12 @@ class _Design(NamedTuple):
 
 class _Draw(NamedTuple):
     """effects [effects]; kernel: variance of families and classes; typical: log of a class's spread; busy: what is added to it where the
-    Tensor Engine binds; differ: its standard deviation over classes."""
+    Tensor Engine binds."""
 
     effects: np.ndarray
     kernel: float
     typical: float
     busy: float
-    differ: float
 
 
 def fitted(rows: Sequence[Row]) -> Fit:
@@ -77,7 +77,7 @@ def fitted(rows: Sequence[Row]) -> Fit:
         tuple(np.exp(np.median(own, axis=0)).round(4).tolist()),
         (1.0, 1.0, 1.0),
     )
-    return fit._replace(reach=_reach(fit, draws, rows))
+    return fit._replace(reach=_reach(fit, rows))
 
 
 def first_errors() -> float:
@@ -99,10 +99,14 @@ def left_out(rows: Sequence[Row], by: Callable[[Row], str]) -> list[tuple[Row, F
     return found
 
 
-def holds(fit: Fit, row: Row, level: int = 1) -> bool:
-    """Whether the interval has the row. level: which of `LEVELS`."""
-    low, high = ends(fit, row.like, level)
-    return low <= row.ratio <= high
+def without_itself(rows: Sequence[Row]) -> list[tuple[Row, tuple[float, float]]]:
+    """Each row of a kernel of nki-library that has an interval of its own, with what the kernel's other rows say."""
+    found = []
+    for row in rows:
+        others = [other for other in rows_of(rows, row.like, row.family) if other is not row]
+        if row.repository == LIBRARY and len(others) + 1 >= OWN_ROWS:
+            found.append((row, span([other.ratio for other in others])))
+    return found
 
 
 def class_of(row: Row) -> str:
@@ -158,7 +162,7 @@ def _draws(design: _Design) -> Iterator[_Draw]:
         fits = _normal(spread - typical) - _GRID**2 / 2 / _CLASSES_DIFFER**2
         differ = float(_GRID[_chosen(fits, random)])
         if number >= _FORGOTTEN:
-            yield _Draw(effects[level == 0], float((deviation[1:3] ** 2).sum()), typical, slope, differ)
+            yield _Draw(effects[level == 0], float((deviation[1:3] ** 2).sum()), typical, slope)
 
 
 def _normal(values: np.ndarray) -> np.ndarray:
@@ -171,18 +175,19 @@ def _chosen(logs: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return (logs + random.gumbel(size=logs.shape)).argmax(-1)
 
 
-def _reach(fit: Fit, draws: Sequence[_Draw], rows: Sequence[Row]) -> tuple[float, float, float]:
-    """Half of the intervals of new rows that the draws give, in deviations that the fit gives, in the mean over rows' kinds."""
-    random = np.random.default_rng(1)
-    found = []
-    for like in sorted({row.like for row in rows}):
-        own = np.array([draw.typical + draw.busy * like.tensor_busy + draw.differ * random.normal() for draw in draws])
-        kernel = np.array([draw.kernel for draw in draws])
-        middle = np.array([draw.effects[effects_of(like)].sum() for draw in draws])
-        variance = kernel + np.exp(2 * own) + (fit.uncompared * like.uncompared) ** 2
-        drawn = middle + np.sqrt(variance) * random.standard_normal(len(draws))
-        low, high = ends(fit, like)
-        sizes = np.quantile(np.abs(drawn - math.log(low * high) / 2), LEVELS)
-        found.append(sizes / (math.log(high / low) / 2))
-    half, most, nearly_all = np.mean(found, axis=0).round(3).tolist()
+def _reach(fit: Fit, rows: Sequence[Row]) -> tuple[float, float, float]:
+    """How many of the fit's standard deviations hold `LEVELS` of the rows at first sight. Each family on a chip weighs the same: which family
+    a kernel is of decides more than which row. Without such rows, those of a normal distribution."""
+    of_class: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        if row.first is not None:
+            low, high = ends(fit._replace(reach=(1.0, 1.0, 1.0)), row.like)
+            off = abs(2 * math.log(row.first) - math.log(low * high)) / math.log(high / low)
+            of_class.setdefault((row.family, row.target), []).append(off)
+    if not of_class:
+        half, most, nearly_all = (round(NormalDist().inv_cdf((1 + level) / 2), 3) for level in LEVELS)
+        return half, most, nearly_all
+    weighted = sorted((off, 1 / len(offs) / len(of_class)) for offs in of_class.values() for off in offs)
+    held = np.cumsum([weight for _, weight in weighted])
+    half, most, nearly_all = (round(weighted[int(np.searchsorted(held, level - 1e-9))][0], 3) for level in LEVELS)
     return half, most, nearly_all

@@ -10,6 +10,7 @@ from operator import attrgetter
 
 from neff_bench.simulator.timing import interval
 from tools.correlation import intervals
+from tools.correlation.first_sight import first_sight
 from tools.correlation.measured import Measured
 from tools.correlation.modelled import Modelled
 from tools.correlation.nkibench import VARIANTS, halved
@@ -42,7 +43,8 @@ class Compared:
     def evidence(self) -> interval.Row:
         """The row as the intervals know it."""
         row, ratio = self.row, self.measured_us / self.model.total_us
-        return interval.Row(row.repository, row.commit, row.family, row.target, self.model.like, round(ratio, 3))
+        known = (row.repository, row.commit, row.family, row.target, self.model.like)
+        return interval.Row(*known, round(ratio, 3), first_sight(row))
 
 
 MODELS: tuple[tuple[str, Callable[[Modelled], float]], ...] = (
@@ -96,33 +98,46 @@ def _at(ordered: Sequence[float], share: float) -> float:
 
 
 def _coverage(rows: Sequence[Compared]) -> Iterator[str]:
-    """Of test rows, by the interval that the row says. Development rows are judged by what the other families say, and by what the
-    other repositories say."""
+    """Of test rows, by the interval that the row says. Development rows are judged at first sight, by what the other families and the other
+    repositories say; those of nki-library's kernels, by what the kernel's other rows say."""
     if rows[0].row.is_test:
-        said = [one for one in rows if "simulator_low_total_time" in one.model.summary]
-        fit = interval.evidence()[1]
-        yield from _held("test rows", [(one.evidence, fit) for one in said])
+        yield from _held("test rows", [_said(one) for one in rows if "simulator_low_total_time" in one.model.summary])
         return
     evidence = [one.evidence for one in rows if one.model.comparable]
     for by in ("family", "repository"):
-        yield from _held(f"made without the row's {by}", intervals.left_out(evidence, attrgetter(by)))
+        judged = intervals.left_out(evidence, attrgetter(by))
+        told = [(intervals.class_of(row), row.first, interval.ends(fit, row.like)) for row, fit in judged]
+        yield from _held(f"at first sight, made without the row's {by}", [one for one in told if one[1] is not None])
+    own = intervals.without_itself(evidence)
+    yield from _held(
+        "kernels of nki-library, made without the row",
+        [(intervals.class_of(row), row.ratio, ends) for row, ends in own],
+    )
 
 
-def _held(said: str, rows: Sequence[tuple[interval.Row, interval.Fit]]) -> Iterator[str]:
-    classes: dict[str, list[tuple[interval.Row, interval.Fit]]] = {}
-    for row, fit in rows:
-        classes.setdefault(intervals.class_of(row), []).append((row, fit))
+_Told = tuple[str, float | None, tuple[float, float]]
+"""Class, measured / simulated, and the interval of it."""
+
+
+def _said(one: Compared) -> _Told:
+    summary, simulated = one.model.summary, one.model.total_us * 1e-6
+    low, high = summary["simulator_low_total_time"] / simulated, summary["simulator_high_total_time"] / simulated
+    return intervals.class_of(one.evidence), one.measured_us / one.model.total_us, (low, high)
+
+
+def _held(said: str, rows: Sequence[_Told]) -> Iterator[str]:
+    classes: dict[str, list[_Told]] = {}
+    for row in rows:
+        classes.setdefault(row[0], []).append(row)
     if not rows:
         yield f"No row has an interval ({said})."
         return
-    yield f"| intervals, {said} | rows | 80 % hold | share of 50 / 80 / 90 % | width of 80 % |"
-    yield "|---|--:|--:|---|--:|"
+    yield f"| 80 % intervals, {said} | rows | hold | share | width |"
+    yield "|---|--:|--:|--:|--:|"
     for name, ones in [*classes.items(), ("all", rows)]:
-        hits = [[intervals.holds(fit, row, level) for row, fit in ones] for level in range(len(intervals.LEVELS))]
-        shares = " / ".join(f"{statistics.mean(of_level):.2f}" for of_level in hits)
-        ends = [interval.ends(fit, row.like) for row, fit in ones]
-        width = statistics.mean(high - low for low, high in ends)
-        yield f"| {name} | {len(ones)} | {sum(hits[1])} | {shares} | {100 * width:.0f} % |"
+        hits = sum(ratio is not None and low <= ratio <= high for _, ratio, (low, high) in ones)
+        width = statistics.mean(high - low for _, _, (low, high) in ones)
+        yield f"| {name} | {len(ones)} | {hits} | {hits / len(ones):.2f} | {100 * width:.0f} % |"
     yield ""
 
 

@@ -3,7 +3,7 @@ import dataclasses
 import msgspec
 import pytest
 
-from neff_bench.simulator.timing.likeness import likeness
+from neff_bench.simulator.timing.likeness import library_kernel, likeness
 from neff_bench.simulator.timing.schedule import schedule
 from tests.simulator.programs import matmul
 
@@ -46,3 +46,27 @@ def test_the_tensor_engine_is_busy_from_three_quarters_of_the_kernel(busy, binds
     active = float((core.end_ns - core.start_ns - timed.chip.pe_latency_ns)[core.code.flops > 0].sum())
     longer = dataclasses.replace(core, kernel_end_ns=timed.overheads.preamble_ns + active / busy)
     assert likeness(program, dataclasses.replace(timed, cores=(longer,)), 0.0).tensor_busy is binds
+
+
+KERNELS = {"mlp_tkg", "rmsnorm_tkg"}
+LIBRARY = "nkilib/core"
+
+
+def made(*lines, callers=()):
+    return msgspec.structs.replace(matmul(), sources=("", *lines), callers=(0, *callers) if callers else ())
+
+
+def test_a_kernel_of_the_library_is_known_by_the_files_of_its_lines():
+    lines = (
+        f"{LIBRARY}/mlp/mlp.py:242",
+        f"{LIBRARY}/mlp/mlp_tkg/mlp_tkg.py:12",
+        f"{LIBRARY}/subkernels/rmsnorm_tkg.py:30",
+    )
+    assert library_kernel(made(*lines, callers=(0, 1, 2)), KERNELS) == "mlp_tkg"
+    assert library_kernel(made(f"{LIBRARY}/subkernels/rmsnorm_tkg.py:30"), KERNELS) == "rmsnorm_tkg"
+
+
+def test_a_kernel_that_uses_one_of_the_library_beside_lines_of_its_own_is_none_of_it():
+    own = tuple(f"block.py:{line}" for line in range(5))
+    assert library_kernel(made(*own, f"{LIBRARY}/subkernels/rmsnorm_tkg.py:30"), KERNELS) == ""
+    assert library_kernel(made("my/mlp_tkg.py:1"), KERNELS) == library_kernel(matmul(), KERNELS) == ""

@@ -18,15 +18,16 @@ def stated(program):
 
 @pytest.fixture
 def interval(monkeypatch):
-    def found(like):
-        return Interval(0.87, 1.2, 30, 4, (11, 1 if like.compiled else 2), ("trn2",))
+    def found(like, kernel=""):
+        return Interval(0.87, 1.2, 30, 4, 9, (11, 1 if like.compiled else 2), ("trn2",))
 
     monkeypatch.setattr(stated_error, "interval", found)
 
 
 def test_the_interval_and_the_rows_that_it_comes_from_are_named(interval):
     assert stated(matmul()) == (
-        "-13 to +20 % on hardware (80 % interval of 30 rows of 4 kernels, 11 of 2 kernels like this one: NC-v3, LNC 1, current dialect)"
+        "-13 to +20 % on hardware (80 % interval of a kernel of a new kind: 9 rows at first sight, 30 of 4 kernels since, "
+        "11 of 2 kernels like this one: NC-v3, LNC 1, current dialect)"
     )
     compiled = msgspec.structs.replace(matmul(), keeps_weights=True)
     like = Likeness(3, 1, False, True, 0.0)
@@ -35,8 +36,22 @@ def test_the_interval_and_the_rows_that_it_comes_from_are_named(interval):
 
 
 def test_where_no_row_is_like_it_that_is_said(monkeypatch):
-    monkeypatch.setattr(stated_error, "interval", lambda like: Interval(0.8, 1.3, 30, 4, (0, 0), ("trn2",)))
-    assert "30 rows of 4 kernels, none like this one: NC-v3" in stated(matmul())
+    monkeypatch.setattr(stated_error, "interval", lambda *_: Interval(0.8, 1.3, 30, 4, 9, (0, 0), ("trn2",)))
+    assert "30 of 4 kernels since, none like this one: NC-v3" in stated(matmul())
+
+
+def test_a_kernel_of_the_library_has_the_rows_of_its_own_named(monkeypatch):
+    names = []
+    monkeypatch.setattr(stated_error, "library_kernels", lambda: {"mlp_tkg"})
+    monkeypatch.setattr(
+        stated_error,
+        "interval",
+        lambda _, kernel: names.append(kernel) or Interval(0.9, 1.1, 43, 1, 0, (43, 1), ("trn2",), kernel),
+    )
+    program = msgspec.structs.replace(matmul(), sources=("", "nkilib/core/mlp/mlp_tkg/mlp_tkg.py:1"))
+    said = "80 % interval of 43 measured rows of nki-library's mlp_tkg, NC-v3, LNC 1)"
+    assert stated(program) == f"-10 to +10 % on hardware ({said}"
+    assert names == ["mlp_tkg"]
 
 
 def test_a_chip_without_rows_of_its_own_says_so(interval):
@@ -73,7 +88,7 @@ def test_our_own_lowering_is_not_comparable_with_measured_rows():
 
 
 def test_a_generation_that_nobody_measured_has_no_interval(monkeypatch):
-    monkeypatch.setattr(stated_error, "interval", lambda like: None)
+    monkeypatch.setattr(stated_error, "interval", lambda *_: None)
     assert stated(matmul()).startswith("no interval: no measured row on trn2")
 
 
