@@ -220,7 +220,7 @@ _V3 = (
     *on_vector("tensor_copy tensor_scalar", 1.0, f"{_DOCS}; {_TRACES}", memory=PSUM),
     *on_vector("memset", 0.25, "assumed: as tensor_copy", SMALL, SBUF),
     *on_vector("memset", 0.5, "assumed: as tensor_copy", SMALL, PSUM),
-    *on_vector("memset", 1.0, _DOCS, memory=SBUF),
+    *on_vector("memset", 1.0, f"{_DOCS}; {_MEGAKERNEL}: opcode 0x49, as many as the kernel has, of 128 columns follow each other at 141 ns", memory=SBUF),
     *on_vector("memset", 1.0, _DOCS, memory=PSUM),
     *on_vector("tensor_reduce", 1.0, _REDUCED, SMALL, modes=_HALVED),
     *on_vector("tensor_tensor", 0.5, f"{_FAST}: 2x", SMALL, SBUF, _ARITHMETIC),
