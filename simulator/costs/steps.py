@@ -46,7 +46,7 @@ class Step(NamedTuple):
 class Lowered(NamedTuple):
     """One operation as machine instructions.
 
-    engine: index of `ENGINES`. transfer: of a DMA, else None. loads: a DMA that brings data on chip. meets: both cores enter it
+    engine: index of `ENGINES`. transfer: of a DMA, else None. loads: a DMA that brings data on chip, or a store in turn. meets: both cores enter it
     together. function: what the Scalar Engine looks up in a table, else "". busy_ns: how long it holds its engine. result_ns: from
     start to result; of a DMA, from start to first packet. Both times are without waits and at full PE clock. row: what the times were
     read from.

@@ -14,6 +14,9 @@ from neff_bench.simulator.program import Instruction, Program
 _WRITE = OPCODES["WRITE"]
 """What starts a DMA whose descriptors were made at compile time (inf2 traces)."""
 
+IN_TURN = "in_turn"
+"""Attribute of a store that keeps its place among those of its engine, as loads do (simulator/compiler/store_order.py)."""
+
 
 def by_dma(
     instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...], meets: bool = False
@@ -23,7 +26,7 @@ def by_dma(
     transfer = transfer_of(instruction, program, engine)
     row = trigger_row(instruction, transfer, chip)
     issue, visible = getattr(chip, row.interval), getattr(chip, row.latency)
-    loads = not meets and not transfer.hbm_write
+    loads = not meets and (not transfer.hbm_write or IN_TURN in instruction.attributes)
     address = tuple(_address_steps(instruction, chip)) if transfer.software else ()
     before = sum(step.interval_ns for step in address)
     trigger = Step(_WRITE if transfer.static else opcodes[0], ALL, issue, visible)
