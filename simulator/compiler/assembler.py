@@ -23,6 +23,7 @@ from neff_bench.simulator.compiler.lives import lives_of
 from neff_bench.simulator.compiler.lowering import Numbered, Operations, lower, operations_of
 from neff_bench.simulator.compiler.order import issue_order
 from neff_bench.simulator.compiler.placing import STREAMS, Fixed, fixed_steps, place
+from neff_bench.simulator.compiler.queues import with_turns
 from neff_bench.simulator.compiler.same_place import hold_back
 from neff_bench.simulator.costs.steps import Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer
@@ -108,7 +109,7 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
         fixed = fixed_steps(chip, program.from_hlo, program.from_hlo or program.keeps_weights, names, numbered)
         made = _plain if native.library() is None else _compiled
         steps = [(engine, *step) for engine, step in numbered.steps]
-        return tuple(made(table, _Kinds(lowered, operations), fixed, steps, chip))
+        return tuple(map(with_turns, made(table, _Kinds(lowered, operations), fixed, steps, chip)))
     finally:
         if collecting:
             gc.enable()
