@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -216,7 +216,10 @@ class _HostPackages(MetaPathFinder, Loader):
     """Empty packages in the places of those that are not installed."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in _HOST_PACKAGES else None
+        package = name.partition(".")[0]
+        if package not in _HOST_PACKAGES or PathFinder.find_spec(package):
+            return None  # an installed package asks for optional parts of itself, which must stay absent
+        return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return None

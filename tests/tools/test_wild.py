@@ -1,0 +1,28 @@
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def host_packages(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    wild = pytest.importorskip("tools.wild", reason="tools are part of the repository only")
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(wild, "_HOST_PACKAGES", ("click", "no_such_host_package"))
+    wild.replace_host_packages()
+    yield
+    for name in [name for name in sys.modules if name.startswith("no_such_host_package")]:
+        del sys.modules[name]
+
+
+def test_a_package_that_is_not_installed_has_any_part():
+    assert importlib.import_module("no_such_host_package.part").anything is not None
+
+
+def test_a_part_that_an_installed_package_lacks_stays_absent():
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("click.no_such_part")
