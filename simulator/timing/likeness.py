@@ -16,8 +16,8 @@ _STEPS = 4
 """Steps of the share of uncompared operations: rows that differ by less say the same."""
 
 
-_LIBRARY = "nkilib/"
-"""How paths of nki-library's files begin in a program."""
+_LIBRARY = "nkilib"
+"""The folder of nki-library's files: the first or the second of their paths, as the library is installed or lies in a clone."""
 
 _OF_ITS_LINES = 0.9
 """A kernel that only calls one of nki-library's has more lines of its own than a tenth."""
@@ -62,8 +62,8 @@ def library_kernel(program: Program, kernels: Collection[str]) -> str:
 
 def _parts(lines: Sequence[str]) -> set[str]:
     """Folders and files, without suffix, of those lines that are in nki-library."""
-    paths = {line.rpartition(":")[0] for line in lines}
-    return {part.removesuffix(".py") for path in paths if path.startswith(_LIBRARY) for part in path.split("/")}
+    paths = [line.rpartition(":")[0].split("/") for line in lines]
+    return {part.removesuffix(".py") for path in paths if _LIBRARY in path[:2] for part in path}
 
 
 def _pe_share(schedule: Schedule) -> float:

@@ -136,6 +136,9 @@ def _indicators(names: Sequence[str]) -> np.ndarray:
 def _draws(design: _Design) -> Iterator[_Draw]:
     random = np.random.default_rng(0)
     logs, matrix, level, of, busy = design
+    kinds, kind = np.unique(
+        matrix, axis=0, return_inverse=True
+    )  # rows of a class have the same: sums over them are enough
     count = np.bincount(of)
     spread = np.full(len(count), math.log(_START))  # of each class's rows, as a logarithm
     typical, slope, differ = spread[0], 0.0, _CLASSES_DIFFER
@@ -144,8 +147,9 @@ def _draws(design: _Design) -> Iterator[_Draw]:
     for number in range(_FORGOTTEN + _DRAWS):
         weight = np.exp(-2 * (spread[of] + slope * busy))
         sizes = np.concatenate([of_effects, deviation[level[level > 0]]])
-        root = np.linalg.cholesky((matrix.T * weight) @ matrix + np.diag(sizes**-2))
-        middle = np.linalg.solve(root.T, np.linalg.solve(root, matrix.T @ (weight * logs)))
+        precision = (kinds.T * np.bincount(kind, weight)) @ kinds + np.diag(sizes**-2)
+        root = np.linalg.cholesky(precision)
+        middle = np.linalg.solve(root.T, np.linalg.solve(root, kinds.T @ np.bincount(kind, weight * logs)))
         effects = middle + np.linalg.solve(root.T, random.standard_normal(len(middle)))
         for of_level in (1, 2):
             size = _normal(effects[level == of_level]) - _GRID**2 / 2 / _A_TENTH**2

@@ -49,7 +49,7 @@ def test_the_tensor_engine_is_busy_from_three_quarters_of_the_kernel(busy, binds
 
 
 KERNELS = {"mlp_tkg", "rmsnorm_tkg"}
-LIBRARY = "nkilib/core"
+LIBRARY = "nkilib_src/nkilib/core"
 
 
 def made(*lines, callers=()):
@@ -63,7 +63,7 @@ def test_a_kernel_of_the_library_is_known_by_the_files_of_its_lines():
         f"{LIBRARY}/subkernels/rmsnorm_tkg.py:30",
     )
     assert library_kernel(made(*lines, callers=(0, 1, 2)), KERNELS) == "mlp_tkg"
-    assert library_kernel(made(f"{LIBRARY}/subkernels/rmsnorm_tkg.py:30"), KERNELS) == "rmsnorm_tkg"
+    assert library_kernel(made("nkilib/core/subkernels/rmsnorm_tkg.py:30"), KERNELS) == "rmsnorm_tkg"
 
 
 def test_a_kernel_that_uses_one_of_the_library_beside_lines_of_its_own_is_none_of_it():
