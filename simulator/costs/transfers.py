@@ -124,11 +124,11 @@ def _is_row(instruction: Instruction, program: Program) -> bool:
     rows of 8 KiB takes 46.8 us in all, where GpSimd alone would need 75 for their descriptors. Longer rows have descriptors made at
     run time: nki-library's rmsnorm_quant, which loads weights of 32 KiB, takes 3 % less than on hardware with them and 9 % less without.
     No trace of NeuronCore-v2 has a row: it is not made so there."""
+    if instruction.op != "dma_copy" or CHIPS[program.target].generation < _ROWS_FROM or not _is_open(instruction):
+        return False
     accesses = (*instruction.reads.values(), *instruction.writes.values())
     on_chip = [access for access in accesses if program.buffers[access.buffer].memory == "sbuf"]
-    if instruction.op != "dma_copy" or not _is_open(instruction) or len(on_chip) != 1:
-        return False
-    if CHIPS[program.target].generation < _ROWS_FROM:
+    if len(on_chip) != 1:
         return False
     [access] = on_chip
     bytes_ = access.elements * SIZE_BYTES[access.dtype]
