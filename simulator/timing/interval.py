@@ -32,7 +32,6 @@ EVIDENCE_FILE = Path(__file__).with_name("evidence.json")
 EFFECTS = ("all", "NC-v2", "NC-v4", "LNC 2", "compiled")
 """Kinds of rows whose times may be off by an amount of their own. NC-v3 at LNC 1 with the current dialect has the first alone."""
 
-
 LIBRARY = "aws-neuron/nki-library"
 """The repository whose kernels have intervals of their own: others run the same files."""
 

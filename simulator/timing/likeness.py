@@ -15,7 +15,6 @@ _PE_BOUND = 0.75
 _STEPS = 4
 """Steps of the share of uncompared operations: rows that differ by less say the same."""
 
-
 _LIBRARY = "nkilib"
 """The folder of nki-library's files: the first or the second of their paths, as the library is installed or lies in a clone."""
 

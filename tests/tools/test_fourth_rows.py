@@ -1,15 +1,8 @@
 import importlib
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-    pytest.importorskip("tools.correlation", reason="tools are part of the repository only")
+pytestmark = pytest.mark.usefixtures("tools")
 
 
 def transfers(steps):
@@ -161,10 +154,11 @@ def test_tokens_have_the_tiles_that_were_measured(tmp_path):
 
 
 def test_both_times_of_a_written_product_add_up_to_the_told_sum():
-    from tools.correlation.searched import _START_US, WRITTEN
+    from tools.correlation.chipboost import START_US
+    from tools.correlation.searched import WRITTEN
 
     for one in WRITTEN:
-        found = sum(start / faster for start, faster in zip(_START_US, one.faster, strict=True))
+        found = sum(start / faster for start, faster in zip(START_US, one.faster, strict=True))
         assert found == pytest.approx(one.sum_us, rel=1e-3)
 
 

@@ -1,14 +1,6 @@
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-    pytest.importorskip("tools.correlation", reason="tools are part of the repository only")
+pytestmark = pytest.mark.usefixtures("tools")
 
 
 def transfers(steps):

@@ -25,10 +25,7 @@ def vector_add_stream(a_vec, b_vec):
 """
 
 
-@pytest.fixture(autouse=True)
-def tools(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-    pytest.importorskip("tools.correlation", reason="tools are part of the repository only")
+pytestmark = pytest.mark.usefixtures("tools")
 
 
 @pytest.fixture

@@ -1,16 +1,9 @@
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-    pytest.importorskip("tools.correlation", reason="tools are part of the repository only")
+pytestmark = pytest.mark.usefixtures("tools")
 
 
 def test_a_row_that_is_taken_out_of_the_lists_is_missed():

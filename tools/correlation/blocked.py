@@ -18,10 +18,11 @@ from typing import NamedTuple
 from neff_bench.doors.estimation import record_kernel
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
+from tools.correlation.chipboost import REPOSITORY
 from tools.correlation.measured import Measured
-from tools.correlation.origin import silenced
+from tools.correlation.origin import present, silenced
 
-SOURCE = ("yahavb/trainium-agent-labs", "815b883")
+SOURCE = (REPOSITORY, "815b883")
 _KERNEL = "projects/skywalker-kerneltune/kernels/matmul_blocked.py"
 _SIZES = ("M", "N", "K")
 
@@ -73,9 +74,7 @@ PRODUCTS = (
 
 def products(checkouts: Path) -> Iterator[Measured]:
     """A row for each. Raises FileNotFoundError where the checkout lacks the kernel's file."""
-    kernel = checkouts / SOURCE[0] / _KERNEL
-    if not kernel.is_file():
-        raise FileNotFoundError(f"no {kernel}")
+    kernel = present(checkouts / SOURCE[0] / _KERNEL)
     for one in PRODUCTS:
         task = f"blocked_matmul {one.k}x{one.m}x{one.n}"
         active = {"tensor": one.us * one.tensor, "dma": one.us * one.dma}

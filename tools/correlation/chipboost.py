@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from neff_bench.doors.estimation import record_kernel
-from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
 from tools.correlation.measured import Measured
-from tools.correlation.origin import silenced
+from tools.correlation.origin import built, present
 
 REPOSITORY = "yahavb/trainium-agent-labs"
 _FOLDER = "projects/03-chipboost/kernels"
 _PRODUCT = "nki_matmul_tiled_"
+START_US = (691.7, 268.8)
+"""Of the product that the search begins with, for the two shapes that it is judged by."""
 
 
 class Kernel(NamedTuple):
@@ -67,7 +67,7 @@ def _rows(file: str, function: str, rows: int, width: int, us: float) -> Kernel:
 
 
 KERNELS = (
-    _product("matmul_start", "43ea065", 256, 4096, 6144, 691.7), _product("matmul_start", "43ea065", 256, 4096, 2048, 268.8),
+    _product("matmul_start", "43ea065", 256, 4096, 6144, START_US[0]), _product("matmul_start", "43ea065", 256, 4096, 2048, START_US[1]),
     *_held_out("matmul_start", 770.5, 230.7, 523.1, 353.8, 156.6, 243.8),
     _product("matmul_expert", "43ea065", 256, 4096, 6144, 280.4), _product("matmul_expert", "43ea065", 256, 4096, 2048, 104.7),
     *_held_out("matmul_expert", 272.9, 111.2, 138.1, 277.5, 99.9, 79.9),
@@ -84,9 +84,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
     """A row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
     folder = checkouts / REPOSITORY / _FOLDER
     for one in KERNELS:
-        kernel = folder / f"{one.file}.py"
-        if not kernel.is_file():
-            raise FileNotFoundError(f"no {kernel}")
+        kernel = present(folder / f"{one.file}.py")
         shapes = ", ".join("x".join(map(str, shape)) for shape in one.inputs.values())
         task = f"{'matmul' if one.function == _PRODUCT else one.family} {shapes} LNC {one.lnc}"
         yield Measured(
@@ -97,7 +95,4 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 def recorded(kernel: Path, one: Kernel) -> Program:
     """The kernel as the referee calls it."""
-    install()
-    inputs: dict[str, Any] = {name: (shape, "bfloat16") for name, shape in one.inputs.items()}
-    with silenced():
-        return record_kernel(f"{kernel}:{one.function}", inputs, "trn2", one.lnc, {})
+    return built(f"{kernel}:{one.function}", one.inputs, "bfloat16", lnc=one.lnc)

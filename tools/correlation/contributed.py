@@ -17,7 +17,7 @@ from neff_bench.simulator.compiler.descriptors import made_at_compile_time
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
 from tools.correlation.measured import Measured
-from tools.correlation.origin import silenced
+from tools.correlation.origin import present, silenced
 
 REPOSITORY = "aws-neuron/nki-samples"
 
@@ -71,9 +71,7 @@ KERNELS = (
 def kernels(checkouts: Path) -> Iterator[Measured]:
     """A row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
     for one in KERNELS:
-        kernel = checkouts / REPOSITORY / "contributed" / f"{one.file}.py"
-        if not kernel.is_file():
-            raise FileNotFoundError(f"no {kernel}")
+        kernel = present(checkouts / REPOSITORY / "contributed" / f"{one.file}.py")
         yield Measured(
             REPOSITORY, one.commit, one.family, f"{one.family} {one.name}", one.name, "trn1", 1, "nki", one.ms * 1e3,
             partial(recorded, kernel, one),

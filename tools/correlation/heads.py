@@ -14,15 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from neff_bench.doors.estimation import record_kernel
-from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
+from tools.correlation.chipboost import REPOSITORY
 from tools.correlation.measured import Measured
-from tools.correlation.origin import silenced
+from tools.correlation.origin import built, present
 
-REPOSITORY = "yahavb/trainium-agent-labs"
 _FOLDER = "projects/Team14 _(65-69)_Hashbrowns"
 _ACTIVE = ("tensor", "vector", "scalar", "dma")
 
@@ -101,9 +99,7 @@ KERNELS = (
 def kernels(checkouts: Path) -> Iterator[Measured]:
     """A row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
     for one in KERNELS:
-        kernel = checkouts / REPOSITORY / _FOLDER / f"{one.file}.py"
-        if not kernel.is_file():
-            raise FileNotFoundError(f"no {kernel}")
+        kernel = present(checkouts / REPOSITORY / _FOLDER / f"{one.file}.py")
         shapes = ", ".join(dict.fromkeys("x".join(map(str, shape)) for shape in one.inputs.values()))
         active = {name: share * one.us for name, share in zip(_ACTIVE, one.shares, strict=False)}
         yield Measured(
@@ -114,7 +110,4 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 def recorded(kernel: Path, one: Kernel) -> Program:
     """The kernel as the team's benchmark builds it."""
-    install()
-    inputs: dict[str, Any] = {name: (shape, "float32") for name, shape in one.inputs.items()}
-    with silenced():
-        return record_kernel(f"{kernel}:{one.function}", inputs, "trn2", one.lnc, {})
+    return built(f"{kernel}:{one.function}", one.inputs, "float32", lnc=one.lnc)

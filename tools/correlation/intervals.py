@@ -136,9 +136,8 @@ def _indicators(names: Sequence[str]) -> np.ndarray:
 def _draws(design: _Design) -> Iterator[_Draw]:
     random = np.random.default_rng(0)
     logs, matrix, level, of, busy = design
-    kinds, kind = np.unique(
-        matrix, axis=0, return_inverse=True
-    )  # rows of a class have the same: sums over them are enough
+    # Rows of a class have the same line of the matrix, so sums over them are enough.
+    kinds, kind = np.unique(matrix, axis=0, return_inverse=True)
     count = np.bincount(of)
     spread = np.full(len(count), math.log(_START))  # of each class's rows, as a logarithm
     typical, slope, differ = spread[0], 0.0, _CLASSES_DIFFER

@@ -1,4 +1,5 @@
-"""Files of one commit of a clone, whatever is checked out there: a figure and its kernel are those of one commit."""
+"""What a driver takes from a checkout: files of one commit, whatever is checked out there, so that a figure and its kernel are those of one
+commit; traces; and kernels, recorded."""
 
 from __future__ import annotations
 
@@ -8,12 +9,15 @@ import io
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from neff_bench.doors.estimation import record_kernel
 from neff_bench.parsers.ntff import read_ntff
+from neff_bench.simulator.nki.install import install
+from neff_bench.simulator.program import Program
 
 ENGINES = ("tensor", "vector", "scalar")
 """Whose active times are compared."""
@@ -51,6 +55,20 @@ def placed(contents: str | bytes, name: str) -> Path:
     place.parent.mkdir(exist_ok=True)
     place.write_bytes(data)
     return place
+
+
+def present(path: Path) -> Path:
+    """A file of a checkout as it lies there. Raises FileNotFoundError where it is missing."""
+    if not path.is_file():
+        raise FileNotFoundError(f"no {path}")
+    return path
+
+
+def built(entry: str, inputs: Mapping[str, tuple[int, ...]], dtype: str, target: str = "trn2", lnc: int = 1) -> Program:
+    """A kernel of the current dialect whose arguments are tensors of one dtype. entry: file and function. inputs: their shapes, by name."""
+    install()
+    with silenced():
+        return record_kernel(entry, {name: (shape, dtype) for name, shape in inputs.items()}, target, lnc, {})
 
 
 class Traced(NamedTuple):

@@ -19,7 +19,7 @@ from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
 from tools.correlation import autocomp, nkibench
 from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed, silenced
+from tools.correlation.origin import data, placed, present, silenced
 from tools.wild_cases.autocomp import OLD
 
 SOURCE = ("Joejoedesu/voyager-compiler", "9de0f53")
@@ -52,9 +52,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
     """A row for each."""
     for name, us in TASKS_US.items():
         tasks, stem = checkouts / nkibench.TASKS[0], nkibench.STEMS[name]
-        path = tasks / "NKIBench" / "kernels" / f"{stem}_0.py"
-        if not path.is_file():
-            raise FileNotFoundError(f"no {path}")
+        path = present(tasks / "NKIBench" / "kernels" / f"{stem}_0.py")
         yield _row(name, f"{stem}_0", us, partial(_task, path, tasks, stem))
     for name, solution in SOLUTIONS.items():
         source = data(checkouts / autocomp.SOURCE[0], autocomp.SOURCE[1], f"sols/{solution.file}").decode()

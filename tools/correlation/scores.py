@@ -19,10 +19,10 @@ from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
 from tools.correlation import norms
+from tools.correlation.chipboost import REPOSITORY
 from tools.correlation.measured import Measured
-from tools.correlation.origin import silenced
+from tools.correlation.origin import present, silenced
 
-REPOSITORY = "yahavb/trainium-agent-labs"
 _KERNEL = "projects/03-fused-token-scoring/kernel.py"
 
 
@@ -58,9 +58,7 @@ SCORES = (
 
 def kernels(checkouts: Path) -> Iterator[Measured]:
     """A row for each. Raises FileNotFoundError where the checkout lacks the kernel's file."""
-    kernel = checkouts / REPOSITORY / _KERNEL
-    if not kernel.is_file():
-        raise FileNotFoundError(f"no {kernel}")
+    kernel = present(checkouts / REPOSITORY / _KERNEL)
     for one in SCORES:
         shape = f"{one.tokens}x{one.logits}"
         yield Measured(

@@ -19,17 +19,14 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from neff_bench.doors.estimation import record_kernel
-from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
+from tools.correlation.chipboost import REPOSITORY, START_US
 from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed, silenced
+from tools.correlation.origin import built, data, placed, present
 
-REPOSITORY = "yahavb/trainium-agent-labs"
 _FOLDER = "projects/03-chipboost/experiments/astra-trial"
 _SHAPES = ((4096, 256, 6144), (4096, 256, 2048))
 """K, M, N."""
-_START_US = (691.7, 268.8)
 _TUTORIAL = ("aws-neuron/nki-samples", "6905a68")
 _TUTORIAL_FILE = "src/nki_samples/tutorials/matrix_multiplication/matrix_multiplication_nki_kernels.py"
 _SIDE = 2048
@@ -69,10 +66,8 @@ STEPS = (
 def written(checkouts: Path) -> Iterator[Measured]:
     """Two rows for each product that a model wrote. Raises FileNotFoundError where the checkout lacks its file."""
     for one in WRITTEN:
-        kernel = checkouts / REPOSITORY / _FOLDER / f"{one.file}.py"
-        if not kernel.is_file():
-            raise FileNotFoundError(f"no {kernel}")
-        for shape, start_us, faster in zip(_SHAPES, _START_US, one.faster, strict=True):
+        kernel = present(checkouts / REPOSITORY / _FOLDER / f"{one.file}.py")
+        for shape, start_us, faster in zip(_SHAPES, START_US, one.faster, strict=True):
             name = f"KxMxN {'x'.join(map(str, shape))}"
             yield Measured(
                 REPOSITORY, one.commit, "written_matmul", f"written_matmul {name}", f"{one.file} {name}", "trn2", 1, "nki",
@@ -93,7 +88,5 @@ def steps(checkouts: Path) -> Iterator[Measured]:
 
 def recorded(entry: str, shape: tuple[int, int, int], dtype: str) -> Program:
     """A product. entry: file and function. shape: K, M, N."""
-    install()
     k, m, n = shape
-    with silenced():
-        return record_kernel(entry, {"lhsT": ((k, m), dtype), "rhs": ((k, n), dtype)}, "trn2", 1, {})
+    return built(entry, {"lhsT": (k, m), "rhs": (k, n)}, dtype)

@@ -13,12 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from neff_bench.doors.estimation import record_kernel
 from neff_bench.simulator.compiler.descriptors import made_at_compile_time
-from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
 from tools.correlation.measured import Measured
-from tools.correlation.origin import silenced
+from tools.correlation.origin import built, present
 
 SOURCE = ("Lonny154/Matmul-Inspector", "7f8c0bf")
 
@@ -53,9 +51,7 @@ SQUARES = (
 def kernels(checkouts: Path) -> Iterator[Measured]:
     """A row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
     for one in SQUARES:
-        kernel = checkouts / SOURCE[0] / "scripts" / f"{one.file}.py"
-        if not kernel.is_file():
-            raise FileNotFoundError(f"no {kernel}")
+        kernel = present(checkouts / SOURCE[0] / "scripts" / f"{one.file}.py")
         task = f"square_matmul {one.side} {one.dtype}"
         yield Measured(
             *SOURCE, "square_matmul", task, f"{one.file} {one.side} {one.dtype}", "trn1", 1, "nki", one.us,
@@ -65,7 +61,5 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 def recorded(kernel: Path, one: Square) -> Program:
     """The kernel as its script calls it; descriptors are static, as in all traces of trn1."""
-    install()
-    inputs = dict.fromkeys(("a_t", "b"), ((one.side, one.side), one.dtype))
-    with silenced():
-        return made_at_compile_time(record_kernel(f"{kernel}:{one.function}", inputs, "trn1", 1, {}))
+    inputs = dict.fromkeys(("a_t", "b"), (one.side, one.side))
+    return made_at_compile_time(built(f"{kernel}:{one.function}", inputs, one.dtype, "trn1"))
