@@ -1,1 +1,0 @@
-"""`neff-bench install-benchmarks`: a `benchmarks/` directory for a checkout of nki-library."""
