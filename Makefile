@@ -33,22 +33,22 @@ gate: .venv/test
 	$(BIN)/python bench/gate.py
 
 fidelity: .venv/test
-	$(BIN)/python tools/fidelity.py --data $(DATA) $(if $(NKILIB),--nkilib $(NKILIB)) $(if $(GEMM),--gemm $(GEMM))
+	$(BIN)/python validation/fidelity.py --data $(DATA) $(if $(NKILIB),--nkilib $(NKILIB)) $(if $(GEMM),--gemm $(GEMM))
 
 correlation: .venv/test
-	$(BIN)/python -m tools.correlation $(CHECKOUTS) --rows $(or $(ROWS),all)
+	$(BIN)/python -m validation.correlation $(CHECKOUTS) --rows $(or $(ROWS),all)
 
 wild: .venv/test
-	$(BIN)/python -m tools.wild $(CHECKOUTS)
+	$(BIN)/python -m validation.wild $(CHECKOUTS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-.venv/run: .venv/bin/python pyproject.toml setup.py $(wildcard simulator/native/*.[ch] simulator/native/*/*.[ch])
+.venv/run: .venv/bin/python pyproject.toml setup.py $(wildcard neff_bench/simulator/native/*.[ch] neff_bench/simulator/native/*/*.[ch])
 	$(BIN)/pip install --quiet --editable '.[xla]'
 	touch $@
 
-.venv/test: .venv/bin/python pyproject.toml setup.py $(wildcard simulator/native/*.[ch] simulator/native/*/*.[ch])
+.venv/test: .venv/bin/python pyproject.toml setup.py $(wildcard neff_bench/simulator/native/*.[ch] neff_bench/simulator/native/*/*.[ch])
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@ .venv/run
 

@@ -2,10 +2,22 @@
 
 import os
 import runpy
+import shutil
 
 from setuptools import Extension, setup
 
-FOLDER = "simulator/native"
+# Four rooms are links in the package. A ZIP that pip unpacks, or a checkout with core.symlinks=false, has files there that hold the link's text.
+for room in ("neffs", "parsers", "stage1_generate", "stage2_profile"):
+    link = os.path.join("neff_bench", room)
+    if not os.path.isdir(link):
+        if os.path.exists(".git"):
+            raise SystemExit(
+                f"{link}: this checkout has no links: git config core.symlinks true && git checkout -- neff_bench"
+            )
+        os.remove(link)
+        shutil.copytree(room, link)
+
+FOLDER = "neff_bench/simulator/native"
 sources = runpy.run_path(f"{FOLDER}/sources.py")
 names = [f"{FOLDER}/{path.relative_to(sources['FOLDER'])}" for path in sources["c_files"]()]
 

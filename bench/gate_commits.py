@@ -18,7 +18,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from neff_bench.install_benchmarks.install import install
+from neff_bench.nkilib.install import install
 
 PACKAGE = "src/nkilib_src/nkilib/"
 RUN = (sys.executable, "-m", "neff_bench")

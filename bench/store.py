@@ -17,7 +17,7 @@ from pathlib import Path
 
 from neff_bench.neffs.bundle import read_bundle, write_manifest
 from neff_bench.neffs.store import Store
-from neff_bench.stage1_generate.build.keys import Keys
+from neff_bench.stage1_generate.jobs.keys import Keys
 from neff_bench.stage1_generate.shapes.read import read_shapes
 from neff_bench.stage1_generate.toolchains.find import choose
 

@@ -70,13 +70,13 @@ COMMANDS = {
         "neff_bench.experiments.projection_cli", "linear_projection", "The seven projections of a transformer block."
     ),
     "changed-kernels": Lazy(
-        "neff_bench.coverage.cli", "changed_kernels", "Choose the cases that judge a change of nki-library."
+        "neff_bench.nkilib.coverage_cli", "changed_kernels", "Choose the cases that judge a change of nki-library."
     ),
     "discover": Lazy(
-        "neff_bench.coverage.cli", "discover_cases", "Write cases of nki-library's kernels from its own tests."
+        "neff_bench.nkilib.coverage_cli", "discover_cases", "Write cases of nki-library's kernels from its own tests."
     ),
     "install-benchmarks": Lazy(
-        "neff_bench.install_benchmarks.cli",
+        "neff_bench.nkilib.install_cli",
         "install_benchmarks",
         "Write a benchmarks/ directory into a checkout of nki-library.",
     ),
@@ -85,7 +85,7 @@ ALIASES = {"generate-neffs": "generate", "profile-neffs": "profile"}
 
 
 class Table(Group):
-    """A group whose commands come from `COMMANDS`: those whose room is there (a copy of the project may leave one out)."""
+    """A group whose commands come from `COMMANDS`: those whose module is there (a copy of the project may leave some out)."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the commands, in the order of the help text."""
@@ -106,7 +106,7 @@ class Table(Group):
 
 
 def _is_there(entry: Lazy) -> bool:
-    return (PACKAGE / entry.module.split(".")[1]).is_dir()
+    return PACKAGE.joinpath(*entry.module.split(".")[1:]).with_suffix(".py").is_file()
 
 
 @group("neff-bench", cls=Table)

@@ -23,9 +23,9 @@ from neff_bench.terminal.signals import Ended, Stop, stoppable
 if TYPE_CHECKING:
     from neff_bench.neffs.case import Case
     from neff_bench.neffs.store import Store
-    from neff_bench.stage1_generate.build.build import Outcome, State
-    from neff_bench.stage1_generate.build.job import Job
-    from neff_bench.stage1_generate.build.keys import Keys
+    from neff_bench.stage1_generate.jobs.build import Outcome, State
+    from neff_bench.stage1_generate.jobs.job import Job
+    from neff_bench.stage1_generate.jobs.keys import Keys
     from neff_bench.stage1_generate.toolchains.find import Toolchain
 
 EPILOG = """\b
@@ -152,10 +152,10 @@ def generate(
             streams.line("\n".join(case.name for case in cases))
             return 0
         from neff_bench.neffs.store import Store
-        from neff_bench.stage1_generate.build import closure
-        from neff_bench.stage1_generate.build.job import default_memory_bytes
-        from neff_bench.stage1_generate.build.keys import Keys
-        from neff_bench.stage1_generate.build.known_imports import KnownImports
+        from neff_bench.stage1_generate.jobs import closure
+        from neff_bench.stage1_generate.jobs.job import default_memory_bytes
+        from neff_bench.stage1_generate.jobs.keys import Keys
+        from neff_bench.stage1_generate.jobs.known_imports import KnownImports
         from neff_bench.stage1_generate.toolchains.find import choose
 
         chosen = choose(toolchain, nkilib)
@@ -208,7 +208,7 @@ def _capture_framework(
     import os
 
     from neff_bench.neffs.store import Store
-    from neff_bench.stage1_generate.build.framework import Script, capture, environment
+    from neff_bench.stage1_generate.jobs.framework import Script, capture, environment
 
     if not script.is_file():
         raise WrongCall(f"--capture-framework-neff: {script}: no such file")
@@ -258,7 +258,7 @@ def _jobs(
     memory_bytes: int | None,
     verbose: bool,
 ) -> list[Job]:
-    from neff_bench.stage1_generate.build.job import Job, Options
+    from neff_bench.stage1_generate.jobs.job import Job, Options
 
     options = Options(memory_bytes, verbose)
     toolchain = keys.toolchain
@@ -270,7 +270,7 @@ def _jobs(
 
 def _states(work: list[Job], store: Store, force: bool) -> list[State]:
     from neff_bench.neffs.verified import Verified
-    from neff_bench.stage1_generate.build.build import state
+    from neff_bench.stage1_generate.jobs.build import state
 
     if force:
         return ["build"] * len(work)
@@ -285,7 +285,7 @@ def _tell_damaged(line: str) -> None:
 
 
 def _print_plan(work: list[Job], states: list[State], toolchain: Toolchain) -> None:
-    from neff_bench.stage1_generate.build.worker import refused
+    from neff_bench.stage1_generate.jobs.worker import refused
     from neff_bench.stage1_generate.own_kernel import implementation_of
 
     for job, found in zip(work, states):
@@ -342,8 +342,8 @@ def _place(
     from contextlib import nullcontext
     from functools import partial
 
-    from neff_bench.stage1_generate.build.build import build_all
-    from neff_bench.stage1_generate.build.warm import warm_parent
+    from neff_bench.stage1_generate.jobs.build import build_all
+    from neff_bench.stage1_generate.jobs.warm import warm_parent
     from neff_bench.stage1_generate.own_kernel import implementation_of
 
     def lacks(job: Job) -> str | None:
@@ -360,7 +360,7 @@ def _place(
             yield lambda report: build(workers=workers, report=report, warm=warm)
         return
     from neff_bench.processes.cluster import connected
-    from neff_bench.stage1_generate.build.on_ray import elsewhere
+    from neff_bench.stage1_generate.jobs.on_ray import elsewhere
 
     with connected(how.ray) as cluster:
         streams.notice(f"the cluster has {cluster.total('CPU')} CPUs")

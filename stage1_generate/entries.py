@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neff_bench.neffs.kernel_file import KernelFileLoader, execute, kernel_module, no_bytecode
-from neff_bench.stage1_generate.build.closure import imports_relatively
+from neff_bench.stage1_generate.jobs.closure import imports_relatively
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """The eight attention kernels of trainium-kernel-fusion from their source, beside the traces of the same kernels.
 
-    python -m tools.attention CHECKOUT     # a clone of github allenkchau/trainium-kernel-fusion at d709ddf
+    python -m validation.attention CHECKOUT     # a clone of github allenkchau/trainium-kernel-fusion at d709ddf
 
 A line for each: total time, and the instructions of the Tensor, Vector and Scalar engines, ours and measured. These rows are
-development data: `simulator/compiler/merging.py` was written with them.
+development data: `neff_bench/simulator/compiler/merging.py` was written with them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.nki.spec import KernelSpec
 from neff_bench.simulator.timing.schedule import schedule
-from tools.correlation.fusion import kernel, profile, recorded
+from validation.correlation.fusion import kernel, profile, recorded
 
 _ENGINES = ("Tensor", "Vector", "Scalar")
 _WAITS = ("EVENT_SEMAPHORE", "NOP")

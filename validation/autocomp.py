@@ -1,6 +1,6 @@
 """Problems of ucb-bar/autocomp, evaluated by `neff_bench.doors.autocomp`: its own solutions, and one that is wrong.
 
-    PYTHONPATH=autocomp python -m tools.autocomp trn-tutorial-nki2 trn-advanced-nki2 [--problem 3] [--jobs 2]
+    PYTHONPATH=autocomp python -m validation.autocomp trn-tutorial-nki2 trn-advanced-nki2 [--problem 3] [--jobs 2]
 
 `autocomp` is a clone. A line for each problem: whether it is correct, its latency (simulated), CPU seconds. The exit code is 1
 when one is not correct, or when a wrong solution is.

@@ -1,9 +1,9 @@
-"""Which costs of operations were ever compared with hardware: writes simulator/costs/comparisons.json.
+"""Which costs of operations were ever compared with hardware: writes neff_bench/simulator/costs/comparisons.json.
 
-    python -m tools.compared DATA CHECKOUTS
+    python -m validation.compared DATA CHECKOUTS
 
-DATA holds the development traces (tests/measured/traces.json names them; tools/corpus.py gathers them): each instruction of a kernel
-is compared with its row of the cost table. CHECKOUTS holds clones as OWNER/NAME, as for tools.correlation: of each development row, the
+DATA holds the development traces (tests/measured/traces.json names them; validation/corpus.py gathers them): each instruction of a kernel
+is compared with its row of the cost table. CHECKOUTS holds clones as OWNER/NAME, as for validation.correlation: of each development row, the
 active time of an engine is compared where a row of the table holds that engine for a third of it or more. Test rows are not read.
 """
 
@@ -41,10 +41,10 @@ from neff_bench.simulator.timing.compared import held_ns
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.timeline import timeline_of
-from tools.corpus import MANIFEST, MEASURED
-from tools.correlation.__main__ import SOURCES
-from tools.correlation.measured import Measured
-from tools.replay import target_of
+from validation.corpus import MANIFEST, MEASURED
+from validation.correlation.__main__ import SOURCES
+from validation.correlation.measured import Measured
+from validation.replay import target_of
 
 MUCH_OF = 1 / 3
 """Share of an engine's time from which its active time says something of one row."""
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
     data, checkouts = map(Path, arguments)
     rows = summary([*of_traces(data), *of_kernels(checkouts)])
     lines = ",\n".join(json.dumps(row) for row in rows)
-    command = "python -m tools.compared DATA CHECKOUTS"
+    command = "python -m validation.compared DATA CHECKOUTS"
     comparisons.FILE.write_text(f'{{"command": {json.dumps(command)}, "rows": [\n{lines}\n]}}\n')
     print(f"{comparisons.FILE}: {len(rows)} comparisons of {len({(row[0], tuple(row[1])) for row in rows})} rows")
     return 0
@@ -172,7 +172,7 @@ def _load_ns(small: bool, chip: Chip) -> float:
 
 
 def of_kernels(checkouts: Path) -> Iterator[One]:
-    """Active times of engines in the development rows of tools.correlation."""
+    """Active times of engines in the development rows of validation.correlation."""
     for source in SOURCES:
         try:
             for row in source(checkouts):

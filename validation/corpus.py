@@ -1,6 +1,6 @@
 """The public files that measured figures rest on: gather them from checkouts, verify them, rebuild the tables of their figures.
 
-    python tools/corpus.py DIR CHECKOUT [CHECKOUT ...] [--tables]
+    python validation/corpus.py DIR CHECKOUT [CHECKOUT ...] [--tables]
 
 tests/measured/manifest.json names every file: repository, commit, path, size, sha256, licence. CHECKOUT is a clone of one of these
 repositories (a bare one will do) that has the commit. DIR then holds what `make fidelity DATA=DIR` reads. The files belong to
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
         return 1
     shutil.copyfile(PUBLISHED, options.directory / "measured.json")
     if options.tables:
-        from tools.tables import write_tables
+        from validation.tables import write_tables
 
         library = next(entry for entry in manifest if entry["repository"] == NKI_LIBRARY)
         checkout = next((p for p in options.checkouts if _tree(p, library) and (p / "src").is_dir()), None)

@@ -1,6 +1,6 @@
 """How far simulated profiles are from measured ones.
 
-    python tools/fidelity.py [--data DIR] [--nkilib PATH]
+    python validation/fidelity.py [--data DIR] [--nkilib PATH]
 
 *replay*: the instruction lists of real profiles, with their own dependencies, run through the model's costs: what is off
 here is off in the costs. *predict*: our own program of the same kernel: what is off here and not in the replay is off in the
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tools.rows import Row
+    from validation.rows import Row
 
 
 def main(arguments: list[str]) -> int:
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         print(f"no nki-library at {options.nkilib}", file=sys.stderr)
         return 1
     else:
-        from tools import predictions
+        from validation import predictions
 
         if found:
             show("predict: mlp of nki-library (trn2)", predictions.mlp_rows(options.nkilib, options.data))
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
             predictions.baseline_rows(options.nkilib, options.rows),
         )
     if options.gemm is not None:
-        from tools.gemm import GEMMS, LATER_GEMMS, gemm_rows
+        from validation.gemm import GEMMS, LATER_GEMMS, gemm_rows
 
         show("predict: GEMM (trn3, LNC 2, bfloat16)", gemm_rows(options.gemm, options.rows, GEMMS))
         show("predict: GEMM, longitudinal snapshots", gemm_rows(options.gemm, options.rows, LATER_GEMMS))
@@ -89,8 +89,8 @@ def show(title: str, rows: Iterable[Row], exact: bool = False) -> None:
 
 
 def replay_rows(folder: Path) -> Iterator[Row]:
-    from tools.replay import replay
-    from tools.rows import Row
+    from validation.replay import replay
+    from validation.rows import Row
 
     for path in sorted(folder.glob("*/ntff.json")):
         profile = json.loads(path.read_bytes())

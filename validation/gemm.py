@@ -19,7 +19,7 @@ from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.timeline import timeline_of
-from tools.rows import Row, spread
+from validation.rows import Row, spread
 
 _KERNEL = "_matmul_lnc2"
 GEMMS, LATER_GEMMS = "[!l]*", "longitudinal*"

@@ -1,6 +1,6 @@
 """The counters of 117 public profiles of torch.matmul 128x128xN, float16, on inf2, as tests/measured/inf2_matmuls.json holds them.
 
-    python tools/inf2_matmuls.py CHECKOUT     # a clone of github AnchovyPark/npu_profiling_code at COMMIT
+    python validation/inf2_matmuls.py CHECKOUT     # a clone of github AnchovyPark/npu_profiling_code at COMMIT
 
 The profiles carry no licence: their figures are here, the files are not.
 """

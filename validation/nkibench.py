@@ -1,6 +1,6 @@
 """Counters of NKIBench's kernels beside the profiles that AccelOpt publishes (trn1).
 
-    python -m tools.nkibench CHECKOUT [KERNEL...]
+    python -m validation.nkibench CHECKOUT [KERNEL...]
 
 CHECKOUT: zhang677/AccelOpt. A test set: nothing of the model is chosen on it. The published profiles have no count of
 matmuls. It follows from their FLOPs and the bytes that the PE writes to PSUM where the kernel's products are of one size, or of two that
@@ -26,8 +26,8 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 from neff_bench.simulator.program import Program  # noqa: E402
-from tools.wild import load, replace_host_packages  # noqa: E402
-from tools.wild_cases import accelopt  # noqa: E402
+from validation.wild import load, replace_host_packages  # noqa: E402
+from validation.wild_cases import accelopt  # noqa: E402
 
 PROFILES = "experiments/full_complete_local/profile_results.csv"
 BYTES = ("hbm_read_bytes", "hbm_write_bytes", "spill_reload_bytes", "spill_save_bytes")

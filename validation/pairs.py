@@ -1,4 +1,4 @@
-"""Our timelines of traces beside the JSON that AWS's profiler made of them: `python -m tools.pairs DIRECTORY...`.
+"""Our timelines of traces beside the JSON that AWS's profiler made of them: `python -m validation.pairs DIRECTORY...`.
 
 A pair is an NTFF, the NEFF beside it where there is one, and a whole-profile JSON of the same name, in its folder or in one below. A trace without a JSON
 is counted by what it says of itself. The JSON is opened only to be compared with. One line for a pair: whether the rows of instructions, DMA packets and

@@ -15,9 +15,9 @@ from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.timeline import timeline_of
-from tools.correlation.origin import silenced
-from tools.idle import beside_idle_core
-from tools.rows import Row, spread
+from validation.correlation.origin import silenced
+from validation.idle import beside_idle_core
+from validation.rows import Row, spread
 
 _TYPES = "nkilib_src.nkilib.core.utils.common_types"
 _COLUMNS = (

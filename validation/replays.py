@@ -1,7 +1,7 @@
 """Real profiles replayed through the model's costs: how far off it is, with the calibration in force if there is one.
 
-    python -m tools.replays TARGET PROFILE.json...
-    NEURON_SIM_CALIBRATION=my.calibration.json python -m tools.replays TARGET PROFILE.json...
+    python -m validation.replays TARGET PROFILE.json...
+    NEURON_SIM_CALIBRATION=my.calibration.json python -m validation.replays TARGET PROFILE.json...
 
 A line for each column: rows, median error, mean of its size, rows within 5 and 10 %, the worst. Profiles of other chips are passed over.
 """
@@ -13,7 +13,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from tools.replay import replay, target_of
+from validation.replay import replay, target_of
 
 
 def main(target: str, paths: list[str]) -> int:

@@ -10,10 +10,10 @@ from typing import Any
 from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.ntff import read_ntff
 from neff_bench.simulator.calibration.operations import operations
-from tools import predictions
-from tools.gemm import GEMMS, LATER_GEMMS, gemm_rows
-from tools.replay import kernel_rows, replay, target_of
-from tools.rows import Row
+from validation import predictions
+from validation.gemm import GEMMS, LATER_GEMMS, gemm_rows
+from validation.replay import kernel_rows, replay, target_of
+from validation.rows import Row
 
 _COUNTS = ("event_count", "matmul_instruction_count", "activate_instruction_count")
 

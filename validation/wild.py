@@ -1,6 +1,6 @@
 """Public kernels on the embedded toolchain, each against a reference: right, wrong, refused by name, or crashed.
 
-    python -m tools.wild CHECKOUTS [--only TEXT] [--jobs N] [--timeout SECONDS]
+    python -m validation.wild CHECKOUTS [--only TEXT] [--jobs N] [--timeout SECONDS]
 
 CHECKOUTS holds the repositories as OWNER/NAME. Each kernel runs in a process of its own. A package that a file imports
 for its host code only and that is not installed (torch, torch_xla) is replaced by an empty one.
@@ -33,8 +33,8 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
-from tools.wild_cases import CASES  # noqa: E402
-from tools.wild_cases.case import Case  # noqa: E402
+from validation.wild_cases import CASES  # noqa: E402
+from validation.wild_cases.case import Case  # noqa: E402
 
 VERDICTS = ("right", "wrong", "refused", "crashed")
 _HOST_PACKAGES = (
@@ -83,7 +83,7 @@ def _apart(at: int, checkouts: Path, timeout: float) -> dict[str, str]:
     if not (checkouts / case.repository / case.path).is_file():
         found = {"verdict": "missing", "what": f"no {case.repository}/{case.path} in {checkouts}"}
     else:
-        command = [sys.executable, "-m", "tools.wild", str(checkouts.resolve()), "--case", str(at)]
+        command = [sys.executable, "-m", "validation.wild", str(checkouts.resolve()), "--case", str(at)]
         try:
             run = subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=ROOT, check=False)
             found = json.loads(run.stdout.strip().splitlines()[-1]) if run.returncode == 0 and run.stdout else {
@@ -143,7 +143,7 @@ def _run(case: Case, checkout: Path) -> tuple[list[Any], list[Any]]:
 
 def _by_the_module(case: Case, checkout: Path, kernel: Any) -> tuple[list[Any], list[Any]]:
     from neff_bench.simulator.nki.simulate import simulate
-    from tools.wild_cases.accelopt import reference_module
+    from validation.wild_cases.accelopt import reference_module
 
     benchmark = reference_module(checkout, case.path)
     np.random.seed(0)

@@ -6,7 +6,7 @@ from neff_bench.chips.overheads import Overheads, controls, fetches
 
 DOCS = "AWS docs nki/guides/architecture/trainium2_arch.rst"
 TRACES = "measured: NTFF of github allenkchau/trainium-kernel-fusion @d709ddf1 (trn2, profiler 2.28)"
-COURSEWORK = "measured: 44 NTFF of five repositories of Stanford CS149, assignment 4 (trn2, `--disable-dge`; tools/correlation/coursework.py)"
+COURSEWORK = "measured: 44 NTFF of five repositories of Stanford CS149, assignment 4 (trn2, `--disable-dge`; validation/correlation/coursework.py)"
 INF2_TRACES = "measured: NTFF of github AnchovyPark/npu_profiling_code @2a956420 (inf2, profiler 2.27)"
 COSTS = "AWS docs 2.26 general/nki/api/nki/isa/__init__.py, cost tables"
 

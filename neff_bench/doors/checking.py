@@ -31,9 +31,9 @@ def check_program(
 
     from neff_bench.neffs.own import Tensor
     from neff_bench.simulator.execution.execute import execute_ranks
-    from neff_bench.stage1_generate.build.tensors import default_tolerance, draw
     from neff_bench.stage1_generate.entries import place
     from neff_bench.stage1_generate.errors import BuildError
+    from neff_bench.stage1_generate.jobs.tensors import default_tolerance, draw
     from neff_bench.stage1_generate.reference import call_reference, check_count
 
     inputs = [program.buffers[at] for at in program.inputs]

@@ -196,10 +196,10 @@ def _kept_array(name: str, array: np.ndarray, shape: tuple[int, ...], directory:
 def _built(cases: Sequence[Case], directory: Path, workers: int) -> list[str]:
     """Build what the store lacks; returns the bundles' names in the order of the cases."""
     from neff_bench.neffs.store import Store
-    from neff_bench.stage1_generate.build.build import build_all
-    from neff_bench.stage1_generate.build.job import Job, Options
-    from neff_bench.stage1_generate.build.keys import Keys
-    from neff_bench.stage1_generate.build.warm import warm_parent
+    from neff_bench.stage1_generate.jobs.build import build_all
+    from neff_bench.stage1_generate.jobs.job import Job, Options
+    from neff_bench.stage1_generate.jobs.keys import Keys
+    from neff_bench.stage1_generate.jobs.warm import warm_parent
     from neff_bench.stage1_generate.own_kernel import implementation_of
     from neff_bench.stage1_generate.toolchains.find import choose
 

@@ -76,7 +76,7 @@ def _embedded(
 def _on_sdk(scratch: Path, store: Path, target: str | None, lnc: int, words: tuple[str, ...]) -> tuple[list[str], int]:
     """The same with the AWS SDK: the script compiles into a cache of its own, and the NEFFs in it become bundles."""
     from neff_bench.neffs.store import Store
-    from neff_bench.stage1_generate.build import framework
+    from neff_bench.stage1_generate.jobs import framework
 
     added = framework.environment(os.environ, target, lnc, disable_dge=False)
     added.pop("NEURON_FRAMEWORK_DEBUG")  # it would fill the script's own directory with files

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from neff_bench.coverage.library import LIBRARY, PARTS, Kernel, Library
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.own import OwnKernel
+from neff_bench.nkilib.library import LIBRARY, PARTS, Kernel, Library
 from neff_bench.stage1_generate.kernel import Dims
 from neff_bench.stage1_generate.own_kernel import implementation_of
 

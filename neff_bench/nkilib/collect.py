@@ -22,7 +22,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from neff_bench.coverage.discover import LAUNCHES
+from neff_bench.nkilib.discover import LAUNCHES
 
 PER_KERNEL = 4
 """Launches of a kernel that are looked at; the smallest is taken."""

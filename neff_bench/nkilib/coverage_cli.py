@@ -36,8 +36,8 @@ def changed_kernels(checkout: Path, shapes: Path, out: Path | None, timeout: flo
     \b
     git diff --name-only main... | neff-bench changed-kernels . --shapes benchmarks/shapes.yaml
     """
-    from neff_bench.coverage.changed import covered, library_of, name_of, touched
-    from neff_bench.coverage.discover import SHAPES, discover
+    from neff_bench.nkilib.changed import covered, library_of, name_of, touched
+    from neff_bench.nkilib.discover import SHAPES, discover
     from neff_bench.stage1_generate.shapes.read import read_shapes
 
     cases, paths = read_shapes(shapes), sys.stdin.read().split("\n")
@@ -79,8 +79,8 @@ def discover_cases(checkout: Path, shapes: Path | None, out: Path, names: tuple[
     \b
     neff-bench discover ~/nki-library --out discovered --kernel cumsum
     """
-    from neff_bench.coverage.changed import covered, library_of
-    from neff_bench.coverage.discover import discover
+    from neff_bench.nkilib.changed import covered, library_of
+    from neff_bench.nkilib.discover import discover
     from neff_bench.stage1_generate.shapes.read import read_shapes
 
     shapes = shapes or checkout / "benchmarks" / "shapes.yaml"

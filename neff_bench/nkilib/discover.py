@@ -14,7 +14,7 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
-from neff_bench.coverage.library import Kernel, Library
+from neff_bench.nkilib.library import Kernel, Library
 from neff_bench.simulator.commands.nkilib_tests import environment, pytest_command
 from neff_bench.terminal.errors import NeffBenchError
 from neff_bench.terminal.files import write_whole
@@ -81,7 +81,7 @@ def _by_test(library: Library, kernels: Iterable[Kernel]) -> dict[Path, list[Ker
 
 def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeout_s: float) -> str:
     """What kept the tests from ending, for a reason; empty when they ended."""
-    words = ("-p", "neff_bench.coverage.collect", "-q", str(file.relative_to(checkout)))
+    words = ("-p", "neff_bench.nkilib.collect", "-q", str(file.relative_to(checkout)))
     told = environment(checkout, run_all=True, seed=0) | {"RECORD_TO": str(folder), "RECORD_KERNELS": " ".join(entries)}
     try:
         done = subprocess.run(

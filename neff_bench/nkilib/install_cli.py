@@ -38,8 +38,8 @@ def install_benchmarks(
     python benchmarks/benchmark_step2_profile.py
     neff-bench install-benchmarks ~/nki-library --remove
     """
-    from neff_bench.install_benchmarks.install import install
-    from neff_bench.install_benchmarks.install import remove as remove_installed
+    from neff_bench.nkilib.install import install
+    from neff_bench.nkilib.install import remove as remove_installed
 
     if vendor and (link or wheel):
         raise WrongCall("--vendor copies the package, so --link and --wheel do not go with it")

@@ -7,18 +7,14 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from neff_bench.install_benchmarks.errors import InstallError
 from neff_bench.installation import PACKAGE
 from neff_bench.neffs import __version__
+from neff_bench.nkilib.errors import InstallError
 
-ROOMS = tuple(
-    sorted(
-        path.name
-        for path in PACKAGE.iterdir()
-        if (path / "__init__.py").is_file() and path.name != "install_benchmarks"
-    )
-)
-"""The rooms that --vendor copies: all but this one."""
+ROOMS = tuple(sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()))
+"""The rooms that --vendor copies."""
+INSTALLING = ("errors.py", "install.py", "install_cli.py", "layout.py", "template", "vendor")
+"""What of this room it leaves out."""
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
 VENDOR = Path(__file__).resolve().parent / "vendor"
@@ -50,6 +46,8 @@ def vendored() -> Iterator[tuple[str, bytes]]:
         yield f"{PACKAGE.name}/{path.name}", path.read_bytes()
     for room in ROOMS:
         for path in _files(PACKAGE / room):
+            if room == "nkilib" and path.relative_to(PACKAGE / room).parts[0] in INSTALLING:
+                continue
             yield f"{PACKAGE.name}/{room}/{path.relative_to(PACKAGE / room).as_posix()}", path.read_bytes()
     yield from beside_package()
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from neff_bench.installation import IMPORT_ROOT
-from neff_bench.stage1_generate.build.closure import Closures
+from neff_bench.stage1_generate.jobs.closure import Closures
 
 LIBRARY = Path("src/nkilib_src/nkilib")
 TESTS = Path("test/integration")

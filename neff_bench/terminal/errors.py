@@ -14,7 +14,7 @@
     ├── ClusterError            a Ray cluster      (processes/cluster.py)
     ├── FlagAbsent              a flag of the SDK  (sdk/words.py)
     ├── ExperimentError         an experiment      (experiments/errors.py)
-    └── InstallError            install-benchmarks (install_benchmarks/errors.py)
+    └── InstallError            install-benchmarks (nkilib/errors.py)
 
 The text of each is one line: what, where, what was expected, what to do.
 """

@@ -19,14 +19,14 @@ from neff_bench.neffs.errors import BundleError, NeffsError
 from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.processes.warm import WarmParent
-from neff_bench.stage1_generate.build.job import Job
-from neff_bench.stage1_generate.build.worker import DISK_FULL, refused, started
-from neff_bench.stage1_generate.build.worker_process import run_module
 from neff_bench.stage1_generate.errors import GenerateError
+from neff_bench.stage1_generate.jobs.job import Job
+from neff_bench.stage1_generate.jobs.worker import DISK_FULL, refused, started
+from neff_bench.stage1_generate.jobs.worker_process import run_module
 from neff_bench.stage1_generate.toolchains.command import reason
 from neff_bench.terminal.errors import NeffBenchError
 
-WORKER = "neff_bench.stage1_generate.build.worker"
+WORKER = "neff_bench.stage1_generate.jobs.worker"
 _TAIL_BYTES = 8192
 
 

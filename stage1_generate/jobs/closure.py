@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from neff_bench.stage1_generate.build.known_imports import KnownImports
+from neff_bench.stage1_generate.jobs.known_imports import KnownImports
 from neff_bench.stage1_generate.toolchains.find import version_of
 
 _INSTALLED = ("site-packages", "dist-packages")

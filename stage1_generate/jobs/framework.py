@@ -1,6 +1,6 @@
 """NEFFs of somebody's own script: run it with the framework's debug switches and make bundles of what it leaves.
 
-    python -m neff_bench.stage1_generate.build.framework < JOB     (in the directory where the script is to run)
+    python -m neff_bench.stage1_generate.jobs.framework < JOB     (in the directory where the script is to run)
 
 The frameworks write NEFF and HLO into the current directory when NEURON_FRAMEWORK_DEBUG is set before they compile; a
 cached NEFF is not written again and has no debug information, so the compile cache is private too (AWS Neuron
@@ -23,8 +23,8 @@ from neff_bench.neffs.checksums import sha256_file
 from neff_bench.neffs.errors import NeffsError
 from neff_bench.neffs.store import Store
 from neff_bench.parsers.errors import ParseError
-from neff_bench.stage1_generate.build.worker_process import run_module
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
+from neff_bench.stage1_generate.jobs.worker_process import run_module
 from neff_bench.stage1_generate.toolchains.command import end_with_builder, reason, run
 
 DEBUG = {"NEURON_FRAMEWORK_DEBUG": "1", "XLA_IR_DEBUG": "1", "XLA_HLO_DEBUG": "1", "NKI_DEBUG_INFO": "1"}
@@ -71,7 +71,7 @@ def capture(
     with store.scratch(f"script-{stem}") as directory:
         (directory / "run").mkdir()
         returncode = run_module(
-            "neff_bench.stage1_generate.build.framework", orjson.dumps(script), directory, timeout_s, go_on
+            "neff_bench.stage1_generate.jobs.framework", orjson.dumps(script), directory, timeout_s, go_on
         )
         log = (directory / LOG).read_bytes() if (directory / LOG).is_file() else b""
         published = publish_found(store, stem, directory / "run", log, report)

@@ -15,9 +15,9 @@ from neff_bench.neffs.case import Case, content_key
 from neff_bench.neffs.own import OwnKernel
 from neff_bench.sdk.environment import of_role
 from neff_bench.stage1_generate import kernels
-from neff_bench.stage1_generate.build.closure import Closures, search_path
-from neff_bench.stage1_generate.build.known_imports import KnownImports
 from neff_bench.stage1_generate.entries import place
+from neff_bench.stage1_generate.jobs.closure import Closures, search_path
+from neff_bench.stage1_generate.jobs.known_imports import KnownImports
 from neff_bench.stage1_generate.kernel import Dims, Implementation
 from neff_bench.stage1_generate.own_kernel import implementation_of, search_folders
 from neff_bench.stage1_generate.toolchains.find import Toolchain, version_of
@@ -76,8 +76,8 @@ class Keys:
             "declaration": self._declaration(case, closures),
             "kernel": closures.digest(*self._twins(roots, route), without=_FACES),
             "bundle": _files(
-                _STAGE / "build" / "tensors.py",
-                _STAGE / "build" / "worker.py",
+                _STAGE / "jobs" / "tensors.py",
+                _STAGE / "jobs" / "worker.py",
                 *sorted((_STAGE / "toolchains" / self.toolchain.name).glob("*.py")),
             ),
         }

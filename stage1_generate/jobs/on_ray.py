@@ -21,11 +21,11 @@ from neff_bench.neffs.verified import Verified
 from neff_bench.processes.cluster import Cluster, ended_in_order, host
 from neff_bench.processes.warm import WarmParent
 from neff_bench.sdk.environment import of_role
-from neff_bench.stage1_generate.build.build import Outcome, build_one, publish_failure
-from neff_bench.stage1_generate.build.job import Job, default_memory_bytes
-from neff_bench.stage1_generate.build.keys import JAX_ENVIRONMENT, Keys
-from neff_bench.stage1_generate.build.warm import warm_parent
 from neff_bench.stage1_generate.errors import GenerateError
+from neff_bench.stage1_generate.jobs.build import Outcome, build_one, publish_failure
+from neff_bench.stage1_generate.jobs.job import Job, default_memory_bytes
+from neff_bench.stage1_generate.jobs.keys import JAX_ENVIRONMENT, Keys
+from neff_bench.stage1_generate.jobs.warm import warm_parent
 from neff_bench.stage1_generate.own_kernel import implementation_of
 from neff_bench.stage1_generate.toolchains.find import Toolchain, choose
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from neff_bench.processes.warm import WarmParent
-from neff_bench.stage1_generate.build.job import Job
+from neff_bench.stage1_generate.jobs.job import Job
 from neff_bench.stage1_generate.own_kernel import implementation_of
 from neff_bench.stage1_generate.toolchains.command import python_environment
 
 _WORKER = (
-    "neff_bench.stage1_generate.build.worker",
-    "neff_bench.stage1_generate.build.tensors",
+    "neff_bench.stage1_generate.jobs.worker",
+    "neff_bench.stage1_generate.jobs.tensors",
     "neff_bench.stage1_generate.kernels.*",
     "neff_bench.stage1_generate.toolchains.sim.compile",
     "neff_bench.parsers.neff",

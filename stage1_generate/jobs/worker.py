@@ -1,6 +1,6 @@
 """A worker process: builds one case in its current directory and ends.
 
-    python -m neff_bench.stage1_generate.build.worker < JOB
+    python -m neff_bench.stage1_generate.jobs.worker < JOB
 
 The job is one line of JSON on standard input. The builder keeps that pipe open; when it closes, the builder is gone and
 the worker ends itself with everything that it started. The result is `case.json`, whatever happened short of a crash.
@@ -26,9 +26,9 @@ from neff_bench.neffs.bundle import LOG, Manifest, RankFiles, TensorFile, is_saf
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.checksums import sha256_file
 from neff_bench.neffs.sources import keep_sources
-from neff_bench.stage1_generate.build.job import Job
-from neff_bench.stage1_generate.build.keys import tree_digest
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
+from neff_bench.stage1_generate.jobs.job import Job
+from neff_bench.stage1_generate.jobs.keys import tree_digest
 from neff_bench.stage1_generate.kernel import Dims, Kernel, Tensor
 from neff_bench.stage1_generate.own_kernel import implementation_of, kernel_of, search_folders
 from neff_bench.stage1_generate.toolchains.command import end_with_builder
@@ -89,7 +89,7 @@ def build(job: Job) -> Manifest:
     by_rank, tolerance = _write_tensors(kernel, case, named, in_files, out_files)
     rank_inputs = None
     if case.ranks > 1:
-        from neff_bench.stage1_generate.build.tensors import write_rank_inputs
+        from neff_bench.stage1_generate.jobs.tensors import write_rank_inputs
 
         rank_inputs = write_rank_inputs(Path(), [rank.inputs for rank in by_rank])
     return replace(
@@ -120,7 +120,7 @@ def _write_tensors(
     """Write the inputs and the references of every rank. `named`: inputs and outputs. `*_files`: asked name -> name in the NEFF, in
     its order. Returns the tolerance of the comparison too. Raises `BuildError`."""
     # Imported only now: a compiler that fails is not worth the start of numpy.
-    from neff_bench.stage1_generate.build.tensors import default_tolerance, draw, references, write_array
+    from neff_bench.stage1_generate.jobs.tensors import default_tolerance, draw, references, write_array
 
     inputs, outputs = named
     drawn = [draw([tensor for _, tensor in inputs], case.seed, rank) for rank in range(case.ranks)]

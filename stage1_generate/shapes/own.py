@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.neffs.own import OwnKernel, Tensor
 from neff_bench.stage1_generate import kernels
-from neff_bench.stage1_generate.build.closure import Closures, search_path
 from neff_bench.stage1_generate.entries import defined, functions
 from neff_bench.stage1_generate.errors import GenerateError, ShapesError
+from neff_bench.stage1_generate.jobs.closure import Closures, search_path
 from neff_bench.stage1_generate.kernel import Implementation, Kernel
 from neff_bench.stage1_generate.own_kernel import declared
 from neff_bench.stage1_generate.shapes import arithmetic

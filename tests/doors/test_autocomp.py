@@ -1,4 +1,4 @@
-"""The evaluator of autocomp, with a harness of autocomp's form. `tools/autocomp.py` evaluates the problems of a real clone."""
+"""The evaluator of autocomp, with a harness of autocomp's form. `validation/autocomp.py` evaluates the problems of a real clone."""
 
 import sys
 from dataclasses import dataclass

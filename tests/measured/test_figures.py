@@ -1,4 +1,4 @@
-"""The model beside figures that others measured on hardware. tools/corpus.py says where each comes from and makes the tables anew."""
+"""The model beside figures that others measured on hardware. validation/corpus.py says where each comes from and makes the tables anew."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_manifest_says_of_each_file_what_it_takes_to_verify_it():
 @pytest.mark.skipif(not DATA.exists(), reason="no measurements beside the project")
 @pytest.mark.parametrize("name", TRACES)
 def test_the_tables_are_those_of_the_files(name):
-    from tools.tables import traces
+    from validation.tables import traces
 
     made = dict(traces([e for e in MANIFEST if "real" in e["files"][0]["to"]], DATA))
     assert json.loads(json.dumps(made[name])) == TRACES[name]

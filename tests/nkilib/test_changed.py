@@ -3,9 +3,9 @@
 import pytest
 from click.testing import CliRunner
 
-from neff_bench.coverage.changed import Touched, covered, library_of, touched
-from neff_bench.coverage.cli import changed_kernels
-from neff_bench.coverage.library import Library
+from neff_bench.nkilib.changed import Touched, covered, library_of, touched
+from neff_bench.nkilib.coverage_cli import changed_kernels
+from neff_bench.nkilib.library import Library
 from neff_bench.stage1_generate.shapes.read import read_shapes
 
 JIT = "import nki\n\n\n@nki.jit\n"

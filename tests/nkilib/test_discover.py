@@ -3,8 +3,8 @@
 import pytest
 from click.testing import CliRunner
 
-from neff_bench.coverage.cli import discover_cases
-from neff_bench.stage1_generate.build.tensors import draw
+from neff_bench.nkilib.coverage_cli import discover_cases
+from neff_bench.stage1_generate.jobs.tensors import draw
 from neff_bench.stage1_generate.own_kernel import kernel_of
 from neff_bench.stage1_generate.shapes.read import read_shapes
 

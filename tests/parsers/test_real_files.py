@@ -14,7 +14,7 @@ from neff_bench.parsers.ntff import read_ntff
 from neff_bench.parsers.profile_json import read_metadata, read_profile, read_summary
 from neff_bench.parsers.selfcheck import check
 from neff_bench.parsers.summary import attribute
-from tools.pairs import words
+from validation.pairs import words
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "real"
 NEFFS, TRACES, PROFILES = (sorted(DATA.rglob(f"*.{suffix}")) for suffix in ("neff", "ntff", "json"))

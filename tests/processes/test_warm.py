@@ -14,7 +14,7 @@ import pytest
 
 from neff_bench.processes import child
 from neff_bench.processes.warm import WarmParent
-from neff_bench.stage1_generate.build import warm as build_warm
+from neff_bench.stage1_generate.jobs import warm as build_warm
 from neff_bench.stage2_profile.capture import warm as capture_warm
 from neff_bench.stage2_profile.capture.process import run
 from tests.watch import free, running, soon

@@ -9,7 +9,7 @@ import pytest
 
 from neff_bench.neffs.case import IMPLEMENTATIONS, Case
 from neff_bench.stage1_generate import kernels
-from neff_bench.stage1_generate.build.tensors import draw, references
+from neff_bench.stage1_generate.jobs.tensors import draw, references
 from neff_bench.stage1_generate.kernel import Dims
 
 SMALL = {

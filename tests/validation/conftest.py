@@ -6,7 +6,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def tools(monkeypatch):
-    """The folder `tools` can be imported."""
+def validation(monkeypatch):
+    """The folder `validation` can be imported."""
     monkeypatch.syspath_prepend(str(ROOT))
-    pytest.importorskip("tools.correlation", reason="tools are part of the repository only")
+    pytest.importorskip("validation.correlation", reason="validation is part of the repository only")

@@ -3,9 +3,9 @@ import json
 import pytest
 
 from neff_bench.simulator.costs import comparisons
-from tools.compared import of_traces, summary
-from tools.corpus import MEASURED
-from tools.correlation.measured import is_test
+from validation.compared import of_traces, summary
+from validation.corpus import MEASURED
+from validation.correlation.measured import is_test
 
 DATA = MEASURED.parents[2] / "shared" / "data"
 WRITTEN = json.loads(comparisons.FILE.read_bytes())["rows"]

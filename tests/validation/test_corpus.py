@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tools import corpus
+from validation import corpus
 
 CONTENTS = b"figures"
 

@@ -13,13 +13,13 @@ NKILIB = os.environ.get("NKILIB_PATH")
 
 @pytest.fixture(autouse=True)
 def tools_on_the_path(monkeypatch):
-    """tools/ is a folder of scripts, not an installed package."""
+    """validation/ is a folder of scripts, not an installed package."""
     monkeypatch.syspath_prepend(str(ROOT))
 
 
 def test_missing_measurements_are_named(tmp_path):
     done = subprocess.run(
-        [sys.executable, "tools/fidelity.py", "--data", str(tmp_path)],
+        [sys.executable, "validation/fidelity.py", "--data", str(tmp_path)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -32,7 +32,7 @@ def test_missing_measurements_are_named(tmp_path):
 @pytest.mark.skipif(not DATA.exists(), reason="no measurements beside the project")
 @pytest.mark.parametrize("name", ["baseline_attention", "baseline_bf16_s512", "fused_attention", "fused_bf16_s512"])
 def test_replay_stays_within_what_fidelity_says(name):
-    from tools.replay import replay
+    from validation.replay import replay
 
     profile = json.loads((DATA / "real" / "trn2_attention" / name / "ntff.json").read_bytes())
     for column, model, measured in replay(profile):
@@ -45,7 +45,7 @@ def test_replay_stays_within_what_fidelity_says(name):
 @pytest.mark.skipif(not NKILIB, reason="NKILIB_PATH is not set")
 @pytest.mark.skipif(not DATA.exists(), reason="no measurements beside the project")
 def test_counters_of_the_measured_mlp_are_exact():
-    from tools.predictions import counter_rows
+    from validation.predictions import counter_rows
 
     for row in counter_rows(Path(NKILIB), DATA):
         assert row.model == pytest.approx(row.measured, rel=1e-12), row.name

@@ -2,7 +2,7 @@ import importlib
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("tools")
+pytestmark = pytest.mark.usefixtures("validation")
 
 
 def transfers(steps):
@@ -22,7 +22,7 @@ K,M,N,baseline_hbm_bytes_model,config,dtype,kernel,p50_us,p99_us
 
 
 def test_a_row_that_is_taken_out_of_the_lists_is_missed():
-    from tools.correlation import heads, scores, searched, squares
+    from validation.correlation import heads, scores, searched, squares
 
     assert len(heads.KERNELS) == 15 + 6 + 12 + 4 + 4
     assert len(scores.SCORES) == 18
@@ -32,8 +32,8 @@ def test_a_row_that_is_taken_out_of_the_lists_is_missed():
 
 
 def test_rows_of_the_fourth_set_are_new_test_rows_of_families_that_nobody_studied(monkeypatch, tmp_path):
-    from tools.correlation import gelu, heads, norms, scores, searched, squares
-    from tools.correlation.measured import NKIBENCH, SEEN, STUDIED
+    from validation.correlation import gelu, heads, norms, scores, searched, squares
+    from validation.correlation.measured import NKIBENCH, SEEN, STUDIED
 
     labs = f"{heads.REPOSITORY}/projects"
     for file in (
@@ -60,13 +60,13 @@ def test_rows_of_the_fourth_set_are_new_test_rows_of_families_that_nobody_studie
     ("module", "source"), [("heads", "kernels"), ("scores", "kernels"), ("searched", "written"), ("squares", "kernels")]
 )
 def test_a_checkout_without_the_kernel_is_named(module, source, tmp_path):
-    rows = getattr(importlib.import_module(f"tools.correlation.{module}"), source)
+    rows = getattr(importlib.import_module(f"validation.correlation.{module}"), source)
     with pytest.raises(FileNotFoundError, match=r"no .*\.py"):
         list(rows(tmp_path))
 
 
 def test_a_report_has_a_row_for_each_fused_kernel():
-    from tools.correlation.gelu import Fused, reported
+    from validation.correlation.gelu import Fused, reported
 
     assert list(reported(REPORT)) == [
         Fused("pwl", 256, 128, 512, "float32", 21.0),
@@ -89,7 +89,7 @@ def fused_mlp_pwl(lhsT, rhs, bias):
 
 
 def test_a_fused_kernel_leaves_the_second_core_idle():
-    from tools.correlation.gelu import Fused, recorded
+    from validation.correlation.gelu import Fused, recorded
 
     program = recorded(GELU, Fused("pwl", 256, 128, 512, "bfloat16", 1.0))
     assert [len(transfers(core)) for core in program.cores] == [2, 0]
@@ -116,7 +116,7 @@ def nki_mha_(q, k, v):
 
 @pytest.mark.parametrize(("lnc", "stores"), [(1, [8]), (2, [4, 4])])
 def test_heads_are_on_as_many_cores_as_were_measured(tmp_path, lnc, stores):
-    from tools.correlation.heads import KERNELS, recorded
+    from validation.correlation.heads import KERNELS, recorded
 
     kernel = tmp_path / "mha_fast.py"
     kernel.write_text(HEADS)
@@ -144,7 +144,7 @@ def separate_score(logits, indices, row_tile=128, vocab_tile=8192):
 
 
 def test_tokens_have_the_tiles_that_were_measured(tmp_path):
-    from tools.correlation.scores import Scores, recorded
+    from validation.correlation.scores import Scores, recorded
 
     kernel = tmp_path / "kernel.py"
     kernel.write_text(SCORES)
@@ -154,8 +154,8 @@ def test_tokens_have_the_tiles_that_were_measured(tmp_path):
 
 
 def test_both_times_of_a_written_product_add_up_to_the_told_sum():
-    from tools.correlation.chipboost import START_US
-    from tools.correlation.searched import WRITTEN
+    from validation.correlation.chipboost import START_US
+    from validation.correlation.searched import WRITTEN
 
     for one in WRITTEN:
         found = sum(start / faster for start, faster in zip(START_US, one.faster, strict=True))
@@ -180,7 +180,7 @@ def {name}({left}, {right}):
 
 
 def test_a_product_has_the_inputs_of_its_search(tmp_path):
-    from tools.correlation.searched import recorded
+    from validation.correlation.searched import recorded
 
     kernel = tmp_path / "candidate.py"
     kernel.write_text(SQUARE.format(name="nki_matmul_tiled_", left="lhsT", right="rhs"))
@@ -190,7 +190,7 @@ def test_a_product_has_the_inputs_of_its_search(tmp_path):
 
 
 def test_a_square_has_static_descriptors(tmp_path):
-    from tools.correlation.squares import SQUARES, recorded
+    from validation.correlation.squares import SQUARES, recorded
 
     kernel = tmp_path / "nki_tiled_matmul.py"
     kernel.write_text(SQUARE.format(name="tiled_matmul_kernel", left="a_t", right="b"))

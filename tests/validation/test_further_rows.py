@@ -1,6 +1,6 @@
 import pytest
 
-pytestmark = pytest.mark.usefixtures("tools")
+pytestmark = pytest.mark.usefixtures("validation")
 
 
 def transfers(steps):
@@ -8,7 +8,7 @@ def transfers(steps):
 
 
 def test_a_row_that_is_taken_out_of_the_lists_is_missed():
-    from tools.correlation import assignments, blocked, chipboost, contributed, samples
+    from validation.correlation import assignments, blocked, chipboost, contributed, samples
 
     assert len(blocked.PRODUCTS) == 30
     assert len(chipboost.KERNELS) == 29
@@ -18,8 +18,17 @@ def test_a_row_that_is_taken_out_of_the_lists_is_missed():
 
 
 def test_rows_of_the_third_set_are_studied_but_for_those_of_nkibench(monkeypatch, tmp_path):
-    from tools.correlation import assignments, blocked, chipboost, contributed, nkibench, projections, replayed, samples
-    from tools.correlation.measured import NKIBENCH, STUDIED
+    from validation.correlation import (
+        assignments,
+        blocked,
+        chipboost,
+        contributed,
+        nkibench,
+        projections,
+        replayed,
+        samples,
+    )
+    from validation.correlation.measured import NKIBENCH, STUDIED
 
     for module in (assignments, replayed, samples):
         monkeypatch.setattr(module, "data", lambda *_: b"")
@@ -58,7 +67,7 @@ class TestProjections:
 
 
 def test_a_baseline_is_a_row_once_and_cases_without_one_are_none():
-    from tools.correlation.projections import cases
+    from validation.correlation.projections import cases
 
     found = list(cases(BASELINES))
     assert [case.picoseconds for case in found] == [72_189_720, 105_167_419]
@@ -69,7 +78,7 @@ def test_a_baseline_is_a_row_once_and_cases_without_one_are_none():
 
 
 def test_a_test_without_the_list_is_an_error():
-    from tools.correlation.projections import cases
+    from validation.correlation.projections import cases
 
     with pytest.raises(ValueError, match="no list qkv_tkg_kernel_performance_bsd_test_perms"):
         list(cases("x = 1\n"))
@@ -81,7 +90,7 @@ def test_a_test_without_the_list_is_an_error():
 def test_a_checkout_without_the_kernel_is_named(module, source, tmp_path):
     import importlib
 
-    rows = getattr(importlib.import_module(f"tools.correlation.{module}"), source)
+    rows = getattr(importlib.import_module(f"validation.correlation.{module}"), source)
     with pytest.raises(FileNotFoundError, match=r"no .*\.py"):
         list(rows(tmp_path))
 
@@ -104,7 +113,7 @@ def nki_matmul_(lhsT, rhs, TILES_IN_BLOCK_M=1, TILES_IN_BLOCK_N=1, TILES_IN_BLOC
 
 
 def test_a_product_has_the_blocks_that_were_measured(tmp_path):
-    from tools.correlation.blocked import Product, recorded
+    from validation.correlation.blocked import Product, recorded
 
     kernel = tmp_path / "matmul_blocked.py"
     kernel.write_text(BLOCKED)
@@ -132,7 +141,7 @@ def nki_matmul_tiled_(lhsT, rhs):
 
 @pytest.mark.parametrize(("lnc", "stores"), [(1, [1]), (2, [2, 3])])
 def test_a_product_is_launched_on_as_many_cores_as_were_measured(tmp_path, lnc, stores):
-    from tools.correlation.chipboost import Kernel, recorded
+    from validation.correlation.chipboost import Kernel, recorded
 
     kernel = tmp_path / "split.py"
     kernel.write_text(SPLIT)
@@ -164,7 +173,7 @@ flash_assign_kernel_baremetal = nki.baremetal()(_flash_assign_kernel)
 
 @pytest.mark.parametrize(("cores", "firsts"), [(1, [0]), (2, [0, 256])])
 def test_points_are_split_between_the_cores_that_were_measured(cores, firsts):
-    from tools.correlation.assignments import Assignment, recorded
+    from validation.correlation.assignments import Assignment, recorded
 
     program = recorded(ASSIGN, Assignment(512, 128, 1.0, cores, 512))
     assert [min(store.writes["dst"].offset for store in transfers(core)) for core in program.cores] == firsts
@@ -186,7 +195,7 @@ def adaptive_avg_pool2d_kernel(in_tensor, output_size):
 
 @pytest.mark.parametrize(("output", "columns"), [(3, 9), ((2, 5), 10)])
 def test_a_pool_has_the_output_of_its_test_and_static_descriptors(output, columns):
-    from tools.correlation.samples import Kernel, recorded
+    from validation.correlation.samples import Kernel, recorded
 
     given = {"in_tensor": (1, 128, 8, 8)}, "float16", 1.0, {"output_size": output}
     program = recorded(POOL, Kernel("f", "0" * 7, "vision", "adaptive_avg_pool2d_kernel", *given))
@@ -204,7 +213,7 @@ def solution(in_tensor: nki.tensor, pool_size: int) -> nki.tensor:
 
 
 def test_a_solution_without_imports_is_recorded_with_descriptors_that_may_be_dynamic():
-    from tools.correlation.replayed import Solution, recorded
+    from validation.correlation.replayed import Solution, recorded
 
     given = {"in_tensor": (128, 64)}, {"pool_size": 3}
     program = recorded(SOLUTION, Solution("2_maxpool_ref.py", *given, 1.0))
@@ -212,7 +221,7 @@ def test_a_solution_without_imports_is_recorded_with_descriptors_that_may_be_dyn
 
 
 def test_rows_of_scores_are_cut_into_pieces_that_fill_the_partitions():
-    from tools.correlation.contributed import KERNELS
+    from validation.correlation.contributed import KERNELS
 
     masks = [one for one in KERNELS if one.family == "topk_mask"]
     assert [one.inputs["sc"] for one in masks] == [(128, 132), (256, 2112), (128, 528), (128, 4096)]
@@ -225,7 +234,7 @@ def test_rows_of_scores_are_cut_into_pieces_that_fill_the_partitions():
 
 
 def test_a_delta_rule_has_a_decay_for_each_channel_or_each_head(tmp_path):
-    from tools.correlation.contributed import KERNELS, recorded
+    from validation.correlation.contributed import KERNELS, recorded
 
     kernel = tmp_path / "chunked_delta_rule.py"
     kernel.write_text(DELTA_RULE)

@@ -6,7 +6,7 @@ import pytest
 from neff_bench.simulator.timing.interval import Row, ends, evidence
 from neff_bench.simulator.timing.likeness import Likeness
 
-intervals = pytest.importorskip("tools.correlation.intervals", reason="tools are part of the repository only")
+intervals = pytest.importorskip("validation.correlation.intervals", reason="validation is part of the repository only")
 
 LIKE = Likeness(3, 1, False, False, 0.0)
 

@@ -25,7 +25,7 @@ def vector_add_stream(a_vec, b_vec):
 """
 
 
-pytestmark = pytest.mark.usefixtures("tools")
+pytestmark = pytest.mark.usefixtures("validation")
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def transfers(program):
 
 
 def test_a_kernel_is_that_of_its_commit_with_the_constant_of_its_trace(clone):
-    from tools.correlation.coursework import added, recorded
+    from validation.correlation.coursework import added, recorded
 
     program = recorded(*clone, added("vector_add_stream", 128 * 12, FREE_DIM=4), "trn2")
     assert len(transfers(program)) == 3 * 3
@@ -63,14 +63,14 @@ def test_a_kernel_is_that_of_its_commit_with_the_constant_of_its_trace(clone):
 
 
 def test_a_constant_that_the_kernel_lacks_is_an_error_and_no_other_kernel(clone):
-    from tools.correlation.coursework import added, recorded
+    from validation.correlation.coursework import added, recorded
 
     with pytest.raises(ValueError, match="no ROW_CHUNK to set to 4"):
         recorded(*clone, added("vector_add_stream", 1536, ROW_CHUNK=4), "trn2")
 
 
 def test_a_folder_is_that_of_its_commit(clone):
-    from tools.correlation.origin import tree
+    from validation.correlation.origin import tree
 
     checkout, first = clone
     assert (tree(checkout, first, "part1") / "kernels.py").read_text() == KERNEL
@@ -79,7 +79,7 @@ def test_a_folder_is_that_of_its_commit(clone):
 
 
 def test_a_file_that_a_commit_lacks_is_named(clone):
-    from tools.correlation.origin import data
+    from validation.correlation.origin import data
 
     checkout, first = clone
     assert data(checkout, first, "part1/kernels.py").decode() == KERNEL
@@ -98,7 +98,7 @@ def test_a_file_that_a_commit_lacks_is_named(clone):
     ],
 )
 def test_a_trace_says_in_its_name_what_was_run(trace, family, shape, dtype, numbers):
-    from tools.correlation.coursework import run_of
+    from validation.correlation.coursework import run_of
 
     run = run_of(trace)
     assert (run.family, run.numbers) == (family, numbers)
@@ -106,14 +106,14 @@ def test_a_trace_says_in_its_name_what_was_run(trace, family, shape, dtype, numb
 
 
 def test_candidates_come_in_the_order_of_the_search():
-    from tools.correlation.autocomp import codes
+    from validation.correlation.autocomp import codes
 
     last = "CodeCandidate(parent=CodeCandidate(parent=None, plan='p', code='''a''', score=20.9), plan='q', code='''b''', score=6.9)"
     assert codes(last) == [("a", 20.9), ("b", 6.9)]
 
 
 def test_a_candidate_without_a_score_is_an_error():
-    from tools.correlation.autocomp import codes
+    from validation.correlation.autocomp import codes
 
     with pytest.raises(KeyError, match="score"):
         codes("CodeCandidate(parent=None, code='''a''')")
@@ -122,7 +122,7 @@ def test_a_candidate_without_a_score_is_an_error():
 @pytest.fixture
 def row():
     """Rows of a source, each with what records it."""
-    from tools.correlation.measured import Measured
+    from validation.correlation.measured import Measured
 
     def made(name, program, new=True):
         return Measured("a/a", "0" * 40, "rope_single_freq_apply", "t", name, "trn2", 1, "nki", 20.0, program, new=new)
@@ -133,7 +133,7 @@ def row():
 @pytest.fixture
 def run(monkeypatch, capsys):
     """What the command prints for these rows of one source."""
-    from tools.correlation import __main__ as command
+    from validation.correlation import __main__ as command
 
     def made(which, new=(), others=(), studied=()):
         monkeypatch.setattr(command, "NEW_SOURCES", (lambda _: iter(new),))
@@ -201,14 +201,23 @@ def test_studied_rows_can_be_run_alone(row, run):
 
 @pytest.mark.parametrize("family", ["conv2d_maxpool", "moe_tkg", "tutorial_gemm"])
 def test_a_family_that_was_studied_is_a_development_family(family):
-    from tools.correlation.measured import is_test
+    from validation.correlation.measured import is_test
 
     assert not is_test(family)
 
 
 def test_every_family_of_the_studied_sources_is_named_in_the_rule():
-    from tools.correlation import autocomp, chipboost, contributed, coursework, megakernel, replayed, samples, tutorials
-    from tools.correlation.measured import STUDIED
+    from validation.correlation import (
+        autocomp,
+        chipboost,
+        contributed,
+        coursework,
+        megakernel,
+        replayed,
+        samples,
+        tutorials,
+    )
+    from validation.correlation.measured import STUDIED
 
     families = {coursework.run_of(path).family for paths in coursework.TRACES.values() for path in paths}
     families |= {version.task.split()[0] for version in megakernel.VERSIONS}
@@ -224,9 +233,9 @@ def test_every_family_of_the_studied_sources_is_named_in_the_rule():
 def test_rows_of_which_no_interval_is_said_are_no_evidence(row, monkeypatch, tmp_path):
     from neff_bench.simulator.timing import interval
     from neff_bench.simulator.timing.likeness import Likeness
-    from tools.correlation import __main__ as command
-    from tools.correlation.modelled import Modelled
-    from tools.correlation.report import Compared
+    from validation.correlation import __main__ as command
+    from validation.correlation.modelled import Modelled
+    from validation.correlation.report import Compared
 
     def compared(comparable):
         model = Modelled(10.0, {}, 10.0, Likeness(3, 1, comparable, False, 0.0), comparable, {})
@@ -248,7 +257,7 @@ def test_a_new_row_is_a_test_row_whatever_its_family(row):
 
 
 def test_a_row_that_is_taken_out_of_the_lists_is_missed():
-    from tools.correlation import autotune, coursework, megakernel, norms
+    from validation.correlation import autotune, coursework, megakernel, norms
 
     assert sum(map(len, coursework.TRACES.values())) == 53
     assert len(coursework.WRITTEN) == 15
@@ -259,9 +268,9 @@ def test_a_row_that_is_taken_out_of_the_lists_is_missed():
 
 def test_variants_of_one_task_are_ordered_whoever_measured_them():
     from neff_bench.simulator.timing.likeness import Likeness
-    from tools.correlation.measured import Measured
-    from tools.correlation.modelled import Modelled
-    from tools.correlation.report import Compared, report
+    from validation.correlation.measured import Measured
+    from validation.correlation.modelled import Modelled
+    from validation.correlation.report import Compared, report
 
     def compared(repository, model_us, measured_us, variants=True):
         model = Modelled(model_us, {"dma": model_us}, model_us, Likeness(3, 1, False, False, 0.0), True, {})
@@ -278,8 +287,8 @@ def test_variants_of_one_task_are_ordered_whoever_measured_them():
 
 
 def test_a_trace_that_was_committed_after_its_kernel_changed_has_the_kernel_that_ran(monkeypatch):
-    from tools.correlation import coursework
-    from tools.correlation.origin import Traced
+    from validation.correlation import coursework
+    from validation.correlation.origin import Traced
 
     read = []
     monkeypatch.setattr(coursework, "data", lambda _, commit, path: read.append((commit, path)) or b"")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.nkibench import Matmul, published_counts
+from validation.nkibench import Matmul, published_counts
 
 WIDE, TURNED = Matmul(2 * 128 * 128 * 512, 2048), Matmul(2 * 128**3, 512)
 ROW = Matmul(2 * 128 * 512, 2048)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tools.correlation.measured import Measured
-from tools.correlation.nkibench import VARIANTS, halved
+from validation.correlation.measured import Measured
+from validation.correlation.nkibench import VARIANTS, halved
 
 PEAK_FLOPS_A_US = 78.6432e6
 

@@ -10,9 +10,9 @@ def compared(monkeypatch):
     """A row that hardware takes `missing_us` longer for than the model says."""
     monkeypatch.syspath_prepend(str(ROOT))
     from neff_bench.simulator.timing.likeness import Likeness
-    from tools.correlation.measured import Measured
-    from tools.correlation.modelled import Modelled
-    from tools.correlation.report import Compared
+    from validation.correlation.measured import Measured
+    from validation.correlation.modelled import Modelled
+    from validation.correlation.report import Compared
 
     def made(family, model_us, missing_us, lnc=2):
         summary = {
@@ -28,7 +28,7 @@ def compared(monkeypatch):
 
 
 def test_a_cost_is_fitted_on_one_family_and_judged_on_the_others(compared):
-    from tools.correlation.structures import judged
+    from validation.correlation.structures import judged
 
     rows = [compared("one", us, 10.0) for us in (40.0, 90.0)] + [compared("two", 40.0, 0.0)]
     table = list(judged(rows))

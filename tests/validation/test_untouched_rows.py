@@ -3,11 +3,11 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("tools")
+pytestmark = pytest.mark.usefixtures("validation")
 
 
 def test_a_row_that_is_taken_out_of_the_lists_is_missed():
-    from tools.correlation import attention_block, autocomp, gathers, scans, tutorials
+    from validation.correlation import attention_block, autocomp, gathers, scans, tutorials
 
     assert len(tutorials.KERNELS) == 26
     assert len(autocomp.SAMPLED_MS) == 11
@@ -17,7 +17,7 @@ def test_a_row_that_is_taken_out_of_the_lists_is_missed():
 
 
 def test_a_kernel_from_before_the_decorator_is_recorded_with_its_output_argument():
-    from tools.correlation.tutorials import Kernel, recorded
+    from validation.correlation.tutorials import Kernel, recorded
 
     source = """import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
@@ -33,7 +33,7 @@ def double(x, result):
 
 @pytest.mark.parametrize("log", [False, True])
 def test_times_are_those_of_a_summary_or_of_the_line_of_a_log(log):
-    from tools.correlation.gathers import _times
+    from validation.correlation.gathers import _times
 
     active = dict.fromkeys(("tensor", "vector", "scalar"), 2e-6)
     summary = {"n_0": {"total_time": 5e-6, "dma_active_time": 3e-6, **{f"{k}_engine_active_time": v for k, v in active.items()}}}  # fmt: skip
@@ -46,7 +46,7 @@ def test_times_are_those_of_a_summary_or_of_the_line_of_a_log(log):
 
 
 def test_a_kernel_gathers_the_rows_that_its_graph_has():
-    from tools.correlation.gathers import Gather, recorded
+    from validation.correlation.gathers import Gather, recorded
 
     script = """@nki.jit
 def gather_mean_nki(x, src_padded, mask_padded, inv_degree):
@@ -61,7 +61,7 @@ def gather_mean_nki(x, src_padded, mask_padded, inv_degree):
 
 
 def test_modules_of_one_commit_are_unknown_to_the_next():
-    from tools.correlation.scans import _own_modules
+    from validation.correlation.scans import _own_modules
 
     places = sys.path[:]
     with _own_modules():

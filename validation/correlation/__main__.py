@@ -1,13 +1,13 @@
 """The model beside every public measured row.
 
-    python -m tools.correlation CHECKOUTS [--rows development|studied|test|all|new] [--only TEXT] [--evidence] [--structures] [--what-if NAME=VALUE]
+    python -m validation.correlation CHECKOUTS [--rows development|studied|test|all|new] [--only TEXT] [--evidence] [--structures] [--what-if NAME=VALUE]
 
-CHECKOUTS holds clones as OWNER/NAME, at the commits that the report names. `tools/correlation/measured.py` says which rows are
+CHECKOUTS holds clones as OWNER/NAME, at the commits that the report names. `validation/correlation/measured.py` says which rows are
 test rows: no constant and no structure of the model is chosen on them. `studied` are the development rows that were once
 untouched test sets. `new` are test rows that nobody has looked at; `all` leaves them out, so that they are run when they are asked for
 and not before. --evidence writes the development rows, and what
-tools/correlation/intervals.py fits to them, to simulator/timing/evidence.json: the intervals of simulated times come from there. --structures judges what the model could lack on
-development rows (tools/correlation/structures.py). --what-if shows how a constant moves the figures.
+validation/correlation/intervals.py fits to them, to neff_bench/simulator/timing/evidence.json: the intervals of simulated times come from there. --structures judges what the model could lack on
+development rows (validation/correlation/structures.py). --what-if shows how a constant moves the figures.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.timing import interval
-from tools.correlation import (
+from validation.correlation import (
     assignments,
     attention_block,
     autocomp,
@@ -49,10 +49,10 @@ from tools.correlation import (
     squares,
     tutorials,
 )
-from tools.correlation.measured import Measured
-from tools.correlation.modelled import modelled
-from tools.correlation.report import Compared, report
-from tools.correlation.structures import judged
+from validation.correlation.measured import Measured
+from validation.correlation.modelled import modelled
+from validation.correlation.report import Compared, report
+from validation.correlation.structures import judged
 
 FIRST_SOURCES = (
     nkibench.variants,

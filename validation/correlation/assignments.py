@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from neff_bench.doors.estimation import record_kernel
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed, silenced
-from tools.wild import replace_host_packages
+from validation.correlation.measured import Measured
+from validation.correlation.origin import data, placed, silenced
+from validation.wild import replace_host_packages
 
 SOURCE = ("FlashML-org/flashlib", "ba01c9c")
 _KERNEL = "flashlib/primitives/kmeans/trainium/assign_kernel.py"

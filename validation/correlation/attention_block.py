@@ -17,10 +17,10 @@ from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
-from tools.correlation import norms
-from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed, silenced
-from tools.wild import replace_host_packages
+from validation.correlation import norms
+from validation.correlation.measured import Measured
+from validation.correlation.origin import data, placed, silenced
+from validation.wild import replace_host_packages
 
 SOURCE = ("KevGomes1403/nki-moe-megakernel", "e800859")
 _FOLDER = "kernels/attn_tkg/agents/"

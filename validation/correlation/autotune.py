@@ -15,8 +15,8 @@ from typing import NamedTuple
 from neff_bench.doors.estimation import record_kernel
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed
+from validation.correlation.measured import Measured
+from validation.correlation.origin import data, placed
 
 SOURCE = "awslabs/nki-autotune"
 PEAK_FLOPS = 2.4e9 * 2 * 128 * 128

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from neff_bench.doors.estimation import record_kernel
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
-from tools.correlation.chipboost import REPOSITORY
-from tools.correlation.measured import Measured
-from tools.correlation.origin import present, silenced
+from validation.correlation.chipboost import REPOSITORY
+from validation.correlation.measured import Measured
+from validation.correlation.origin import present, silenced
 
 SOURCE = (REPOSITORY, "815b883")
 _KERNEL = "projects/skywalker-kerneltune/kernels/matmul_blocked.py"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.correlation.origin import built, present
+from validation.correlation.measured import Measured
+from validation.correlation.origin import built, present
 
 REPOSITORY = "yahavb/trainium-agent-labs"
 _FOLDER = "projects/03-chipboost/kernels"

@@ -16,8 +16,8 @@ from neff_bench.doors.estimation import record_kernel
 from neff_bench.simulator.compiler.descriptors import made_at_compile_time
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.correlation.origin import present, silenced
+from validation.correlation.measured import Measured
+from validation.correlation.origin import present, silenced
 
 REPOSITORY = "aws-neuron/nki-samples"
 

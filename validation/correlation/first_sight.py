@@ -11,7 +11,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-from tools.correlation.measured import Measured
+from validation.correlation.measured import Measured
 
 
 def first_sight(row: Measured) -> float | None:

@@ -14,8 +14,8 @@ from typing import Any
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.idle import beside_idle_core
+from validation.correlation.measured import Measured
+from validation.idle import beside_idle_core
 
 SOURCE = ("allenkchau/trainium-kernel-fusion", "d709ddf1")
 _ENGINES = ("tensor", "vector", "scalar")

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from neff_bench.doors.estimation import record_kernel
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.correlation.origin import ENGINES, data, placed
-from tools.idle import beside_idle_core
-from tools.wild import replace_host_packages
+from validation.correlation.measured import Measured
+from validation.correlation.origin import ENGINES, data, placed
+from validation.idle import beside_idle_core
+from validation.wild import replace_host_packages
 
 SOURCE = ("joshdelg/cs217-final-proj", "ffb8dd5")
 _FOLDER = "experiments/graphsage_gather_scatter_mean"

@@ -17,10 +17,10 @@ from typing import NamedTuple
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
-from tools.correlation.fusion import SOURCE
-from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed, silenced
-from tools.idle import beside_idle_core
+from validation.correlation.fusion import SOURCE
+from validation.correlation.measured import Measured
+from validation.correlation.origin import data, placed, silenced
+from validation.idle import beside_idle_core
 
 _REPORT = "profiling/reports/mlp_latency_throughput_20260310T172309Z.csv"
 _KERNELS = "kernels/fused/mlp.py"

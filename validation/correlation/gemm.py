@@ -9,8 +9,8 @@ from pathlib import Path
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.gemm import GEMMS, LATER_GEMMS, kernel_of, measured
+from validation.correlation.measured import Measured
+from validation.gemm import GEMMS, LATER_GEMMS, kernel_of, measured
 
 SOURCE = ("SemiAnalysisAI/InferenceX", "e60b2ca493043365a9b20feda6aea79505be3bfc")
 MOST_WORK = 2**36

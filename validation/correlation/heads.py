@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neff_bench.simulator.program import Program
-from tools.correlation.chipboost import REPOSITORY
-from tools.correlation.measured import Measured
-from tools.correlation.origin import built, present
+from validation.correlation.chipboost import REPOSITORY
+from validation.correlation.measured import Measured
+from validation.correlation.origin import built, present
 
 _FOLDER = "projects/Team14 _(65-69)_Hashbrowns"
 _ACTIVE = ("tensor", "vector", "scalar", "dma")

@@ -19,11 +19,11 @@ from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
-from tools.correlation import norms
-from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed, silenced, traced
-from tools.idle import beside_idle_core
-from tools.wild import replace_host_packages
+from validation.correlation import norms
+from validation.correlation.measured import Measured
+from validation.correlation.origin import data, placed, silenced, traced
+from validation.idle import beside_idle_core
+from validation.wild import replace_host_packages
 
 SOURCE = "KevGomes1403/nki-moe-megakernel"
 _FIRST, _SECOND, _LAST = "f1fe87a", "6df2105", "90c3c94"

@@ -17,9 +17,9 @@ from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.correlation.origin import silenced
-from tools.predictions import cases
+from validation.correlation.measured import Measured
+from validation.correlation.origin import silenced
+from validation.predictions import cases
 
 SOURCE = ("aws-neuron/nki-library", "0759719da4e84ad29ddba3621a59e614779929ee")
 _TESTS = "test/integration/nkilib/core"

@@ -14,8 +14,8 @@ from pathlib import Path
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.correlation.origin import data, silenced, tree
+from validation.correlation.measured import Measured
+from validation.correlation.origin import data, silenced, tree
 
 SOURCE = ("aws-neuron/nki-library", "181b205a45d08f60d07123d674b35782f72a04bc")
 _TEST = "test/integration/nkilib/core/subkernels/test_rmsnorm_tkg.py"

@@ -20,9 +20,9 @@ from neff_bench.simulator.nki.jit import body
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.correlation.nkilib import SOURCE
-from tools.correlation.origin import data, silenced
+from validation.correlation.measured import Measured
+from validation.correlation.nkilib import SOURCE
+from validation.correlation.origin import data, silenced
 
 _TEST = "test/integration/nkilib/core/qkv/test_qkv_tkg.py"
 _LIST = "qkv_tkg_kernel_performance_bsd_test_"

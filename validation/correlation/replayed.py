@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from neff_bench.doors.estimation import record_kernel
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
-from tools.correlation import autocomp, nkibench
-from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed, present, silenced
-from tools.wild_cases.autocomp import OLD
+from validation.correlation import autocomp, nkibench
+from validation.correlation.measured import Measured
+from validation.correlation.origin import data, placed, present, silenced
+from validation.wild_cases.autocomp import OLD
 
 SOURCE = ("Joejoedesu/voyager-compiler", "9de0f53")
 

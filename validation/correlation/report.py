@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from neff_bench.simulator.timing import interval
-from tools.correlation import intervals
-from tools.correlation.first_sight import first_sight
-from tools.correlation.measured import Measured
-from tools.correlation.modelled import Modelled
-from tools.correlation.nkibench import VARIANTS, halved
+from validation.correlation import intervals
+from validation.correlation.first_sight import first_sight
+from validation.correlation.measured import Measured
+from validation.correlation.modelled import Modelled
+from validation.correlation.nkibench import VARIANTS, halved
 
 _DIFFERENT = 0.05
 """Variants that hardware tells apart by less are not ordered."""

@@ -17,9 +17,9 @@ from neff_bench.doors.estimation import record_kernel
 from neff_bench.simulator.compiler.descriptors import made_at_compile_time
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.correlation.origin import data, placed, silenced
-from tools.wild import replace_host_packages
+from validation.correlation.measured import Measured
+from validation.correlation.origin import data, placed, silenced
+from validation.wild import replace_host_packages
 
 REPOSITORY = "aws-neuron/nki-samples"
 _FOLDER = "src/nki_samples/reference"

@@ -17,8 +17,8 @@ from neff_bench.simulator.compiler.descriptors import made_at_compile_time
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.correlation.origin import silenced, tree
+from validation.correlation.measured import Measured
+from validation.correlation.origin import silenced, tree
 
 REPOSITORY = "aws-neuron/nki-library"
 _ENTRY = "nkilib_src.nkilib.experimental.scan.selective_scan:selective_scan"

@@ -18,10 +18,10 @@ from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program
-from tools.correlation import norms
-from tools.correlation.chipboost import REPOSITORY
-from tools.correlation.measured import Measured
-from tools.correlation.origin import present, silenced
+from validation.correlation import norms
+from validation.correlation.chipboost import REPOSITORY
+from validation.correlation.measured import Measured
+from validation.correlation.origin import present, silenced
 
 _KERNEL = "projects/03-fused-token-scoring/kernel.py"
 

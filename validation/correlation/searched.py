@@ -1,7 +1,7 @@
 """Products that models wrote, and the tutorial's products, measured by yahavb/trainium-agent-labs: trn2, LNC 1, current dialect.
 
 Three bfloat16 products of 03-chipboost, written for its referee. It tells the median of the sum of two shapes to a tenth of a microsecond and, to three
-places, how often each shape's time goes into that of the start kernel, which tools/correlation/chipboost.py has: a row is the quotient of the two, and the
+places, how often each shape's time goes into that of the start kernel, which validation/correlation/chipboost.py has: a row is the quotient of the two, and the
 two rows of a kernel add up to the told sum within 0.1%. Of two or three repeats the first stands. Hashes of the files are in the results.
 
 Four float32 products of the tutorial in aws-neuron/nki-samples, 2048 on each side: median `total_time` of three profiles
@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neff_bench.simulator.program import Program
-from tools.correlation.chipboost import REPOSITORY, START_US
-from tools.correlation.measured import Measured
-from tools.correlation.origin import built, data, placed, present
+from validation.correlation.chipboost import REPOSITORY, START_US
+from validation.correlation.measured import Measured
+from validation.correlation.origin import built, data, placed, present
 
 _FOLDER = "projects/03-chipboost/experiments/astra-trial"
 _SHAPES = ((4096, 256, 6144), (4096, 256, 2048))

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from neff_bench.simulator.compiler.descriptors import made_at_compile_time
 from neff_bench.simulator.program import Program
-from tools.correlation.measured import Measured
-from tools.correlation.origin import built, present
+from validation.correlation.measured import Measured
+from validation.correlation.origin import built, present
 
 SOURCE = ("Lonny154/Matmul-Inspector", "7f8c0bf")
 

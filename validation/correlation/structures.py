@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 
 from neff_bench.simulator.program import ENGINES
-from tools.correlation.report import Compared
+from validation.correlation.report import Compared
 
 CANDIDATES: dict[str, Callable[[Compared], float]] = {
     "constant, LNC 1": lambda one: one.row.lnc == 1,

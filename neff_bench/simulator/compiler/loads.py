@@ -6,7 +6,7 @@ so a tile is there until those behind it have filled SBUF. Source: HBM bytes rea
 (experimental/operatorx, trn3), for 48 shapes that load something again. Where 144 or 192 KiB of a partition are placed from one load to
 the next (five shapes), hardware does not load again, or loads less than half of it. From 272 KiB on (41) it loads all of it again, in three all but a
 little. SBUF has 240 for tiles; with that many (two) it loads half of it. So it is in a program of the old dialect that skips the middle end, small
-loads included: 20 traces of convolutions of three CS149 repositories (tools/correlation/coursework.py) load an image once that their kernel loads
+loads included: 20 traces of convolutions of three CS149 repositories (validation/correlation/coursework.py) load an image once that their kernel loads
 for each half of the output, and those three whose image has no room load it as often as it is written.
 """
 

@@ -30,7 +30,7 @@ _COMPILED_END = Step(OPCODES["NOP"], ALL, 16.0, 16.0)
 
 _STATIC_END = Step(OPCODES["NOP"], ALL, 70.0, 19.0)
 """The wait for a store whose descriptors were made at compile time: GpSimd has one for each that nothing else waits for, 70 ns apart and 19 ns
-long (42 traces on trn2, tools/correlation/coursework.py: 64 stores have 64, 222 stores of which most were waited for have 5 to 55)."""
+long (42 traces on trn2, validation/correlation/coursework.py: 64 stores have 64, 222 stores of which most were waited for have 5 to 55)."""
 
 _ENGINES = len(EVENT_SEMAPHORE_NS)
 STREAMS = 2 * _ENGINES

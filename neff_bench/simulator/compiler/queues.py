@@ -1,7 +1,7 @@
 """Queues of DMAs whose descriptors `--disable-dge` makes at compile time.
 
 A queue has sixteen semaphores, and its DMAs take them in turn: one is started when the DMA that had its semaphore before is done. Source: the
-instructions of 44 NEFFs (tools/correlation/coursework.py; `semaphore_set` of each queue in their def.json). In their traces of transpositions Sync and
+instructions of 44 NEFFs (validation/correlation/coursework.py; `semaphore_set` of each queue in their def.json). In their traces of transpositions Sync and
 GpSimd start the first sixteen 82 to 98 ns apart, and the rest at the pace of the DMA engines.
 """
 

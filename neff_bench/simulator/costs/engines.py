@@ -49,7 +49,7 @@ def engine_work(*, function: bool = False, counted: bool = True) -> Cost:
             times = _gpsimd(widest, chip, row)
         else:
             times = _vector(widest, _has_pointer(read, widest), chip, row)
-        # Scalar needs a table, whichever, to copy too: the traces of CS149 (tools/correlation/coursework.py) load one for copies alone.
+        # Scalar needs a table, whichever, to copy too: the traces of CS149 (validation/correlation/coursework.py) load one for copies alone.
         copies = "" if program.from_hlo else "copy"
         name = (operation or "none" if function else copies) if engine == "scalar" else ""
         step = _counted(opcodes[0], times, read, written) if counted else Step(opcodes[0], ALL, *times)

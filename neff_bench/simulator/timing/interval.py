@@ -2,7 +2,7 @@
 
 `evidence.json` holds measured / simulated of public rows that the model's authors may look at. For a kernel of nki-library with enough of
 them, the interval is what its own rows span. For any other kernel it follows from a model of the logarithms of all rows, which
-`python -m tools.correlation CHECKOUTS --evidence` fits to them (tools/correlation/intervals.py). The logarithm of a row is the sum of
+`python -m validation.correlation CHECKOUTS --evidence` fits to them (validation/correlation/intervals.py). The logarithm of a row is the sum of
 
 - effects of its kind: one that every row has, and one each for `EFFECTS` that it has;
 - the error of its family of kernels, and that of the family on this chip and number of cores;

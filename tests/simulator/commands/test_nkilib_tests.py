@@ -48,7 +48,7 @@ def test_run_all_lifts_the_rule_about_large_shapes():
 def test_both_trees_are_importable():
     paths = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)["PYTHONPATH"].split(os.pathsep)
     assert paths[1:3] == ["/library/src", "/library"]
-    assert (Path(paths[0]) / "simulator" / "nki").is_dir()
+    assert (Path(paths[0]) / "neff_bench" / "simulator" / "nki").is_dir()
 
 
 def test_the_sweeps_are_drawn_from_the_given_seed():
@@ -64,7 +64,7 @@ def test_the_sweeps_are_drawn_from_the_given_seed():
 def test_the_stand_in_for_their_cast_rounds_as_ml_dtypes():
     script = """
 import ml_dtypes, numpy as np
-from simulator.nki.nkilib_plugin import static_cast
+from neff_bench.simulator.nki.nkilib_plugin import static_cast
 values = np.random.default_rng(0).standard_normal((3, 4, 40), np.float32)[:, :, ::2] * 100
 for dtype in (ml_dtypes.float8_e4m3, ml_dtypes.float8_e5m2, ml_dtypes.bfloat16, np.float32):
     with np.errstate(all="ignore"):
@@ -102,7 +102,7 @@ print(microscaling.ROOM)
 
 def test_a_broken_rule_carries_the_code_of_the_compiler():
     script = """
-import simulator.nki.nkilib_plugin
+import neff_bench.simulator.nki.nkilib_plugin
 import nki, nki.language as nl, numpy as np
 
 def kernel(x, rows):

@@ -1,8 +1,8 @@
 import pytest
 
 from neff_bench.installation import PACKAGE
-from neff_bench.stage1_generate.build import closure
-from neff_bench.stage1_generate.build.closure import Closures, imports
+from neff_bench.stage1_generate.jobs import closure
+from neff_bench.stage1_generate.jobs.closure import Closures, imports
 
 
 @pytest.fixture
@@ -137,6 +137,6 @@ def test_a_module_that_is_left_out_counts_but_its_imports_do_not(write):
 
 
 def _site_packages():
-    from neff_bench.stage1_generate.build.closure import search_path
+    from neff_bench.stage1_generate.jobs.closure import search_path
 
     return search_path()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from neff_bench.neffs.bundle import verify_bundle
 from neff_bench.neffs.store import Store
-from neff_bench.stage1_generate.build.framework import environment
+from neff_bench.stage1_generate.jobs.framework import environment
 
 ROOT = Path(__file__).parents[3]
 FAKES = Path(__file__).parents[1] / "fake_sdk" / "common"

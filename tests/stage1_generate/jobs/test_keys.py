@@ -8,8 +8,8 @@ import pytest
 
 from neff_bench.neffs.case import Case
 from neff_bench.sdk.environment import of_role
-from neff_bench.stage1_generate.build import keys as keys_module
-from neff_bench.stage1_generate.build.keys import Keys, simulator_modules
+from neff_bench.stage1_generate.jobs import keys as keys_module
+from neff_bench.stage1_generate.jobs.keys import Keys, simulator_modules
 from neff_bench.stage1_generate.toolchains.find import Toolchain
 
 MLP = Case("mlp", "nkilib", (("b", 1), ("s", 128), ("h", 1024), ("i", 512)), "bfloat16", "trn2", 2)
@@ -65,7 +65,7 @@ def key_in(tmp_path):
 
     def run(copy):
         program = (
-            "from neff_bench.stage1_generate.build.keys import Keys\n"
+            "from neff_bench.stage1_generate.jobs.keys import Keys\n"
             "from neff_bench.stage1_generate.toolchains.find import Toolchain\n"
             "from neff_bench.neffs.case import Case\n"
             "keys = Keys(Toolchain('sim', None, False, False, False, False, True))\n"
@@ -119,7 +119,7 @@ def test_files_that_the_compiler_does_not_import_rebuild_nothing(project, key_in
         ("stage1_generate/kernels/tiles_nki.py", {"nki"}),
         ("stage1_generate/kernels/mlp_xla.py", {"xla"}),
         ("stage1_generate/kernels/mlp.py", {"nki", "xla"}),
-        ("stage1_generate/build/tensors.py", {"nki", "xla"}),
+        ("stage1_generate/jobs/tensors.py", {"nki", "xla"}),
         ("simulator/operations/matmul.py", {"nki", "xla"}),
         ("simulator/hlo/stage.py", {"xla"}),
         ("simulator/files/neff.py", {"nki", "xla"}),

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from neff_bench.stage1_generate.build import closure
-from neff_bench.stage1_generate.build.closure import Closures
-from neff_bench.stage1_generate.build.known_imports import FILE, KnownImports
+from neff_bench.stage1_generate.jobs import closure
+from neff_bench.stage1_generate.jobs.closure import Closures
+from neff_bench.stage1_generate.jobs.known_imports import FILE, KnownImports
 
 PARSER = Path(closure.__file__)
 

@@ -10,9 +10,9 @@ from neff_bench.neffs.bundle import verify_bundle
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
-from neff_bench.stage1_generate.build.job import Job, Options
-from neff_bench.stage1_generate.build.keys import Keys
-from neff_bench.stage1_generate.build.on_ray import Asked, build_here, publish
+from neff_bench.stage1_generate.jobs.job import Job, Options
+from neff_bench.stage1_generate.jobs.keys import Keys
+from neff_bench.stage1_generate.jobs.on_ray import Asked, build_here, publish
 from neff_bench.stage1_generate.toolchains.find import choose
 
 ASKED = Asked(timeout_s=100, force=False, cold=True, environment={})

@@ -9,7 +9,7 @@ import pytest
 
 from neff_bench.neffs.bundle import verify_bundle
 from neff_bench.neffs.store import Store
-from neff_bench.stage1_generate.build.keys import Keys
+from neff_bench.stage1_generate.jobs.keys import Keys
 from neff_bench.stage1_generate.shapes.read import read_shapes
 from neff_bench.stage1_generate.toolchains.find import Toolchain
 

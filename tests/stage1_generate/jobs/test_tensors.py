@@ -7,7 +7,8 @@ import pytest
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.dtypes import numpy_dtype, values_of
 from neff_bench.stage1_generate import kernels
-from neff_bench.stage1_generate.build.tensors import (
+from neff_bench.stage1_generate.errors import BuildError
+from neff_bench.stage1_generate.jobs.tensors import (
     DRAWN_ELEMENTS,
     default_tolerance,
     draw,
@@ -15,7 +16,6 @@ from neff_bench.stage1_generate.build.tensors import (
     write_array,
     write_rank_inputs,
 )
-from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.kernel import Dims, Tensor
 
 
@@ -168,7 +168,7 @@ def test_the_inputs_of_ranks_are_named_as_seen_from_a_run(tmp_path):
 
 @pytest.mark.parametrize("values", ["normal", "uniform"])
 def test_values_drawn_in_blocks_are_those_of_one_call(values, monkeypatch):
-    monkeypatch.setattr("neff_bench.stage1_generate.build.tensors.BLOCK_ELEMENTS", 7)
+    monkeypatch.setattr("neff_bench.stage1_generate.jobs.tensors.BLOCK_ELEMENTS", 7)
     drawn = draw([Tensor(name, (5, 9), "float16", values=values, scale=0.3) for name in "ab"], seed=3)
     generator = np.random.default_rng(3)
     for name in "ab":
@@ -179,7 +179,7 @@ def test_values_drawn_in_blocks_are_those_of_one_call(values, monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float8_e4m3"])
 def test_a_large_tensor_of_two_bytes_picks_from_the_values_that_were_drawn(dtype, monkeypatch):
-    monkeypatch.setattr("neff_bench.stage1_generate.build.tensors.BLOCK_ELEMENTS", 5000)
+    monkeypatch.setattr("neff_bench.stage1_generate.jobs.tensors.BLOCK_ELEMENTS", 5000)
     large, drawn = 300_000, DRAWN_ELEMENTS
     got = draw([Tensor("x", (large,), dtype), Tensor("y", (large,), dtype)], 7)
     whole = got["x"].astype(np.float32)

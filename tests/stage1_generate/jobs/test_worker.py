@@ -3,8 +3,8 @@
 import pytest
 
 from neff_bench.parsers.neff import TensorInfo
-from neff_bench.stage1_generate.build.worker import _match
 from neff_bench.stage1_generate.errors import BuildError
+from neff_bench.stage1_generate.jobs.worker import _match
 from neff_bench.stage1_generate.kernel import Tensor
 
 ASKED = (Tensor("lhs", (2, 4), "float32"), Tensor("rhs", (4, 8), "float32"))
