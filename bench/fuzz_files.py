@@ -225,7 +225,7 @@ def guard_writes(inside: Path, tally: Tally) -> None:
 
 def attempt(read: Reader, path: Path, label: str, tally: Tally) -> None:
     """One reading under its bounds."""
-    from neff_bench.terminal.errors import NeffBenchError
+    from neff_bench.errors import NeffBenchError
 
     def late(*_: object) -> None:
         raise TooSlow

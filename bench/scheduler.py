@@ -17,7 +17,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.assembler import assemble
+from neff_bench.simulator.compiler.code.assembler import assemble
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule

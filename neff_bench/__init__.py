@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from neff_bench.doors.row_list import Rows
     from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
     from neff_bench.experiments.workload import MatmulConfig, MlpConfig
-    from neff_bench.neffs import __version__
+    from neff_bench.installation import __version__
     from neff_bench.neffs.bundle import Bundle, Manifest
     from neff_bench.neffs.case import Case
     from neff_bench.neffs.store import Store
@@ -89,7 +89,7 @@ _HOMES = {
     "Store": "neffs.store",
     "Summary": "parsers.summary",
     "Task": "doors.profiling",
-    "__version__": "neffs",
+    "__version__": "installation",
     "compare": "stage2_profile.compare.profiles",
     "estimate": "doors.estimation",
     "profile": "doors.profiling",

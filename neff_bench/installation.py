@@ -1,8 +1,11 @@
-"""Where this installation lies."""
+"""Which version this installation is, and where it lies."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+__version__ = "0.1.0"
+"""The version of the whole project: every file that it writes and every command names it."""
 
 PACKAGE = Path(__file__).parent
 """The folder `neff_bench`. Every room is a folder in it: a real one when installed, a link in a checkout."""

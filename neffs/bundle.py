@@ -37,7 +37,7 @@ from neff_bench.neffs.checksums import (
     wrong_size,
 )
 from neff_bench.neffs.errors import BundleError, CaseError
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 
 MANIFEST = "case.json"
 MANIFEST_BYTES_MAX = 16 << 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from neff_bench.terminal.errors import NeffBenchError, WrongCall
+from neff_bench.errors import NeffBenchError, WrongCall
 
 
 class NeffsError(NeffBenchError):

@@ -23,9 +23,9 @@ from pathlib import Path
 from neff_bench.neffs.bundle import PROFILES, Bundle, read_bundle, record_files
 from neff_bench.neffs.case import check_name
 from neff_bench.neffs.errors import BundleError, StoreError
-from neff_bench.terminal.exchange import aside, exchange
-from neff_bench.terminal.files import sync
-from neff_bench.terminal.lock import locked, try_lock, unlock
+from neff_bench.system.exchange import aside, exchange
+from neff_bench.system.files import sync
+from neff_bench.system.lock import locked, try_lock, unlock
 
 
 class Store:
@@ -67,7 +67,7 @@ class Store:
         return read_bundle(path) if path.exists() else None
 
     def lock(self, name: str, waiting: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
-        """Hold the case for this process; see `neff_bench.terminal.lock.locked`."""
+        """Hold the case for this process; see `neff_bench.system.lock.locked`."""
         self._make(self._locks)
         return locked(self._locks / f"{check_name(name)}.lock", waiting)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import orjson
 
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, plain_status, seal, wrong_content, wrong_size
-from neff_bench.terminal.files import write_whole
+from neff_bench.system.files import write_whole
 
 FILE = "verified.json"
 _SETTLED_NS = 1_000_000_000

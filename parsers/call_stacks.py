@@ -15,7 +15,7 @@ import msgspec
 
 from neff_bench.parsers.document import SMALL_BYTES, decode
 from neff_bench.parsers.errors import ParseError
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 
 INDEX = "kernel_debug_info.json"
 DEPTH_MAX = 64

@@ -11,7 +11,7 @@ import msgspec
 from neff_bench.parsers.errors import NoProfile, ParseError
 from neff_bench.parsers.json_text import read_json
 from neff_bench.parsers.source import forget, source_name
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 
 Row = TypeVar("Row")
 

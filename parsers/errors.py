@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from neff_bench.terminal.errors import NeffBenchError
+from neff_bench.errors import NeffBenchError
 from neff_bench.terminal.text import plain
 
 Arguments = ParamSpec("Arguments")

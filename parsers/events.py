@@ -16,7 +16,7 @@ from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.parsers.formats.profile import DMA_ENGINES
 from neff_bench.parsers.trace import DmaPackets, Instructions
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,7 +21,7 @@ from neff_bench.parsers.errors import NoMember, ParseError, guarded
 from neff_bench.parsers.formats import neff as layout
 from neff_bench.parsers.formats.neff import DTYPES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER, TARGETS
 from neff_bench.parsers.source import Source, open_source
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 
 JSON_BYTES_MAX = 64 * 1024 * 1024
 MEMBER_BYTES_MAX = 256 * 1024 * 1024

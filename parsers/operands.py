@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from struct import unpack_from
 
+from neff_bench.errors import NeffBenchError
 from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES
 from neff_bench.parsers.formats.opcodes import PUBLIC
-from neff_bench.terminal.errors import NeffBenchError
 
 DTYPES = {6: "bfloat16", 7: "fp16", 8: "int32", 9: "uint32", 10: "fp32"}
 FUNCTIONS = {0x07: "EXP", 0x80: "COPY"}

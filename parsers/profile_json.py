@@ -21,7 +21,7 @@ from neff_bench.parsers.errors import NoProfile, ParseError, guarded
 from neff_bench.parsers.metadata import Metadata, metadata_from
 from neff_bench.parsers.summary import Summary, summary_from
 from neff_bench.parsers.trace import DmaPackets, Instructions
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 
 _UUID = re.compile(r"[0-9a-fA-F]{32}")
 

@@ -15,7 +15,7 @@ from neff_bench.chips.engines import ENGINES, TITLES
 from neff_bench.parsers.document import decode
 from neff_bench.parsers.formats.neff import DEFINITION, ENGINE_FILES
 from neff_bench.parsers.neff import read_members
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 
 ENGINES_IN_ORDER = ("gpsimd", "scalar", "tensor", "vector")
 """Of the semaphores of the engines; the report gives the next one no name."""

@@ -17,7 +17,7 @@ from neff_bench.parsers.document import decode
 from neff_bench.parsers.errors import ParseError, guarded
 from neff_bench.parsers.json_text import read_json
 from neff_bench.parsers.source import open_source, source_name
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from neff_bench.parsers.errors import guarded
 from neff_bench.parsers.formats.neff import ENGINE_FILES, PROGRAM_MEMBER
 from neff_bench.parsers.neff import read_members
 from neff_bench.parsers.wire import Budget, Message
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 
 CORES_MAX = 2
 """Physical cores of a program."""

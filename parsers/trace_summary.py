@@ -10,7 +10,7 @@ from neff_bench.parsers.document import decode
 from neff_bench.parsers.formats.neff import DEFINITION
 from neff_bench.parsers.neff import read_members, read_neff
 from neff_bench.parsers.trace import Ntff
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 
 
 class _Variable(msgspec.Struct):

@@ -12,13 +12,13 @@ import click
 
 from neff_bench.chips import LISTED
 from neff_bench.chips.calibration_option import calibration_option
+from neff_bench.errors import WrongCall
 from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.system.shard import SHARD, Shard
+from neff_bench.system.signals import Ended, Stop, stoppable
 from neff_bench.terminal import streams
 from neff_bench.terminal.cluster import cluster_options
 from neff_bench.terminal.command import command
-from neff_bench.terminal.errors import WrongCall
-from neff_bench.terminal.shard import SHARD, Shard
-from neff_bench.terminal.signals import Ended, Stop, stoppable
 
 if TYPE_CHECKING:
     from neff_bench.neffs.case import Case
@@ -359,8 +359,8 @@ def _place(
                 warm.fork()
             yield lambda report: build(workers=workers, report=report, warm=warm)
         return
-    from neff_bench.processes.cluster import connected
     from neff_bench.stage1_generate.jobs.on_ray import elsewhere
+    from neff_bench.system.cluster import connected
 
     with connected(how.ray) as cluster:
         streams.notice(f"the cluster has {cluster.total('CPU')} CPUs")

@@ -9,7 +9,7 @@ GenerateError
 
 from __future__ import annotations
 
-from neff_bench.terminal.errors import NeffBenchError, WrongCall
+from neff_bench.errors import NeffBenchError, WrongCall
 
 
 class GenerateError(NeffBenchError):

@@ -8,12 +8,12 @@ import click
 
 from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.system.shard import SHARD
+from neff_bench.system.signals import stoppable
 from neff_bench.terminal.cluster import cluster_options
 from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
 from neff_bench.terminal.output import output_options
-from neff_bench.terminal.shard import SHARD
-from neff_bench.terminal.signals import stoppable
 from neff_bench.viewer.suffix import is_page
 
 

@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from neff_bench.errors import WrongCall
 from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, read_bundle
 from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import SUFFIX as NTFF
-from neff_bench.processes.warm import WarmParent
 from neff_bench.sdk.identify import identify
 from neff_bench.stage2_profile.capture import nrtpy
 from neff_bench.stage2_profile.capture.device_step import Settings
@@ -42,7 +42,7 @@ from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.layout import answer
 from neff_bench.stage2_profile.row_index import RowIndex
 from neff_bench.stage2_profile.view.simulated import simulated_events
-from neff_bench.terminal.errors import WrongCall
+from neff_bench.system.warm import WarmParent
 from neff_bench.terminal.output import write_answer, write_bytes, write_text
 from neff_bench.terminal.progress import progress
 from neff_bench.terminal.streams import error, notice

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from neff_bench.terminal.errors import NeffBenchError
+from neff_bench.errors import NeffBenchError
 
 
 class ProfileError(NeffBenchError):

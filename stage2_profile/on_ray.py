@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
+from neff_bench.errors import NeffBenchError
 from neff_bench.neffs.bundle import PROFILES, Bundle, read_bundle
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.parcel import files_below, pack, pack_bundle, unpack, unpack_bundle, workplace
 from neff_bench.neffs.store import Store
-from neff_bench.processes.cluster import NEURON_CORES, Cluster, connected, ended_in_order, granted_core, host
-from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture import adoption, nrtpy, runs
 from neff_bench.stage2_profile.capture.cores import CorePool, lock_directory
 from neff_bench.stage2_profile.capture.device_step import Settings
@@ -34,7 +33,8 @@ from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summarise import failed_row
 from neff_bench.stage2_profile.options import CaptureTool, Options, chosen_steps, settings_of
 from neff_bench.stage2_profile.pipeline import Pipeline
-from neff_bench.terminal.errors import NeffBenchError
+from neff_bench.system.cluster import NEURON_CORES, Cluster, connected, ended_in_order, granted_core, host
+from neff_bench.system.warm import WarmParent
 from neff_bench.terminal.streams import notice
 
 ARRIVED = f"{runs.WORK}arrived"

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.capture import nrtpy
 from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.captures import MOST
 from neff_bench.stage2_profile.pipeline import Steps
-from neff_bench.terminal.errors import WrongCall
-from neff_bench.terminal.shard import Shard
+from neff_bench.system.shard import Shard
 
 Toolchain = Literal["auto", "neuron", "sim"]
 CaptureTool = Literal["profiler", "nrtpy"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from neff_bench.errors import NeffBenchError
 from neff_bench.neffs.bundle import PROFILES, Bundle, used_files
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.verified import Verified
@@ -34,8 +35,7 @@ from neff_bench.stage2_profile.metrics.summarise import (
 )
 from neff_bench.stage2_profile.row_index import RowIndex
 from neff_bench.stage2_profile.view.profile_view import view, view_detail
-from neff_bench.terminal.errors import NeffBenchError
-from neff_bench.terminal.lock import holder
+from neff_bench.system.lock import holder
 
 if TYPE_CHECKING:
     from neff_bench.stage2_profile.foreign.search import ForeignCase

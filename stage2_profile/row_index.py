@@ -24,8 +24,8 @@ from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, used_files
 from neff_bench.neffs.checksums import Unsealed, check_seal, plain_status, seal
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.metrics.rows import Row
-from neff_bench.terminal.decoding import decoder
-from neff_bench.terminal.files import write_whole
+from neff_bench.system.decoding import decoder
+from neff_bench.system.files import write_whole
 
 _SETTLED_NS = 1_000_000_000
 

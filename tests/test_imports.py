@@ -14,31 +14,41 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "neff_bench"
 HOUSE = ROOT / PACKAGE
 ALLOWED = {
-    "chips": {"terminal"},
-    "terminal": set(),
-    "processes": {"terminal"},
-    "sdk": {"terminal"},
-    "neffs": {"chips", "terminal", "parsers"},
-    "parsers": {"chips", "terminal", "neffs"},
-    "simulator": {"chips", "terminal", "neffs", "parsers", "viewer"},
-    "stage1_generate": {"chips", "terminal", "processes", "neffs", "parsers", "sdk"},
-    "stage2_profile": {"chips", "terminal", "processes", "neffs", "parsers", "sdk", "viewer"},
-    "experiments": {"chips", "terminal", "neffs", "parsers", "stage1_generate", "stage2_profile"},
-    "nkilib": {"chips", "terminal", "neffs", "simulator", "stage1_generate"},
-    "viewer": {"chips", "terminal", "parsers"},
-    "history": {"chips", "terminal", "neffs", "parsers", "stage2_profile"},
+    "system": set(),
+    "terminal": {"system"},
+    "chips": set(),
+    "sdk": {"system"},
+    "parsers": {"chips", "terminal", "system"},
+    "neffs": {"chips", "parsers", "system"},
+    "viewer": {"chips", "parsers", "terminal"},
+    "simulator": {"chips", "neffs", "parsers", "system", "terminal", "viewer"},
+    "stage1_generate": {"chips", "neffs", "parsers", "sdk", "system", "terminal"},
+    "stage2_profile": {"chips", "neffs", "parsers", "sdk", "system", "terminal", "viewer"},
+    "history": {"stage2_profile", "system", "terminal"},
+    "nkilib": {"neffs", "simulator", "stage1_generate", "system", "terminal"},
     "doors": {
         "chips",
-        "terminal",
-        "processes",
         "neffs",
         "parsers",
         "simulator",
         "stage1_generate",
         "stage2_profile",
+        "system",
+        "terminal",
         "viewer",
     },
+    "experiments": {
+        "chips",
+        "doors",
+        "neffs",
+        "parsers",
+        "stage1_generate",
+        "stage2_profile",
+        "system",
+        "terminal",
+    },
 }
+"""The rooms in the order of the house, lowest first: a room imports only from those before it, and uses each permission."""
 ALLOWED_IN_TEMPLATES = {"nkilib", "stage1_generate", "stage2_profile"}
 HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"]
 
@@ -84,6 +94,26 @@ def rooms(path: Path) -> set[str]:
     """The rooms of this project that a file imports from."""
     parts = [name.split(".") for name in imported(path)]
     return {words[1] for words in parts if words[0] == PACKAGE and words[1] in ALLOWED}
+
+
+def test_rooms_import_downwards_and_use_every_permission():
+    order = list(ALLOWED)
+    assert all(order.index(below) < order.index(room) for room, allowed in ALLOWED.items() for below in allowed)
+    used = {room: {name for path in (HOUSE / room).rglob("*.py") for name in rooms(path)} for room in ALLOWED}
+    assert {room: sorted(allowed - used[room]) for room, allowed in ALLOWED.items() if allowed - used[room]} == {}
+
+
+def test_no_room_imports_the_face():
+    """`neff_bench` itself and `neff_bench.cli` are made of the rooms; `errors` and `installation` lie below all."""
+    wrong = [
+        f"{path.relative_to(HOUSE)} imports {name}"
+        for room in ALLOWED
+        for path in (HOUSE / room).rglob("*.py")
+        for name in imported(path)
+        if (words := name.split("."))[0] == PACKAGE and words[1] not in {*ALLOWED, "errors", "installation"}
+        if "template" not in path.parts
+    ]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("room", ALLOWED)

@@ -3,7 +3,7 @@
     python -m validation.attention CHECKOUT     # a clone of github allenkchau/trainium-kernel-fusion at d709ddf
 
 A line for each: total time, and the instructions of the Tensor, Vector and Scalar engines, ours and measured. These rows are
-development data: `neff_bench/simulator/compiler/merging.py` was written with them.
+development data: `neff_bench/simulator/compiler/passes/merging.py` was written with them.
 """
 
 from __future__ import annotations

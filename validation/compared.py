@@ -2,7 +2,7 @@
 
     python -m validation.compared DATA CHECKOUTS
 
-DATA holds the development traces (tests/measured/traces.json names them; validation/corpus.py gathers them): each instruction of a kernel
+DATA holds the development traces (tests/validation/traces.json names them; validation/corpus.py gathers them): each instruction of a kernel
 is compared with its row of the cost table. CHECKOUTS holds clones as OWNER/NAME, as for validation.correlation: of each development row, the
 active time of an engine is compared where a row of the table holds that engine for a third of it or more. Test rows are not read.
 """
@@ -21,7 +21,7 @@ from neff_bench.chips import Chip
 from neff_bench.chips.engines import ENGINES, TITLES
 from neff_bench.simulator.calibration.operations import OPS, Operation, instruction_of, model_ns, operation_of
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.lowering import lower
+from neff_bench.simulator.compiler.code.lowering import lower
 from neff_bench.simulator.costs import comparisons
 from neff_bench.simulator.costs.table import (
     CONVERTS,

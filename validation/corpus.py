@@ -2,9 +2,9 @@
 
     python validation/corpus.py DIR CHECKOUT [CHECKOUT ...] [--tables]
 
-tests/measured/manifest.json names every file: repository, commit, path, size, sha256, licence. CHECKOUT is a clone of one of these
+tests/validation/manifest.json names every file: repository, commit, path, size, sha256, licence. CHECKOUT is a clone of one of these
 repositories (a bare one will do) that has the commit. DIR then holds what `make fidelity DATA=DIR` reads. The files belong to
-others and stay out of this repository; their figures are in tests/measured/. `--tables` writes these figures anew from DIR.
+others and stay out of this repository; their figures are in tests/validation/. `--tables` writes these figures anew from DIR.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-MEASURED = ROOT / "tests" / "measured"
+MEASURED = ROOT / "tests" / "validation"
 MANIFEST = MEASURED / "manifest.json"
 PUBLISHED = MEASURED / "published.json"
 NKI_LIBRARY = "aws-neuron/nki-library"
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path, metavar="DIR", help="where the files go")
     parser.add_argument("checkouts", type=Path, nargs="+", metavar="CHECKOUT", help="clones of the repositories")
-    parser.add_argument("--tables", action="store_true", help="write the tables in tests/measured anew (minutes)")
+    parser.add_argument("--tables", action="store_true", help="write the tables in tests/validation anew (minutes)")
     options = parser.parse_args(arguments)
     manifest = json.loads(MANIFEST.read_bytes())
     problems = list(gather(manifest, options.checkouts, options.directory))

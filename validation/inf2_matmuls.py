@@ -1,4 +1,4 @@
-"""The counters of 117 public profiles of torch.matmul 128x128xN, float16, on inf2, as tests/measured/inf2_matmuls.json holds them.
+"""The counters of 117 public profiles of torch.matmul 128x128xN, float16, on inf2, as tests/validation/inf2_matmuls.json holds them.
 
     python validation/inf2_matmuls.py CHECKOUT     # a clone of github AnchovyPark/npu_profiling_code at COMMIT
 
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 REPOSITORY, COMMIT = "AnchovyPark/npu_profiling_code", "2a956420183773793180bbb1f874085300327fbc"
-TABLE = Path(__file__).parents[1] / "tests" / "measured" / "inf2_matmuls.json"
+TABLE = Path(__file__).parents[1] / "tests" / "validation" / "inf2_matmuls.json"
 COUNTERS = (
     "tensor_engine_instruction_count",
     "scalar_engine_instruction_count",

@@ -26,8 +26,8 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 from neff_bench.simulator.program import Program  # noqa: E402
-from validation.wild import load, replace_host_packages  # noqa: E402
-from validation.wild_cases import accelopt  # noqa: E402
+from validation.wild.cases import accelopt  # noqa: E402
+from validation.wild.loading import load, replace_host_packages  # noqa: E402
 
 PROFILES = "experiments/full_complete_local/profile_results.csv"
 BYTES = ("hbm_read_bytes", "hbm_write_bytes", "spill_reload_bytes", "spill_save_bytes")

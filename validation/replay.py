@@ -11,8 +11,8 @@ from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.calibration.operations import OPS, Operation, instruction_of, operation_of
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.assembler import Code
-from neff_bench.simulator.compiler.lowering import lower
+from neff_bench.simulator.compiler.code.assembler import Code
+from neff_bench.simulator.compiler.code.lowering import lower
 from neff_bench.simulator.costs.transfers import MAX_PACKET_BYTES, Transfer
 from neff_bench.simulator.program import ENGINES
 from neff_bench.simulator.timing.counters import union_ps

@@ -1,4 +1,4 @@
-"""The figures of the public files, as tests/measured holds them."""
+"""The figures of the public files, as tests/validation holds them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from neff_bench.chips.chip import Chip
-from neff_bench.terminal.errors import WrongCall
+from neff_bench.errors import WrongCall
 
 
 class UnknownChip(WrongCall):

@@ -14,7 +14,7 @@ from typing import Any
 
 from neff_bench.chips.chip import Chip
 from neff_bench.chips.overheads import Control, Overheads
-from neff_bench.terminal.errors import WrongCall
+from neff_bench.errors import WrongCall
 
 ENVIRONMENT = "NEURON_SIM_CALIBRATION"
 """Names the file of the calibration in force; the children of a command inherit it."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neff_bench.terminal.errors import WrongCall
+from neff_bench.errors import WrongCall
 
 if TYPE_CHECKING:
     from neff_bench.doors.inputs import Input

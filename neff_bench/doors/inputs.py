@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neff_bench.terminal.errors import WrongCall
+from neff_bench.errors import WrongCall
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neff_bench.neffs import __version__
+from neff_bench.installation import __version__
 from neff_bench.neffs.bare import plain_name
 from neff_bench.neffs.bundle import LOG, Bundle, Manifest, TensorFile, write_manifest
 from neff_bench.neffs.case import Case, content_key

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from neff_bench.errors import WrongCall
 from neff_bench.terminal.command import command
-from neff_bench.terminal.errors import WrongCall
 
 
 @command("mcp")

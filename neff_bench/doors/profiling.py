@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neff_bench.terminal.errors import WrongCall
+from neff_bench.errors import WrongCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,7 +177,7 @@ def _kept_array(name: str, array: np.ndarray, shape: tuple[int, ...], directory:
 
     from neff_bench.neffs.errors import StoreError
     from neff_bench.neffs.own import Tensor
-    from neff_bench.terminal.files import write_whole
+    from neff_bench.system.files import write_whole
 
     raw = np.ascontiguousarray(array).view(np.uint8)
     key = f"a{hashlib.sha256(raw.tobytes()).hexdigest()[:24]}__{array.dtype.name}"

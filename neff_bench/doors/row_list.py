@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.metrics.rows import Row, columns, to_dict
-from neff_bench.terminal.errors import WrongCall
 
 if TYPE_CHECKING:
     import pandas

@@ -12,10 +12,10 @@ import click
 
 from neff_bench.chips import CHIPS
 from neff_bench.chips.calibration_option import calibration_option
+from neff_bench.errors import NeffBenchError
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.errors import NeffBenchError
 
 
 @command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

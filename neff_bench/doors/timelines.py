@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neff_bench.terminal.errors import WrongCall
+from neff_bench.errors import WrongCall
 
 if TYPE_CHECKING:
     from neff_bench.parsers.event_rows import Timeline

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
-from neff_bench.processes.forked import Died, map_forked
-from neff_bench.terminal.decoding import decoder
-from neff_bench.terminal.errors import NeffBenchError
+from neff_bench.errors import NeffBenchError
+from neff_bench.system.decoding import decoder
+from neff_bench.system.forked import Died, map_forked
 
 if TYPE_CHECKING:
     from neff_bench.stage2_profile.metrics.rows import Row

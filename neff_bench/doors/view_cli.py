@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from neff_bench.errors import WrongCall
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.output import write_bytes
 
 HELP = """Write the timeline of an execution: its instructions, DMA packets and semaphores, with no AWS tool installed.

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from neff_bench.errors import WrongCall
 from neff_bench.experiments.errors import BadResults
-from neff_bench.terminal.errors import WrongCall
 
 MAX_LENGTH = 10_000_000
 NOISE_FACTOR = 2.0

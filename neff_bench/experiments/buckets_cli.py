@@ -95,9 +95,9 @@ def buckets(
 
 def _line(path: Path, points: Any, dimension: str, at: str | None) -> Line:
     """The one line of points along `dimension`. Raises `BadResults` or `WrongCall`."""
+    from neff_bench.errors import WrongCall
     from neff_bench.experiments.errors import BadResults
     from neff_bench.experiments.tiling_analysis import find_lines
-    from neff_bench.terminal.errors import WrongCall
 
     lines = [line for line in find_lines(points, shortest=1) if line.dimension == dimension]
     if at is not None:
@@ -117,7 +117,7 @@ def _line(path: Path, points: Any, dimension: str, at: str | None) -> Line:
 
 
 def _at(text: str, dimension: str) -> dict[str, int]:
-    from neff_bench.terminal.errors import WrongCall
+    from neff_bench.errors import WrongCall
 
     wanted = {}
     for part in text.split(","):

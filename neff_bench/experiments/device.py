@@ -17,11 +17,11 @@ from typing import Any
 import msgspec
 import orjson
 
+from neff_bench.errors import DONE, FAILED, WRONG, WrongCall
 from neff_bench.experiments.errors import ExperimentError
 from neff_bench.experiments.workload import MatmulConfig
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.terminal import streams
-from neff_bench.terminal.errors import DONE, FAILED, WRONG, WrongCall
 
 VIEW_TIMEOUT_S = 600.0
 """As a step of `profile-neffs` has it."""

@@ -9,7 +9,7 @@ Unavailable            a backend that this machine does not have: a wrong call
 
 from __future__ import annotations
 
-from neff_bench.terminal.errors import NeffBenchError, WrongCall
+from neff_bench.errors import NeffBenchError, WrongCall
 
 
 class ExperimentError(NeffBenchError):

@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from neff_bench.errors import WrongCall
 from neff_bench.experiments import compilations
 from neff_bench.experiments.backends import AUTO, Backend, Host, Prepared, best_backend, open_backend
 from neff_bench.experiments.errors import DeviceLost, DoesNotFit, ExperimentError
 from neff_bench.experiments.workload import MatmulConfig, MlpConfig, Workload
+from neff_bench.system.files import write_whole
 from neff_bench.terminal import streams
-from neff_bench.terminal.errors import WrongCall
-from neff_bench.terminal.files import write_whole
 
 SHORTEST_US = 50.0
 """Work that returns sooner is repeated inside one iteration, so that the clock's own cost stays below 1 %."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from neff_bench.chips import CHIPS
+from neff_bench.errors import WrongCall
 from neff_bench.experiments.workload import IMPLEMENTATIONS
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.formats import chosen
 from neff_bench.terminal.output import output_options
 

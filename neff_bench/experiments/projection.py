@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from neff_bench.errors import WrongCall
 from neff_bench.experiments.device import Build, Instructions, build_and_profile, read_instructions, relative_error
 from neff_bench.experiments.errors import BadResults, ExperimentError
 from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
 from neff_bench.experiments.workload import DTYPES, MatmulConfig
-from neff_bench.terminal.errors import WrongCall
 
 
 @dataclass(frozen=True)

@@ -112,9 +112,9 @@ def linear_projection(
       neff-bench linear-projection --test-case k_proj --dtype float32 --dtype bfloat16 --dtype float8_e4m3
       neff-bench linear-projection --cases mine.yaml --batch 1 --batch 4 --output report.json
     """
+    from neff_bench.errors import WrongCall
     from neff_bench.experiments.projection import Projection, read_projections
     from neff_bench.stage1_generate.shapes.presets import LINEAR_PROJECTIONS
-    from neff_bench.terminal.errors import WrongCall
 
     def choose() -> list[Projection]:
         known = {name: Projection(name, *sizes) for name, sizes in LINEAR_PROJECTIONS.items()}
@@ -144,9 +144,9 @@ def tile(dtype: tuple[str, ...], tile_m: int, tile_n: int, tile_k: int, **rest: 
       neff-bench tile --dtype float32 --tile-m 64 --tile-n 128 --tile-k 128
       neff-bench tile --dtype bfloat16 --dtype float32
     """
+    from neff_bench.errors import WrongCall
     from neff_bench.experiments.projection import Projection
     from neff_bench.experiments.workload import K_TILE, M_TILE, N_TILE
-    from neff_bench.terminal.errors import WrongCall
 
     def choose() -> list[Projection]:
         for name, size, limit in (("m", tile_m, M_TILE), ("n", tile_n, N_TILE), ("k", tile_k, K_TILE)):
@@ -174,8 +174,8 @@ def _run(
     output: Path | None,
     tile: tuple[int, int, int] | None = None,
 ) -> int:
+    from neff_bench.errors import WrongCall
     from neff_bench.experiments.backends import limit_threads
-    from neff_bench.terminal.errors import WrongCall
 
     format = chosen(format_, output)
     projections = choose()

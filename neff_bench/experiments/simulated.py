@@ -35,8 +35,8 @@ class SimulatedProfiler:
         `warmup` and `iterations` change nothing: a model has no first execution and no spread.
         Raises `ExperimentError` for a workload that cannot be compiled.
         """
-        from neff_bench import estimate, records_alike
-        from neff_bench.terminal.errors import NeffBenchError
+        from neff_bench.doors.estimation import estimate, records_alike
+        from neff_bench.errors import NeffBenchError
 
         entry, inputs, arguments = self._call(config)
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.terminal.errors import WrongCall
+from neff_bench.errors import WrongCall
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 DTYPES = ("float32", "bfloat16", "float16")

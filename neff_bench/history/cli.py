@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neff_bench.errors import DONE, FAILED, WrongCall
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command, group
-from neff_bench.terminal.errors import DONE, FAILED, WrongCall
 from neff_bench.terminal.formats import FORMATS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 
 from neff_bench.history import database
 from neff_bench.history.errors import HistoryError
-from neff_bench.terminal.files import write_whole
+from neff_bench.system.files import write_whole
 
 COLUMNS = ("sha", "date", "case_name", "source", "made_by", "machine", "metric", "value")
 

@@ -12,7 +12,7 @@ import orjson
 
 from neff_bench.history import database, verdicts
 from neff_bench.history.errors import HistoryError
-from neff_bench.terminal.files import write_whole
+from neff_bench.system.files import write_whole
 
 TEMPLATE = Path(__file__).with_name("page.html")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from neff_bench.errors import DONE, FAILED, NeffBenchError, WrongCall
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.errors import DONE, FAILED, NeffBenchError, WrongCall
 
 CHECKOUT = click.argument("checkout", type=click.Path(exists=True, file_okay=False, path_type=Path))
 TIMEOUT = click.option(

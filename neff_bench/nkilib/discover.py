@@ -14,10 +14,10 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
+from neff_bench.errors import NeffBenchError
 from neff_bench.nkilib.library import Kernel, Library
 from neff_bench.simulator.commands.nkilib_tests import environment, pytest_command
-from neff_bench.terminal.errors import NeffBenchError
-from neff_bench.terminal.files import write_whole
+from neff_bench.system.files import write_whole
 
 LAUNCHES = "launches.jsonl"
 """What the plugin writes (collect.py)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neff_bench.terminal.errors import NeffBenchError
+from neff_bench.errors import NeffBenchError
 
 
 class InstallError(NeffBenchError):

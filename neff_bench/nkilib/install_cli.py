@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from neff_bench.errors import NeffBenchError, WrongCall
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.errors import NeffBenchError, WrongCall
 
 
 @command("install-benchmarks")

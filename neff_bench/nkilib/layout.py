@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from neff_bench.installation import PACKAGE
-from neff_bench.neffs import __version__
+from neff_bench.installation import PACKAGE, __version__
 from neff_bench.nkilib.errors import InstallError
 
 ROOMS = tuple(sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()))

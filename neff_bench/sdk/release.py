@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 
 FOLDER = Path(__file__).parent / "releases"
 Kind = Literal["user", "transient", "core", "device", "host", "none", "unknown"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from neff_bench.errors import NeffBenchError
 from neff_bench.sdk.release import Command, Flag, load, names
-from neff_bench.terminal.errors import NeffBenchError
 
 Asked = tuple[str, "str | None"]
 """A flag as it is to be spelled, and its value; None for a switch."""

@@ -17,8 +17,8 @@ def _said_version() -> bool:
 
     False where standard output takes nothing; the command itself says so.
     """
+    from neff_bench.errors import OutputError
     from neff_bench.simulator.commands.version import version
-    from neff_bench.terminal.errors import OutputError
     from neff_bench.terminal.streams import line
 
     if sys.stdout is None:

@@ -18,7 +18,7 @@ The text of each is one line: where (when known), what, what was expected.
 
 from __future__ import annotations
 
-from neff_bench.terminal.errors import NeffBenchError
+from neff_bench.errors import NeffBenchError
 
 
 class SimulatorError(NeffBenchError):

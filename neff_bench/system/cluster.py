@@ -14,8 +14,8 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from neff_bench.terminal.errors import NeffBenchError, WrongCall
-from neff_bench.terminal.signals import SIGNALS
+from neff_bench.errors import NeffBenchError, WrongCall
+from neff_bench.system.signals import SIGNALS
 
 NEURON_CORES = "neuron_cores"
 """Ray's resource of logical NeuronCores (ray, _private/accelerators/neuron.py)."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from neff_bench.processes.child import die_with
+from neff_bench.system.child import die_with
 
 Item = TypeVar("Item")
 

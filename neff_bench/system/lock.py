@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from neff_bench.terminal.text import plain
-
 PRIVATE, SHARED = 0o600, 0o666
 """Permissions of a lock file: for one user, or for all users of the host."""
 _POLL_S = 0.05
@@ -62,7 +60,7 @@ def holder(path: Path) -> str:
             os.close(descriptor)
     except OSError:
         said = ""
-    return plain(said) or "another process"
+    return said if said and said.isprintable() else "another process"
 
 
 @contextmanager

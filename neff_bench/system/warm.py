@@ -21,8 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
 
-from neff_bench.processes.child import module_of
-from neff_bench.processes.zygote import STARTED, take_over
+from neff_bench.system.child import module_of
+from neff_bench.system.zygote import STARTED, take_over
 
 
 class WarmProcess:
@@ -175,7 +175,7 @@ class WarmParent:
         control, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "neff_bench.processes.zygote", str(theirs.fileno()), *self._modules],
+                [sys.executable, "-m", "neff_bench.system.zygote", str(theirs.fileno()), *self._modules],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

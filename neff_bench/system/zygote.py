@@ -1,6 +1,6 @@
 """The warm parent: imports what its children will need, then forks one child for each request.
 
-    python -m neff_bench.processes.zygote CONTROL MODULE...
+    python -m neff_bench.system.zygote CONTROL MODULE...
 
 It is that program, or a fork of the command (`take_over`). MODULE is a module, PACKAGE.* is all that a package holds. Of
 MODULE:FUNCTION the function is called, and the module keeps its answer.
@@ -28,8 +28,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from neff_bench.processes.child import become, close_others, reset_signals
-from neff_bench.processes.leash import signal_group
+from neff_bench.system.child import become, close_others, reset_signals
+from neff_bench.system.leash import signal_group
 
 STARTED = b"+"
 _DESCRIPTORS_MAX = 64

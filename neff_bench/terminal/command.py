@@ -19,8 +19,10 @@ from typing import Any, TypeVar
 
 import click
 
-from neff_bench.terminal import signals, streams
-from neff_bench.terminal.errors import DONE, FAILED, WRONG, NeffBenchError, exit_code
+from neff_bench.errors import DONE, FAILED, WRONG, NeffBenchError, exit_code
+from neff_bench.installation import __version__
+from neff_bench.system import signals
+from neff_bench.terminal import streams
 
 WIDTH = 100
 """Columns of a help text at most."""
@@ -95,8 +97,6 @@ def _decorator(
 
 
 def _project_version() -> str:
-    from neff_bench import __version__
-
     return f"neff-bench {__version__}"
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
+from neff_bench.errors import OutputError
+from neff_bench.system.files import write_whole
 from neff_bench.terminal import streams
 from neff_bench.terminal.answer import Answer
-from neff_bench.terminal.errors import OutputError
-from neff_bench.terminal.files import write_whole
 from neff_bench.terminal.formats import FORMATS, Page, render
 
 WIDTH = 120

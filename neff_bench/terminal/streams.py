@@ -10,7 +10,7 @@ import os
 import sys
 from typing import TextIO
 
-from neff_bench.terminal.errors import OutputError
+from neff_bench.errors import OutputError
 from neff_bench.terminal.text import plain
 
 _SUBSTITUTES = {"─": "-", "━": "=", "│": "|", "…": "...", "→": "->", "×": "x", "±": "+-", "µ": "u", "\ufffd": "?"}

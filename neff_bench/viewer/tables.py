@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
+from neff_bench.errors import OutputError
 from neff_bench.parsers.event_rows import DmaRow, InstructionRow, SemaphoreRow, Timeline
-from neff_bench.terminal.errors import OutputError
 from neff_bench.terminal.text import csv_cell
 from neff_bench.viewer.perfetto import to_perfetto
 

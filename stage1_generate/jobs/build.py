@@ -14,17 +14,17 @@ from typing import Literal, Protocol
 
 import orjson
 
+from neff_bench.errors import NeffBenchError
 from neff_bench.neffs.bundle import LOG, MANIFEST, Manifest, files_of, missing_file, read_bundle, write_manifest
 from neff_bench.neffs.errors import BundleError, NeffsError
 from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
-from neff_bench.processes.warm import WarmParent
 from neff_bench.stage1_generate.errors import GenerateError
 from neff_bench.stage1_generate.jobs.job import Job
 from neff_bench.stage1_generate.jobs.worker import DISK_FULL, refused, started
 from neff_bench.stage1_generate.jobs.worker_process import run_module
 from neff_bench.stage1_generate.toolchains.command import reason
-from neff_bench.terminal.errors import NeffBenchError
+from neff_bench.system.warm import WarmParent
 
 WORKER = "neff_bench.stage1_generate.jobs.worker"
 _TAIL_BYTES = 8192

@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from neff_bench.neffs.checksums import Unsealed, check_seal, seal
-from neff_bench.terminal.files import write_whole
+from neff_bench.system.files import write_whole
 
 FILE = "imports.json"
 

@@ -18,8 +18,6 @@ from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.parcel import pack_bundle, unpack_bundle, workplace
 from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
-from neff_bench.processes.cluster import Cluster, ended_in_order, host
-from neff_bench.processes.warm import WarmParent
 from neff_bench.sdk.environment import of_role
 from neff_bench.stage1_generate.errors import GenerateError
 from neff_bench.stage1_generate.jobs.build import Outcome, build_one, publish_failure
@@ -28,6 +26,8 @@ from neff_bench.stage1_generate.jobs.keys import JAX_ENVIRONMENT, Keys
 from neff_bench.stage1_generate.jobs.warm import warm_parent
 from neff_bench.stage1_generate.own_kernel import implementation_of
 from neff_bench.stage1_generate.toolchains.find import Toolchain, choose
+from neff_bench.system.cluster import Cluster, ended_in_order, host
+from neff_bench.system.warm import WarmParent
 
 _CPUS = 1
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from neff_bench.processes.warm import WarmParent
 from neff_bench.stage1_generate.jobs.job import Job
 from neff_bench.stage1_generate.own_kernel import implementation_of
 from neff_bench.stage1_generate.toolchains.command import python_environment
+from neff_bench.system.warm import WarmParent
 
 _WORKER = (
     "neff_bench.stage1_generate.jobs.worker",

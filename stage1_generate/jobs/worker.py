@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.installation import IMPORT_ROOT
-from neff_bench.neffs import __version__
+from neff_bench.installation import IMPORT_ROOT, __version__
 from neff_bench.neffs.bundle import LOG, Manifest, RankFiles, TensorFile, is_safe_tensor_name, write_manifest
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.checksums import sha256_file

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO
 
 from neff_bench.neffs.bundle import LOG
-from neff_bench.processes.warm import WarmParent, WarmProcess
 from neff_bench.stage1_generate.toolchains.command import python_environment
+from neff_bench.system.warm import WarmParent, WarmProcess
 
 LOG_BYTES = 16 << 20
 """What a log keeps of a process's output; the rest is counted, not stored."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import IO
 
 from neff_bench.installation import IMPORT_ROOT
-from neff_bench.processes.child import fork_module, is_forked, may_fork, module_of
 from neff_bench.stage1_generate.errors import BuildError
+from neff_bench.system.child import fork_module, is_forked, may_fork, module_of
 
 _BLOCK_BYTES = 64 * 1024
 _TAIL_BYTES = 8 * 1024

@@ -17,7 +17,7 @@ from neff_bench.stage2_profile.capture.runs import (
     run_directories,
     write_run,
 )
-from neff_bench.terminal.files import sync
+from neff_bench.system.files import sync
 
 
 def unadopted(bundle: Path, before: Mapping[str, bytes]) -> list[str]:

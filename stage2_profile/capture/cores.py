@@ -27,7 +27,7 @@ from neff_bench.stage2_profile.capture.grant import Grant, numbers
 from neff_bench.stage2_profile.capture.host import Host, User, signed_locks
 from neff_bench.stage2_profile.capture.nki_locks import CoreLocks
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
-from neff_bench.terminal.lock import SHARED, holder, try_lock, unlock
+from neff_bench.system.lock import SHARED, holder, try_lock, unlock
 
 if TYPE_CHECKING:
     from neff_bench.parsers.neuron_ls import NeuronDevice

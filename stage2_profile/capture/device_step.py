@@ -11,7 +11,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from neff_bench.neffs.bundle import Bundle, Manifest
-from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import nrtpy, runs
 from neff_bench.stage2_profile.capture.conditions import Neighbour, conditions_of, unexplained
@@ -21,6 +20,7 @@ from neff_bench.stage2_profile.capture.failures import Failure, diagnose, last_w
 from neff_bench.stage2_profile.capture.process import Finished, describe_exit, run
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
+from neff_bench.system.warm import WarmParent
 
 MAX_TRIES = 8
 BAD_TRIES = 2

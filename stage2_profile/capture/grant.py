@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from neff_bench.terminal.errors import WrongCall
+from neff_bench.errors import WrongCall
 
 if TYPE_CHECKING:
     from neff_bench.parsers.neuron_ls import Topology

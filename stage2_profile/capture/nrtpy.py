@@ -19,7 +19,7 @@ from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.capture.runs import UNTRACED
 from neff_bench.stage2_profile.capture.tools import VERSION_TIMEOUT_S, Tool, parse_version
 from neff_bench.stage2_profile.errors import ToolMissing
-from neff_bench.terminal.decoding import decoder
+from neff_bench.system.decoding import decoder
 
 NAME = UNTRACED
 PYTHON_VARIABLE = "NEFF_BENCH_NRTPY_PYTHON"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.capture.cores import CorePool, lock_directory
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.grant import check_cores, read_grant
@@ -12,7 +13,6 @@ from neff_bench.stage2_profile.capture.host import find_host
 from neff_bench.stage2_profile.capture.nki_locks import CoreLocks
 from neff_bench.stage2_profile.capture.nki_locks import lock_directory as nki_lock_directory
 from neff_bench.stage2_profile.capture.tools import NEURON_BIN, Kind
-from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.streams import notice
 
 

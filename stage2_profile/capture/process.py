@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from neff_bench.processes import leash
-from neff_bench.processes.warm import WarmParent
+from neff_bench.system import leash
+from neff_bench.system.warm import WarmParent
 
 LOG_LIMIT_BYTES = 512 * 1024
 GRACE_S = 5.0

@@ -35,9 +35,9 @@ from neff_bench.neffs.bundle import PROFILES
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, seal, sum_file, wrong_content, wrong_size
 from neff_bench.stage2_profile.capture.conditions import Conditions, Neighbour
 from neff_bench.stage2_profile.errors import RunDamaged
-from neff_bench.terminal.decoding import decoder
-from neff_bench.terminal.files import sync, write_whole
-from neff_bench.terminal.lock import try_lock, unlock
+from neff_bench.system.decoding import decoder
+from neff_bench.system.files import sync, write_whole
+from neff_bench.system.lock import try_lock, unlock
 
 LOCK = ".lock"
 RECORD = "run.json"

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from neff_bench.processes.warm import WarmParent
 from neff_bench.sdk.identify import identify, newest_published
 from neff_bench.sdk.release import Command, Release, load, names
 from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.capture.process import run
 from neff_bench.stage2_profile.errors import ToolMissing
+from neff_bench.system.warm import WarmParent
 
 Kind = Literal["neuron", "sim"]
 NEURON_TOOLS = ("neuron-explorer", "neuron-profile")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture.environment import tool_environment
+from neff_bench.system.warm import WarmParent
 
 _TOOL = (
     "neff_bench.simulator.commands.cli",

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import orjson
 
-from neff_bench.neffs import __version__
-from neff_bench.terminal.errors import WrongCall
-from neff_bench.terminal.files import write_whole
+from neff_bench.errors import WrongCall
+from neff_bench.installation import __version__
+from neff_bench.system.files import write_whole
 
 SCHEMA = 1
 

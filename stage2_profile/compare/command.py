@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.compare import baseline as baselines
 from neff_bench.stage2_profile.compare.baseline import Rows, load
 from neff_bench.stage2_profile.compare.comparison import (
@@ -15,7 +16,6 @@ from neff_bench.stage2_profile.compare.comparison import (
 )
 from neff_bench.stage2_profile.compare.gates import broken_rules, parse_rule
 from neff_bench.stage2_profile.compare.report import answer
-from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.output import write_answer, write_bytes
 from neff_bench.terminal.streams import error, notice
 from neff_bench.viewer.suffix import PAGE

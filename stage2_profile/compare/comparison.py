@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.capture.runs import UNTRACED
 from neff_bench.stage2_profile.compare.verdict import (
     Record,
@@ -19,7 +20,6 @@ from neff_bench.stage2_profile.compare.verdict import (
     verdict,
 )
 from neff_bench.stage2_profile.metrics.rows import METRICS
-from neff_bench.terminal.errors import WrongCall
 
 _ORDER = ("us", "s", "percent")
 COMPARED = {

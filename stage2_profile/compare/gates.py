@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.compare.comparison import COMPARED, Pair, Pairing
 from neff_bench.stage2_profile.compare.verdict import SAME
-from neff_bench.terminal.errors import WrongCall
 
 
 @dataclass(frozen=True)

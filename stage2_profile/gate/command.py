@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from neff_bench.errors import DONE, FAILED, WrongCall
 from neff_bench.stage2_profile.compare import baseline as baselines
 from neff_bench.stage2_profile.compare.baseline import Rows, load
 from neff_bench.stage2_profile.compare.comparison import Pairing, pair_cases
@@ -15,7 +16,6 @@ from neff_bench.stage2_profile.gate.config import Config
 from neff_bench.stage2_profile.gate.judge import Finding, judge
 from neff_bench.stage2_profile.gate.lines import Change, Line, changed_lines, lines_of
 from neff_bench.stage2_profile.gate.report import answer
-from neff_bench.terminal.errors import DONE, FAILED, WrongCall
 from neff_bench.terminal.output import write_answer
 from neff_bench.terminal.streams import error, notice
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.compare.comparison import COMPARED
-from neff_bench.terminal.errors import WrongCall
 
 COUNTERS = (
     "matmul_instruction_count",

@@ -116,12 +116,12 @@ def _made(what: str, count: int, size: int) -> str:
 def lines_of(store: Path, cases: Sequence[str]) -> dict[str, tuple[Line, ...] | str]:
     """Case -> its lines, or a text that says why they are not known. Runs the profiler's viewer where the whole profile is
     not there yet."""
+    from neff_bench.errors import WrongCall
     from neff_bench.neffs.errors import NeffsError
     from neff_bench.parsers.errors import ParseError
     from neff_bench.stage2_profile.command import detail_path, profiled_rows
     from neff_bench.stage2_profile.errors import ProfileError
     from neff_bench.stage2_profile.options import Options
-    from neff_bench.terminal.errors import WrongCall
 
     if not cases:
         return {}

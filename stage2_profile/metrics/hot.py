@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from neff_bench.chips.engines import ENGINES as ENGINE_ORDER
 from neff_bench.chips.engines import SHOWN, TITLES
-from neff_bench.terminal.errors import WrongCall
+from neff_bench.errors import WrongCall
 
 ENGINES = (*(TITLES[ENGINE_ORDER.index(engine)] for engine in SHOWN), "DMA")
 NS_PER_US = 1000.0

@@ -16,7 +16,7 @@ from neff_bench.parsers.event_tables import read_timeline
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.layout import answer
-from neff_bench.terminal.decoding import prepare
+from neff_bench.system.decoding import prepare
 from neff_bench.viewer.page.cases import notes_of, texts_of
 from neff_bench.viewer.page.document import Case, document
 from neff_bench.viewer.page.events import Side

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from neff_bench.errors import WrongCall
 from neff_bench.neffs.bundle import MANIFEST
 from neff_bench.neffs.errors import NeffsError, StoreError
 from neff_bench.neffs.store import Store
@@ -15,7 +16,6 @@ from neff_bench.stage2_profile.upkeep.gc import Removed, collect
 from neff_bench.stage2_profile.upkeep.merge import GOOD, Merged, merge
 from neff_bench.stage2_profile.upkeep.repair import repair
 from neff_bench.terminal.answer import NONE, Answer, Column, Grid
-from neff_bench.terminal.errors import WrongCall
 from neff_bench.terminal.output import write_answer
 
 

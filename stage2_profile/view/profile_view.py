@@ -24,7 +24,7 @@ from neff_bench.stage2_profile.capture.process import Finished, describe_exit, r
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import RunDamaged, ToolMissing, ViewFailed
 from neff_bench.stage2_profile.metrics.by_rank import shown_execution
-from neff_bench.terminal.files import write_whole
+from neff_bench.system.files import write_whole
 
 STDOUT_LIMIT_BYTES = 64 * 1024 * 1024
 TRIES = 2

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import neff_bench
+from neff_bench.errors import NeffBenchError
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.stage2_profile.metrics.rows import METRICS, to_dict
-from neff_bench.terminal.errors import NeffBenchError
 from tests.doors.programs import SCALE
 
 

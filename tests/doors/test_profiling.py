@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import neff_bench
-from neff_bench.terminal.errors import WrongCall
+from neff_bench.errors import WrongCall
 from tests.doors.programs import SCALE, TOTAL
 
 REFERENCES = '''

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neff_bench.errors import WrongCall
 from neff_bench.experiments.bucketing import (
     best_buckets,
     evaluate,
@@ -13,7 +14,6 @@ from neff_bench.experiments.bucketing import (
     read_lengths,
 )
 from neff_bench.experiments.errors import BadResults
-from neff_bench.terminal.errors import WrongCall
 
 
 @st.composite

@@ -3,11 +3,11 @@ import statistics
 
 import pytest
 
+from neff_bench.errors import WrongCall
 from neff_bench.experiments import MatmulConfig, MlpConfig, NPUMatmulProfiler
 from neff_bench.experiments.backends import Backend, Prepared
 from neff_bench.experiments.errors import DeviceLost, DoesNotFit, ExperimentError
 from neff_bench.experiments.latency import quantile
-from neff_bench.terminal.errors import WrongCall
 
 DOCUMENTED = ["M", "K", "N", "latency_ms", "num_tiles_M", "num_tiles_K", "num_tiles_N", "total_tiles"]
 

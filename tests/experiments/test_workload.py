@@ -1,7 +1,7 @@
 import pytest
 
+from neff_bench.errors import WrongCall
 from neff_bench.experiments.workload import MatmulConfig, MlpConfig, parse_shape
-from neff_bench.terminal.errors import WrongCall
 
 
 def test_tiles_are_those_of_one_matmul_instruction():

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from neff_bench.chips import CHIPS
-from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.code.allocation import open_sbuf_bytes
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.costs import table
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel

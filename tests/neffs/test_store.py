@@ -7,7 +7,7 @@ import pytest
 from neff_bench.neffs.bundle import Bundle
 from neff_bench.neffs.errors import BundleError, CaseError, StoreError
 from neff_bench.neffs.store import Store
-from neff_bench.terminal import exchange as exchange_module
+from neff_bench.system import exchange as exchange_module
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from neff_bench.installation import IMPORT_ROOT
-from neff_bench.neffs import __version__
+from neff_bench.installation import IMPORT_ROOT, __version__
 from neff_bench.nkilib.errors import InstallError
 from neff_bench.nkilib.install import install, remove
 from neff_bench.nkilib.install_cli import install_benchmarks

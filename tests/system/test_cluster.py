@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from neff_bench.processes.cluster import ended_in_order
+from neff_bench.system.cluster import ended_in_order
 
 COMMANDS = {
     "stage1_generate": ["--preset", "boundary", "--out", "out"],

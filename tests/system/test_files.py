@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from neff_bench.terminal.files import write_whole
+from neff_bench.system.files import write_whole
 
 
 def test_an_earlier_file_survives_a_write_that_fails(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 
 SCRIPT = """
 import os, signal, sys, time
-from neff_bench.processes.forked import Died, map_forked
+from neff_bench.system.forked import Died, map_forked
 
 def call(item):
     if item == "crash":
@@ -60,7 +60,7 @@ def test_what_a_call_does_is_its_own_answer(item, answer):
 
 def test_the_last_calls_may_end_in_one_moment():
     late = """
-from neff_bench.processes import forked
+from neff_bench.system import forked
 step = forked._step
 def late_step(selector):
     time.sleep(0.3)  # both calls have ended before their answers are read
@@ -95,7 +95,7 @@ def test_children_die_with_a_killed_parent():
 def test_a_process_with_threads_is_refused():
     import threading
 
-    from neff_bench.processes.forked import map_forked
+    from neff_bench.system.forked import map_forked
 
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from neff_bench.terminal.lock import SHARED, holder, locked, try_lock, unlock
+from neff_bench.system.lock import SHARED, holder, locked, try_lock, unlock
 
 
 def test_only_one_holds_it_and_the_file_is_gone_afterwards(tmp_path):

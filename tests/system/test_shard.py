@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from neff_bench.terminal.shard import SHARD, Shard
+from neff_bench.system.shard import SHARD, Shard
 
 
 def test_every_name_is_in_one_shard():

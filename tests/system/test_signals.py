@@ -6,7 +6,7 @@ import sys
 
 AT_THE_END = """
 import atexit, os, signal, sys
-from neff_bench.terminal import signals
+from neff_bench.system import signals
 atexit.register(lambda: (os.kill(os.getpid(), signal.SIGINT), print("still here")))
 signal.signal(signal.SIGINT, getattr(signal, sys.argv[1]))
 atexit.register(signals.silent_from_now_on)

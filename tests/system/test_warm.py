@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from neff_bench.processes import child
-from neff_bench.processes.warm import WarmParent
 from neff_bench.stage1_generate.jobs import warm as build_warm
 from neff_bench.stage2_profile.capture import warm as capture_warm
 from neff_bench.stage2_profile.capture.process import run
+from neff_bench.system import child
+from neff_bench.system.warm import WarmParent
 from tests.watch import free, running, soon
 
 PROGRAM = '''
@@ -171,8 +171,8 @@ def test_what_a_program_leaves_behind_is_ended(start, warm):
 COMMAND = """
 import json, os, signal, sys, threading
 from pathlib import Path
-from neff_bench.processes import child
-from neff_bench.processes.warm import WarmParent
+from neff_bench.system import child
+from neff_bench.system.warm import WarmParent
 from neff_bench.stage2_profile.capture.process import run
 import xml.sax
 
@@ -213,8 +213,8 @@ def test_a_parent_that_is_a_fork_of_the_command_has_nothing_of_its_own(environme
 CALLER = """
 import fcntl, os, sys, threading
 from pathlib import Path
-from neff_bench.processes import child
-from neff_bench.processes.warm import WarmParent
+from neff_bench.system import child
+from neff_bench.system.warm import WarmParent
 
 child.PACKAGE = ""
 fd = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(autouse=True)
 def host_packages(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
-    wild = pytest.importorskip("validation.wild", reason="validation is part of the repository only")
+    wild = pytest.importorskip("validation.wild.loading", reason="validation is part of the repository only")
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(wild, "_HOST_PACKAGES", ("click", "no_such_host_package"))
     wild.replace_host_packages()

@@ -17,7 +17,7 @@ from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
 from validation.correlation.measured import Measured
 from validation.correlation.origin import data, placed, silenced
-from validation.wild import replace_host_packages
+from validation.wild.loading import replace_host_packages
 
 SOURCE = ("FlashML-org/flashlib", "ba01c9c")
 _KERNEL = "flashlib/primitives/kmeans/trainium/assign_kernel.py"

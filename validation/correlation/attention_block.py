@@ -20,7 +20,7 @@ from neff_bench.simulator.program import Program
 from validation.correlation import norms
 from validation.correlation.measured import Measured
 from validation.correlation.origin import data, placed, silenced
-from validation.wild import replace_host_packages
+from validation.wild.loading import replace_host_packages
 
 SOURCE = ("KevGomes1403/nki-moe-megakernel", "e800859")
 _FOLDER = "kernels/attn_tkg/agents/"

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neff_bench.doors.estimation import record_kernel
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
 from validation.correlation.measured import Measured
 from validation.correlation.origin import ENGINES, data, placed, traced
 from validation.idle import beside_idle_core
-from validation.wild import replace_host_packages
+from validation.wild.loading import replace_host_packages
 
 _PART1 = ("part1/stream_256k_fd1k", "part1/stream_256k_fd2k", "part1/transpose_1024")
 _CONVOLUTIONS = ("float16", "float16_smaller", "float32_smaller")

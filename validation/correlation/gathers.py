@@ -20,7 +20,7 @@ from neff_bench.simulator.program import Program
 from validation.correlation.measured import Measured
 from validation.correlation.origin import ENGINES, data, placed
 from validation.idle import beside_idle_core
-from validation.wild import replace_host_packages
+from validation.wild.loading import replace_host_packages
 
 SOURCE = ("joshdelg/cs217-final-proj", "ffb8dd5")
 _FOLDER = "experiments/graphsage_gather_scatter_mean"

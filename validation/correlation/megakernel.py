@@ -23,7 +23,7 @@ from validation.correlation import norms
 from validation.correlation.measured import Measured
 from validation.correlation.origin import data, placed, silenced, traced
 from validation.idle import beside_idle_core
-from validation.wild import replace_host_packages
+from validation.wild.loading import replace_host_packages
 
 SOURCE = "KevGomes1403/nki-moe-megakernel"
 _FIRST, _SECOND, _LAST = "f1fe87a", "6df2105", "90c3c94"

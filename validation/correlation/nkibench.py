@@ -20,11 +20,11 @@ from unittest import mock
 import numpy as np
 
 from neff_bench.doors.estimation import record_kernel
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
 from validation.correlation.measured import Measured
-from validation.wild_cases.accelopt import reference_module
+from validation.wild.cases.accelopt import reference_module
 
 VARIANTS = ("Jerry2423/kda-for-trainium", "90770f2aaa14af45141fdb16d3cf9891f3255507")
 TASKS = ("zhang677/AccelOpt", "47e29a7")

@@ -20,7 +20,7 @@ from neff_bench.simulator.program import Program
 from validation.correlation import autocomp, nkibench
 from validation.correlation.measured import Measured
 from validation.correlation.origin import data, placed, present, silenced
-from validation.wild_cases.autocomp import OLD
+from validation.wild.cases.autocomp import OLD
 
 SOURCE = ("Joejoedesu/voyager-compiler", "9de0f53")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
 from neff_bench.simulator.program import Program

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.program import Program
 from validation.correlation.measured import Measured
 from validation.correlation.origin import built, present

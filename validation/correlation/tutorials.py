@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neff_bench.doors.estimation import record_kernel
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.program import Program
 from validation.correlation.measured import Measured
 from validation.correlation.origin import data, placed
-from validation.wild import replace_host_packages
+from validation.wild.loading import replace_host_packages
 
 SOURCE = ("aws-neuron/aws-neuron-sdk", "72825d50")
 _EXAMPLES = "general/nki/examples/"

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from neff_bench.chips import Chip
 from neff_bench.chips.engines import ENGINES, TITLES, Engine
-from neff_bench.simulator.compiler.lowering import lower
+from neff_bench.simulator.compiler.code.lowering import lower
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 OPS = {"COPY": "tensor_copy", "CAST": "tensor_copy", "ACTIVATE": "activation", "TENSOR_REDUCE": "tensor_reduce",

@@ -24,7 +24,7 @@ from neff_bench.simulator.calibration.operations import (
     operation_of,
     stream_ns,
 )
-from neff_bench.simulator.compiler.lowering import lower
+from neff_bench.simulator.compiler.code.lowering import lower
 
 Samples = dict[str, list[float]]
 """Values by the name of a constant, each in the unit of the constant."""

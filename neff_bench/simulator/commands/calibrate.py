@@ -18,8 +18,8 @@ from neff_bench.parsers.neff import read_uuid
 from neff_bench.simulator.calibration.fit import FITTED, Finding, fit
 from neff_bench.simulator.calibration.samples import packet_spacings, samples_of
 from neff_bench.simulator.errors import SimulatorError
+from neff_bench.system.files import write_whole
 from neff_bench.terminal.answer import Answer, Column, Grid
-from neff_bench.terminal.files import write_whole
 
 FIELDS = "constant model fitted low high measurements traces verdict".split()
 COLUMNS = tuple(Column(field, right=field not in ("constant", "verdict")) for field in FIELDS)

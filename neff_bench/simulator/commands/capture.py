@@ -20,8 +20,8 @@ from neff_bench.simulator.commands.faults import Fault, after_trace, after_work,
 from neff_bench.simulator.errors import CaptureError, ExecutionError
 from neff_bench.simulator.files.neff import NeffContent, read_neff_content
 from neff_bench.simulator.program import Buffer, Program
+from neff_bench.system.files import write_whole
 from neff_bench.terminal import streams
-from neff_bench.terminal.files import write_whole
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.commands.faults import before_work, planned_fault
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.errors import CompileError, SimulatorError
 from neff_bench.simulator.files.neff import write_neff
 from neff_bench.simulator.program import ENGINES, Program
@@ -40,8 +40,8 @@ def compile_model(
 
 def told(program: Program, output: str) -> Iterator[str]:
     """What was done, in lines: operations, memory and machine instructions of each core, and the file."""
-    from neff_bench.simulator.compiler.assembler import assemble
-    from neff_bench.simulator.compiler.capacity import memory_peak
+    from neff_bench.simulator.compiler.code.assembler import assemble
+    from neff_bench.simulator.compiler.program.capacity import memory_peak
 
     yield f"INFO: {program.name}: {'HLO graph lowered' if program.from_hlo else 'kernel recorded'} for {program.target}"
     for number, (core, code) in enumerate(zip(program.cores, assemble(program), strict=True)):

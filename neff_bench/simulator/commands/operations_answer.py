@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from neff_bench.chips import Chip
+from neff_bench.errors import WrongCall
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.costs.comparisons import Comparison, compared_with
 from neff_bench.simulator.costs.table import ANY, DMA, TABLES, Row
 from neff_bench.terminal.answer import Answer, Column, Grid
-from neff_bench.terminal.errors import WrongCall
 
 FIELDS = ("generation", "operation", "engine", "dtypes", "memory", "mode", "cycles_per_column", "clock_ghz", "least_cycles",
           "added_cycles", "instructions", "interval_ns", "latency_ns", "source", "compared", "compared_number",

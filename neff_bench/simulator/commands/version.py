@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neff_bench.neffs import __version__
+from neff_bench.installation import __version__
 from neff_bench.simulator.timing.model import model_version
 
 VERSION_NAMES = ("-v", "--version")

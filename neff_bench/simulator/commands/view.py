@@ -14,7 +14,7 @@ from typing import Any
 from neff_bench.chips import Chip
 from neff_bench.parsers.formats.profile import PARQUET_KEYS, parquet_table
 from neff_bench.simulator.chips import chip_for, what_if
-from neff_bench.simulator.compiler.assembler import assemble
+from neff_bench.simulator.compiler.code.assembler import assemble
 from neff_bench.simulator.errors import ViewError
 from neff_bench.simulator.files.neff import NeffContent, read_neff_content
 from neff_bench.simulator.files.ntff import TraceHead, read_head
@@ -24,7 +24,7 @@ from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.model import model_name
 from neff_bench.simulator.timing.schedule import Schedule, schedule
 from neff_bench.simulator.timing.timeline import Timeline, timeline_of
-from neff_bench.terminal.files import write_whole
+from neff_bench.system.files import write_whole
 
 FORMATS = ("summary-json", "summary-text", "json", "parquet")
 

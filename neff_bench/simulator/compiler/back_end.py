@@ -7,13 +7,13 @@ nobody reads is not set (overwritten.py), needless copies go (copies.py), copies
 
 from __future__ import annotations
 
-from neff_bench.simulator.compiler.copies import without_needless_copies
-from neff_bench.simulator.compiler.identities import with_identities
-from neff_bench.simulator.compiler.loads import without_loads_in_place
-from neff_bench.simulator.compiler.overwritten import without_overwritten
-from neff_bench.simulator.compiler.renaming import with_new_tiles
-from neff_bench.simulator.compiler.sharing import shared_copies
-from neff_bench.simulator.compiler.store_order import with_stores_in_turn
+from neff_bench.simulator.compiler.passes.copies import without_needless_copies
+from neff_bench.simulator.compiler.passes.identities import with_identities
+from neff_bench.simulator.compiler.passes.loads import without_loads_in_place
+from neff_bench.simulator.compiler.passes.overwritten import without_overwritten
+from neff_bench.simulator.compiler.passes.renaming import with_new_tiles
+from neff_bench.simulator.compiler.passes.sharing import shared_copies
+from neff_bench.simulator.compiler.passes.store_order import with_stores_in_turn
 from neff_bench.simulator.program import Program
 
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from neff_bench.simulator.compiler.copies import without_needless_copies
-from neff_bench.simulator.compiler.loads import without_loads_in_place
-from neff_bench.simulator.compiler.sharing import scaled_on_scalar
-from neff_bench.simulator.compiler.store_tiles import rows_in_one_tile
+from neff_bench.simulator.compiler.passes.copies import without_needless_copies
+from neff_bench.simulator.compiler.passes.loads import without_loads_in_place
+from neff_bench.simulator.compiler.passes.sharing import scaled_on_scalar
+from neff_bench.simulator.compiler.passes.store_tiles import rows_in_one_tile
 from neff_bench.simulator.program import Buffer, Instruction, Program
 
 

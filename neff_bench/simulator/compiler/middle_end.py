@@ -28,16 +28,16 @@ from collections.abc import Sequence
 import msgspec
 
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
-from neff_bench.simulator.compiler.capacity import check_capacity, memory_peak
-from neff_bench.simulator.compiler.computations import repeats_a_computation
-from neff_bench.simulator.compiler.identities import with_identities
-from neff_bench.simulator.compiler.invariants import without_repeated_work
-from neff_bench.simulator.compiler.leaving_psum import within_psum
-from neff_bench.simulator.compiler.loads import without_repeated_loads
-from neff_bench.simulator.compiler.merging import MERGED, merged_tiles
-from neff_bench.simulator.compiler.sharing import scaled_on_scalar, shared_copies
-from neff_bench.simulator.compiler.spilling import Fitted, fitted, moved_to_their_use, rows_at_once
+from neff_bench.simulator.compiler.code.allocation import open_sbuf_bytes
+from neff_bench.simulator.compiler.passes.computations import repeats_a_computation
+from neff_bench.simulator.compiler.passes.identities import with_identities
+from neff_bench.simulator.compiler.passes.invariants import without_repeated_work
+from neff_bench.simulator.compiler.passes.leaving_psum import within_psum
+from neff_bench.simulator.compiler.passes.loads import without_repeated_loads
+from neff_bench.simulator.compiler.passes.merging import MERGED, merged_tiles
+from neff_bench.simulator.compiler.passes.sharing import scaled_on_scalar, shared_copies
+from neff_bench.simulator.compiler.passes.spilling import Fitted, fitted, moved_to_their_use, rows_at_once
+from neff_bench.simulator.compiler.program.capacity import check_capacity, memory_peak
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.program import Instruction, Program
 

@@ -24,7 +24,7 @@ WEIGHT_OPERANDS = frozenset(
 
 
 class Step(NamedTuple):
-    """One machine instruction: its values in the columns of `neff_bench.simulator.compiler.assembler.Code`.
+    """One machine instruction: its values in the columns of `neff_bench.simulator.compiler.code.assembler.Code`.
 
     waits: ALL, WEIGHTS, REST, NOTHING or READS. Times in ns; flops: 2 for each multiply-add; sbuf_*, psum_*: bytes of one partition.
     """

@@ -15,7 +15,7 @@ _WRITE = OPCODES["WRITE"]
 """What starts a DMA whose descriptors were made at compile time (inf2 traces)."""
 
 IN_TURN = "in_turn"
-"""Attribute of a store that keeps its place among those of its engine, as loads do (simulator/compiler/store_order.py)."""
+"""Attribute of a store that keeps its place among those of its engine, as loads do (simulator/compiler/passes/store_order.py)."""
 
 
 def by_dma(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from neff_bench.simulator.compiler.assembler import Code, dtype_of
+from neff_bench.simulator.compiler.code.assembler import Code, dtype_of
 from neff_bench.simulator.costs.transfers import PORTS, Transfer
 from neff_bench.simulator.errors import CaptureError
 from neff_bench.simulator.program import ENGINES

@@ -16,18 +16,18 @@ from typing import Any
 
 import msgspec
 
-from neff_bench.neffs import __version__
+from neff_bench.installation import __version__
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats import neff as layout
 from neff_bench.parsers.formats.neff import CODE_MEMBER, ENGINE_FILES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER
 from neff_bench.parsers.neff import read_header, read_members
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.assembler import Code, assemble
+from neff_bench.simulator.compiler.code.assembler import Code, assemble
 from neff_bench.simulator.errors import CaptureError
 from neff_bench.simulator.files.code import decode_code, encode_code
 from neff_bench.simulator.files.consistency import inconsistency
 from neff_bench.simulator.program import Program, decode, encode
-from neff_bench.terminal.files import write_whole
+from neff_bench.system.files import write_whole
 
 _BLOCK = 10240
 _FEATURE_BITS = 0x209C00

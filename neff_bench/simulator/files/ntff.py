@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from neff_bench.neffs import __version__
+from neff_bench.installation import __version__
 from neff_bench.parsers.formats import ntff as layout
 from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES, LENGTH, LENGTH_BYTE
 from neff_bench.parsers.formats.ntff import DATA_START, SIMULATED, Core, Queue, Root, Section, Simulator, Stream, Window
@@ -20,7 +20,7 @@ from neff_bench.parsers.wire import encode_field, encode_message
 from neff_bench.simulator.costs.transfers import QUEUE_NAMES
 from neff_bench.simulator.errors import ViewError
 from neff_bench.simulator.timing.model import model_name
-from neff_bench.terminal.files import write_whole
+from neff_bench.system.files import write_whole
 
 if TYPE_CHECKING:
     import numpy as np

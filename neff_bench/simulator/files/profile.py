@@ -12,7 +12,7 @@ from typing import Any
 
 from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
-from neff_bench.simulator.compiler.assembler import Code
+from neff_bench.simulator.compiler.code.assembler import Code
 from neff_bench.simulator.files.neff import NeffContent
 from neff_bench.simulator.files.usage import memory_use
 from neff_bench.simulator.program import ENGINES, Access, Instruction, Program

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neff_bench.chips import Chip
-    from neff_bench.simulator.compiler.assembler import Code
+    from neff_bench.simulator.compiler.code.assembler import Code
 
 _COLUMNS = ("start_ns", "end_ns", "done_ns", "wait_ns", "blocker", "by_hbm")
 _RUNS = tuple(field.name for field in fields(Runs) if field.name != "width")

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from neff_bench.simulator.compiler.capacity import capacity_bytes, share_bytes, span, union_bytes
+from neff_bench.simulator.compiler.program.capacity import capacity_bytes, share_bytes, span, union_bytes
 from neff_bench.simulator.program import Buffer, Instruction, Memory, Program
 from neff_bench.simulator.timing.schedule import CoreSchedule
 

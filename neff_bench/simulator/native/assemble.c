@@ -1,6 +1,6 @@
 /* From the columns of the instructions of all cores to their machine instructions: one pass after the other.
 
-   The same as `_plain` of neff_bench.simulator.compiler.assembler, which says what is given. */
+   The same as `_plain` of neff_bench.simulator.compiler.code.assembler, which says what is given. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The buffers of a program: see neff_bench.simulator.compiler.columns. */
+/* The buffers of a program: see neff_bench.simulator.compiler.program.columns. */
 
 #ifndef BUFFERS_H
 #define BUFFERS_H

@@ -1,4 +1,4 @@
-/* Machine instructions as the columns of neff_bench.simulator.compiler.assembler.Code, which says what they are. */
+/* Machine instructions as the columns of neff_bench.simulator.compiler.code.assembler.Code, which says what they are. */
 
 #include "columns.h"
 #include "place.h"

@@ -1,4 +1,4 @@
-/* The instructions of one core as columns: see neff_bench.simulator.compiler.columns, which says what each is.
+/* The instructions of one core as columns: see neff_bench.simulator.compiler.program.columns, which says what each is.
 
    They lie in one block of integers: eight numbers, then the columns, each with room for more than it holds. */
 

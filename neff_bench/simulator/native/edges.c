@@ -1,6 +1,6 @@
 /* Which earlier instructions each instruction waits for: where it reads what another wrote, or writes what another read or wrote.
 
-   The same edges as neff_bench.simulator.compiler.dependencies, which says what the columns are. The uses are taken in program
+   The same edges as neff_bench.simulator.compiler.program.dependencies, which says what the columns are. The uses are taken in program
    order; of each part of the memory it is known who wrote it last and who has read it since. */
 
 #include "edges.h"

@@ -1,6 +1,6 @@
 /* How long buffers live: from the first to the last instruction of a core that uses them.
 
-   The same as neff_bench.simulator.compiler.lives, which says what the columns are. */
+   The same as neff_bench.simulator.compiler.program.lives, which says what the columns are. */
 
 #include "lives.h"
 

@@ -1,4 +1,4 @@
-/* The different operations of a core: see neff_bench.simulator.compiler.lowering. */
+/* The different operations of a core: see neff_bench.simulator.compiler.code.lowering. */
 
 #ifndef OPERATIONS_H
 #define OPERATIONS_H

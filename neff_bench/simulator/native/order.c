@@ -1,6 +1,6 @@
 /* The order in which a compiler hands a program to the engines: a list schedule.
 
-   The same steps, with the same arithmetic, as neff_bench.simulator.compiler.order, which says what the columns are. */
+   The same steps, with the same arithmetic, as neff_bench.simulator.compiler.code.order, which says what the columns are. */
 
 #include "order.h"
 

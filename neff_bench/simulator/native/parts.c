@@ -1,6 +1,6 @@
 /* Cuts the rectangles that instructions touch into parts that are touched whole or not at all.
 
-   The same parts as neff_bench.simulator.compiler.parts, which says why there are cells, under other numbers. Rectangles that
+   The same parts as neff_bench.simulator.compiler.program.parts, which says why there are cells, under other numbers. Rectangles that
    cannot overlap are in different groups, and each group is cut alone. Of a group, all ends of ranges make a grid of places;
    places that the same rectangles hold are one part. */
 

@@ -1,6 +1,6 @@
 /* Two sweeps over the tensors of one memory, in the order in which they come to life.
 
-   The same as `_peak` of neff_bench.simulator.compiler.capacity and `_any_rivals` of placement. */
+   The same as `_peak` of neff_bench.simulator.compiler.program.capacity and `_any_rivals` of placement. */
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Puts operations, in the order of issue, into machine instructions with their waits.
 
-   The same steps as `_Placer` of neff_bench.simulator.compiler.placing, which says what the columns are. An instruction waits for
+   The same steps as `_Placer` of neff_bench.simulator.compiler.code.placing, which says what the columns are. An instruction waits for
    one other; each further wait is an EVENT_SEMAPHORE of its own before it. */
 
 #include "place.h"

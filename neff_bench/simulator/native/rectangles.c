@@ -1,6 +1,6 @@
 /* The rectangle of memory around each view, and a number for each different one.
 
-   The same rules as neff_bench.simulator.compiler.rectangles, which says what the columns are. */
+   The same rules as neff_bench.simulator.compiler.program.rectangles, which says what the columns are. */
 
 #include "rectangles.h"
 

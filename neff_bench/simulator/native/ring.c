@@ -1,6 +1,6 @@
 /* Where tensors lie that the kernel left to the compiler: a ring through one memory.
 
-   The same as neff_bench.simulator.compiler.allocation. Times are indices of instructions, bytes are those of a partition. */
+   The same as neff_bench.simulator.compiler.code.allocation. Times are indices of instructions, bytes are those of a partition. */
 
 #include "ring.h"
 

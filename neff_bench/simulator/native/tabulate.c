@@ -3,7 +3,7 @@
    msgspec writes a buffer as [name, memory, shape, dtype, kind, core, data, address, source, partition], an instruction as
    [op, engine, writes, reads, attributes, source], operands as maps from a name to [buffer, offset, pattern, dtype, dynamic], and
    dynamic as a list of [step, view of the index]. What is equal has equal bytes, so that different views, names and kinds of
-   instruction are numbered by their bytes. neff_bench.simulator.compiler.columns says what each column is. */
+   instruction are numbered by their bytes. neff_bench.simulator.compiler.program.columns says what each column is. */
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips import CHIPS, PAIRED
 from neff_bench.simulator.compiler.back_end import back_end
-from neff_bench.simulator.compiler.capacity import check_capacity
 from neff_bench.simulator.compiler.current import current
 from neff_bench.simulator.compiler.middle_end import middle_end
-from neff_bench.simulator.compiler.placement import check_placement
+from neff_bench.simulator.compiler.program.capacity import check_capacity
+from neff_bench.simulator.compiler.program.placement import check_placement
 from neff_bench.simulator.errors import (
     CapacityError,
     CapacityWarning,

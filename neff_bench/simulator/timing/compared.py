@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.lowering import lowering
+from neff_bench.simulator.compiler.code.lowering import lowering
 from neff_bench.simulator.costs.comparisons import compared_with
 from neff_bench.simulator.costs.table import ANY, DMA, TABLES, Row
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from neff_bench.neffs import __version__
+from neff_bench.installation import __version__
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.capacity import memory_peak
+from neff_bench.simulator.compiler.program.capacity import memory_peak
 from neff_bench.simulator.costs.transfers import COLLECTIVES, Transfer
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.compared import uncompared

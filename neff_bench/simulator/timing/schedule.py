@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from neff_bench.chips import Chip
 from neff_bench.chips.overheads import Overheads
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.assembler import Code, assemble
+from neff_bench.simulator.compiler.code.assembler import Code, assemble
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.records import DEADLOCK, Work

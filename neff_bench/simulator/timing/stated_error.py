@@ -14,7 +14,7 @@ BEFORE_MIDDLE_END = "before the compiler's middle end, counts and HBM bytes are 
 """Of programs to which AWS's compiler adds loads and stores that are not known."""
 
 LEFT_OUT = "of them AWS's compiler leaves out 72 to 100 % in the one kernel that was compared"
-"""Of loads of what still lies in SBUF: the five shapes of a GEMM that simulator/compiler/loads.py tells of."""
+"""Of loads of what still lies in SBUF: the five shapes of a GEMM that simulator/compiler/passes/loads.py tells of."""
 
 OUR_LOWERING = "as we lower the HLO, whose counts and bytes are not exact"
 """Of HLO graphs that AWS's compiler is not known to lower to the same program."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+from neff_bench.errors import WrongCall
 from neff_bench.terminal.answer import Answer
-from neff_bench.terminal.errors import WrongCall
 
 DEFAULT = "table"
 FORMATS = tuple(

@@ -3,7 +3,7 @@ import pytest
 
 from neff_bench.chips import CHIPS
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES, PUBLIC
-from neff_bench.simulator.compiler.lowering import lower
+from neff_bench.simulator.compiler.code.lowering import lower
 from neff_bench.simulator.costs.activation_tables import activation_table
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program

@@ -4,8 +4,8 @@ import numpy as np
 
 from neff_bench.parsers.formats.opcodes import NAMES
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.assembler import assemble
-from neff_bench.simulator.compiler.lowering import lower
+from neff_bench.simulator.compiler.code.assembler import assemble
+from neff_bench.simulator.compiler.code.lowering import lower
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
 from neff_bench.simulator.timing.schedule import schedule
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from neff_bench.simulator.compiler import assembler
+from neff_bench.simulator.compiler.code import assembler
 from neff_bench.simulator.errors import CaptureError
 from neff_bench.simulator.files import code as member
 from neff_bench.simulator.files import neff as files

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from neff_bench.simulator.compiler.capacity import memory_peak
+from neff_bench.simulator.compiler.program.capacity import memory_peak
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.execution.execute import execute
 from neff_bench.simulator.hlo.lower import lower_hlo

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler import columns
-from neff_bench.simulator.compiler.assembler import assemble
-from neff_bench.simulator.compiler.capacity import memory_peak
-from neff_bench.simulator.compiler.dependencies import find_edges
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
-from neff_bench.simulator.compiler.lives import lives
-from neff_bench.simulator.compiler.placement import check_placement
+from neff_bench.simulator.compiler.code.assembler import assemble
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.program import columns
+from neff_bench.simulator.compiler.program.capacity import memory_peak
+from neff_bench.simulator.compiler.program.dependencies import find_edges
+from neff_bench.simulator.compiler.program.lives import lives
+from neff_bench.simulator.compiler.program.placement import check_placement
 from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.schedule import schedule

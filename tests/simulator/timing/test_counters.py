@@ -109,7 +109,7 @@ def test_transposes_are_no_useful_flops():
 
 
 def test_flags_tell_the_first_and_the_last_matmul_of_a_group():
-    from neff_bench.simulator.compiler.assembler import assemble
+    from neff_bench.simulator.compiler.code.assembler import assemble
     from neff_bench.simulator.files.profile import accumulation_flags
 
     program = matmul()

@@ -65,8 +65,8 @@ def test_every_chip_is_covered():
         "timing/loop.py",
         "native/loop.c",
         "timing/timeline.py",
-        "compiler/order.py",
-        "compiler/allocation.py",
+        "compiler/code/order.py",
+        "compiler/code/allocation.py",
         "costs/transfers.py",
     ],
 )

@@ -3,7 +3,7 @@ import pytest
 
 from neff_bench.chips import CHIPS
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_BYTES
 from neff_bench.simulator.timing.runtime import around
 from neff_bench.simulator.timing.schedule import schedule

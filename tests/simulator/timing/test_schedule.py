@@ -7,8 +7,8 @@ import pytest
 from neff_bench.chips import CHIPS
 from neff_bench.parsers.formats.opcodes import NAMES
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.assembler import assemble
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.code.assembler import assemble
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.costs.transfers import QUEUES, SEMAPHORE_PACKET_BYTES
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.program import Buffer, Instruction, Program

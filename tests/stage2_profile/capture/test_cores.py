@@ -9,7 +9,7 @@ import pytest
 from neff_bench.stage2_profile.capture.cores import CorePool, lock_directory, logical_cores, side_by_side
 from neff_bench.stage2_profile.capture.grant import read_grant
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
-from neff_bench.terminal.lock import SHARED, try_lock, unlock
+from neff_bench.system.lock import SHARED, try_lock, unlock
 
 
 def test_a_logical_core_of_two_needs_both():

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
+from neff_bench.errors import WrongCall
 from neff_bench.parsers.neuron_ls import read_neuron_ls
 from neff_bench.stage2_profile.capture.grant import check_cores, numbers, parse_cores, read_grant
-from neff_bench.terminal.errors import WrongCall
 from tests.neuron_ls import devices
 
 TRN2 = read_neuron_ls(json.dumps(devices(4)).encode())

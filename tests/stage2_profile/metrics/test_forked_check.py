@@ -7,10 +7,10 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from neff_bench.processes.warm import WarmParent
 from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.metrics import check, forked_check
 from neff_bench.stage2_profile.metrics.forked_check import compare_forked
+from neff_bench.system.warm import WarmParent
 
 TOLERANCE = (0.1, 1 / 3)
 

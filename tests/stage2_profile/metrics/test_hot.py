@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
+from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.cli import profile
 from neff_bench.stage2_profile.metrics.hot import Line, hot_instructions, hot_lines, parse_search, read_events
 from neff_bench.stage2_profile.metrics.hot_report import Hot, answer, cut
 from neff_bench.stage2_profile.metrics.rows import Row
-from neff_bench.terminal.errors import WrongCall
 
 MATMUL = {"subgroup": "Tensor", "subgraph": "sg00", "opcode": "MATMUL", "operands": " moving=bfloat16 "}
 KERNEL = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from validation.wild_cases import (
+from validation.wild.cases import (
     accelopt,
     autocomp,
     autocomp_more,
@@ -23,7 +23,7 @@ from validation.wild_cases import (
     triton_viz,
     trnsci,
 )
-from validation.wild_cases.case import Case
+from validation.wild.cases.case import Case
 
 CASES: tuple[Case, ...] = (
     *samples.CASES,

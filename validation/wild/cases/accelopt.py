@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from validation.wild_cases.case import Case
+from validation.wild.cases.case import Case
 
 _KERNELS = {
     "adamw_M10944_N2048": 1,

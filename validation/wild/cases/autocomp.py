@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from validation.wild_cases.case import Case, attention, floats, mamba, rms_norm, softmax
+from validation.wild.cases.case import Case, attention, floats, mamba, rms_norm, softmax
 
 REPOSITORY = ("ucb-bar/autocomp", "dd26a56")
 _case = partial(Case, *REPOSITORY)

@@ -8,8 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from validation.wild_cases.autocomp import NEW, OLD, REPOSITORY
-from validation.wild_cases.case import Case, convolution, floats, mamba, softmax
+from validation.wild.cases.autocomp import NEW, OLD, REPOSITORY
+from validation.wild.cases.case import Case, convolution, floats, mamba, softmax
 
 _case = partial(Case, *REPOSITORY, kernel="solution")
 _PRELUDES = {1: OLD, 2: NEW}

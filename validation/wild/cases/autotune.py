@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from validation.wild_cases.case import Case, floats, rms_norm
+from validation.wild.cases.case import Case, floats, rms_norm
 
 _case = partial(Case, "awslabs/nki-autotune", "d57bcc3", tolerance=2e-2)
 

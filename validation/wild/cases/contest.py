@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from validation.wild_cases.case import Case, floats, rms_norm, softmax
+from validation.wild.cases.case import Case, floats, rms_norm, softmax
 
 _WHN = partial(Case, "whn09/nki-moe", "78f9ca7")
 _GOOMELO = partial(Case, "Goomelo/nki-moe", "0fe5e15")

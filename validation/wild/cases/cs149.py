@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from validation.wild_cases.case import Case, convolution, floats
+from validation.wild.cases.case import Case, convolution, floats
 
 _REPOSITORIES = {
     "chengli2003/asst4-trainium2": "a57e57b",

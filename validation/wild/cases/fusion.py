@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from validation.wild_cases.case import Case, attention, floats, softmax
+from validation.wild.cases.case import Case, attention, floats, softmax
 
 _case = partial(Case, "allenkchau/trainium-kernel-fusion", "d709ddf")
 

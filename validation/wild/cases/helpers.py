@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from validation.wild_cases.case import Case, floats, rms_norm, softmax
+from validation.wild.cases.case import Case, floats, rms_norm, softmax
 
 _case = partial(Case, "EmilyWebber/nki-helpers", "300fcf7")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from validation.wild_cases.case import Case, floats, rms_norm, softmax
-from validation.wild_cases.models import delta_step
+from validation.wild.cases.case import Case, floats, rms_norm, softmax
+from validation.wild.cases.models import delta_step
 
 _PIDEM = partial(Case, "Pidem/equiformer-trainium", "ecbc15a")
 _GRADER = partial(Case, "LaelaZorana/kernel-grader-mi300x-rocm-trainium-nki", "50e9a9d", "kernel-nki/histogram_nki.py")

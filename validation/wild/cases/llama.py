@@ -8,8 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from validation.wild_cases.case import Case, floats, rms_norm, softmax
-from validation.wild_cases.contest import silu
+from validation.wild.cases.case import Case, floats, rms_norm, softmax
+from validation.wild.cases.contest import silu
 
 _IITAKU = partial(Case, "iitaku/nki-llama", "4209b48", "llama.py")
 _NYU = partial(Case, "yfzzzyyls/nki-llama-nyu", "7198e13", tolerance=2e-2)

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from validation.wild_cases.case import Case, floats
+from validation.wild.cases.case import Case, floats
 
 Make = Callable[..., Case]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from validation.wild_cases.case import Case, floats, rms_norm, softmax
+from validation.wild.cases.case import Case, floats, rms_norm, softmax
 
 _DELTA = "contrib/models/Qwen3.5-2B/src/nki_kernels/"
 _FLASH = "optimum/neuron/models/inference/backend/modules/attention/flash_attention_nki.py"

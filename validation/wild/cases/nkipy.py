@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from validation.wild_cases.case import Case, floats, rms_norm
+from validation.wild.cases.case import Case, floats, rms_norm
 
 _case = partial(Case, "aws-neuron/nkipy", "b91c980")
 

@@ -8,8 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from validation.wild_cases.case import Arrays, Case, attention, floats, rms_norm, softmax
-from validation.wild_cases.llama import paged, paged_attention
+from validation.wild.cases.case import Arrays, Case, attention, floats, rms_norm, softmax
+from validation.wild.cases.llama import paged, paged_attention
 
 _SAMPLES = partial(Case, "aws-qieqingy/nki-samples", "c72a66b")
 _FORK = partial(Case, "parfloat/nki-samples", "f5ddf35")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from validation.wild_cases import microscaling
-from validation.wild_cases.case import Case, attention, floats, mamba, softmax
+from validation.wild.cases import microscaling
+from validation.wild.cases.case import Case, attention, floats, mamba, softmax
 
 _case = partial(Case, "aws-neuron/nki-samples", "6905a68")
 _TUTORIALS = "src/nki_samples/tutorials/"

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from validation.wild_cases import microscaling
-from validation.wild_cases.case import Case, floats, mamba
-from validation.wild_cases.samples import states
+from validation.wild.cases import microscaling
+from validation.wild.cases.case import Case, floats, mamba
+from validation.wild.cases.samples import states
 
 _case = partial(Case, "aws-neuron/aws-neuron-sdk", "81ce03a")
 _EXAMPLES = "nki/examples/"

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from validation.wild_cases.case import Case, floats, rms_norm
-from validation.wild_cases.contest import silu
+from validation.wild.cases.case import Case, floats, rms_norm
+from validation.wild.cases.contest import silu
 
 _SSM = partial(Case, "awslabs/state-space-models-neuron", "3e6d165", tolerance=5e-3)
 _WARP = partial(Case, "yahavb/pave_univr_trn2_repro", "4307f43")

@@ -8,8 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from validation.wild_cases.case import Arrays, Case, floats, rms_norm, softmax
-from validation.wild_cases.cs149 import convolved, image
+from validation.wild.cases.case import Arrays, Case, floats, rms_norm, softmax
+from validation.wild.cases.cs149 import convolved, image
 
 _SVD = partial(Case, "dinghongsong/NeuronMM", "f13583f", tolerance=2e-2)
 _THU = partial(Case, "thustorage/NKI-MoE", "217759f")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from validation.wild_cases.case import Case, floats, rms_norm, softmax
+from validation.wild.cases.case import Case, floats, rms_norm, softmax
 
 _case = partial(Case, "Deep-Learning-Profiling-Tools/triton-viz", "203b0c7")
 _old = partial(_case, decorate=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from validation.wild_cases.case import Case, floats
+from validation.wild.cases.case import Case, floats
 
 _FFT = partial(Case, "trnsci/trnfft", "9c494a8")
 _RANDOM = partial(Case, "trnsci/trnrand", "cb37049", "trnrand/nki/dispatch.py")

@@ -14,8 +14,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from neff_bench.chips import Chip
-from neff_bench.simulator.compiler.columns import PSUM, SBUF, Buffers
-from neff_bench.simulator.compiler.lives import Lives
+from neff_bench.simulator.compiler.program.columns import PSUM, SBUF, Buffers
+from neff_bench.simulator.compiler.program.lives import Lives
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from neff_bench.chips import Chip
 from neff_bench.simulator import native
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.allocation import allocate, open_sbuf_bytes
-from neff_bench.simulator.compiler.columns import Table, item_bytes, operand_names, table_of
-from neff_bench.simulator.compiler.dependencies import edges_of, settling
-from neff_bench.simulator.compiler.lives import lives_of
-from neff_bench.simulator.compiler.lowering import Numbered, Operations, lower, operations_of
-from neff_bench.simulator.compiler.order import issue_order
-from neff_bench.simulator.compiler.placing import STREAMS, Fixed, fixed_steps, place
-from neff_bench.simulator.compiler.queues import with_turns
-from neff_bench.simulator.compiler.same_place import hold_back
+from neff_bench.simulator.compiler.code.allocation import allocate, open_sbuf_bytes
+from neff_bench.simulator.compiler.code.lowering import Numbered, Operations, lower, operations_of
+from neff_bench.simulator.compiler.code.order import issue_order
+from neff_bench.simulator.compiler.code.placing import STREAMS, Fixed, fixed_steps, place
+from neff_bench.simulator.compiler.code.queues import with_turns
+from neff_bench.simulator.compiler.code.same_place import hold_back
+from neff_bench.simulator.compiler.program.columns import Table, item_bytes, operand_names, table_of
+from neff_bench.simulator.compiler.program.dependencies import edges_of, settling
+from neff_bench.simulator.compiler.program.lives import lives_of
 from neff_bench.simulator.costs.steps import Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer
 from neff_bench.simulator.program import Program

@@ -16,8 +16,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from neff_bench.chips import Chip
-from neff_bench.simulator.compiler.dependencies import Edges
-from neff_bench.simulator.compiler.lowering import Operations
+from neff_bench.simulator.compiler.code.lowering import Operations
+from neff_bench.simulator.compiler.program.dependencies import Edges
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.chips import Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.columns import READ, Columns
-from neff_bench.simulator.compiler.dependencies import KINDS, Edges
-from neff_bench.simulator.compiler.lowering import Numbered, Operations
+from neff_bench.simulator.compiler.code.lowering import Numbered, Operations
+from neff_bench.simulator.compiler.program.columns import READ, Columns
+from neff_bench.simulator.compiler.program.dependencies import KINDS, Edges
 from neff_bench.simulator.costs.activation_tables import activation_table
 from neff_bench.simulator.costs.steps import ALL, NOTHING, READS, REST, SCALAR, TENSOR, WEIGHT_OPERANDS, WEIGHTS, Step
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from neff_bench.simulator.compiler.assembler import Code
+    from neff_bench.simulator.compiler.code.assembler import Code
 
 SEMAPHORES = 16
 """Of a queue."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from neff_bench.chips import Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.columns import Columns
+from neff_bench.simulator.compiler.program.columns import Columns
 
 if TYPE_CHECKING:
     import numpy as np

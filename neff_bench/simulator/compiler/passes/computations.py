@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from neff_bench.simulator.compiler.loads import fills
+from neff_bench.simulator.compiler.passes.loads import fills
 from neff_bench.simulator.program import Access, Buffer, Instruction
 
 _CONSTANT = frozenset({"memset", "iota"})

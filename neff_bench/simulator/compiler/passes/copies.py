@@ -16,9 +16,9 @@ from math import prod
 
 import msgspec
 
-from neff_bench.simulator.compiler.loads import fills
-from neff_bench.simulator.compiler.rectangles import box_of, overlap
-from neff_bench.simulator.compiler.uses import Uses, uses_of
+from neff_bench.simulator.compiler.passes.loads import fills
+from neff_bench.simulator.compiler.program.rectangles import box_of, overlap
+from neff_bench.simulator.compiler.program.uses import Uses, uses_of
 from neff_bench.simulator.costs.engines import POINTERS
 from neff_bench.simulator.program import Access, Buffer, Instruction
 

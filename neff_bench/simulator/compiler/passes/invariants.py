@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from neff_bench.simulator.compiler.loads import renamed
-from neff_bench.simulator.compiler.spilling import staying, tiles_of
-from neff_bench.simulator.compiler.uses import Uses, uses_of
+from neff_bench.simulator.compiler.passes.loads import renamed
+from neff_bench.simulator.compiler.passes.spilling import staying, tiles_of
+from neff_bench.simulator.compiler.program.uses import Uses, uses_of
 from neff_bench.simulator.program import Instruction, Program
 
 _REPEATABLE = frozenset({

@@ -15,9 +15,9 @@ from heapq import heappush
 
 import msgspec
 
-from neff_bench.simulator.compiler.capacity import capacity_bytes, share_bytes
-from neff_bench.simulator.compiler.loads import fills, renamed
-from neff_bench.simulator.compiler.spilling import needed_last, staying, tiles_of, whole_or_parts
+from neff_bench.simulator.compiler.passes.loads import fills, renamed
+from neff_bench.simulator.compiler.passes.spilling import needed_last, staying, tiles_of, whole_or_parts
+from neff_bench.simulator.compiler.program.capacity import capacity_bytes, share_bytes
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 

@@ -19,9 +19,9 @@ from math import prod
 import msgspec
 
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
-from neff_bench.simulator.compiler.capacity import memory_peak
-from neff_bench.simulator.compiler.lives import lives
+from neff_bench.simulator.compiler.code.allocation import open_sbuf_bytes
+from neff_bench.simulator.compiler.program.capacity import memory_peak
+from neff_bench.simulator.compiler.program.lives import lives
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
 
 SMALL_BYTES = 32 * 1024

@@ -21,11 +21,11 @@ from typing import NamedTuple
 import msgspec
 
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.simulator.compiler.contraction import Contraction
-from neff_bench.simulator.compiler.dependencies import table_and_edges
-from neff_bench.simulator.compiler.loads import load_of
-from neff_bench.simulator.compiler.psum_in_place import BANK_BYTES, BANKS_IN_PLACE, psum_in_place
-from neff_bench.simulator.compiler.uses import Uses, uses_of
+from neff_bench.simulator.compiler.passes.contraction import Contraction
+from neff_bench.simulator.compiler.passes.loads import load_of
+from neff_bench.simulator.compiler.passes.psum_in_place import BANK_BYTES, BANKS_IN_PLACE, psum_in_place
+from neff_bench.simulator.compiler.program.dependencies import table_and_edges
+from neff_bench.simulator.compiler.program.uses import Uses, uses_of
 from neff_bench.simulator.costs.engines import POINTERS
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from neff_bench.simulator.compiler.uses import Uses, uses_of
+from neff_bench.simulator.compiler.program.uses import Uses, uses_of
 from neff_bench.simulator.program import Access, Buffer, Instruction
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from neff_bench.simulator.compiler.rectangles import box_of, overlap
-from neff_bench.simulator.compiler.uses import Uses, uses_of
+from neff_bench.simulator.compiler.program.rectangles import box_of, overlap
+from neff_bench.simulator.compiler.program.uses import Uses, uses_of
 from neff_bench.simulator.program import Access, Buffer, Instruction
 
 BANK_BYTES = 2048

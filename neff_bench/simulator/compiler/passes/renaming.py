@@ -16,9 +16,9 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.simulator.compiler.loads import renamed
-from neff_bench.simulator.compiler.rectangles import box_of, overlap
-from neff_bench.simulator.compiler.uses import Uses, uses_of
+from neff_bench.simulator.compiler.passes.loads import renamed
+from neff_bench.simulator.compiler.program.rectangles import box_of, overlap
+from neff_bench.simulator.compiler.program.uses import Uses, uses_of
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 

@@ -16,9 +16,9 @@ import msgspec
 
 from neff_bench.chips import Chip
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.dependencies import table_and_edges
-from neff_bench.simulator.compiler.lowering import Numbered, lower, lowering, operations_of
-from neff_bench.simulator.compiler.order import issue_order
+from neff_bench.simulator.compiler.code.lowering import Numbered, lower, lowering, operations_of
+from neff_bench.simulator.compiler.code.order import issue_order
+from neff_bench.simulator.compiler.program.dependencies import table_and_edges
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
 from neff_bench.simulator.program import ENGINES, PARTITIONS, Instruction, Program

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import msgspec
 
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.simulator.compiler.capacity import share_bytes
-from neff_bench.simulator.compiler.dependencies import table_and_edges
-from neff_bench.simulator.compiler.loads import fills, load_of, renamed
+from neff_bench.simulator.compiler.passes.loads import fills, load_of, renamed
+from neff_bench.simulator.compiler.program.capacity import share_bytes
+from neff_bench.simulator.compiler.program.dependencies import table_and_edges
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 

@@ -15,9 +15,9 @@ import msgspec
 
 from neff_bench.chips import Chip
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
-from neff_bench.simulator.compiler.dependencies import table_and_edges
-from neff_bench.simulator.compiler.lowering import Numbered, Operation, lower, operations_of
+from neff_bench.simulator.compiler.code.allocation import open_sbuf_bytes
+from neff_bench.simulator.compiler.code.lowering import Numbered, Operation, lower, operations_of
+from neff_bench.simulator.compiler.program.dependencies import table_and_edges
 from neff_bench.simulator.costs.triggers import IN_TURN
 from neff_bench.simulator.program import ENGINES, Buffer, Instruction, Program
 

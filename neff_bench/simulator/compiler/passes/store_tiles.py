@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from neff_bench.simulator.compiler.lives import lives
-from neff_bench.simulator.compiler.loads import renamed
+from neff_bench.simulator.compiler.passes.loads import renamed
+from neff_bench.simulator.compiler.program.lives import lives
 from neff_bench.simulator.costs.transfers import MAX_PACKET_BYTES
 from neff_bench.simulator.program import Instruction, Program
 

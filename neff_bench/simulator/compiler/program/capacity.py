@@ -18,8 +18,8 @@ from weakref import ref
 
 from neff_bench.chips import chip_for
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.columns import MEMORIES, table_of
-from neff_bench.simulator.compiler.lives import Life, lives, lives_of_all
+from neff_bench.simulator.compiler.program.columns import MEMORIES, table_of
+from neff_bench.simulator.compiler.program.lives import Life, lives, lives_of_all
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.program import PARTITIONS, Buffer, Memory, Program
 

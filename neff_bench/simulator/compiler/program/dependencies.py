@@ -12,9 +12,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.columns import WRITE, Buffers, Columns, Table, item_bytes, operand_names, tabulated
-from neff_bench.simulator.compiler.parts import Parts, cut
-from neff_bench.simulator.compiler.rectangles import Regions, regions_of
+from neff_bench.simulator.compiler.program.columns import (
+    WRITE,
+    Buffers,
+    Columns,
+    Table,
+    item_bytes,
+    operand_names,
+    tabulated,
+)
+from neff_bench.simulator.compiler.program.parts import Parts, cut
+from neff_bench.simulator.compiler.program.rectangles import Regions, regions_of
 from neff_bench.simulator.program import Instruction, Program
 
 if TYPE_CHECKING:

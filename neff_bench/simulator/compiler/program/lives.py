@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.columns import INDEX, Columns, Table, table_of, transposed
+from neff_bench.simulator.compiler.program.columns import INDEX, Columns, Table, table_of, transposed
 from neff_bench.simulator.program import Program
 
 if TYPE_CHECKING:

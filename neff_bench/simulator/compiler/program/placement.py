@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.columns import PSUM, SBUF, table_of
-from neff_bench.simulator.compiler.dependencies import find_edges
-from neff_bench.simulator.compiler.lives import lives, lives_of_all
-from neff_bench.simulator.compiler.rectangles import Box, overlap, storage_box
+from neff_bench.simulator.compiler.program.columns import PSUM, SBUF, table_of
+from neff_bench.simulator.compiler.program.dependencies import find_edges
+from neff_bench.simulator.compiler.program.lives import lives, lives_of_all
+from neff_bench.simulator.compiler.program.rectangles import Box, overlap, storage_box
 from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.program import Access, Instruction, Program
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.simulator.compiler.columns import HBM, Buffers, Columns
+from neff_bench.simulator.compiler.program.columns import HBM, Buffers, Columns
 from neff_bench.simulator.program import Access, Buffer
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.allocation import allocate, open_sbuf_bytes
-from neff_bench.simulator.compiler.columns import tabulated
-from neff_bench.simulator.compiler.dependencies import find_edges
-from neff_bench.simulator.compiler.lives import lives_of
+from neff_bench.simulator.compiler.code.allocation import allocate, open_sbuf_bytes
+from neff_bench.simulator.compiler.program.columns import tabulated
+from neff_bench.simulator.compiler.program.dependencies import find_edges
+from neff_bench.simulator.compiler.program.lives import lives_of
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 from tests.simulator.programs import whole
 

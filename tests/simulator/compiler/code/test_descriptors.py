@@ -2,8 +2,8 @@ import msgspec
 
 from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.assembler import assemble
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.code.assembler import assemble
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.program import Access, Dynamic
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule

@@ -3,7 +3,7 @@ import pytest
 
 from neff_bench.chips import CHIPS
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.lowering import lower, lowering
+from neff_bench.simulator.compiler.code.lowering import lower, lowering
 from neff_bench.simulator.program import Instruction
 from tests.simulator.programs import matmul
 

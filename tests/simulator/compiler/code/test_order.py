@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from neff_bench.chips import CHIPS
-from neff_bench.simulator.compiler.columns import tabulated
-from neff_bench.simulator.compiler.dependencies import edges_of, find_edges, settling
-from neff_bench.simulator.compiler.lowering import Numbered, lower, operations_of
-from neff_bench.simulator.compiler.order import issue_order
+from neff_bench.simulator.compiler.code.lowering import Numbered, lower, operations_of
+from neff_bench.simulator.compiler.code.order import issue_order
+from neff_bench.simulator.compiler.program.columns import tabulated
+from neff_bench.simulator.compiler.program.dependencies import edges_of, find_edges, settling
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from tests.simulator.programs import matmul, whole
 

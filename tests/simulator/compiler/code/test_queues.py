@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neff_bench.simulator.compiler.descriptors import made_at_compile_time
+from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.timing.schedule import schedule
 from tests.simulator.programs import ProgramBuilder
 

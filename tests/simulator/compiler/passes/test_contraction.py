@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neff_bench.simulator.compiler.contraction import Contraction
+from neff_bench.simulator.compiler.passes.contraction import Contraction
 
 
 def test_independent_instructions_become_one_that_waits_for_all_that_they_waited_for():

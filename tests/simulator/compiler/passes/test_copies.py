@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neff_bench.simulator.compiler.copies import without_needless_copies
+from neff_bench.simulator.compiler.passes.copies import without_needless_copies
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl
 from neff_bench.simulator.nki.beta.jit import jit

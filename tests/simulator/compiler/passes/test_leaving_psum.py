@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neff_bench.simulator.compiler.capacity import memory_peak
+from neff_bench.simulator.compiler.program.capacity import memory_peak
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl

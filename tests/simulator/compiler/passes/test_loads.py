@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from neff_bench.chips import CHIPS
-from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
-from neff_bench.simulator.compiler.loads import without_loads_in_place
+from neff_bench.simulator.compiler.code.allocation import open_sbuf_bytes
+from neff_bench.simulator.compiler.passes.loads import without_loads_in_place
 from neff_bench.simulator.execution.execute import execute
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl

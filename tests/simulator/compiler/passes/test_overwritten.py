@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from neff_bench.simulator.compiler.back_end import back_end
-from neff_bench.simulator.compiler.overwritten import without_overwritten
+from neff_bench.simulator.compiler.passes.overwritten import without_overwritten
 from neff_bench.simulator.execution.execute import execute
 from tests.simulator.programs import ProgramBuilder
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neff_bench.simulator.compiler.spilling import moved_to_their_use
+from neff_bench.simulator.compiler.passes.spilling import moved_to_their_use
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.nki.beta import language as nl
 from neff_bench.simulator.nki.beta.jit import jit

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from neff_bench.chips import CHIPS
-from neff_bench.simulator.compiler.allocation import open_sbuf_bytes
-from neff_bench.simulator.compiler.lowering import lower
-from neff_bench.simulator.compiler.store_order import with_stores_in_turn
+from neff_bench.simulator.compiler.code.allocation import open_sbuf_bytes
+from neff_bench.simulator.compiler.code.lowering import lower
+from neff_bench.simulator.compiler.passes.store_order import with_stores_in_turn
 from neff_bench.simulator.costs.triggers import IN_TURN
 from neff_bench.simulator.execution.execute import execute
 from neff_bench.simulator.timing.schedule import schedule

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neff_bench.simulator.compiler.store_tiles import rows_in_one_tile
+from neff_bench.simulator.compiler.passes.store_tiles import rows_in_one_tile
 from neff_bench.simulator.execution.execute import execute
 from tests.simulator.programs import ProgramBuilder
 

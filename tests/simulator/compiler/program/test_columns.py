@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler import columns
-from neff_bench.simulator.compiler.columns import DTYPES, operand_names, tabulated
+from neff_bench.simulator.compiler.program import columns
+from neff_bench.simulator.compiler.program.columns import DTYPES, operand_names, tabulated
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction
 from tests.simulator.programs import whole
 

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neff_bench.simulator.compiler.dependencies import find_edges
-from neff_bench.simulator.compiler.rectangles import Box, box_of
+from neff_bench.simulator.compiler.program.dependencies import find_edges
+from neff_bench.simulator.compiler.program.rectangles import Box, box_of
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 from tests.simulator.programs import matmul, whole
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neff_bench.simulator.compiler.parts import cut
+from neff_bench.simulator.compiler.program.parts import cut
 
 
 def parts_of(rectangles):

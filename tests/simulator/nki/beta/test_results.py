@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.assembler import assemble
+from neff_bench.simulator.compiler.code.assembler import assemble
 from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.nki.beta import isa as nisa
 from neff_bench.simulator.nki.beta import language as nl

@@ -11,7 +11,7 @@
     ├── GenerateError           stage 1            (stage1_generate/errors.py)
     ├── ProfileError            stage 2            (stage2_profile/errors.py)
     ├── SimulatorError          the simulator      (simulator/errors.py)
-    ├── ClusterError            a Ray cluster      (processes/cluster.py)
+    ├── ClusterError            a Ray cluster      (system/cluster.py)
     ├── FlagAbsent              a flag of the SDK  (sdk/words.py)
     ├── ExperimentError         an experiment      (experiments/errors.py)
     └── InstallError            install-benchmarks (nkilib/errors.py)

@@ -1,0 +1,1 @@
+"""From instructions to machine code: buffers get addresses, instructions an order, DMAs their queues and descriptors."""
