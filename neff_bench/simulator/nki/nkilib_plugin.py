@@ -59,6 +59,14 @@ class _Absent(ModuleType):
         return absent
 
 
+def pytest_load_initial_conftests() -> None:
+    """Install all of it before their first import. Importing this module changes nothing."""
+    random.seed(int(os.environ.get("NKILIB_TESTS_SEED", "0")))  # their sweeps draw shapes on import
+    _install_simulator()
+    _install_dtypes()
+    _install_absent()
+
+
 def pytest_sessionstart() -> None:
     """Later releases read an attribute that their simulation mode never sets. Their simulation mode knows no ranks. The tests of a
     release are for the NKI of that time, whose quantize_mx has the scale of their reference."""
@@ -207,9 +215,3 @@ def _install_absent() -> None:
         parent, _, last = name.rpartition(".")
         if parent in _ABSENT:
             setattr(sys.modules[parent], last, made)
-
-
-random.seed(int(os.environ.get("NKILIB_TESTS_SEED", "0")))  # before collection: their sweeps draw shapes on import
-_install_simulator()
-_install_dtypes()
-_install_absent()

@@ -10,6 +10,11 @@ from click.testing import CliRunner
 
 from neff_bench.simulator.commands import nkilib_tests
 
+_INSTALLED = """
+from neff_bench.simulator.nki import nkilib_plugin
+nkilib_plugin.pytest_load_initial_conftests()
+"""
+
 
 def test_a_directory_that_is_no_checkout_is_one_line(tmp_path):
     result = CliRunner().invoke(nkilib_tests.main, [str(tmp_path)])
@@ -52,7 +57,7 @@ def test_both_trees_are_importable():
 
 
 def test_the_sweeps_are_drawn_from_the_given_seed():
-    script = "import neff_bench.simulator.nki.nkilib_plugin, random; print(random.random())"
+    script = _INSTALLED + "import random; print(random.random())"
 
     def drawn(seed):
         environment = nkilib_tests.environment(Path("/library"), run_all=False, seed=seed)
@@ -62,7 +67,7 @@ def test_the_sweeps_are_drawn_from_the_given_seed():
 
 
 def test_the_stand_in_for_their_cast_rounds_as_ml_dtypes():
-    script = """
+    script = f"""{_INSTALLED}
 import ml_dtypes, numpy as np
 from neff_bench.simulator.nki.nkilib_plugin import static_cast
 values = np.random.default_rng(0).standard_normal((3, 4, 40), np.float32)[:, :, ::2] * 100
@@ -101,8 +106,7 @@ print(microscaling.ROOM)
 
 
 def test_a_broken_rule_carries_the_code_of_the_compiler():
-    script = """
-import neff_bench.simulator.nki.nkilib_plugin
+    script = f"""{_INSTALLED}
 import nki, nki.language as nl, numpy as np
 
 def kernel(x, rows):

@@ -90,6 +90,33 @@ def test_a_kernel_of_one_s_own_becomes_a_checked_row(generate, project, tmp_path
     assert row["mfu_percent"] > 0
 
 
+OLD = """
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def scale(x, factor=1.0):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x) * factor)
+    return out
+
+
+def right(x, factor):
+    return x * factor
+"""
+
+
+@pytest.mark.parametrize("cold", [(), ("--cold",)])
+def test_a_kernel_of_the_old_dialect_is_built_and_checked(generate, project, tmp_path, cold):
+    shapes = project(more="    reference: mine.py:right\n")
+    (tmp_path / "mine.py").write_text(OLD)
+    done = generate("--shapes", shapes, *cold)
+    assert done.returncode == 0, done.stderr
+    (row,) = profiled(tmp_path)
+    assert row["check"] == "passed"
+
+
 PACKED = """
 import nki.isa as nisa
 import nki.language as nl
