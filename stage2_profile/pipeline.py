@@ -102,7 +102,7 @@ class Pipeline:
 
             return foreign_row(found)
         if found.manifest.status != "built":
-            return failed_row(found, f"not built: {found.manifest.reason or 'no reason was given'}")
+            return replace(failed_row(found, found.manifest.reason or "no reason was given"), check="not built")
         try:
             return self._profiled(found)
         except BundleError as error:

@@ -72,7 +72,9 @@ def tune(lines: Iterable[bytes], *, jobs: int, timeout_s: float, memory_bytes: i
 
 def ranked(answers: Iterable[Answer], top: int) -> list[Answer]:
     """The `top` fastest of those that are not wrong, the fastest first."""
-    good = [answer for answer in answers if answer.total_time_us is not None and answer.check not in ("failed", "zero")]
+    from neff_bench.stage2_profile.metrics.rows import BAD
+
+    good = [answer for answer in answers if answer.total_time_us is not None and answer.check not in BAD]
     return sorted(good, key=lambda answer: answer.total_time_us or 0.0)[:top]
 
 

@@ -77,10 +77,14 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
     detail: str | None = None
 
 
+KeptCheck = Literal["passed", "wrong", "not built", "suspect", "unchecked", "failed", "zero"]
+"""Earlier versions wrote `failed` and `zero` for what is `wrong`."""
+
+
 class CheckedRank(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on the outputs of one rank."""
 
-    check: Literal["passed", "failed", "zero", "unchecked"]
+    check: KeptCheck
     max_abs_error: float | None = None
     reason: str | None = None
 
@@ -90,7 +94,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     references, tolerance), so that it counts only as long as these are the same. `ranks`: of each rank, where there are several."""
 
     compared: str
-    check: Literal["passed", "failed", "zero", "unchecked"]
+    check: KeptCheck
     max_abs_error: float | None = None
     reason: str | None = None
     ranks: tuple[CheckedRank, ...] = ()

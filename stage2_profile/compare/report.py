@@ -10,7 +10,7 @@ from typing import Any
 from neff_bench.stage2_profile.compare.comparison import COMPARED, Difference, Pairing, differences, geometric_mean
 from neff_bench.stage2_profile.compare.verdict import Verdict
 from neff_bench.stage2_profile.metrics.exactness import exact_part
-from neff_bench.stage2_profile.metrics.rows import METRICS
+from neff_bench.stage2_profile.metrics.rows import BAD, METRICS
 from neff_bench.terminal.answer import Answer, Column, Grid
 
 ALWAYS = ("total_time_us", "total_active_time_us", "mfu_percent")
@@ -111,7 +111,7 @@ def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
     lines += _named("Only in B:", [row["case"] for row in pairing.only_b])
     for pair in pairing.pairs:
         for side, row in (("A", pair.a), ("B", pair.b)):
-            if row.get("status") != "profiled" or row.get("check") in ("failed", "zero"):
+            if row.get("status") != "profiled" or row.get("check") in BAD:
                 lines.append(
                     f"{side}: {row['case']}: {row.get('status')}, check {row.get('check') or '-'}: {row.get('reason') or ''}".rstrip(
                         ": "

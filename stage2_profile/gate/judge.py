@@ -21,6 +21,7 @@ from typing import Literal
 from neff_bench.stage2_profile.compare.comparison import Pair, Pairing, dims, of_ranks
 from neff_bench.stage2_profile.compare.verdict import SAME, Record
 from neff_bench.stage2_profile.gate.config import Config
+from neff_bench.stage2_profile.metrics.rows import BAD
 
 Verdict = Literal["worse", "better", "same", "cannot tell"]
 VERDICTS: tuple[Verdict, ...] = ("worse", "better", "cannot tell", "same")
@@ -71,7 +72,7 @@ def _judged(pair: Pair, config: Config) -> Iterator[Finding]:
         yield _finding(b, "status", a.get("status"), b.get("status"), verdict, reason)
         return
     if a.get("check") != b.get("check"):
-        wrong = b.get("check") in ("failed", "zero")
+        wrong = b.get("check") in BAD
         verdict = "worse" if wrong else "better" if b.get("check") == "passed" else "cannot tell"
         yield _finding(b, "check", a.get("check"), b.get("check"), verdict, str(b.get("reason") or ""))
     why, allowed = _not_comparable(a, b), 0.0 if a.get("source") == "simulated" else config.time_percent

@@ -13,7 +13,7 @@ import orjson
 
 from neff_bench.stage2_profile.capture.runs import Checked, CheckedRank, RankFiles
 from neff_bench.stage2_profile.errors import RunDamaged
-from neff_bench.stage2_profile.metrics.rows import Check
+from neff_bench.stage2_profile.metrics.rows import BAD, Check
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from neff_bench.neffs.bundle import Bundle, TensorFile
     from neff_bench.stage2_profile.capture.runs import Run
 
-WORST: tuple[Check, ...] = ("failed", "zero", "unchecked", "passed")
+WORST: tuple[Check, ...] = (*BAD, "unchecked", "passed")
 BLOCK_ELEMENTS = 1 << 13
 """Elements compared at a time: in float64 a block has 64 KiB. Of 128 KiB and more, malloc gives the memory back to the system and takes
 it anew each time, which costs ten times what the comparison does."""
@@ -60,8 +60,13 @@ def kept_verdict(bundle: Bundle, run: Run) -> Verdict | None:
     kept = run.checked
     if kept is None or kept.compared != compared(bundle, run):
         return None
-    ranks = tuple(Verdict(rank.check, rank.max_abs_error, rank.reason) for rank in kept.ranks)
-    return Verdict(kept.check, kept.max_abs_error, kept.reason, ranks)
+    ranks = tuple(_verdict_of(rank) for rank in kept.ranks)
+    return replace(_verdict_of(kept), ranks=ranks)
+
+
+def _verdict_of(kept: Checked | CheckedRank) -> Verdict:
+    check: Check = "wrong" if kept.check == "failed" or kept.check == "zero" else kept.check
+    return Verdict(check, kept.max_abs_error, kept.reason)
 
 
 def checked(bundle: Bundle, path: Path, run: Run, compare: Compare | None = None) -> Checked | None:
@@ -104,7 +109,7 @@ def check_outputs(bundle: Bundle, path: Path, run: Run, compare: Compare | None 
 
 def _worst(verdicts: Sequence[Verdict]) -> Verdict:
     worst = min(verdicts, key=lambda verdict: WORST.index(verdict.check))
-    if any(verdict.check == "failed" and verdict.max_abs_error is None for verdict in verdicts):
+    if any(verdict.check == "wrong" and verdict.max_abs_error is None for verdict in verdicts):
         return Verdict(worst.check, None, worst.reason)
     errors = [verdict.max_abs_error for verdict in verdicts if verdict.max_abs_error is not None]
     return Verdict(worst.check, max(errors, default=None), worst.reason)
@@ -116,14 +121,14 @@ def check_output(
     """One output of a rank, whose files `saved` names: |out - ref| <= atol + rtol x |ref| in float64, element by element, a block at a time."""
     file = saved.outputs.get(tensor.name)
     if file is None:
-        return Verdict("failed", None, f"the capture saved no output {tensor.name!r}")
+        return Verdict("wrong", None, f"the capture saved no output {tensor.name!r}")
     if tensor.file is None:
         return Verdict("unchecked", None, f"output {tensor.name!r} has no reference")
     captured, expected = path / file, bundle.path / tensor.file
     try:
         sizes = captured.stat().st_size, expected.stat().st_size
         if sizes[0] != sizes[1]:
-            return Verdict("failed", None, f"output {tensor.name} has {sizes[0]} bytes instead of {sizes[1]}")
+            return Verdict("wrong", None, f"output {tensor.name} has {sizes[0]} bytes instead of {sizes[1]}")
         compare = compare or compare_files
         found = compare(captured, expected, tensor.dtype, bundle.manifest.tolerance or (0.0, 0.0))
     except OSError as error:
@@ -183,13 +188,13 @@ class Comparison:
     def verdict(self, name: str) -> Verdict:
         """The verdict on all blocks taken in so far; `name`: of the output."""
         if self.size and not self.out_any and self.ref_any:
-            return Verdict("zero", self.ref_largest, f"output {name} is all zero")
+            return Verdict("wrong", self.ref_largest, f"output {name} is all zero")
         if self.differs:
-            return Verdict("failed", None, f"output {name} has {self.not_finite} values that are not finite")
+            return Verdict("wrong", None, f"output {name} has {self.not_finite} values that are not finite")
         if self.wrong:
             rtol, atol = self.tolerance
             return Verdict(
-                "failed",
+                "wrong",
                 self.largest,
                 f"output {name}: {self.wrong} of {self.size - self.odd} values differ by more than the tolerance"
                 f" ({atol:.2g} + {rtol:.2g} * |reference|); the largest difference is {self.largest:.3g}",

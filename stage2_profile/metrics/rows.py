@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 Status = Literal["profiled", "estimated", "captured", "unprofiled", "failed"]
 Source = Literal["simulated", "measured"]
-Check = Literal["passed", "failed", "zero", "unchecked"]
+Check = Literal["passed", "wrong", "not built", "suspect", "unchecked"]
+BAD: tuple[Check, ...] = ("not built", "wrong", "suspect")
+"""The checks of a case that failed, the worst first."""
 
 PACKETS = ("static_dma_packet_count", "software_dynamic_dma_packet_count", "hardware_dynamic_dma_packet_count")
 """The three kinds of DMA packets; the profiler leaves out a kind that did not occur."""
@@ -52,7 +54,8 @@ class Row:
 
     `status`: `profiled`; `estimated` for a row of `neff_bench.estimate`, which runs nothing; `captured` when no tool has viewed the trace yet; `unprofiled` when only what
     is there was asked for, and there is none; `failed`, with a `reason`.
-    `check`: outputs against the reference; `zero` is an output of zeros where the reference has others.
+    `check`: `passed` or `wrong` say what the outputs are against the reference; `not built`: there is no NEFF; `suspect`: something is known that says
+    that the outputs or the times cannot be right, and `reason` names it; `unchecked`: there is no reference.
     Times: medians over the profiled executions; `total_time_us` from start to end with idle gaps, `*_active_us` the union
     of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
     over `executions`; `total_time_low_us`, `total_time_high_us` the 80 % interval in which
@@ -150,8 +153,8 @@ class Row:
 
     @property
     def failed(self) -> bool:
-        """Whether the case failed, or its outputs are wrong."""
-        return self.status == "failed" or self.check in ("failed", "zero")
+        """Whether the case failed, or its outputs or times are not to be trusted."""
+        return self.status == "failed" or self.check in BAD
 
 
 NAMES = tuple(field.name for field in fields(Row) if field.name != "by_rank")

@@ -37,8 +37,13 @@ def cells(row: Row) -> list[str]:
         SHORT.get(row.dtype or "", row.dtype or ""),
         target,
         *(_cell(metric, row) for metric in SHOWN),
-        row.check or row.status,
+        state(row),
     ]
+
+
+def state(row: Row) -> str:
+    """The word for how a row ended: its check, or its status where there is nothing to check."""
+    return row.check or row.status
 
 
 def answer(rows: Sequence[Row]) -> Answer:
@@ -80,8 +85,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
         )
     for row in rows:
         if row.reason is not None:
-            state = (row.check if row.status == "profiled" else None) or row.status
-            lines.append(f"{state}: {row.case}: {row.reason}")
+            lines.append(f"{state(row)}: {row.case}: {row.reason}")
         lines.extend(f"warning: {row.case}: {warning}" for warning in row.warnings)
     return lines
 

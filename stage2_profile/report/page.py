@@ -15,7 +15,7 @@ from neff_bench.parsers.event_rows import Timeline
 from neff_bench.parsers.event_tables import read_timeline
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.report.files import ProfileFiles
-from neff_bench.stage2_profile.report.layout import answer
+from neff_bench.stage2_profile.report.layout import answer, state
 from neff_bench.system.decoding import prepare
 from neff_bench.viewer.page.cases import notes_of, texts_of
 from neff_bench.viewer.page.document import Case, document
@@ -86,7 +86,7 @@ def _case(row: Row, files: ProfileFiles) -> Case:
     return Case(
         row.case,
         (Side("", timeline),),
-        notes=(*notes_of(timeline), *((f"{row.check or row.status}: {row.reason}",) if row.reason else ())),
+        notes=(*notes_of(timeline), *((f"{state(row)}: {row.reason}",) if row.reason else ())),
         texts=texts_of([timeline], roots_of(files)),
         roofs=_roofs(row) or roofline_of(timeline),
         points=(point,) if point else (),

@@ -97,7 +97,7 @@ def test_a_checked_variant_is_compared_with_its_reference(tune):
         ]
     )
     found = {answer["id"]: answer for answer in answers}
-    assert [found[name]["check"] for name in ("double", "triple", "free")] == ["passed", "failed", "unchecked"]
+    assert [found[name]["check"] for name in ("double", "triple", "free")] == ["passed", "wrong", "unchecked"]
     assert found["lost"]["status"] == "failed" and "k.py:no" in found["lost"]["reason"]
 
 
@@ -119,7 +119,7 @@ def test_a_checked_variant_runs_on_all_of_its_ranks(tune, tmp_path):
     ]
     (tmp_path / "other.py").write_text("def right(x):\n    return x\n")
     _, answers, _ = tune(lines)
-    assert {answer["id"]: answer["check"] for answer in answers} == {"meeting.py": "passed", "other.py": "failed"}
+    assert {answer["id"]: answer["check"] for answer in answers} == {"meeting.py": "passed", "other.py": "wrong"}
     assert {answer["row"]["ranks"] for answer in answers} == {2}
 
 

@@ -59,7 +59,7 @@ def test_csv_has_the_dimensions_of_all_kernels(profile_neffs, make_bundle, make_
     assert [(row["M"], row["b"]) for row in found] == [("2", ""), ("", "1")]
 
 
-@pytest.mark.parametrize(("out", "check"), [([1] * 8, "failed"), ([0] * 8, "zero"), ([float("nan")] * 8, "failed")])
+@pytest.mark.parametrize(("out", "check"), [([1] * 8, "wrong"), ([0] * 8, "wrong"), ([float("nan")] * 8, "wrong")])
 def test_a_wrong_output_never_gets_a_time_without_a_mark(profile_neffs, make_bundle, out, check):
     make_bundle(out=out)
     result = profile_neffs("--format", "json")

@@ -185,7 +185,7 @@ def test_other_inputs_are_other_outputs(built, tmp_path):
     write_manifest(bundle.path, dataclasses.replace(bundle.manifest, outputs=(changed,)))
     done = run("neff_bench.stage2_profile.cli", str(tmp_path / "store"), "--format", "json")
     assert done.returncode == 1
-    assert json.loads(done.stdout)[0]["check"] == "failed"
+    assert json.loads(done.stdout)[0]["check"] == "wrong"
 
 
 def test_what_was_captured_can_be_read_without_the_tool(built, tmp_path):

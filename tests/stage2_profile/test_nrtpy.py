@@ -70,7 +70,7 @@ def test_captures_are_repeated_for_an_interval_as_with_the_profiler(timed, make_
 def test_wrong_outputs_are_seen(timed, make_bundle):
     make_bundle(out=np.arange(8) + 1)
     done = timed()
-    assert done.exit_code == 1 and row_of(done)["check"] == "failed"
+    assert done.exit_code == 1 and row_of(done)["check"] == "wrong"
 
 
 @pytest.mark.parametrize(

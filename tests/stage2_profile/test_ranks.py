@@ -91,8 +91,8 @@ def test_the_rank_whose_output_is_wrong_is_named(simulated):
     done = simulated("--format", "json", reference="wrong_on_rank_2")
     assert done.returncode == 1
     case, ranks = by_rank(json.loads(done.stdout))
-    assert [row["check"] for row in ranks] == ["passed", "passed", "failed", "passed"]
-    assert case["check"] == "failed" and case["reason"].startswith("rank 2: output output0: 128 of 128 values")
+    assert [row["check"] for row in ranks] == ["passed", "passed", "wrong", "passed"]
+    assert case["check"] == "wrong" and case["reason"].startswith("rank 2: output output0: 128 of 128 values")
 
 
 def test_the_table_hot_lines_compare_and_a_second_call(simulated, tmp_path):

@@ -26,7 +26,9 @@ INDENT, GAP = "  ", "   "
 STYLES = {
     "passed": "green",
     "failed": "red",
-    "zero": "red",
+    "not built": "red",
+    "suspect": "red",
+    "wrong": "red",
     "unchecked": "yellow",
     "captured": "yellow",
     "unprofiled": "yellow",

@@ -197,7 +197,7 @@ def test_a_wrong_kernel_is_told(generate, project, tmp_path):
     assert generate("--shapes", project(more="    reference: mine.py:right\n")).returncode == 0
     command = [sys.executable, "-m", "neff_bench.stage2_profile.cli", "out", "--format", "json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, json.loads(done.stdout)[0]["check"]) == (1, "failed")
+    assert (done.returncode, json.loads(done.stdout)[0]["check"]) == (1, "wrong")
 
 
 def test_without_a_reference_a_row_is_unchecked(generate, project, tmp_path):

@@ -208,7 +208,7 @@ def test_what_is_mixed_beside_good_pairs_is_named_and_left_out(file):
         ({"dma_packet_count": 51}, "dma_packet_count:0%", 1),
         ({"dma_packet_count": 51}, "dma_packet_count:2%", 0),
         ({"dma_packet_count": None}, "dma_packet_count:2%", 1),
-        ({"check": "failed"}, "total_time_us:5%", 1),
+        ({"check": "wrong"}, "total_time_us:5%", 1),
         ({"status": "failed", "total_time_us": None, "reason": "core busy"}, "total_time_us:5%", 1),
     ],
 )

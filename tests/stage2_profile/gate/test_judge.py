@@ -80,7 +80,7 @@ def test_a_case_that_no_longer_builds_or_is_wrong_is_worse():
     assert verdicts(row(), row(status="failed", reason="no"))["status"] == ("worse", True)
     assert verdicts(row(status="failed"), row())["status"] == ("better", False)
     assert verdicts(row(status="failed"), row(status="failed"))["status"] == ("cannot tell", False)
-    assert verdicts(row(), row(check="failed"))["check"] == ("worse", True)
+    assert verdicts(row(), row(check="wrong"))["check"] == ("worse", True)
 
 
 def test_a_case_that_is_gone_is_told():

@@ -8,6 +8,7 @@ import pytest
 
 from neff_bench.neffs.checksums import FileSum, sum_file
 from neff_bench.neffs.dtypes import stored
+from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.runs import Run
 from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.stage2_profile.metrics import check
@@ -50,29 +51,29 @@ def test_within_tolerance_passes_with_the_largest_error(checked):
 
 def test_tolerance_is_absolute_plus_relative(checked):
     assert checked([10.0] * 8, [10.0109] * 8).check == "passed"
-    assert checked([10.0] * 8, [10.0112] * 8).check == "failed"
+    assert checked([10.0] * 8, [10.0112] * 8).check == "wrong"
 
 
 def test_one_wrong_element_fails(checked):
     verdict = checked([1.0] * 8, [1.0] * 7 + [2.0])
-    assert (verdict.check, verdict.max_abs_error) == ("failed", 1.0)
+    assert (verdict.check, verdict.max_abs_error) == ("wrong", 1.0)
     assert "1 of 8 values" in verdict.reason
     assert verdict.reason.endswith("the tolerance (0.001 + 0.001 * |reference|); the largest difference is 1")
 
 
 def test_zeros_are_called_zero_unless_the_reference_is_zero(checked):
-    assert checked([1.0] * 8, [0.0] * 8).check == "zero"
+    assert checked([1.0] * 8, [0.0] * 8).check == "wrong"
     assert checked([0.0] * 8, [0.0] * 8).check == "passed"
 
 
 def test_nan_fails_without_an_error_number(checked):
     verdict = checked([1.0] * 8, [1.0] * 7 + [float("nan")])
-    assert (verdict.check, verdict.max_abs_error) == ("failed", None)
+    assert (verdict.check, verdict.max_abs_error) == ("wrong", None)
 
 
 def test_the_same_infinities_pass(checked):
     assert checked([np.inf, -np.inf, np.nan, *[1.0] * 5], [np.inf, -np.inf, np.nan, *[1.0] * 5]).check == "passed"
-    assert checked([np.inf] * 8, [-np.inf] * 8).check == "failed"
+    assert checked([np.inf] * 8, [-np.inf] * 8).check == "wrong"
 
 
 def test_another_size_fails(checked):
@@ -81,7 +82,7 @@ def test_another_size_fails(checked):
 
 def test_an_output_that_was_not_saved_fails(make_bundle, tmp_path):
     verdict = check_outputs(make_bundle(), tmp_path, RUN)
-    assert (verdict.check, verdict.reason) == ("failed", "the capture saved no output 'out'")
+    assert (verdict.check, verdict.reason) == ("wrong", "the capture saved no output 'out'")
 
 
 def test_blocks_make_no_difference(checked, monkeypatch):
@@ -90,7 +91,7 @@ def test_blocks_make_no_difference(checked, monkeypatch):
     whole = checked(values, out)
     monkeypatch.setattr(check, "BLOCK_ELEMENTS", 3)
     assert checked(values, out) == whole
-    assert (whole.check, whole.max_abs_error) == ("failed", 2.0)
+    assert (whole.check, whole.max_abs_error) == ("wrong", 2.0)
     assert "2 of 6 values" in whole.reason
 
 
@@ -133,3 +134,10 @@ def test_an_output_that_was_changed_is_not_judged(make_bundle, tmp_path):
     (tmp_path / "out").write_bytes(np.full(8, 3.0, np.float32).tobytes())
     with pytest.raises(RunDamaged, match="out was changed"):
         check_outputs(bundle, tmp_path, run)
+
+
+@pytest.mark.parametrize("word", ["failed", "zero"])
+def test_a_verdict_that_an_earlier_version_kept_as_failed_or_zero_is_wrong(make_bundle, tmp_path, word):
+    bundle, run = make_bundle(ref=[1.0] * 8), saved(tmp_path, [2.0] * 8)
+    kept = runs.Checked(compared=check.compared(bundle, run), check=word, reason="told")
+    assert kept_verdict(bundle, msgspec.structs.replace(run, checked=kept)) == Verdict("wrong", None, "told")
