@@ -46,6 +46,9 @@ COMMANDS = {
     "run": Lazy(
         "neff_bench.doors.run_cli", "run", "Run a script that launches kernels, and say where their time goes."
     ),
+    "check": Lazy(
+        "neff_bench.doors.check_cli", "check", "Say which rules of AWS's compiler a kernel breaks, by release."
+    ),
     "migrate": Lazy(
         "neff_bench.doors.migrate_cli", "migrate", "Name what a kernel of the old NKI dialect has to change."
     ),

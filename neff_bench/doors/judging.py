@@ -1,0 +1,203 @@
+"""Would AWS's compiler take a file's kernels? Its source is judged, and what it records: with the cases of a shapes file, else with
+the examples that the file itself launches.
+
+A file runs in a process of its own: whatever it does to that process ends with it.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from neff_bench.errors import NeffBenchError, WrongCall
+from neff_bench.neffs.own import OwnKernel
+from neff_bench.rules import findings
+from neff_bench.rules.findings import Finding
+from neff_bench.rules.source import Source
+
+if TYPE_CHECKING:
+    from neff_bench.neffs.case import Case
+    from neff_bench.simulator.errors import SimulatorError
+    from neff_bench.simulator.program import Program
+
+TIMEOUT_S = 30.0
+_MEMORY_BYTES = 8 * 1024**3
+
+
+class Judged(msgspec.Struct):
+    """What is known of a file on a chip. `recorded`: how many of its launches were recorded. `untold`: why nothing, or not
+    all, was; "" where all was."""
+
+    path: str
+    target: str
+    findings: list[Finding]
+    recorded: int = 0
+    untold: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A file to judge on a chip. `cases`: of a shapes file, those that name a kernel of the file."""
+
+    path: Path
+    target: str
+    cases: tuple[Case, ...] = ()
+
+
+def judge_files(tasks: Sequence[Task], jobs: int) -> list[Judged]:
+    """Each task's answer, in the order of the tasks. Raises SpecError for what is no Python."""
+    from neff_bench.system.forked import Died, map_forked
+
+    warm_up()
+    answers = {}
+    judged = map_forked(_answer, tasks, jobs=jobs, timeout_s=TIMEOUT_S, memory_bytes=_MEMORY_BYTES)
+    for task, answer in judged:
+        if isinstance(answer, Died):
+            source = read(task.path)
+            answers[task] = Judged(str(task.path), task.target, _of_source(source, task), 0, answer.reason)
+        else:
+            answers[task] = msgspec.msgpack.decode(answer, type=Judged)
+    return [answers[task] for task in tasks]
+
+
+def warm_up() -> None:
+    """Import what every task needs, before a process is forked."""
+    from neff_bench.doors import estimation, launches  # noqa: F401
+    from neff_bench.simulator import calls  # noqa: F401
+    from neff_bench.simulator.nki import host, launch  # noqa: F401
+
+
+def read(path: Path) -> Source:
+    """A file's source. Raises SpecError for what is no Python."""
+    from neff_bench.simulator.errors import SpecError
+
+    try:
+        return Source(path.read_text(), str(path))
+    except SyntaxError as error:
+        raise SpecError(f"SyntaxError: {error.msg}", f"{path}:{error.lineno}") from error
+    except (UnicodeDecodeError, ValueError) as error:
+        raise SpecError(f"no Python source: {error}", str(path)) from error
+
+
+def judge(task: Task) -> Judged:
+    """Judge a file in this process, which has its modules and its working directory afterwards."""
+    source = read(task.path)
+    found = _Found(task)
+    if source.old:
+        found.untold = "of the old dialect, the source alone is judged"
+    elif task.cases:
+        for case in task.cases:
+            found.of(lambda case=case: _case(case, task.target))  # type: ignore[misc]
+    elif _launches(source):
+        _run(task.path, task.target, found)
+    else:
+        found.untold = "nothing launches its kernels; give their shapes with --shapes"
+    every = sorted({*_of_source(source, task), *found.findings})
+    return Judged(str(task.path), task.target, every, found.recorded, found.untold)
+
+
+class _Found:
+    """What the launches of a file have given so far."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.findings: set[Finding] = set()
+        self.recorded = 0
+        self.untold = ""
+
+    def of(self, record: Callable[[], Program]) -> None:
+        """Record a program and judge it."""
+        from neff_bench.simulator.errors import SimulatorError
+
+        try:
+            self.hear(record())
+        except SimulatorError as error:
+            self.hear(error)
+        except NeffBenchError as error:
+            self.untold = str(error)
+
+    def hear(self, recorded: Program | SimulatorError) -> None:
+        """Judge a program, or why there is none."""
+        from neff_bench.simulator.calls import judged
+
+        if isinstance(recorded, Exception):
+            found = findings.of_refusal(recorded.what, self._place(recorded.source or ""), self.task.target)
+            if found is None:
+                self.untold = self.untold or f"the simulator refuses it: {recorded}"
+            else:
+                self.findings.add(found)
+        else:
+            self.recorded += 1
+            self.findings |= {msgspec.structs.replace(one, place=self._place(one.place)) for one in judged(recorded)}
+
+    def _place(self, place: str) -> str:
+        """The place with the file as the user named it; one of another file as it was recorded."""
+        file, _, line = place.rpartition(":")
+        own = str(self.task.path.resolve())
+        return f"{self.task.path}:{line}" if file and f"/{own}".endswith(f"/{file.lstrip('/')}") else place
+
+
+def _of_source(source: Source, task: Task) -> list[Finding]:
+    return findings.of_source(source, task.target)
+
+
+def _answer(task: Task) -> bytes:
+    return msgspec.msgpack.encode(judge(task))
+
+
+def _case(case: Case, target: str) -> Program:
+    """The program of a case of a user's own kernel."""
+    from neff_bench.doors.estimation import record_kernel
+
+    own = case.own
+    if not isinstance(own, OwnKernel):
+        raise WrongCall(f"{case.name}: only cases that name a file and a function are judged")
+    inputs = {tensor.name: (tensor.shape, tensor.dtype) for tensor in own.inputs}
+    return record_kernel(own.entry, inputs, target, case.lnc, dict(own.arguments))
+
+
+def _launches(source: Source) -> bool:
+    """Whether the file, run as a script, may launch a kernel of its own."""
+    from neff_bench.rules.source import top_level_calls
+
+    return source.nki and top_level_calls(source)
+
+
+def _run(path: Path, target: str, found: _Found) -> None:
+    """Run a file as a script; its launches are recorded and not executed."""
+    from neff_bench.doors.embedded import embed
+    from neff_bench.simulator.nki import launch
+
+    os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = target
+    embed(lambda _: None, 1)
+    launch.recorded_only = found.hear
+    sys.argv = [str(path)]
+    sys.path.insert(0, str(path.resolve().parent))
+    warnings.simplefilter("ignore")
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except (Exception, SystemExit) as error:
+        if not found.recorded and not found.findings and not found.untold:
+            found.untold = f"its examples do not run here: {type(error).__name__}: {error}"
+    if not found.recorded and not found.findings and not found.untold:
+        found.untold = "nothing launches its kernels; give their shapes with --shapes"
+
+
+def by_file(paths: Iterable[Path], cases: Iterable[Case]) -> dict[Path, tuple[Case, ...]]:
+    """The cases of a shapes file that are kernels of each file."""
+    return {path: tuple(case for case in cases if _names(case, path)) for path in paths}
+
+
+def _names(case: Case, path: Path) -> bool:
+    file = case.own.entry.rpartition(":")[0] if isinstance(case.own, OwnKernel) else ""
+    return bool(file) and (
+        Path(file).resolve() == path.resolve() or file.endswith(f".{path.stem}") or file == path.stem
+    )

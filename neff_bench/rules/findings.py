@@ -1,0 +1,128 @@
+"""Judging: rules against calls, a source or a refusal, as findings in plain data."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+
+import msgspec
+
+from neff_bench.rules import RULES, Rule
+from neff_bench.rules.call import Call, Kernel
+from neff_bench.rules.rule import Level, OfCalls, OfKernel, OfSource, Refusal
+from neff_bench.rules.source import Source
+
+TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
+
+
+class Finding(msgspec.Struct, frozen=True, order=True):
+    """A rule that a kernel breaks. `place`: "file.py:33". `releases`: of the SDK that refuse it, oldest first."""
+
+    place: str
+    code: str
+    level: Level
+    text: str
+    releases: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> str:
+        """The file of the place."""
+        return self.place.rpartition(":")[0]
+
+    @property
+    def line(self) -> int:
+        """The line of the place."""
+        return int(self.place.rpartition(":")[2] or 0)
+
+
+def of_calls(calls: Iterable[Call], target: str, codes: frozenset[str] | None = None) -> list[Finding]:
+    """What the recorded calls of a kernel break, once for each line and rule."""
+    tests = _tests(target, codes)
+    found: dict[tuple[str, str], Finding] = {}
+    for call in calls:
+        for rule, test in tests[call.op] if call.op in tests else _others(tests, call.op):
+            if (said := test(call)) and (call.place, rule.code) not in found:
+                found[call.place, rule.code] = _finding(rule, call.place, said if isinstance(said, str) else "")
+    return sorted(found.values())
+
+
+def of_kernel(kernel: Kernel, target: str) -> list[Finding]:
+    """What a kernel breaks as a whole."""
+    found = []
+    for rule in _rules(target):
+        for judge in rule.judges:
+            if isinstance(judge, OfKernel) and (said := judge.test(kernel)):
+                place = kernel.tiles[0].place if kernel.tiles else ""
+                found.append(_finding(rule, place, said if isinstance(said, str) else ""))
+    return sorted(found)
+
+
+def of_source(source: Source, target: str) -> list[Finding]:
+    """What a source breaks. Of the old dialect only that it is old: its own names are right there."""
+    found = set()
+    for rule in _rules(target):
+        if source.old and rule.code != "NBLN101":
+            continue
+        for judge in rule.judges:
+            if isinstance(judge, OfSource):
+                for node, said in judge.find(source):
+                    found.add(_finding(rule, f"{source.path}:{getattr(node, 'lineno', 0)}", said))
+    return sorted(found)
+
+
+def of_refusal(what: str, place: str, target: str) -> Finding | None:
+    """The rule that a refusal of the simulator stands for, if any."""
+    for rule in _rules(target):
+        for judge in rule.judges:
+            if isinstance(judge, Refusal) and judge.pattern.search(what):
+                found = _finding(rule, place, what)
+                return msgspec.structs.replace(found, level="error", text=what)
+    return None
+
+
+def refused_by(findings: Iterable[Finding], release: str, lowest: Level = "error") -> Finding | None:
+    """The first finding for which a release refuses a kernel."""
+    order = ("note", "warning", "error")
+    hard = [one for one in findings if release in one.releases and order.index(one.level) >= order.index(lowest)]
+    return min(hard, default=None)
+
+
+def kept(findings: Iterable[Finding], source: Source | None, codes: Sequence[str] | set[str]) -> list[Finding]:
+    """The findings of some codes that no comment of their file's source allows."""
+    return [one for one in findings if one.code in codes and not (source and _allowed(one, source))]
+
+
+def _allowed(finding: Finding, source: Source) -> bool:
+    allowed = source.ignored.get(finding.line) if finding.file == source.path else None
+    return allowed is not None and (not allowed or any(finding.code.endswith(code) for code in allowed))
+
+
+def _finding(rule: Rule, place: str, said: str) -> Finding:
+    what = f"{said}: {rule.forbids}" if said else rule.forbids
+    text = f"{what}; {rule.instead}" if rule.instead else what
+    return Finding(place, rule.code, rule.level, f"{text} [{rule.known_by}]", rule.releases)
+
+
+def _rules(target: str) -> Iterator[Rule]:
+    return (rule for rule in RULES.values() if rule.holds(target))
+
+
+@cache
+def _tests(target: str, codes: frozenset[str] | None) -> defaultdict[str, list]:
+    """The tests of each operation; under "" those of all that compute."""
+    tests = defaultdict(list)
+    for rule in _rules(target):
+        for judge in rule.judges:
+            if isinstance(judge, OfCalls) and (codes is None or rule.code in codes):
+                for op in judge.ops or ("",):
+                    tests[op].append((rule, judge.test))
+    every = tests[""]
+    for op in tests:
+        if op and op not in TRANSFERS:
+            tests[op] += every
+    return tests
+
+
+def _others(tests: defaultdict[str, list], op: str) -> list:
+    return [] if op in TRANSFERS else tests[""]

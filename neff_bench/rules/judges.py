@@ -1,0 +1,81 @@
+"""What tables of rules are written with: short names for judges that differ in a word."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from neff_bench.rules.call import Call, Kernel
+from neff_bench.rules.rule import Found, OfCalls, OfKernel, OfSource, Refusal
+from neff_bench.rules.source import Source
+
+
+def call(ops: str, test: Callable[[Call], Found]) -> OfCalls:
+    """A test of the recorded calls of some operations, named in one string; "" for all that compute."""
+    return OfCalls(tuple(ops.split()), test)
+
+
+def kernel(test: Callable[[Kernel], Found]) -> OfKernel:
+    """A test of a whole recorded kernel."""
+    return OfKernel(test)
+
+
+def refusal(pattern: str) -> Refusal:
+    """The simulator's own refusal of it."""
+    return Refusal(re.compile(pattern))
+
+
+def source(find: Callable[[Source], Iterable[ast.AST]]) -> OfSource:
+    """Places of a source that any code finds."""
+    return OfSource(lambda given: ((node, _shown(node)) for node in find(given)))
+
+
+def operator(ops: str, keys: str, *operators: str) -> OfCalls:
+    """One of `operators` as one of the arguments `keys`, such as "op0 op1"."""
+    words = keys.split()
+    return call(ops, lambda made: any(made.attributes.get(key) in operators for key in words))
+
+
+def name(*full: str) -> OfSource:
+    """A use of a name, such as "nki.language.arange"."""
+
+    def find(given: Source) -> Iterator[tuple[ast.AST, str]]:
+        for one in full:
+            yield from ((node, _shown(node)) for node in given.uses.get(one, ()))
+
+    return OfSource(find)
+
+
+def called(*full: str) -> OfSource:
+    """A call of a function."""
+    return source(lambda given: (node for one in full for node in given.calls.get(one, ())))
+
+
+def keyword(functions: str, *words: str) -> OfSource:
+    """A keyword argument of some functions, named in one string; one that ends in `.` stands for all below it."""
+    prefixes = tuple(one for one in functions.split() if one.endswith("."))
+
+    def find(given: Source) -> Iterator[tuple[ast.AST, str]]:
+        for full, made in given.calls.items():
+            if full in functions.split() or (prefixes and full.startswith(prefixes)):
+                for node in made:
+                    for argument in node.keywords:
+                        if argument.arg in words and not _is_none(argument.value):
+                            yield node, f"{ast.unparse(node.func)}({argument.arg}=)"
+
+    return OfSource(find)
+
+
+def syntax(*kinds: type[ast.AST]) -> OfSource:
+    """A Python form inside of a kernel."""
+    return OfSource(lambda given: ((node, "") for kind in kinds for node in given.inside.get(kind, ())))
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _shown(node: ast.AST) -> str:
+    node = node.func if isinstance(node, ast.Call) else node
+    return ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Name)) else ""

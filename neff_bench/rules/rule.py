@@ -1,0 +1,204 @@
+"""How a rule of AWS's compiler is declared.
+
+    rule("E603", "nl.divide as an operator of tensor_scalar", DIVIDE, source="vs", sure="DM", judges=[...], since="2.29")
+
+A code is never used again: one that a release made wrong keeps its number and gets an `until`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from neff_bench.rules.call import Call, Kernel
+from neff_bench.rules.source import Source
+from neff_bench.sdk.release import names
+
+PREFIX = "NBL"
+Level = Literal["error", "warning", "note"]
+Found: TypeAlias = "str | bool | None"
+"""What a judge says: what is wrong in words, or only that something is."""
+
+
+@dataclass(frozen=True)
+class OfCalls:
+    """Judges each recorded call of the operations `ops`; no name stands for all that compute, `dma` for all transfers."""
+
+    ops: tuple[str, ...]
+    test: Callable[[Call], Found]
+
+
+@dataclass(frozen=True)
+class OfSource:
+    """Judges a source: the places that break the rule, each with what stands there."""
+
+    find: Callable[[Source], Iterator[tuple[ast.AST, str]]]
+
+
+@dataclass(frozen=True)
+class OfKernel:
+    """Judges a recorded kernel as a whole."""
+
+    test: Callable[[Kernel], Found]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The simulator refuses what breaks the rule, with a text that matches."""
+
+    pattern: re.Pattern[str]
+
+
+Judge: TypeAlias = "OfCalls | OfSource | OfKernel | Refusal"
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One rule.
+
+    `forbids`: what must not stand in a kernel. `instead`: what to write. `source`: keys of `SOURCES`, the first one the best.
+    `sure`: letters of `SURE`. `chips`: those that refuse it; none stands for all. `since`, `until`: the first and the last
+    release of the SDK that refuses it; None where all that are known do. `says`: AWS's wording or code, where it is public.
+    """
+
+    code: str
+    forbids: str
+    instead: str
+    source: tuple[str, ...]
+    sure: str
+    judges: tuple[Judge, ...]
+    chips: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
+    says: str = ""
+
+    @property
+    def level(self) -> Level:
+        """An error is documented, and seen by somebody or read from AWS's own declarations. A rule that AWS's own library
+        breaks is a note."""
+        if "C" in self.sure:
+            return "note"
+        return "error" if "D" in self.sure and set("MA") & set(self.sure) else "warning"
+
+    @property
+    def known_by(self) -> str:
+        """How sure we are, in words."""
+        return ", ".join(SURE[letter] for letter in self.sure)
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """The known releases that refuse it."""
+        known = names()
+        first = known.index(self.since) if self.since else 0
+        last = known.index(self.until) if self.until else len(known) - 1
+        return known[first : last + 1]
+
+    def holds(self, target: str) -> bool:
+        """Whether it is a rule of a chip; inf2 has the cores of trn1."""
+        return not self.chips or {"inf2": "trn1"}.get(target, target) in self.chips
+
+
+SURE = {
+    "D": "documented",
+    "M": "measured",
+    "A": "absent from AWS's declarations",
+    "I": "inferred",
+    "C": "contradicted by AWS's own library",
+    "S": "the simulator cannot go on",
+}
+"""How it is known that AWS refuses what breaks a rule."""
+
+RULES: dict[str, Rule] = {}
+"""Every rule by its code."""
+
+
+def rule(
+    code: str,
+    forbids: str,
+    instead: str,
+    source: str,
+    sure: str,
+    *judges: Judge,
+    chips: str = "",
+    since: str | None = None,
+    until: str | None = None,
+    says: str = "",
+) -> None:
+    """Declare a rule. Raises ValueError for a code that is taken, for no judge, and for a source or a release that is not known."""
+    code = PREFIX + code
+    if code in RULES or not judges:
+        raise ValueError(f"rule {code}: {'the code is taken' if code in RULES else 'a judge is missing'}")
+    wrong = [*(set(source.split()) - SOURCES.keys()), *(set(sure) - SURE.keys()), *({since, until} - {None, *names()})]
+    if wrong:
+        raise ValueError(f"rule {code}: not known: {wrong}")
+    RULES[code] = Rule(
+        code, forbids, instead, tuple(source.split()), sure, judges, tuple(chips.split()), since, until, says
+    )
+
+
+def chosen(words: Sequence[str]) -> set[str]:
+    """The codes that begin with one of `words`; `E603` stands for `NBLE603`, `E` for all that begin with it."""
+    starts = tuple(word if word.startswith(PREFIX) else PREFIX + word for word in words)
+    return {code for code in RULES if code.startswith(starts)}
+
+
+_AWS = "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/"
+SOURCES = {
+    "isa": ("AWS's declarations of nki.isa", f"{_AWS}nki/api/nki.isa.html"),
+    "language": ("AWS's declarations of nki.language", f"{_AWS}nki/api/nki.language.html"),
+    "stubs": (
+        "AWS's declarations, release against release (SDK 2.26 to 2.32)",
+        "https://github.com/aws-neuron/aws-neuron-sdk",
+    ),
+    "notes": ("AWS's release notes of NKI", f"{_AWS}release-notes/components/nki.html"),
+    "migration": ("AWS's migration guide of NKI", f"{_AWS}nki/migration/index.html"),
+    "guide": ("AWS's NKI language guide", f"{_AWS}nki/get-started/nki-language-guide.html"),
+    "dtypes": ("AWS's table of NKI data types", f"{_AWS}nki/api/nki.api.shared.html"),
+    "sizes": ("AWS's page of nki.language.tile_size", f"{_AWS}nki/api/generated/nki.language.tile_size.html"),
+    "patterns": ("AWS's page of access patterns", f"{_AWS}nki/deep-dives/nki-aps.html"),
+    "dge": ("AWS's page of descriptor generation", f"{_AWS}nki/deep-dives/nki-dge.html"),
+    "loops": ("AWS's page of dynamic loops", f"{_AWS}nki/deep-dives/nki-dynamic-loops.html"),
+    "trn1": ("AWS's architecture guide of Trainium", f"{_AWS}nki/guides/architecture/trainium_inferentia2_arch.html"),
+    "trn2": ("AWS's architecture guide of Trainium2", f"{_AWS}nki/guides/architecture/trainium2_arch.html"),
+    "trn3": ("AWS's architecture guide of Trainium3", f"{_AWS}nki/guides/architecture/trainium3_arch.html"),
+    "simulator": ("AWS's page of nki.simulate", f"{_AWS}nki/guides/nki_simulator.html"),
+    "lnc": ("AWS's page of logical cores", f"{_AWS}nki/get-started/lnc.html"),
+    "errors": (
+        "AWS's page of NKI errors (SDK 2.26)",
+        "https://github.com/aws-neuron/aws-neuron-sdk/blob/v2.26.1/nki/api/nki.errors.rst",
+    ),
+    "codes": ("AWS's compiler error codes", f"{_AWS}compiler/error-codes/index.html"),
+    "2.33": ("AWS's documentation of SDK 2.33", f"{_AWS}nki/index.html"),
+    "nkilib": ("AWS's nki-library", "https://github.com/aws-neuron/nki-library"),
+    "hardware": (
+        "AWS's nkipy, HardwareConstants.h",
+        "https://github.com/aws-neuron/nkipy/blob/b91c980/nkigen/mlir/include/nkipy/Transforms/HardwareConstants.h",
+    ),
+    "1282": ("issue aws-neuron-sdk#1282", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1282"),
+    "1322": ("issue aws-neuron-sdk#1322", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1322"),
+    "autotune": (
+        "awslabs/nki-autotune, notes",
+        "https://github.com/awslabs/nki-autotune/blob/d57bcc3/.claude/rules/learnings.md",
+    ),
+    "megakernel": ("KevGomes1403/nki-moe-megakernel, notes", "https://github.com/KevGomes1403/nki-moe-megakernel"),
+    "deltanet": (
+        "dstair/neuron-pytorch-native, deltanet_chunked_v2.py",
+        "https://github.com/dstair/neuron-pytorch-native",
+    ),
+    "shiftwarp": ("yahavb/pave_univr_trn2_repro, nki_shift_warp.py", "https://github.com/yahavb/pave_univr_trn2_repro"),
+    "trnrand": ("trnsci/trnrand, dispatch.py", "https://github.com/trnsci/trnrand"),
+    "trntensor": ("trnsci/trntensor#39", "https://github.com/trnsci/trntensor/issues/39"),
+    "torchneuronx": ("alpharomercoma/torchneuronx, nki_softmax.py", "https://github.com/alpharomercoma/torchneuronx"),
+    "helion": ("notes of Helion's Neuron back end", "https://github.com/pytorch/helion"),
+    "harness": ("a public harness that compiles kernels on trn2 (file 71208497368, its errata 71023280564)", ""),
+    "attention": ("a public attention kernel with its compiler's messages (file 71505674136)", ""),
+    "prefill": ("a public Qwen3 megakernel with notes (file 70953919765)", ""),
+    "standalone": ("a public guide of NKI compilation on a CPU (file 71463761378)", ""),
+    "kernels": ("a public collection of kernels with notes (file 70888826738)", ""),
+    "collectives": ("public notes on nki.collectives (file 70774282753)", ""),
+    "triton-viz": ("triton-viz, tests of NKI beta 2 (file 52549002851)", ""),
+}
+"""Where a rule is known from: what it is, and its address where that is known."""

@@ -1,0 +1,139 @@
+"""A kernel's source as rules see it: what each name stands for, which functions run on the device, what comments allow."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
+OLD = "neuronxcc.nki"
+"""The package of the old dialect. Its names are given as those of `nki`."""
+_KERNEL = ("nki.jit", "nki.trace", "nki.baremetal", "nki.benchmark", "nki.profile")
+_DEVICE = ("nki.isa.", "nki.language.")
+_IGNORE = re.compile(r"#\s*nbl:\s*ignore(?:\[([^\]]*)\])?")
+
+
+class Source:
+    """A parsed file. Raises SyntaxError for what is no Python.
+
+    `names`: what each imported name stands for, in full. `old`: whether the file imports the old dialect.
+    """
+
+    def __init__(self, text: str, path: str) -> None:
+        self.text = text
+        self.path = path
+        self.tree = ast.parse(text)
+        self.names = dict(_imported(self.tree))
+        self.old = any(name == OLD or name.startswith(f"{OLD}.") for name in self.names.values())
+        self.nki = self.old or any(name == "nki" or name.startswith("nki.") for name in self.names.values())
+
+    def full(self, node: ast.AST | None) -> str:
+        """The full name of `a.b.c`, "" for any other expression and for a name that no import made."""
+        if isinstance(node, ast.Name):
+            name = self.names.get(node.id, "")
+        elif isinstance(node, ast.Attribute):
+            before = self.full(node.value)
+            name = f"{before}.{node.attr}" if before else ""
+        else:
+            return ""
+        return name.removeprefix("neuronxcc.") if name.startswith(OLD) else name
+
+    @cached_property
+    def uses(self) -> dict[str, list[ast.AST]]:
+        """Where each full name stands."""
+        found: dict[str, list[ast.AST]] = defaultdict(list)
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.Attribute, ast.Name)) and (name := self.full(node)):
+                found[name].append(node)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for alias in node.names:
+                    found[f"{node.module}.{alias.name}".removeprefix("neuronxcc.")].append(node)
+        return found
+
+    @cached_property
+    def calls(self) -> dict[str, list[ast.Call]]:
+        """The calls of each full name; those of methods under `.method`."""
+        found: dict[str, list[ast.Call]] = defaultdict(list)
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call):
+                if name := self.full(node.func):
+                    found[name].append(node)
+                elif isinstance(node.func, ast.Attribute):
+                    found[f".{node.func.attr}"].append(node)
+        return found
+
+    @cached_property
+    def device(self) -> list[ast.FunctionDef]:
+        """The functions that run on the device: kernels, and those of this file that they call or that call instructions."""
+        every = [node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef)]
+        given = {self._argument(call) for name in _KERNEL for call in self.calls.get(name, ())}
+        inside = {id(node): node for node in every if node.name in given or self.kernels_of(node) or self._issues(node)}
+        waiting = list(inside.values())
+        while waiting:
+            called = {call.func.id for call in _calls(waiting.pop()) if isinstance(call.func, ast.Name)}
+            new = {id(node): node for node in every if node.name in called and id(node) not in inside}
+            inside |= new
+            waiting += new.values()
+        nested = {id(one) for node in inside.values() for one in ast.walk(node) if one is not node}
+        return [node for key, node in inside.items() if key not in nested]
+
+    @cached_property
+    def inside(self) -> dict[type[ast.AST], list[ast.AST]]:
+        """The nodes of the device functions' bodies by their type."""
+        found: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        for function in self.device:
+            for statement in function.body:
+                for node in ast.walk(statement):
+                    found[type(node)].append(node)
+        return found
+
+    @cached_property
+    def ignored(self) -> dict[int, tuple[str, ...]]:
+        """The codes that a comment allows, by line; () allows all."""
+        found = {}
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if match := _IGNORE.search(line):
+                found[number] = tuple(code.strip() for code in (match[1] or "").split(",") if code.strip())
+        return found
+
+    def kernels_of(self, function: ast.FunctionDef) -> bool:
+        """Whether a decorator makes the function a kernel."""
+        return any(
+            self.full(one.func if isinstance(one, ast.Call) else one) in _KERNEL
+            or (isinstance(one, ast.Call) and any(self.full(given) in _KERNEL for given in one.args))
+            for one in function.decorator_list
+        )
+
+    def _argument(self, call: ast.Call) -> str:
+        return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else ""
+
+    def _issues(self, function: ast.FunctionDef) -> bool:
+        """Whether the function itself calls instructions."""
+        return any(self.full(call.func).startswith(_DEVICE) for call in _calls(function))
+
+
+def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
+    return (node for statement in function.body for node in ast.walk(statement) if isinstance(node, ast.Call))
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                yield alias.asname or first, alias.name if alias.asname else first
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{node.module}.{alias.name}"
+
+
+def top_level_calls(source: Source) -> bool:
+    """Whether the file, run as a script, calls anything."""
+    return any(
+        isinstance(node, ast.Call)
+        for statement in source.tree.body
+        if isinstance(statement, (ast.If, ast.Expr, ast.For, ast.With, ast.Assign, ast.Try))
+        for node in ast.walk(statement)
+    )

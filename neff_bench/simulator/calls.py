@@ -1,0 +1,76 @@
+"""The recorded calls of a program as the plain data that rules of AWS's compiler judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.rules import findings
+from neff_bench.rules.call import Call, Kernel, Operand, Tile
+from neff_bench.rules.findings import Finding
+from neff_bench.simulator.program import PARTITIONS, Access, Buffer, Program
+
+
+def judged(program: Program) -> list[Finding]:
+    """The rules that a program breaks, with the line of each."""
+    return sorted(
+        {*findings.of_calls(calls(program), program.target), *findings.of_kernel(kernel(program), program.target)}
+    )
+
+
+def calls(program: Program) -> Iterator[Call]:
+    """Each distinct call of a program: instructions of one line that differ only in where their operands lie count once."""
+    operands: dict[Access, Operand] = {}
+    seen = set()
+    for core in program.cores:
+        for step in core:
+            made = [_operand(access, program, operands) for access in (*step.writes.values(), *step.reads.values())]
+            key = (step.op, step.source, step.engine, *made, *map(str, step.attributes.values()))
+            if key not in seen:
+                seen.add(key)
+                written = len(step.writes)
+                yield Call(
+                    step.op,
+                    step.engine,
+                    dict(zip(step.writes, made[:written])),
+                    dict(zip(step.reads, made[written:])),
+                    step.attributes,
+                    program.sources[step.source],
+                    program.target,
+                    program.lnc,
+                )
+
+
+def kernel(program: Program) -> Kernel:
+    """A program as a whole."""
+    tiles = tuple(
+        Tile(one.memory, one.shape, one.dtype, one.address is not None, program.sources[one.source])
+        for one in program.buffers
+        if one.memory != "hbm"
+    )
+    return Kernel(tiles, sum(map(len, program.cores)))
+
+
+def _operand(access: Access, program: Program, known: dict[Access, Operand]) -> Operand:
+    found = known.get(access)
+    if found is None:
+        buffer = program.buffers[access.buffer]
+        found = known[access] = Operand(
+            buffer.memory,
+            access.dtype,
+            access.shape,
+            _start(access, buffer),
+            buffer.kind,
+            access.pattern[0][0] * SIZE_BYTES[access.dtype] if access.pattern else 0,
+            bool(access.dynamic),
+            any(part.index.elements > 1 for part in access.dynamic),
+        )
+    return found
+
+
+def _start(access: Access, buffer: Buffer) -> int:
+    """The partition in which a view of on-chip memory begins."""
+    if buffer.memory == "hbm":
+        return 0
+    row = max(buffer.row_bytes // SIZE_BYTES[access.dtype], 1)
+    return (buffer.partition + access.offset // row) % PARTITIONS
