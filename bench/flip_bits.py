@@ -21,9 +21,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.command import find_entries, known_rows
 from neff_bench.stage2_profile.metrics.rows import to_dict
+from neff_bench.stage2_profile.options import Options
 from neff_bench.stage2_profile.pipeline import Pipeline
 from neff_bench.stage2_profile.upkeep.fsck import examine
 
@@ -50,8 +50,8 @@ def build(scratch: Path) -> Path:
 
 
 def rows(store: Path) -> dict[str, dict[str, Any]]:
-    settings = Settings()
-    pipeline = Pipeline({}, {}, settings, steps="parse", rows=known_rows(store, "parse", {}, settings))
+    options = Options(parse_only=True)
+    pipeline = Pipeline(options, rows=known_rows(store, {}, options))
     return {entry.name: to_dict(pipeline.row(entry)) for entry in find_entries(store)}
 
 

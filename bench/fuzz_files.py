@@ -267,7 +267,7 @@ def profile(path: Path, **options: Any) -> None:
     from neff_bench.stage2_profile.options import Options
 
     answer = path.parent / "answer.json"
-    profile_directory(path, Options(parse_only=True, format="json", output=answer, **options))
+    profile_directory(Options(directory=path, parse_only=True, format_="json", output=answer, **options))
 
 
 def damaged_store(directory: Path, store: Path, kind: str, data: bytes) -> Path:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-import click
-
-from neff_bench.chips import LISTED
 from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.errors import WrongCall
-from neff_bench.neffs import DEFAULT_STORE
-from neff_bench.system.shard import SHARD, Shard
+from neff_bench.stage1_generate.options import Options
 from neff_bench.system.signals import Ended, Stop, stoppable
 from neff_bench.terminal import streams
-from neff_bench.terminal.cluster import cluster_options
 from neff_bench.terminal.command import command
+from neff_bench.terminal.options import takes
 
 if TYPE_CHECKING:
     from neff_bench.neffs.case import Case
     from neff_bench.neffs.store import Store
-    from neff_bench.stage1_generate.jobs.build import Outcome, State
+    from neff_bench.stage1_generate.jobs.build import Builder, Outcome, State
     from neff_bench.stage1_generate.jobs.job import Job
     from neff_bench.stage1_generate.jobs.keys import Keys
     from neff_bench.stage1_generate.toolchains.find import Toolchain
@@ -42,139 +37,40 @@ Exit code: 0 every case is built, 1 some are not, 2 wrong call.
 
 
 @command("generate-neffs", epilog=EPILOG)
-@click.option("--shapes", type=click.Path(path_type=Path), help="YAML file with the cases.")
-@click.option("--preset", help="A named list of matmul shapes instead of a file: llm, tiling, sweep, boundary, ...")
-@click.option(
-    "--out", default=DEFAULT_STORE, show_default=True, type=click.Path(path_type=Path), help="Directory of the bundles."
-)
-@click.option(
-    "--toolchain",
-    type=click.Choice(["auto", "neuron", "sim"]),
-    default="auto",
-    show_default=True,
-    help="AWS Neuron SDK or the embedded one; auto takes the SDK where it is installed.",
-)
-@click.option("--target", help=f"Chip instead of the file's: {LISTED}.")
-@click.option("--lnc", type=int, help="Physical cores per logical core instead of the file's: 1 or 2.")
-@click.option("--nkilib", type=click.Path(path_type=Path), help="Checkout of nki-library (else $NKILIB_PATH).")
-@click.option("--jobs", type=click.IntRange(min=1), help="Cases built at the same time.  [default: number of cores]")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=1800,
-    show_default=True,
-    help="Seconds for a case.",
-)
-@click.option(
-    "--memory",
-    type=click.FloatRange(min=0, min_open=True),
-    help="GiB of address space for a case.  [default: 90% of the memory with sim, no limit with neuron]",
-)
+@takes(Options)
 @calibration_option
-@click.option("--only", multiple=True, metavar="GLOB", help="Only cases whose name matches; may be repeated.")
-@click.option("--skip", multiple=True, metavar="GLOB", help="Not the cases whose name matches; may be repeated.")
-@click.option("--shard", type=SHARD, help="Only part I of N of the cases; `neff-bench merge` puts stores together.")
-@cluster_options
-@click.option("--list", "only_list", is_flag=True, help="Print the names of the cases and build nothing.")
-@click.option("--dry-run", is_flag=True, help="Print what would be built, and why, and build nothing.")
-@click.option("--force", is_flag=True, help="Build also what is up to date.")
-@click.option("--fail-fast", is_flag=True, help="End the run with the first case that fails.")
-@click.option(
-    "--capture-framework-neff",
-    "script",
-    metavar="SCRIPT",
-    type=click.Path(path_type=Path),
-    help="Run your own Python script instead (its arguments after --) and make bundles of the NEFFs that it compiles.",
-)
-@click.option(
-    "--cold", is_flag=True, help="Start each worker and compiler as a program of its own; slower, and the same files."
-)
-@click.option("--disable-dge", is_flag=True, help="Compile without descriptor generation on the device.")
-@click.option(
-    "--debug-info",
-    is_flag=True,
-    help="Compile source lines in, for profile-neffs --hot (the SDK's toolchain; sim always does).",
-)
-@click.option("-v", "--verbose", is_flag=True, help="Raise the compiler's own log level; it goes to compile.log.")
-@click.argument("script_arguments", nargs=-1, metavar="[-- SCRIPT_ARGUMENT]...")
-def generate(
-    shapes: Path | None,
-    preset: str | None,
-    out: Path,
-    toolchain: Literal["auto", "neuron", "sim"],
-    target: str | None,
-    lnc: int | None,
-    nkilib: Path | None,
-    jobs: int | None,
-    timeout: float,
-    memory: float | None,
-    only: tuple[str, ...],
-    skip: tuple[str, ...],
-    shard: Shard | None,
-    ray: str | None,
-    shared_store: bool,
-    only_list: bool,
-    dry_run: bool,
-    force: bool,
-    fail_fast: bool,
-    script: Path | None,
-    cold: bool,
-    disable_dge: bool,
-    debug_info: bool,
-    verbose: bool,
-    script_arguments: tuple[str, ...],
-) -> int:
+def generate(options: Options) -> int:
     """Build the NEFFs of a shapes file, on any CPU host, and write each case with its inputs and references to a bundle.
 
     Cases that are already built are left alone. Nothing here touches a device.
     """
-    if shared_store and ray is None:
-        raise WrongCall("--shared-store says how --ray works; give --ray ADDRESS too")
-    with stoppable() as stop, debug_variables(debug_info):
-        if script is not None and ray is not None:
-            raise WrongCall("--capture-framework-neff runs your script on this host; leave --ray out")
-        if script is not None:
-            return _capture_framework(script, script_arguments, out, target, lnc, timeout, disable_dge, stop)
-        if script_arguments:
-            hint = f"; for a shapes file say --shapes {script_arguments[0]}" if shapes is None else ""
-            raise WrongCall(f"{script_arguments[0]}: unexpected argument{hint} (see --help)")
-        cases = _select(_read(shapes, preset, {"target": target, "lnc": lnc}), only, skip)
-        if disable_dge:
-            from dataclasses import replace
-
-            cases = [replace(case, flags=(*case.flags, "--disable-dge")) for case in cases]
-        if shard is not None:
-            cases = [case for case in cases if shard.holds(case.name)]
-            if not cases:
-                streams.notice(f"--shard {shard} has no case")
-                return 0
-        if only_list:
+    options.check()
+    with stoppable() as stop, debug_variables(options.debug_info):
+        if options.script is not None:
+            return _capture_framework(options.script, options, stop)
+        cases = _selected(options)
+        if options.only_list:
             streams.line("\n".join(case.name for case in cases))
+        if options.only_list or not cases:
             return 0
         from neff_bench.neffs.store import Store
         from neff_bench.stage1_generate.jobs import closure
-        from neff_bench.stage1_generate.jobs.job import default_memory_bytes
         from neff_bench.stage1_generate.jobs.keys import Keys
         from neff_bench.stage1_generate.jobs.known_imports import KnownImports
         from neff_bench.stage1_generate.toolchains.find import choose
 
-        chosen = choose(toolchain, nkilib)
-        store = Store(out)
-        known = KnownImports(out, Path(closure.__file__))
-        keys = Keys(chosen, str(shapes.parent.resolve()) if shapes else None, known)
-        limit = int(memory * 2**30) if memory else None
-        if limit is None and ray is None:
-            limit = default_memory_bytes(chosen.name)
-        work = _jobs(cases, keys, limit, verbose)
+        chosen = choose(options.toolchain, options.nkilib)
+        known = KnownImports(options.out, Path(closure.__file__))
+        keys = Keys(chosen, str(options.shapes.parent.resolve()) if options.shapes else None, known)
+        work = _jobs(cases, keys, options)
         known.save()
-        states = _states(work, store, force)
-        if dry_run:
+        states = _states(work, Store(options.out), options.force)
+        if options.dry_run:
             _print_plan(work, states, chosen)
             return 0
         # What never was built goes before what failed, so that failures cannot starve the rest.
         waiting = [job for wanted in ("build", "retry") for job, found in zip(work, states) if found == wanted]
-        how = _How(jobs, timeout, force, fail_fast, cold, ray, shared_store)
-        return _build(work, waiting, store, keys, how, stop)
+        return _build(work, waiting, keys, options, stop)
 
 
 @contextmanager
@@ -195,31 +91,21 @@ def debug_variables(wanted: bool) -> Iterator[None]:
             os.environ.update(before)
 
 
-def _capture_framework(
-    script: Path,
-    arguments: tuple[str, ...],
-    out: Path,
-    target: str | None,
-    lnc: int | None,
-    timeout_s: float,
-    disable_dge: bool,
-    stop: Stop,
-) -> int:
+def _capture_framework(script: Path, options: Options, stop: Stop) -> int:
     import os
 
     from neff_bench.neffs.store import Store
     from neff_bench.stage1_generate.jobs.framework import Script, capture, environment
 
-    if not script.is_file():
-        raise WrongCall(f"--capture-framework-neff: {script}: no such file")
-    what = Script(str(script.resolve()), arguments, environment(os.environ, target, lnc, disable_dge))
+    variables = environment(os.environ, options.target, options.lnc, options.disable_dge)
+    what = Script(str(script.resolve()), options.script_arguments, variables)
 
     def go_on() -> None:
         if stop.number is not None:
             raise Ended(stop.number)
 
     try:
-        names = capture(what, Store(out), timeout_s, streams.warning, go_on)
+        names = capture(what, Store(options.out), options.timeout_s, streams.warning, go_on)
     except Ended:
         streams.error(f"interrupted: {script} was ended, nothing was written")
         return stop.exit_code(1)
@@ -227,40 +113,44 @@ def _capture_framework(
     return stop.exit_code(0)
 
 
-def _read(shapes: Path | None, preset: str | None, overrides: dict[str, object]) -> list[Case]:
-    from neff_bench.stage1_generate.shapes.read import read_preset, read_shapes
-
-    if (shapes is None) == (preset is None):
-        raise WrongCall("give either --shapes FILE or --preset NAME (see --help)")
-    return read_shapes(shapes, overrides) if shapes is not None else read_preset(str(preset), overrides)
-
-
-def _select(cases: list[Case], only: tuple[str, ...], skip: tuple[str, ...]) -> list[Case]:
+def _selected(options: Options) -> list[Case]:
+    """The cases that --only, --skip and --shard leave; nothing where the shard has no case. Raises `WrongCall`."""
+    from dataclasses import replace
     from fnmatch import fnmatchcase
 
-    for glob in only:
+    cases = _read(options)
+    for glob in options.only:
         if not any(fnmatchcase(case.name, glob) for case in cases):
             raise WrongCall(f"--only {glob}: matches none of the {len(cases)} cases (see --list)")
     selected = [
         case
         for case in cases
-        if (not only or any(fnmatchcase(case.name, glob) for glob in only))
-        and not any(fnmatchcase(case.name, glob) for glob in skip)
+        if (not options.only or any(fnmatchcase(case.name, glob) for glob in options.only))
+        and not any(fnmatchcase(case.name, glob) for glob in options.skip)
     ]
     if not selected:
         raise WrongCall(f"--skip leaves none of the {len(cases)} cases")
+    if options.disable_dge:
+        selected = [replace(case, flags=(*case.flags, "--disable-dge")) for case in selected]
+    if options.shard is not None:
+        selected = [case for case in selected if options.shard.holds(case.name)]
+        if not selected:
+            streams.notice(f"--shard {options.shard} has no case")
     return selected
 
 
-def _jobs(
-    cases: list[Case],
-    keys: Keys,
-    memory_bytes: int | None,
-    verbose: bool,
-) -> list[Job]:
-    from neff_bench.stage1_generate.jobs.job import Job, Options
+def _read(options: Options) -> list[Case]:
+    from neff_bench.stage1_generate.shapes.read import read_preset, read_shapes
 
-    options = Options(memory_bytes, verbose)
+    overrides: dict[str, object] = {"target": options.target, "lnc": options.lnc}
+    if (options.shapes is None) == (options.preset is None):
+        raise WrongCall("give either --shapes FILE or --preset NAME (see --help)")
+    return read_shapes(options.shapes, overrides) if options.shapes else read_preset(str(options.preset), overrides)
+
+
+def _jobs(cases: list[Case], keys: Keys, options: Options) -> list[Job]:
+    from neff_bench.stage1_generate.jobs.job import Job
+
     toolchain = keys.toolchain
     nkilib = str(toolchain.nkilib) if toolchain.nkilib else None
     return [
@@ -295,29 +185,16 @@ def _print_plan(work: list[Job], states: list[State], toolchain: Toolchain) -> N
         streams.line(f"{text:10} {job.case.name}")
 
 
-@dataclass(frozen=True)
-class _How:
-    """The options of the work itself. `workers`: cases at a time, None for what there is room for."""
-
-    workers: int | None
-    timeout_s: float
-    force: bool
-    fail_fast: bool
-    cold: bool
-    ray: str | None
-    shared: bool
-
-
-def _build(work: list[Job], waiting: list[Job], store: Store, keys: Keys, how: _How, stop: Stop) -> int:
+def _build(work: list[Job], waiting: list[Job], keys: Keys, options: Options, stop: Stop) -> int:
     """Build what waits, print the summary, return the exit code."""
     import time
 
     if not waiting:
-        streams.line(f"nothing to build: all {len(work)} cases in {store.path} are up to date")
+        streams.line(f"nothing to build: all {len(work)} cases in {options.out} are up to date")
         return 0
     from neff_bench.terminal.progress import progress
 
-    with _place(waiting, store, keys, how, stop) as build_with:
+    with _builder(waiting, keys, options, stop) as (builder, workers):
         streams.notice(f"building with the {_TOOLCHAINS[keys.toolchain.name]}")
         start = time.monotonic()
         with progress(len(waiting), "building") as step:
@@ -325,8 +202,8 @@ def _build(work: list[Job], waiting: list[Job], store: Store, keys: Keys, how: _
             def report(outcome: Outcome) -> None:
                 step(_text(outcome), failed=outcome.status in ("failed", "not built"))
 
-            outcomes = build_with(report)
-    streams.line(f"{_counts(outcomes, len(work) - len(waiting))} in {time.monotonic() - start:.1f} s: {store.path}")
+            outcomes = builder.build_all(waiting, min(workers, len(waiting)), report)
+    streams.line(f"{_counts(outcomes, len(work) - len(waiting))} in {time.monotonic() - start:.1f} s: {options.out}")
     if stop.number is not None:
         streams.error(f"interrupted by {stop.name}; run again to build the rest")
     good = all(outcome.status in ("built", "up to date") for outcome in outcomes)
@@ -334,39 +211,30 @@ def _build(work: list[Job], waiting: list[Job], store: Store, keys: Keys, how: _
 
 
 @contextmanager
-def _place(
-    waiting: list[Job], store: Store, keys: Keys, how: _How, stop: Stop
-) -> Iterator[Callable[[Callable[[Outcome], None]], list[Outcome]]]:
-    """The function that builds what waits, on this host or on those of a cluster; it is given what is to get each outcome."""
+def _builder(waiting: list[Job], keys: Keys, options: Options, stop: Stop) -> Iterator[tuple[Builder, int]]:
+    """What builds, on this host or on those of a cluster, and how many cases at a time."""
     import os
     from contextlib import nullcontext
-    from functools import partial
+    from dataclasses import replace
 
-    from neff_bench.stage1_generate.jobs.build import build_all
+    from neff_bench.neffs.store import Store
+    from neff_bench.stage1_generate.jobs.build import Builder
     from neff_bench.stage1_generate.jobs.warm import warm_parent
-    from neff_bench.stage1_generate.own_kernel import implementation_of
 
-    def lacks(job: Job) -> str | None:
-        implementation = implementation_of(job.case, job.folder)
-        return keys.toolchain.lacks(implementation.needs, implementation.route)
-
-    build = partial(build_all, waiting, store, timeout_s=how.timeout_s, lacks=lacks, force=how.force)
-    build = partial(build, fail_fast=how.fail_fast, stop=stop)
-    if how.ray is None:
-        workers = min(how.workers or os.cpu_count() or 1, len(waiting))
-        with (None if how.cold else warm_parent(waiting)) or nullcontext() as warm:
+    builder = Builder(Store(options.out), keys.toolchain, options, stop)
+    if options.ray is None:
+        with (None if options.cold else warm_parent(waiting)) or nullcontext() as warm:
             if warm is not None:
                 warm.fork()
-            yield lambda report: build(workers=workers, report=report, warm=warm)
+            yield replace(builder, warm=warm), options.jobs or os.cpu_count() or 1
         return
     from neff_bench.stage1_generate.jobs.on_ray import elsewhere
     from neff_bench.system.cluster import connected
 
-    with connected(how.ray) as cluster:
+    with connected(options.ray) as cluster:
         streams.notice(f"the cluster has {cluster.total('CPU')} CPUs")
-        workers = min(cluster.calls("CPU", how.workers), len(waiting))
-        with elsewhere(cluster, store, keys, how.timeout_s, how.force, how.cold, how.shared) as there:
-            yield lambda report: build(workers=workers, report=report, elsewhere=there)
+        with elsewhere(cluster, builder.store, keys, options.shared_store) as there:
+            yield replace(builder, elsewhere=there), cluster.calls("CPU", options.jobs)
 
 
 _TOOLCHAINS = {

@@ -4,38 +4,35 @@ from __future__ import annotations
 
 from neff_bench.neffs.bundle import Bundle
 from neff_bench.stage2_profile.capture import runs
-from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.metrics.by_rank import read_summaries
 from neff_bench.stage2_profile.metrics.derived import total_times_s
 from neff_bench.stage2_profile.metrics.median import half_width_percent
-
-MOST = 30
-"""Captures of a case with --until and without --captures."""
+from neff_bench.stage2_profile.options import Options
 
 
-def wants_more(bundle: Bundle, run: runs.Run, settings: Settings) -> bool:
+def wants_more(bundle: Bundle, run: runs.Run, options: Options) -> bool:
     """Whether the series of a run is to be longer. A simulated time is the same in every capture."""
-    if settings.captures <= 1 or run.kind == "sim" or run.status != "viewed":
+    if options.most_captures <= 1 or run.kind == "sim" or run.status != "viewed":
         return False
     totals = _totals_s(bundle, run)
-    if len(totals) >= settings.captures:
+    if len(totals) >= options.most_captures:
         return False
-    if settings.until_percent is None:
+    if options.until_percent is None:
         return True
     wide = half_width_percent(totals)
-    return wide is None or wide > settings.until_percent
+    return wide is None or wide > options.until_percent
 
 
-def still_wide(bundle: Bundle, run: runs.Run, settings: Settings) -> tuple[str, ...]:
+def still_wide(bundle: Bundle, run: runs.Run, options: Options) -> tuple[str, ...]:
     """What must be said of a series that ended at its bound."""
-    if settings.until_percent is None or run.kind == "sim" or run.series is None:
+    if options.until_percent is None or run.kind == "sim" or run.series is None:
         return ()
     totals = _totals_s(bundle, run)
     wide = half_width_percent(totals)
-    if wide is not None and wide <= settings.until_percent:
+    if wide is not None and wide <= options.until_percent:
         return ()
     known = "is not known" if wide is None else f"is {wide:.2g} %"
-    return (f"after {len(totals)} captures half the confidence interval {known}, --until {settings.until_percent:g}%",)
+    return (f"after {len(totals)} captures half the confidence interval {known}, --until {options.until_percent:g}%",)
 
 
 def _totals_s(bundle: Bundle, run: runs.Run) -> list[float]:

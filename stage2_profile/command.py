@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -22,7 +21,6 @@ from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import SUFFIX as NTFF
 from neff_bench.sdk.identify import identify
 from neff_bench.stage2_profile.capture import nrtpy
-from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.grant import parse_cores
 from neff_bench.stage2_profile.capture.pools import make_pools
 from neff_bench.stage2_profile.capture.runs import UNTRACED, check_file, read_run, remove_left_lock
@@ -36,8 +34,8 @@ from neff_bench.stage2_profile.metrics.forked_check import FEW, compare_forked
 from neff_bench.stage2_profile.metrics.hot import Event, hot_instructions, hot_lines, parse_search, read_events
 from neff_bench.stage2_profile.metrics.hot_report import Hot
 from neff_bench.stage2_profile.metrics.rows import Row
-from neff_bench.stage2_profile.options import CaptureTool, Options, Toolchain, check_ray, chosen_steps, settings_of
-from neff_bench.stage2_profile.pipeline import Entry, Pipeline, Steps, profile_all
+from neff_bench.stage2_profile.options import Options
+from neff_bench.stage2_profile.pipeline import Entry, Pipeline, profile_all
 from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.layout import answer
 from neff_bench.stage2_profile.row_index import RowIndex
@@ -52,80 +50,67 @@ HOT = 10
 """Lines and instructions of each engine when only --search is given."""
 
 
-def profile_directory(directory: Path, options: Options, stop: threading.Event | None = None) -> int:
-    """Profile a store and print its rows; returns the exit code. Raises `WrongCall` and `ProfileError`.
-
-    `stop`: when it is set, tools are ended and what is not done yet becomes rows that say so.
-    """
-    chosen, wants_hot = parse_search(options.search), options.hot is not None or options.search is not None
-    if options.page and (wants_hot or options.show_commands):
-        raise WrongCall(f"--output {options.page}: a page has all lines; --hot, --search and --show-commands make none")
-    if options.tool == nrtpy.NAME and (wants_hot or options.page):
+def profile_directory(options: Options) -> int:
+    """Profile a store and print its rows; returns the exit code. Raises `WrongCall` and `ProfileError`."""
+    chosen, page_file, table_format = parse_search(options.search), options.page, options.format
+    if page_file and (options.wants_hot or options.show_commands):
+        raise WrongCall(f"--output {page_file}: a page has all lines; --hot, --search and --show-commands make none")
+    if options.nrtpy and (options.wants_hot or page_file):
         raise WrongCall("--tool nrtpy leaves no trace: no page, no --hot and no --search; leave it out for these")
-    found, rows = profiled_rows(directory, options, detail=wants_hot or options.page is not None, stop=stop)
-    if options.page:
+    found, rows = profiled_rows(replace(options, detail=options.wants_hot or page_file is not None))
+    if page_file:
         from neff_bench.stage2_profile.report.page import report_page
 
         files = [profile_files(entry, row.run) for entry, row in zip(found, rows, strict=True)]
-        page = report_page(directory, rows, files)
-        write_bytes(page, options.page)
+        write_bytes(report_page(options.directory, rows, files), page_file)
     elif options.show_commands:
-        write_text(commands_text(directory, rows), options.output)
-    elif wants_hot:
+        write_text(commands_text(options.directory, rows), options.output)
+    elif options.wants_hot:
         hots = [hot_spots(entry, row, chosen, options.hot or HOT) for entry, row in zip(found, rows, strict=True)]
-        write_answer(hot_report.answer(hots, options.search), options.format, options.output)
+        write_answer(hot_report.answer(hots, options.search), table_format, options.output)
         rows = [replace(row, status="failed") if hot.problem else row for row, hot in zip(rows, hots, strict=True)]
     else:
-        write_answer(answer(rows), options.format, options.output)
+        write_answer(answer(rows), table_format, options.output)
     failed = sum(row.failed for row in rows)
     if failed:
         error(f"{failed} of {len(rows)} failed")
     return 1 if failed else 0
 
 
-def profiled_rows(
-    directory: Path, options: Options, *, detail: bool = False, stop: threading.Event | None = None
-) -> tuple[list[Entry], list[Row]]:
-    """What is in a store, and a row for each of it, after the steps that `options` ask for. `detail`: make the
-    whole profile too. Raises `WrongCall` and `ProfileError`."""
-    check_ray(options)
+def profiled_rows(options: Options) -> tuple[list[Entry], list[Row]]:
+    """What is in a store, and a row for each of it, after the steps that are asked for. Raises `WrongCall` and `ProfileError`."""
+    options.check()
     cores = parse_cores(options.cores) if options.cores is not None else None
     cpus = os.cpu_count() or 1
     workers = options.jobs or max(cpus, len(cores or ()))
-    settings = settings_of(options, max(1, cpus // workers), stop)
-    steps = chosen_steps(options)
-    found = chosen_entries(directory, options)
+    options = options.with_threads(max(1, cpus // workers))
+    found = chosen_entries(options)
     if not found:
         return [], []
-    if steps != "parse":
-        check_store(directory)
-    found = bare_bundles(directory, found, options, settings)
+    if options.steps != "parse":
+        check_store(options.directory)
+    found = bare_bundles(found, options)
     kinds = {
         entry.manifest.toolchain for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"
     }
-    store = store_of(directory)
-    pipeline = Pipeline(
-        tools={}, pools={}, settings=settings, steps=steps, force=options.force, detail=detail, verified=Verified(store)
-    )
+    store = store_of(options.directory)
+    pipeline = Pipeline(options, verified=Verified(store))
     if options.ray is not None:
         from neff_bench.stage2_profile.on_ray import elsewhere
 
-        with elsewhere(options.ray, store, options, settings, detail) as there:
+        with elsewhere(store, options) as there:
             pipeline = replace(pipeline, tools=there.tools(kinds), elsewhere=there)
             return found, _rows(pipeline, store, found, there.calls)
-    with nullcontext() if options.cold else warm_parent(settings.environ) as warm:
-        settings = replace(settings, warm=warm)
-        pipeline = replace(pipeline, settings=settings)
-        if steps != "parse":
-            captures = steps != "view" and (options.force or any(_is_new(entry) for entry in found))
+    with nullcontext() if options.cold else warm_parent(options.environ) as warm:
+        pipeline = replace(pipeline, options=(options := replace(options, warm=warm)))
+        if options.steps != "parse":
+            captures = options.steps != "view" and (options.force or any(_is_new(entry) for entry in found))
             if warm is not None and captures and "sim" in kinds and options.toolchain != "neuron":
                 if warm.fork() and kinds == {"sim"} and len(found) <= FEW:
-                    pipeline = replace(pipeline, compare=partial(compare_forked, settings))
-            tools = choose_tools(options.toolchain, kinds, settings, options.tool, warm if captures else None)
-            pipeline = replace(pipeline, tools=tools)
-        if steps in ("all", "capture"):
-            pools = make_pools(cores, kinds, settings, force_cores=options.force_cores, share_hbm=options.share_hbm)
-            pipeline = replace(pipeline, pools=pools)
+                    pipeline = replace(pipeline, compare=partial(compare_forked, options))
+            pipeline = replace(pipeline, tools=choose_tools(kinds, options, warm if captures else None))
+        if options.steps in ("all", "capture"):
+            pipeline = replace(pipeline, pools=make_pools(cores, kinds, options))
             warn_of_disk(store, found, pipeline)
         return found, _rows(pipeline, store, found, workers)
 
@@ -147,14 +132,14 @@ def warn_of_disk(store: Path, found: Sequence[Entry], pipeline: Pipeline) -> Non
         from neff_bench.stage2_profile.capture.disk import shortage
 
         traced = tool.name != UNTRACED
-        said = shortage(store, measured, pipeline.settings, traced=traced, detail=pipeline.detail, force=pipeline.force)
+        said = shortage(store, measured, pipeline.options, traced=traced)
         if said is not None:
             notice(said)
 
 
 def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> list[Row]:
     """The rows, those of an earlier call where they still hold; says on stderr as each is ready."""
-    before = known_rows(store, pipeline.steps, pipeline.tools, pipeline.settings)
+    before = known_rows(store, pipeline.tools, pipeline.options)
     pipeline = replace(pipeline, rows=before)
     with progress(len(found), "profiling") as step:
 
@@ -163,7 +148,7 @@ def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> 
             step(f"{row.case}: {status}" + (f", {row.reason}" if row.reason else ""), failed=row.failed)
 
         rows = profile_all(pipeline, found, workers, done)
-    if pipeline.steps != "parse":
+    if pipeline.options.steps != "parse":
         for entry in found:
             if isinstance(entry, Bundle):
                 remove_left_lock(entry.path)
@@ -173,12 +158,12 @@ def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> 
     return rows
 
 
-def chosen_entries(directory: Path, options: Options) -> list[Entry]:
-    """What --only, --skip and --shard leave of a directory; nothing where the shard has no case. Raises `WrongCall`."""
-    found = selected(find_entries(directory), options.only, options.skip)
+def chosen_entries(options: Options) -> list[Entry]:
+    """What --only, --skip and --shard leave of the directory; nothing where the shard has no case. Raises `WrongCall`."""
+    found = selected(find_entries(options.directory), options.only, options.skip)
     if not found:
         why = " that --only and --skip leave" if options.only or options.skip else "; generate-neffs makes them"
-        raise WrongCall(f"{directory}: no bundle and no profile{why}")
+        raise WrongCall(f"{options.directory}: no bundle and no profile{why}")
     if options.shard is not None:
         found = [entry for entry in found if options.shard.holds(entry.name)]
         if not found:
@@ -191,7 +176,7 @@ def store_of(directory: Path) -> Path:
     return directory.parent if (directory / MANIFEST).is_file() else directory
 
 
-def bare_bundles(directory: Path, found: list[Entry], options: Options, settings: Settings) -> list[Entry]:
+def bare_bundles(found: list[Entry], options: Options) -> list[Entry]:
     """The entries with a bundle for each NEFF without a profile, where a tool could profile it. Raises `WrongCall`."""
     if options.inputs is not None and not options.inputs.is_dir():
         raise WrongCall(f"--inputs {options.inputs}: no such directory")
@@ -202,29 +187,18 @@ def bare_bundles(directory: Path, found: list[Entry], options: Options, settings
     make: list[Kind] = []
     if not (options.parse_only or options.view_only):
         make += ["sim"] if options.toolchain != "neuron" else []
-        has_tool = options.toolchain == "neuron" or isinstance(_found(find_neuron_tool, settings), Tool)
+        has_tool = options.toolchain == "neuron" or isinstance(_found(find_neuron_tool, options), Tool)
         make += ["neuron"] if options.toolchain != "sim" and has_tool else []
-    return with_bundles(directory, found, options.inputs, make=make)
+    return with_bundles(options.directory, found, options.inputs, make=make)
 
 
-def known_rows(store: Path, steps: Steps, tools: Mapping[Kind, Tool | str], settings: Settings) -> RowIndex:
+def known_rows(store: Path, tools: Mapping[Kind, Tool | str], options: Options) -> RowIndex:
     """The rows of an earlier call that asked for the same."""
-    if steps == "parse":
+    if options.steps == "parse":
         return RowIndex(store, "parsed", ())
     versions = [(tool.name, tool.kind, tool.version) if isinstance(tool, Tool) else tool for tool in tools.values()]
-    return RowIndex(
-        store,
-        "profiled",
-        (
-            steps,
-            settings.num_exec,
-            settings.profile_nth_exec,
-            settings.warmup,
-            settings.captures,
-            settings.until_percent,
-            versions,
-        ),
-    )
+    asked = (options.steps, *options.executions, options.most_captures, options.until_percent, versions)
+    return RowIndex(store, "profiled", asked)
 
 
 def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: int) -> Hot:
@@ -325,13 +299,7 @@ def selected(found: Iterable[Entry], only: Sequence[str], skip: Sequence[str]) -
     ]
 
 
-def choose_tools(
-    toolchain: Toolchain,
-    kinds: Iterable[str],
-    settings: Settings,
-    tool: CaptureTool = "profiler",
-    warm: WarmParent | None = None,
-) -> dict[Kind, Tool | str]:
+def choose_tools(kinds: Iterable[str], options: Options, warm: WarmParent | None = None) -> dict[Kind, Tool | str]:
     """The tool for each kind of NEFF, or why these NEFFs cannot be profiled; says on stderr which tools were chosen. `warm`: see
     `find_simulator`."""
     tools: dict[Kind, Tool | str] = {
@@ -339,12 +307,12 @@ def choose_tools(
         "neuron": "the NEFF was built by the Neuron SDK, which neuron-sim cannot run; use --toolchain neuron or auto",
     }
     needed = set(kinds)
-    if toolchain != "sim" and ("neuron" in needed or toolchain == "neuron"):
-        tools["neuron"] = _found(nrtpy.find_nrtpy if tool == nrtpy.NAME else find_neuron_tool, settings)
-    if tool == nrtpy.NAME:
+    if options.toolchain != "sim" and ("neuron" in needed or options.toolchain == "neuron"):
+        tools["neuron"] = _found(nrtpy.find_nrtpy if options.nrtpy else find_neuron_tool, options)
+    if options.nrtpy:
         tools["sim"] = "the NEFF was built by the simulator, which nrtpy cannot run; leave out --tool nrtpy"
-    elif toolchain != "neuron" and ("sim" in needed or toolchain == "sim"):
-        tools["sim"] = _found(partial(find_simulator, warm=warm), settings)
+    elif options.toolchain != "neuron" and ("sim" in needed or options.toolchain == "sim"):
+        tools["sim"] = _found(partial(find_simulator, warm=warm), options)
     for found in tools.values():
         if isinstance(found, Tool):
             notice(f"profiling with {found}")
@@ -355,8 +323,8 @@ def choose_tools(
     return tools
 
 
-def _found(find, settings: Settings) -> Tool | str:
+def _found(find: Callable[[Mapping[str, str]], Tool], options: Options) -> Tool | str:
     try:
-        return find(settings.environ)
+        return find(options.environ)
     except ToolMissing as error:
         return str(error)

@@ -23,7 +23,6 @@ from neff_bench.neffs.parcel import files_below, pack, pack_bundle, unpack, unpa
 from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile.capture import adoption, nrtpy, runs
 from neff_bench.stage2_profile.capture.cores import CorePool, lock_directory
-from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.grant import Grant
 from neff_bench.stage2_profile.capture.pools import make_pools
 from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
@@ -31,7 +30,7 @@ from neff_bench.stage2_profile.capture.warm import warm_parent
 from neff_bench.stage2_profile.errors import CaptureFailed
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summarise import failed_row
-from neff_bench.stage2_profile.options import CaptureTool, Options, chosen_steps, settings_of
+from neff_bench.stage2_profile.options import Options
 from neff_bench.stage2_profile.pipeline import Pipeline
 from neff_bench.system.cluster import NEURON_CORES, Cluster, connected, ended_in_order, granted_core, host
 from neff_bench.system.warm import WarmParent
@@ -48,7 +47,6 @@ class Asked:
     path where the hosts share it, else None; `probe`: a directory in it that only those who share it see."""
 
     options: Options
-    detail: bool
     simulator: str
     core: bool
     store: Path | None = None
@@ -68,7 +66,7 @@ class Elsewhere:
     """Captures a bundle on a host that Ray chooses; see `pipeline.Elsewhere`."""
 
     cluster: Cluster
-    settings: Settings
+    options: Options
     asked: Asked
 
     @property
@@ -79,20 +77,20 @@ class Elsewhere:
     @property
     def calls(self) -> int:
         """How many captures to have under way."""
-        return self.cluster.calls(NEURON_CORES if self.asked.core else "CPU", self.asked.options.jobs)
+        return self.cluster.calls(NEURON_CORES if self.asked.core else "CPU", self.options.jobs)
 
     def tools(self, kinds: Iterable[str]) -> dict[Kind, Tool | str]:
         """The tools of the hosts; the profiler of each is found there."""
-        toolchain, needed = self.asked.options.toolchain, set(kinds)
+        toolchain, needed = self.options.toolchain, set(kinds)
         tools: dict[Kind, Tool | str] = {
             "sim": "the NEFF was built by the simulator, which no Neuron device runs; use --toolchain sim or auto",
             "neuron": "the NEFF was built by the Neuron SDK, which neuron-sim cannot run; use --toolchain neuron or auto",
         }
         if "neuron" in needed and toolchain != "sim":
-            name = nrtpy.NAME if self.asked.options.tool == nrtpy.NAME else "the profiler of each host"
+            name = nrtpy.NAME if self.options.nrtpy else "the profiler of each host"
             known = Tool(name, (), "of each host", "neuron")
             tools["neuron"] = known if self.asked.core else _NO_CORES
-        if self.asked.options.tool == nrtpy.NAME:
+        if self.options.nrtpy:
             tools["sim"] = "the NEFF was built by the simulator, which nrtpy cannot run; leave out --tool nrtpy"
         elif "sim" in needed and toolchain != "neuron":
             tools["sim"] = Tool("neuron-sim", (), self.asked.simulator, "sim")
@@ -103,7 +101,7 @@ class Elsewhere:
         """Raises `ClusterError` when the cluster cannot do it, `RunDamaged` when what comes back is damaged."""
 
         def go_on() -> None:
-            if self.settings.stop.is_set():
+            if self.options.stop.is_set():
                 raise CaptureFailed("interrupted")
 
         asked = self.asked_for(bundle)
@@ -119,7 +117,7 @@ class Elsewhere:
         """What is asked for one bundle. A simulated one of several ranks needs no core. Raises `CaptureFailed` for the capture of a
         measured one: Ray grants single cores, and ranks run on cores side by side."""
         ranks = bundle.manifest.case.ranks
-        if ranks == 1 or chosen_steps(self.asked.options) == "view":
+        if ranks == 1 or self.options.steps == "view":
             return self.asked
         if bundle.manifest.toolchain == "neuron":
             raise CaptureFailed(
@@ -147,21 +145,21 @@ def adopt(bundle: Bundle, data: bytes) -> None:
 
 
 @contextmanager
-def elsewhere(address: str, store: Path, options: Options, settings: Settings, detail: bool) -> Iterator[Elsewhere]:
+def elsewhere(store: Path, options: Options) -> Iterator[Elsewhere]:
     """To be given to `Pipeline`. At the end nothing that a lost host left in a shared store remains.
 
     Raises `WrongCall` when there is no cluster.
     """
-    with connected(address) as cluster:
+    with connected(str(options.ray)) as cluster:
         cores = cluster.total(NEURON_CORES)
         notice(f"the cluster has {cluster.total('CPU')} CPUs and {cores} {NEURON_CORES}")
-        asked = Asked(options, detail, find_simulator(settings.environ).version, cores > 0)
+        asked = Asked(options, find_simulator(options.environ).version, cores > 0)
         if not options.shared_store:
-            yield Elsewhere(cluster, settings, asked)
+            yield Elsewhere(cluster, options, asked)
             return
         shared = Store(store.resolve())
         with shared.scratch("shared") as probe:
-            yield Elsewhere(cluster, settings, replace(asked, store=shared.path, probe=probe))
+            yield Elsewhere(cluster, options, replace(asked, store=shared.path, probe=probe))
         shared.sweep()
 
 
@@ -195,7 +193,7 @@ def _profiled(name: str, data: bytes | None, asked: Asked, stop: threading.Event
 def _row(bundle: Bundle, asked: Asked, stop: threading.Event) -> Row:
     kind: Kind = bundle.manifest.toolchain
     try:
-        tool = _tool(kind, asked.options.tool)
+        tool = _tool(kind, asked.options.nrtpy)
         if kind == "sim" and tool.version != asked.simulator:
             why = f"{host()} has neuron-sim {tool.version}, this host {asked.simulator}; install the same, with the same calibration"
             return failed_row(bundle, why)
@@ -206,38 +204,31 @@ def _row(bundle: Bundle, asked: Asked, stop: threading.Event) -> Row:
 
 
 def _pipeline(bundle: Bundle, tool: Tool, core: int | None, asked: Asked, stop: threading.Event) -> Pipeline:
-    options = asked.options
-    settings = settings_of(options, 1, stop)
-    return Pipeline(
-        tools={tool.kind: tool},
-        pools={tool.kind: _pool(bundle, core, options, settings)},
-        settings=settings if options.cold else replace(settings, warm=_warm()),
-        steps=chosen_steps(options),
-        force=options.force,
-        detail=asked.detail,
-    )
+    warm = None if asked.options.cold else _warm()
+    options = replace(asked.options, environ=dict(os.environ), stop=stop, warm=warm).with_threads(1)
+    return Pipeline(options, {tool.kind: tool}, {tool.kind: _pool(bundle, core, options)})
 
 
-def _pool(bundle: Bundle, core: int | None, options: Options, settings: Settings) -> CorePool:
+def _pool(bundle: Bundle, core: int | None, options: Options) -> CorePool:
     """The granted core, which a measured capture finds in the environment. Simulated cores are numbered in the same way."""
     if bundle.manifest.toolchain == "neuron":
-        return make_pools(None, ["neuron"], settings, share_hbm=options.share_hbm)["neuron"]
+        return make_pools(None, ["neuron"], options)["neuron"]
     simulated = () if core is None else Grant(str(core), (core,), None).physical(bundle.manifest.case.lnc)
     return CorePool(
         simulated,
         kind="sim",
-        directory=lock_directory(settings.environ),
-        stop=settings.stop,
-        lock_timeout_s=options.lock_timeout,
+        directory=lock_directory(options.environ),
+        stop=options.stop,
+        lock_timeout_s=options.lock_timeout_s,
     )
 
 
 @cache
-def _tool(kind: Kind, tool: CaptureTool) -> Tool:
+def _tool(kind: Kind, is_nrtpy: bool) -> Tool:
     """Raises `ToolMissing`, which is found anew at each call."""
     if kind == "sim":
         return find_simulator(os.environ)
-    return nrtpy.find_nrtpy(os.environ) if tool == nrtpy.NAME else find_neuron_tool(os.environ)
+    return nrtpy.find_nrtpy(os.environ) if is_nrtpy else find_neuron_tool(os.environ)
 
 
 @cache

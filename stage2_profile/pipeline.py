@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from neff_bench.errors import NeffBenchError
 from neff_bench.neffs.bundle import PROFILES, Bundle, used_files
@@ -17,7 +17,7 @@ from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.verified import Verified
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.cores import CorePool
-from neff_bench.stage2_profile.capture.device_step import Settings, capture
+from neff_bench.stage2_profile.capture.device_step import capture
 from neff_bench.stage2_profile.capture.disk import check_disk
 from neff_bench.stage2_profile.capture.safety import check_links
 from neff_bench.stage2_profile.capture.tools import Kind, Tool
@@ -33,6 +33,7 @@ from neff_bench.stage2_profile.metrics.summarise import (
     with_verdict,
     without_damage,
 )
+from neff_bench.stage2_profile.options import Options
 from neff_bench.stage2_profile.row_index import RowIndex
 from neff_bench.stage2_profile.view.profile_view import view, view_detail
 from neff_bench.system.lock import holder
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 Entry: TypeAlias = "Bundle | BundleError | ForeignCase"
 """What is found in a directory: a bundle, what should be one and is not, or a profile from elsewhere."""
 
-Steps = Literal["all", "capture", "view", "parse"]
 WAIT_S = 0.1
 
 
@@ -66,19 +66,14 @@ class Elsewhere(Protocol):
 class Pipeline:
     """What is done to each bundle.
 
-    `tools`: the profiler for each kind of NEFF, or the reason why there is none. `pools`: the cores for each. `steps`: `parse` starts no tool, `capture`
-    stops after the device step, `view` does the rest of it. `force`: capture again although there is a good profile.
-    `detail`: make the whole profile too. `verified`: which bundles were compared with their checksums before.
+    `tools`: the profiler for each kind of NEFF, or the reason why there is none. `pools`: the cores for each. `verified`: which bundles were compared with their checksums before.
     `cached`: gets the name of each bundle whose run is taken as it is.
     `compare`: see `check_outputs`. `rows`: those of an earlier call. `elsewhere`: captures and views on another host, None to do so on this one.
     """
 
-    tools: dict[Kind, Tool | str]
-    pools: dict[Kind, CorePool]
-    settings: Settings
-    steps: Steps = "all"
-    force: bool = False
-    detail: bool = False
+    options: Options
+    tools: dict[Kind, Tool | str] = field(default_factory=dict)
+    pools: dict[Kind, CorePool] = field(default_factory=dict)
     verified: Verified | None = None
     cached: set[str] = field(default_factory=set)
     compare: Compare | None = None
@@ -87,7 +82,7 @@ class Pipeline:
 
     def row(self, found: Entry) -> Row:
         """The row of one entry. Never raises: what is wrong with one entry, or with us, costs one row."""
-        if self.settings.stop.is_set():
+        if self.options.stop.is_set():
             return _interrupted(found)
         try:
             return self._row(found)
@@ -115,7 +110,7 @@ class Pipeline:
             return failed_row(found, f"{error.filename or found.path}: {error.strerror or error}")
 
     def _profiled(self, bundle: Bundle) -> Row:
-        reusable = self.rows is not None and not (self.force or self.detail)
+        reusable = self.rows is not None and not (self.options.force or self.options.detail)
         row = self.rows.row(bundle) if self.rows is not None and reusable else None
         if row is None:
             return self._made(bundle)
@@ -132,11 +127,11 @@ class Pipeline:
                     for run, said in made_from.items()
                     for file in runs.number_files(said)
                 ]
-                self.rows.keep(bundle, row, files, with_inputs=self.steps != "parse")
+                self.rows.keep(bundle, row, files, with_inputs=self.options.steps != "parse")
         return row
 
     def _made(self, bundle: Bundle) -> Row:
-        if self.steps == "parse":
+        if self.options.steps == "parse":
             best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
             if best.found is not None:
                 self.cached.add(bundle.name)
@@ -157,9 +152,9 @@ class Pipeline:
             return finished
         if self.elsewhere is not None and self.elsewhere.shared:
             return self.elsewhere(bundle)  # the host there holds the lock
-        patience_s = self.settings.lock_timeout_s
+        patience_s = self.options.lock_timeout_s
         end = time.monotonic() + patience_s
-        while not self.settings.stop.is_set():
+        while not self.options.stop.is_set():
             with runs.locked(bundle.path) as descriptor:
                 if descriptor is not None and self.elsewhere is not None:
                     return self.elsewhere(bundle)
@@ -183,10 +178,10 @@ class Pipeline:
 
     def _finished(self, bundle: Bundle, tool: Tool, best: runs.Best) -> Row | None:
         """The row of a bundle for which nothing has to be run or written, None for any other."""
-        if self.force or self.detail:
+        if self.options.force or self.options.detail:
             return None
         usable = self._usable(bundle, tool, best)
-        if usable is None or not is_complete(bundle, usable[1]) or wants_more(bundle, usable[1], self.settings):
+        if usable is None or not is_complete(bundle, usable[1]) or wants_more(bundle, usable[1], self.options):
             return None
         row = run_row(bundle, *usable)
         if row.status == "failed":
@@ -196,38 +191,38 @@ class Pipeline:
 
     def _locked(self, bundle: Bundle, tool: Tool, descriptor: int) -> Row:
         best = self._best(bundle, tool)
-        usable = None if self.force and self.steps != "view" else self._usable(bundle, tool, best)
-        if usable is None and self.steps == "view":
+        usable = None if self.options.force and self.options.steps != "view" else self._usable(bundle, tool, best)
+        if usable is None and self.options.steps == "view":
             return failed_row(
                 bundle, "nothing captured yet; run profile-neffs --capture-only on a host with the device"
             )
         path, record = usable or self._capture(bundle, tool, descriptor)
         taken = record if usable else None
-        if record.status == "captured" and self.steps != "capture":
-            record = view(bundle, path, record, tool, self.settings, (descriptor,))
-        if record.status == "viewed" and self.detail:
-            record = view_detail(bundle, path, record, tool, self.settings, (descriptor,))
-        if record is taken and not wants_more(bundle, record, self.settings):
+        if record.status == "captured" and self.options.steps != "capture":
+            record = view(bundle, path, record, tool, self.options, (descriptor,))
+        if record.status == "viewed" and self.options.detail:
+            record = view_detail(bundle, path, record, tool, self.options, (descriptor,))
+        if record is taken and not wants_more(bundle, record, self.options):
             self.cached.add(bundle.name)
         record = with_verdict(bundle, path, record, self.compare)
-        notes = self._repeated(bundle, tool, record, descriptor) if self.steps == "all" else ()
+        notes = self._repeated(bundle, tool, record, descriptor) if self.options.steps == "all" else ()
         return with_warnings(run_row(bundle, path, record), (*notes, *(best.damaged if usable else ())))
 
     def _capture(self, bundle: Bundle, tool: Tool, descriptor: int, series: str | None = None) -> tuple[Path, runs.Run]:
         """One capture, where the disk has room for what it is expected to leave. Raises `CaptureFailed`."""
         if tool.kind == "neuron":
-            check_disk(bundle, self.settings, traced=tool.name != runs.UNTRACED, detail=self.detail)
-        return capture(bundle, tool, self.settings, self.pools[tool.kind], (descriptor,), series)
+            check_disk(bundle, self.options, traced=tool.name != runs.UNTRACED)
+        return capture(bundle, tool, self.options, self.pools[tool.kind], (descriptor,), series)
 
     def _repeated(self, bundle: Bundle, tool: Tool, first: runs.Run, descriptor: int) -> tuple[str, ...]:
         """Capture again as often as is asked for. What a failed repetition leaves to be said."""
-        while not self.settings.stop.is_set() and wants_more(bundle, first, self.settings):
+        while not self.options.stop.is_set() and wants_more(bundle, first, self.options):
             path, record = self._capture(bundle, tool, descriptor, first.series)
             if record.status == "captured":
-                record = view(bundle, path, record, tool, self.settings, (descriptor,))
+                record = view(bundle, path, record, tool, self.options, (descriptor,))
             if record.status != "viewed":
                 return (f"capture {path.name} of the series: {record.reason}",)
-        return still_wide(bundle, first, self.settings)
+        return still_wide(bundle, first, self.options)
 
     def _usable(self, bundle: Bundle, tool: Tool, best: runs.Best) -> tuple[Path, runs.Run] | None:
         """A run that need not be captured again: of this NEFF, by this kind of tool, with the executions asked for, with all
@@ -237,14 +232,19 @@ class Pipeline:
         path, record = best.found
         if record.status == "failed" or record.kind != tool.kind:
             return None
-        asked = (self.settings.num_exec, self.settings.profile_nth_exec, self.settings.warmup)
-        if self.steps != "view" and (record.num_exec, record.profile_nth_exec, record.warmup) != asked:
+        asked = self.options.executions
+        if self.options.steps != "view" and (record.num_exec, record.profile_nth_exec, record.warmup) != asked:
             return None
         if record.kind == "sim" and record.tool_version != tool.version:
             return None  # another model, other times
-        if self.steps == "all" and self.settings.captures > 1 and record.kind != "sim" and record.series is None:
+        if (
+            self.options.steps == "all"
+            and self.options.most_captures > 1
+            and record.kind != "sim"
+            and record.series is None
+        ):
             return None  # a series is of its own
-        if self.steps != "view" and missing_output(bundle, record) is not None:
+        if self.options.steps != "view" and missing_output(bundle, record) is not None:
             return None
         return self._readable(bundle, path, record)
 
@@ -256,13 +256,13 @@ class Pipeline:
                 if rank.timing is not None:
                     runs.check_file(path, record, rank.timing)
             for execution in record.executions:
-                if execution.summary is None or (self.detail and execution.detail is None):
+                if execution.summary is None or (self.options.detail and execution.detail is None):
                     runs.check_file(path, record, execution.ntff)
             if not is_complete(bundle, record):
                 for file in runs.rank_files(record):
                     runs.check_file(path, record, file)
         except RunDamaged:
-            if self.steps == "view":
+            if self.options.steps == "view":
                 raise
             return None
         return path, record
@@ -287,7 +287,7 @@ def profile_all(pipeline: Pipeline, found: Sequence[Entry], jobs: int, done: Cal
     When the pipeline's stop is set, the running tools are ended and the rest become rows that say so.
     """
     rows: dict[str, Row] = {}
-    stop: threading.Event = pipeline.settings.stop
+    stop: threading.Event = pipeline.options.stop
     for group in groups_by_lnc(found):
         if stop.is_set():
             break

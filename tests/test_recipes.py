@@ -36,7 +36,7 @@ def change(copy, block):
         path.write_text(block["body"])
         return
     text = path.read_text()
-    [line] = re.findall(rf"^ +{block['above']}: .*\n", text, flags=re.M)
+    [line] = re.findall(rf"^ +{block['above']}(?:: |\().*\n", text, flags=re.M)
     path.write_text(text.replace(line, block["body"] + line))
 
 
@@ -65,6 +65,7 @@ def test_there_is_a_recipe_for_each_kind_of_change():
         "A chip",
         "An operation of the ISA",
         "A metric",
+        "An option of a command",
         "A format",
         "A release of the AWS SDK",
     ]

@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import os
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -196,24 +195,20 @@ def _kept_array(name: str, array: np.ndarray, shape: tuple[int, ...], directory:
 def _built(cases: Sequence[Case], directory: Path, workers: int) -> list[str]:
     """Build what the store lacks; returns the bundles' names in the order of the cases."""
     from neff_bench.neffs.store import Store
-    from neff_bench.stage1_generate.jobs.build import build_all
-    from neff_bench.stage1_generate.jobs.job import Job, Options
+    from neff_bench.stage1_generate.jobs.build import Builder
+    from neff_bench.stage1_generate.jobs.job import Job
     from neff_bench.stage1_generate.jobs.keys import Keys
     from neff_bench.stage1_generate.jobs.warm import warm_parent
-    from neff_bench.stage1_generate.own_kernel import implementation_of
+    from neff_bench.stage1_generate.options import Options
     from neff_bench.stage1_generate.toolchains.find import choose
 
     toolchain = choose("auto", None)
     here = str(Path.cwd())
-    keys = Keys(toolchain, here)
-    work = [Job(case, keys.key(case), toolchain.name, None, Options(), here) for case in dict.fromkeys(cases)]
-
-    def lacks(job: Job) -> str | None:
-        implementation = implementation_of(job.case, job.folder)
-        return toolchain.lacks(implementation.needs, implementation.route)
+    keys, options = Keys(toolchain, here), Options(timeout_s=TIMEOUT_S)
+    work = [Job(case, keys.key(case), toolchain.name, None, options, here) for case in dict.fromkeys(cases)]
 
     with warm_parent(work) or nullcontext() as warm:
-        build_all(work, Store(directory), workers, TIMEOUT_S, lacks, lambda _: None, stop=threading.Event(), warm=warm)
+        Builder(Store(directory), toolchain, options, warm=warm).build_all(work, workers)
     return [case.name for case in cases]
 
 
@@ -221,6 +216,6 @@ def _profiled(directory: Path, names: Sequence[str]) -> list[Row]:
     from neff_bench.stage2_profile.command import profiled_rows
     from neff_bench.stage2_profile.options import Options
 
-    _, rows = profiled_rows(directory, Options(only=tuple(dict.fromkeys(names))))
+    _, rows = profiled_rows(Options(directory=directory, only=tuple(dict.fromkeys(names))))
     by_name = {row.case: row for row in rows}
     return [by_name[name] for name in names]

@@ -102,6 +102,6 @@ def _table(store: Path, names: list[str]) -> None:
     from neff_bench.stage2_profile.options import Options
 
     try:
-        profile_directory(store, Options(only=tuple(names)))
+        profile_directory(Options(directory=store, only=tuple(names)))
     except NeffBenchError as error:
         streams.error(str(error))

@@ -5,31 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import click
 
 from neff_bench.errors import OutputError
 from neff_bench.system.files import write_whole
 from neff_bench.terminal import streams
 from neff_bench.terminal.answer import Answer
-from neff_bench.terminal.formats import FORMATS, Page, render
+from neff_bench.terminal.formats import Page, render
+from neff_bench.terminal.options import OutputOptions, offers
 
 WIDTH = 120
 """Columns of a table where standard output is no terminal and COLUMNS is not set."""
 
 
-def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--format` and `--output`, as the arguments `format_` and `output`."""
-    output = click.option(
-        "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the answer there, not to stdout."
-    )
-    format_ = click.option(
-        "--format", "format_", type=click.Choice(FORMATS), help="Default: by the suffix of --output, else table."
-    )
-    return format_(output(function))
+output_options = offers(OutputOptions)
+"""`--format` and `--output`, as the arguments `format_` and `output`."""
 
 
 def write_answer(answer: Answer, format: str, output: Path | None) -> None:

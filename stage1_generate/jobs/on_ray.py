@@ -20,8 +20,8 @@ from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.sdk.environment import of_role
 from neff_bench.stage1_generate.errors import GenerateError
-from neff_bench.stage1_generate.jobs.build import Outcome, build_one, publish_failure
-from neff_bench.stage1_generate.jobs.job import Job, default_memory_bytes
+from neff_bench.stage1_generate.jobs.build import Builder, Outcome, publish_failure
+from neff_bench.stage1_generate.jobs.job import Job
 from neff_bench.stage1_generate.jobs.keys import JAX_ENVIRONMENT, Keys
 from neff_bench.stage1_generate.jobs.warm import warm_parent
 from neff_bench.stage1_generate.own_kernel import implementation_of
@@ -37,9 +37,6 @@ class Asked:
     """What holds for all cases. `environment`: the variables of this host that shape a NEFF. `store`: its path where the
     hosts share it, else None; `probe`: a directory in it that only those who share it see."""
 
-    timeout_s: float
-    force: bool
-    cold: bool
     environment: dict[str, str]
     store: Path | None = None
     probe: Path | None = None
@@ -110,12 +107,10 @@ def publish(store: Store, job: Job, data: bytes) -> None:
 
 
 @contextmanager
-def elsewhere(
-    cluster: Cluster, store: Store, keys: Keys, timeout_s: float, force: bool, cold: bool, shared: bool
-) -> Iterator[Elsewhere]:
-    """To be given to `build_all`. At the end nothing that a lost host left in a shared store remains."""
+def elsewhere(cluster: Cluster, store: Store, keys: Keys, shared: bool) -> Iterator[Elsewhere]:
+    """To be given to a `Builder`. At the end nothing that a lost host left in a shared store remains."""
     environment = {name: os.environ[name] for name in (*of_role("neff"), *JAX_ENVIRONMENT) if name in os.environ}
-    asked = Asked(timeout_s, force, cold, environment)
+    asked = Asked(environment)
     if not shared:
         yield Elsewhere(cluster, store, keys, asked)
         return
@@ -144,24 +139,19 @@ def build_here(job: Job, asked: Asked) -> Answer:
         implementation = implementation_of(job.case, job.folder)
     except GenerateError as error:
         return Answer(Outcome(job.case.name, "failed", f"{host()}: {error}"), {}, host())
-    if job.options.memory_bytes is None:
-        job = replace(job, options=replace(job.options, memory_bytes=default_memory_bytes(job.toolchain)))
-    warm = None if asked.cold else _warm(job.toolchain, implementation.route, job)
-
-    def lacks(job: Job) -> str | None:
-        return toolchain.lacks(implementation.needs, implementation.route)
+    warm = None if job.options.cold else _warm(job.toolchain, implementation.route, job)
 
     def build(stop: threading.Event) -> Answer:
         """All of it in a thread, where no cancellation interrupts the removal of files."""
 
-        def built(store: Store, force: bool) -> Outcome:
-            return build_one(job, store, asked.timeout_s, lacks, Verified(store.path), force, stop, warm)
+        def built(store: Store) -> Outcome:
+            return Builder(store, toolchain, job.options, stop, warm).build(job, Verified(store.path))
 
         if asked.store is not None:
-            return Answer(built(Store(asked.store), asked.force), {}, host())
+            return Answer(built(Store(asked.store)), {}, host())
         with workplace().scratch(job.case.name) as directory:
             store = Store(directory / "store")
-            outcome = built(store, force=True)
+            outcome = built(store)  # nothing is in it yet
             there = store.path / job.case.name
             return Answer(outcome, {}, host(), pack_bundle(there) if there.is_dir() else None)
 

@@ -26,7 +26,7 @@ from neff_bench.neffs.case import Case
 from neff_bench.neffs.checksums import sha256_file
 from neff_bench.neffs.sources import keep_sources
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
-from neff_bench.stage1_generate.jobs.job import Job
+from neff_bench.stage1_generate.jobs.job import Job, decode
 from neff_bench.stage1_generate.jobs.keys import tree_digest
 from neff_bench.stage1_generate.kernel import Dims, Kernel, Tensor
 from neff_bench.stage1_generate.own_kernel import implementation_of, kernel_of, search_folders
@@ -261,7 +261,7 @@ def _limit_memory(job: Job) -> None:
     """A case that needs too much fails alone: its own limit first, and before anybody else at the system's hands."""
     import resource
 
-    limit = job.options.memory_bytes
+    limit = job.options.memory_bytes(job.toolchain)
     if limit is not None:
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
@@ -273,9 +273,7 @@ def _limit_memory(job: Job) -> None:
 
 def main() -> int:
     """Exit code 0: built; 1: `case.json` says why not; `DISK_FULL`: not even that could be written."""
-    import msgspec
-
-    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
+    job = decode(sys.stdin.buffer.readline())
     end_with_builder()
     _limit_memory(job)
     try:
@@ -297,7 +295,7 @@ def main() -> int:
 
 def _reason(job: Job, error: Exception) -> str:
     if isinstance(error, MemoryError):
-        limit = job.options.memory_bytes
+        limit = job.options.memory_bytes(job.toolchain)
         return "ran out of memory" + (f" (limit of a worker: {limit / 2**30:.1f} GiB)" if limit else "")
     if isinstance(error, OSError) and not isinstance(error, GenerateError):
         return f"{error.filename or 'the bundle'}: {error.strerror}"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,13 +13,13 @@ from neff_bench.neffs.bundle import Bundle, Manifest
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import nrtpy, runs
 from neff_bench.stage2_profile.capture.conditions import Neighbour, conditions_of, unexplained
-from neff_bench.stage2_profile.capture.cores import LOCK_TIMEOUT_S, CorePool, Slot
+from neff_bench.stage2_profile.capture.cores import CorePool, Slot
 from neff_bench.stage2_profile.capture.environment import capture_environment, recorded
 from neff_bench.stage2_profile.capture.failures import Failure, diagnose, last_words
 from neff_bench.stage2_profile.capture.process import Finished, describe_exit, run
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
-from neff_bench.system.warm import WarmParent
+from neff_bench.stage2_profile.options import Options
 
 MAX_TRIES = 8
 BAD_TRIES = 2
@@ -28,28 +27,7 @@ BAD_TRIES = 2
 LOG = "capture.log"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What the user asks for. `warmup`: executions before the first that counts. `timeout_s`: for each call of a tool. `backoff_s`: first wait for a busy core, doubled
-    with each try. `enable_dge_notifs`: trace dynamic DMAs. `lock_timeout_s`: for cores and bundles that other processes
-    hold. `captures`: how often each case is captured on a device; with `until_percent` at most, until half the confidence
-    interval of its median time is that narrow. `warm`: the parent to fork our own tools from, None to start each cold."""
-
-    num_exec: int = 2
-    profile_nth_exec: int = 2
-    warmup: int = 0
-    timeout_s: float = 600.0
-    enable_dge_notifs: bool = False
-    backoff_s: float = 0.5
-    lock_timeout_s: float = LOCK_TIMEOUT_S
-    captures: int = 1
-    until_percent: float | None = None
-    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    stop: threading.Event = field(default_factory=threading.Event)
-    warm: WarmParent | None = None
-
-
-def plan_of(manifest: Manifest, settings: Settings) -> commands.CapturePlan:
+def plan_of(manifest: Manifest, options: Options) -> commands.CapturePlan:
     """The capture of a bundle, with paths as seen from the run's directory, two levels below the bundle. The names of tensors
     are safe on a command line: `read_bundle` lets no other through. Raises `UnsafePath` for an output that is a path."""
     for tensor in manifest.outputs:
@@ -63,15 +41,15 @@ def plan_of(manifest: Manifest, settings: Settings) -> commands.CapturePlan:
         inputs=tuple((tensor.name, f"../../{tensor.file}") for tensor in manifest.inputs),
         ranks=manifest.case.ranks,
         multi_input=f"../../{manifest.rank_inputs}" if manifest.rank_inputs else None,
-        num_exec=settings.num_exec,
-        profile_nth_exec=settings.profile_nth_exec,
-        alias=settings.num_exec > 1 and any(tensor.name in inputs for tensor in manifest.outputs),
-        dge_notifications=settings.enable_dge_notifs,
+        num_exec=options.executions.number,
+        profile_nth_exec=options.executions.nth,
+        alias=options.executions.number > 1 and any(tensor.name in inputs for tensor in manifest.outputs),
+        dge_notifications=options.enable_dge_notifs,
     )
 
 
 def capture(
-    bundle: Bundle, tool: Tool, settings: Settings, pool: CorePool, hold: Sequence[int], series: str | None = None
+    bundle: Bundle, tool: Tool, options: Options, pool: CorePool, hold: Sequence[int], series: str | None = None
 ) -> tuple[Path, runs.Run]:
     """Capture once, with the known answer to each known failure, and publish the run, good or failed.
 
@@ -79,11 +57,11 @@ def capture(
     `series`: the one that the capture goes on with; without it, it begins one where several are asked for.
     Raises `UnsafePath` before anything is run; `CaptureFailed` when no core is left.
     """
-    plan = plan_of(bundle.manifest, settings)
+    plan = plan_of(bundle.manifest, options)
     work = runs.new_work(bundle.path)
-    if settings.captures > 1:
+    if options.most_captures > 1:
         series = series or work.name.removeprefix(runs.WORK)
-    attempts = Attempts(bundle, tool, settings, work, plan, series)
+    attempts = Attempts(bundle, tool, options, work, plan, series)
     again = True
     while again:
         try:
@@ -108,12 +86,12 @@ class Attempts:
         self,
         bundle: Bundle,
         tool: Tool,
-        settings: Settings,
+        options: Options,
         work: Path,
         plan: commands.CapturePlan,
         series: str | None = None,
     ) -> None:
-        self.bundle, self.tool, self.settings, self.work, self.plan = bundle, tool, settings, work, plan
+        self.bundle, self.tool, self.options, self.work, self.plan = bundle, tool, options, work, plan
         self.series = series
         self.dge_variable: bool | None = None
         self.waits = 0
@@ -135,7 +113,7 @@ class Attempts:
                 left.unlink()
         case = self.bundle.manifest.case
         env = capture_environment(
-            self.settings.environ,
+            self.options.environ,
             self.work,
             self.tool.release,
             target=case.target,
@@ -150,10 +128,10 @@ class Attempts:
             self._argv(self.tool.argv),
             cwd=self.work,
             env=env,
-            timeout_s=self.settings.timeout_s,
-            stop=self.settings.stop,
+            timeout_s=self.options.timeout_s,
+            stop=self.options.stop,
             hold=hold,
-            warm=self.settings.warm,
+            warm=self.options.warm,
         )
         number = len(self.commands)
         log = LOG if number == 0 else f"capture-{number + 1}.log"
@@ -178,7 +156,7 @@ class Attempts:
 
     def _argv(self, tool: Sequence[str]) -> list[str]:
         if self.is_nrtpy:
-            return nrtpy.arguments(tool, self.bundle.manifest, self.plan.num_exec, self.settings.warmup)
+            return nrtpy.arguments(tool, self.bundle.manifest, self.plan.num_exec, self.options.executions.warmup)
         return commands.capture(tool, self.plan, self.tool.command("capture"))
 
     def has_result(self) -> bool:
@@ -237,11 +215,11 @@ class Attempts:
         match failure.answer:
             case "single_io" if self.waits == 0 and not self.plan.single_io:  # a neighbour may hold the memory
                 self.waits += 1
-                return not self.settings.stop.wait(self.settings.backoff_s)
+                return not self.options.stop.wait(self.options.backoff_s)
             case "wait":
-                pause = self.settings.backoff_s * 2**self.waits
+                pause = self.options.backoff_s * 2**self.waits
                 self.waits += 1
-                return not self.settings.stop.wait(pause)
+                return not self.options.stop.wait(pause)
             case "without_dge" if self.plan.dge_notifications or self.dge_variable is None:
                 self.plan, self.dge_variable = replace(self.plan, dge_notifications=False), False
                 self.warnings.append(f"{failure.advice}; captured without them")
@@ -275,7 +253,7 @@ class Attempts:
             self.warnings.append(
                 f"{failure.explain(done.log)}, with a trace"
                 if failure
-                else f"the tool wrote a trace and ended with {describe_exit(done, self.settings.timeout_s)}"
+                else f"the tool wrote a trace and ended with {describe_exit(done, self.options.timeout_s)}"
             )
         if self.is_nrtpy and not reason:
             self.warnings += [remark for times in self._times() for remark in nrtpy.remarks(times)]
@@ -298,8 +276,8 @@ class Attempts:
             tool=self.tool.name,
             tool_version=self.tool.version,
             kind=self.tool.kind,
-            num_exec=self.settings.num_exec,
-            profile_nth_exec=self.settings.profile_nth_exec,
+            num_exec=self.options.executions.number,
+            profile_nth_exec=self.options.executions.nth,
             lnc=self.bundle.manifest.case.lnc,
             cores=slot.cores,
             created=datetime.now(timezone.utc).isoformat(timespec="microseconds"),
@@ -312,7 +290,7 @@ class Attempts:
             ),
             commands=tuple(self.commands),
             series=self.series,
-            warmup=self.settings.warmup,
+            warmup=self.options.executions.warmup,
             conditions=conditions,
             timing=left[0].timing if left else None,
             other_ranks=tuple(left[1:]),
@@ -322,15 +300,15 @@ class Attempts:
         """The traces after the warm-up; those of the warm-up are removed."""
         traces = self.traces()
         for trace in traces:
-            if trace.execution <= self.settings.warmup:
+            if trace.execution <= self.options.executions.warmup:
                 (self.work / trace.file).unlink()
-        return [trace for trace in traces if trace.execution > self.settings.warmup]
+        return [trace for trace in traces if trace.execution > self.options.executions.warmup]
 
     def _times(self) -> list[nrtpy.Times]:
         return [nrtpy.read_times((self.work / file).read_bytes()) for file in nrtpy.result_files(self.plan.ranks)]
 
     def _reason(self, done: Finished, failure: Failure | None, has_trace: bool) -> str:
-        how = describe_exit(done, self.settings.timeout_s)
+        how = describe_exit(done, self.options.timeout_s)
         if done.timed_out or done.stopped:
             return f"{self.tool.name} capture: {how}"
         if failure is not None:
@@ -344,7 +322,7 @@ class Attempts:
         if not self.has_result():
             return None
         if done.exit_code != 0 and failure is None:
-            return f"it wrote a trace and ended with {describe_exit(done, self.settings.timeout_s)}"
+            return f"it wrote a trace and ended with {describe_exit(done, self.options.timeout_s)}"
         if self.is_nrtpy:
             try:
                 wrong = next((wrong for times in self._times() if (wrong := nrtpy.wrong_times(times))), None)
@@ -388,7 +366,7 @@ class Attempts:
         found, saved = {}, commands.saved_outputs(done.log)
         folder = commands.OUTPUTS_OF_RANK.format(rank=rank) if self.plan.ranks > 1 else ""
         for tensor in self.bundle.manifest.outputs:
-            last = f"{tensor.name}.{self.settings.num_exec}"
+            last = f"{tensor.name}.{self.options.executions.number}"
             said = saved.get(tensor.name, "").rpartition("/")[2] if folder else saved.get(tensor.name)
             for file in (said, last, tensor.name, f"{tensor.name}.npy", f"{tensor.name}.bin"):
                 path = self.work / folder / file if file and "/" not in file else None

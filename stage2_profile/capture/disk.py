@@ -8,8 +8,8 @@ from pathlib import Path
 
 from neff_bench.neffs.bundle import Bundle
 from neff_bench.stage2_profile.capture import runs
-from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.errors import CaptureFailed
+from neff_bench.stage2_profile.options import Options
 from neff_bench.terminal.text import shell_word
 
 TRACE_PER_NEFF = 6
@@ -20,23 +20,23 @@ WHOLE_PER_TRACE = 9
 MIB = 1 << 20
 
 
-def estimate_bytes(bundle: Bundle, settings: Settings, *, traced: bool, detail: bool) -> int:
-    """What one capture of a bundle adds to its store: traces (of the warm-up too, until they are removed), outputs, and with
-    `detail` the whole profile of the last trace. The trace of its newest run counts, where there is one."""
+def estimate_bytes(bundle: Bundle, options: Options, *, traced: bool) -> int:
+    """What one capture of a bundle adds to its store: traces (of the warm-up too, until they are removed), outputs, and where it is asked for
+    the whole profile of the last trace. The trace of its newest run counts, where there is one."""
     outputs_bytes = sum(tensor.bytes for tensor in bundle.manifest.outputs) * bundle.manifest.case.ranks
     if not traced:
         return outputs_bytes
     neff = bundle.path / str(bundle.manifest.neff)
     neff_bytes = neff.stat().st_size if neff.is_file() else 0  # one that is missing becomes a row
     trace_bytes = _known_trace_bytes(bundle) or TRACE_PER_NEFF * neff_bytes
-    traces = settings.num_exec // settings.profile_nth_exec * bundle.manifest.case.ranks
-    return outputs_bytes + trace_bytes * (traces + (WHOLE_PER_TRACE if detail else 0))
+    traces = options.executions.number // options.executions.nth * bundle.manifest.case.ranks
+    return outputs_bytes + trace_bytes * (traces + (WHOLE_PER_TRACE if options.detail else 0))
 
 
-def check_disk(bundle: Bundle, settings: Settings, *, traced: bool, detail: bool) -> None:
+def check_disk(bundle: Bundle, options: Options, *, traced: bool) -> None:
     """Refuse a capture that the disk has no room for. Raises `CaptureFailed`."""
     needed, free = (
-        estimate_bytes(bundle, settings, traced=traced, detail=detail),
+        estimate_bytes(bundle, options, traced=traced),
         shutil.disk_usage(bundle.path).free,
     )
     if needed > free:
@@ -46,15 +46,12 @@ def check_disk(bundle: Bundle, settings: Settings, *, traced: bool, detail: bool
         )
 
 
-def shortage(
-    store: Path, bundles: Iterable[Bundle], settings: Settings, *, traced: bool, detail: bool, force: bool
-) -> str | None:
-    """What to say before the first capture where all that are still to be taken will not fit; None where they will. `force`: also
-    those that have a good run."""
-    needed = settings.captures * sum(
-        estimate_bytes(bundle, settings, traced=traced, detail=detail)
+def shortage(store: Path, bundles: Iterable[Bundle], options: Options, *, traced: bool) -> str | None:
+    """What to say before the first capture where all that are still to be taken will not fit; None where they will."""
+    needed = options.most_captures * sum(
+        estimate_bytes(bundle, options, traced=traced)
         for bundle in bundles
-        if force or not _has_run(bundle, traced)
+        if options.force or not _has_run(bundle, traced)
     )
     free = shutil.disk_usage(store).free
     if needed <= free:

@@ -27,8 +27,6 @@ RESULT = nrtpy_program.RESULT
 PROGRAM = Path(nrtpy_program.__file__)
 LIBRARIES = Path("/opt/aws/neuron/lib")
 """Where libnrt is; nrtpy finds it by LD_LIBRARY_PATH only."""
-WARMUP, EXECUTIONS = 5, 25
-"""Unless told otherwise: nrtpy's own warm-up, and twenty executions that count."""
 NOISY_FRACTION = 0.1
 """Standard deviation over mean from which nrtpy's documentation asks for more warm-up or a look at the neighbours."""
 _PLAIN = {

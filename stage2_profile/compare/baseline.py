@@ -89,12 +89,12 @@ def environment(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _store_records(path: Path) -> list[dict[str, Any]]:
-    from neff_bench.stage2_profile.capture.device_step import Settings
     from neff_bench.stage2_profile.command import find_entries
     from neff_bench.stage2_profile.metrics.rows import to_dict, with_ranks
+    from neff_bench.stage2_profile.options import Options
     from neff_bench.stage2_profile.pipeline import Pipeline
 
-    pipeline = Pipeline(tools={}, pools={}, settings=Settings(), steps="parse")
+    pipeline = Pipeline(Options(parse_only=True))
     records = [to_dict(row) for row in with_ranks(pipeline.row(entry) for entry in find_entries(path))]
     if not records:
         raise WrongCall(f"{path}: no bundle and no profile in it")

@@ -127,7 +127,7 @@ def lines_of(store: Path, cases: Sequence[str]) -> dict[str, tuple[Line, ...] | 
         return {}
     found: dict[str, tuple[Line, ...] | str] = {}
     try:
-        entries, profiled = profiled_rows(store, Options(only=tuple(cases), view_only=True), detail=True)
+        entries, profiled = profiled_rows(Options(directory=store, only=tuple(cases), view_only=True, detail=True))
     except (WrongCall, ProfileError, NeffsError) as error:
         return dict.fromkeys(cases, str(error))
     for entry, row in zip(entries, profiled, strict=True):

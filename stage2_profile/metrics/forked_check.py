@@ -12,27 +12,27 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.capture.process import run
 from neff_bench.stage2_profile.metrics.check import Comparison, compare_files
+from neff_bench.stage2_profile.options import Options
 
 FEW = 16
 """Cases at most for which a fork each (6 ms) costs less than the import of numpy (110 ms)."""
 
 
 def compare_forked(
-    settings: Settings, captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float]
+    options: Options, captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float]
 ) -> Comparison:
     """`compare_files` in a child of the warm parent. Raises `OSError`."""
     argv = [sys.executable, "-m", __name__, str(captured), str(expected), dtype, *map(repr, tolerance)]
     done = run(
         argv,
         cwd=Path.cwd(),
-        env=tool_environment(settings.environ, Path.cwd()),
-        timeout_s=settings.timeout_s,
-        stop=settings.stop,
-        warm=settings.warm,
+        env=tool_environment(options.environ, Path.cwd()),
+        timeout_s=options.timeout_s,
+        stop=options.stop,
+        warm=options.warm,
     )
     if done.exit_code != 0:
         return compare_files(captured, expected, dtype, tolerance)  # it raises what was wrong

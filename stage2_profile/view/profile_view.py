@@ -17,13 +17,13 @@ from neff_bench.parsers.errors import ParseError
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.conditions import with_throttling
-from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.environment import recorded, tool_environment
 from neff_bench.stage2_profile.capture.failures import diagnose, last_words
 from neff_bench.stage2_profile.capture.process import Finished, describe_exit, run
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import RunDamaged, ToolMissing, ViewFailed
 from neff_bench.stage2_profile.metrics.by_rank import shown_execution
+from neff_bench.stage2_profile.options import Options
 from neff_bench.system.files import write_whole
 
 STDOUT_LIMIT_BYTES = 64 * 1024 * 1024
@@ -41,7 +41,7 @@ class Step:
     file: str | None
 
 
-def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Settings, hold: Sequence[int]) -> runs.Run:
+def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Options, hold: Sequence[int]) -> runs.Run:
     """Make the summary and the session of every trace of a run and replace its record; returns the new record.
 
     Files that are there are kept, so an interrupted view goes on where it was. A trace that cannot be viewed makes the run
@@ -56,7 +56,7 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Set
     for number, execution in enumerate(record.executions, start=1):
         try:
             if execution.summary is None:
-                call_view = partial(call, path=path, tool=tool, settings=settings, hold=hold, record=done_commands)
+                call_view = partial(call, path=path, tool=tool, options=options, hold=hold, record=done_commands)
                 file = summarise(tool, neff, execution.ntff, number, path, call_view)
                 execution = msgspec.structs.replace(execution, summary=file)
         except ViewFailed as error:
@@ -67,7 +67,7 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Set
             if execution.session is None:
                 argv = commands.show_session((tool.name,), execution.ntff, tool.command("show-session"))
                 step = Step("show-session", argv, f"session-{number}.log", f"session-{number}.json")
-                call(step, path, tool, settings, hold, done_commands)
+                call(step, path, tool, options, hold, done_commands)
                 execution = msgspec.structs.replace(execution, session=step.file)
         except ViewFailed as error:
             warnings.append(str(error))  # not documented by AWS, and no column depends on it
@@ -115,7 +115,7 @@ def summarise(tool: Tool, neff: str, ntff: str, number: int, path: Path, call_vi
 
 
 def view_detail(
-    bundle: Bundle, path: Path, record: runs.Run, tool: Tool, settings: Settings, hold: Sequence[int]
+    bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Options, hold: Sequence[int]
 ) -> runs.Run:
     """Make the whole profile of the last trace, of the slowest rank's where there are several, unless it is there; returns the new
     record. Raises `ViewFailed`."""
@@ -134,7 +134,7 @@ def view_detail(
         argv = commands.view((tool.name,), neff, last.ntff, form, tool.command("view"), file)
         try:
             step = Step("view", argv, f"profile-{number}-{form}.log", None)
-            call(step, path, tool, settings, hold, done_commands)
+            call(step, path, tool, options, hold, done_commands)
         except ViewFailed as error:
             if error.trace_may_be_good:
                 raise
@@ -190,24 +190,22 @@ def _is_good(path: Path, record: runs.Run, file: str) -> bool:
     return (path / file).exists()
 
 
-def call(
-    step: Step, path: Path, tool: Tool, settings: Settings, hold: Sequence[int], record: list[runs.Command]
-) -> None:
+def call(step: Step, path: Path, tool: Tool, options: Options, hold: Sequence[int], record: list[runs.Command]) -> None:
     """Run one step, keep its JSON under `step.file` and append to `record`. Raises `ViewFailed`.
 
     It is tried twice: a tool that crashed once may not crash again.
     """
     for _attempt in range(TRIES):
-        env = tool_environment(settings.environ, path)
+        env = tool_environment(options.environ, path)
         done = run(
             [*tool.argv, *step.argv[1:]],
             cwd=path,
             env=env,
-            timeout_s=settings.timeout_s,
-            stop=settings.stop,
+            timeout_s=options.timeout_s,
+            stop=options.stop,
             stdout_limit=STDOUT_LIMIT_BYTES,
             hold=hold,
-            warm=settings.warm,
+            warm=options.warm,
         )
         write_whole(path / step.log, done.stderr)
         record.append(
@@ -221,7 +219,7 @@ def call(
                 log=step.log,
             )
         )
-        wrong = what_is_wrong(step, done, settings.timeout_s)
+        wrong = what_is_wrong(step, done, options.timeout_s)
         if wrong is None:
             if step.file is not None:
                 write_whole(path / step.file, done.stdout)

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from neff_bench.neffs.bundle import Bundle, Manifest, TensorFile, read_bundle, write_manifest
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.store import Store
-from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.cli import profile
+from neff_bench.stage2_profile.options import Options
 from tests.sdk import contracts
 
 
@@ -110,10 +110,10 @@ def release_on_path(tmp_path, fake_on_path, monkeypatch):
 
 @pytest.fixture
 def settings():
-    """Settings with the environment of the moment, and no patience."""
+    """Options with the environment of the moment, and no patience."""
 
-    def make(**changes) -> Settings:
-        return Settings(**{"timeout_s": 20.0, "backoff_s": 0.01, **changes})
+    def make(**changes) -> Options:
+        return Options(**{"timeout_s": 20.0, "backoff_s": 0.01, **changes})
 
     return make
 

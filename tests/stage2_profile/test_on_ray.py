@@ -15,7 +15,7 @@ from neff_bench.stage2_profile.options import Options
 from neff_bench.stage2_profile.upkeep import fsck
 from neff_bench.system.cluster import ClusterError
 
-ASKED = on_ray.Asked(Options(cold=True), detail=False, simulator="", core=True)
+ASKED = on_ray.Asked(Options(cold=True), simulator="", core=True)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_a_run_is_made_elsewhere_and_published_here(worker, make_bundle, store):
     row = profiled(bundle)
     assert (row.status, row.check, row.run) == ("profiled", "passed", "1")
     assert runs.read_run(bundle.path / "profiles" / "1").cores == (3,)
-    _, (here,) = profiled_rows(store, Options(parse_only=True))
+    _, (here,) = profiled_rows(Options(directory=store, parse_only=True))
     assert here == row
     assert fsck.examine(store).findings == []
     assert list(worker.glob("*/.store/staging/*")) == list(bundle.path.glob("profiles/.*")) == []
@@ -63,7 +63,7 @@ def test_nothing_is_captured_on_a_core_that_was_not_granted(worker, make_bundle,
 
 
 def test_ranks_that_ray_cannot_place_side_by_side_are_refused_and_simulated_ones_need_no_core(make_bundle, make_case):
-    elsewhere = on_ray.Elsewhere(None, None, ASKED)
+    elsewhere = on_ray.Elsewhere(None, ASKED.options, ASKED)
     with pytest.raises(CaptureFailed, match="2 ranks need 2 logical cores side by side, and Ray grants single ones"):
         elsewhere.asked_for(make_bundle(make_case(ranks=2)))
     assert not elsewhere.asked_for(make_bundle(make_case(ranks=3), toolchain="sim")).core

@@ -10,12 +10,14 @@ from neff_bench.neffs.bundle import verify_bundle
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
-from neff_bench.stage1_generate.jobs.job import Job, Options
+from neff_bench.stage1_generate.jobs.job import Job
 from neff_bench.stage1_generate.jobs.keys import Keys
 from neff_bench.stage1_generate.jobs.on_ray import Asked, build_here, publish
+from neff_bench.stage1_generate.options import Options
 from neff_bench.stage1_generate.toolchains.find import choose
 
-ASKED = Asked(timeout_s=100, force=False, cold=True, environment={})
+OPTIONS = Options(timeout_s=100, cold=True)
+ASKED = Asked(environment={})
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def worker(tmp_path, monkeypatch):
 def job():
     toolchain = choose("sim", None)
     case = Case("matmul", "nki", (("M", 32), ("K", 32), ("N", 32)), "bfloat16", "trn2", 1)
-    return Job(case, Keys(toolchain).key(case), "sim", None, Options())
+    return Job(case, Keys(toolchain).key(case), "sim", None, OPTIONS)
 
 
 def test_a_bundle_is_built_elsewhere_and_published_here(worker, job, tmp_path):
@@ -48,7 +50,7 @@ def test_a_bundle_is_built_elsewhere_and_published_here(worker, job, tmp_path):
 
 def test_a_failure_travels_too_and_replaces_no_good_bundle(worker, job, tmp_path):
     store = Store(tmp_path / "store")
-    failed = build_here(replace(job, options=Options(memory_bytes=1 << 26)), ASKED)
+    failed = build_here(replace(job, options=replace(OPTIONS, memory_gib=1 / 16)), ASKED)
     assert failed.outcome.status == "failed"
     publish(store, job, failed.bundle)
     assert store.find(job.case.name).manifest.reason == failed.outcome.reason
@@ -58,7 +60,7 @@ def test_a_failure_travels_too_and_replaces_no_good_bundle(worker, job, tmp_path
 
 
 def test_another_case_than_was_asked_for_is_refused(worker, job, tmp_path):
-    data = build_here(replace(job, options=Options(memory_bytes=1 << 26)), ASKED).bundle
+    data = build_here(replace(job, options=replace(OPTIONS, memory_gib=1 / 16)), ASKED).bundle
     with pytest.raises(BundleError, match="another case came back"):
         publish(Store(tmp_path / "store"), replace(job, key="other"), data)
     assert Store(tmp_path / "store").names() == []

@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -19,16 +20,16 @@ def test_a_case_that_was_never_captured_is_estimated_from_its_neff_and_outputs(m
     bundle = make_bundle()
     neff_bytes, outputs_bytes = bundle.neff_path.stat().st_size, 8 * 4
     two = settings(num_exec=4, profile_nth_exec=2)
-    assert estimate_bytes(bundle, two, traced=True, detail=False) == outputs_bytes + 2 * 6 * neff_bytes
-    assert estimate_bytes(bundle, two, traced=True, detail=True) == outputs_bytes + (2 + 9) * 6 * neff_bytes
-    assert estimate_bytes(bundle, two, traced=False, detail=False) == outputs_bytes
+    assert estimate_bytes(bundle, two, traced=True) == outputs_bytes + 2 * 6 * neff_bytes
+    assert estimate_bytes(bundle, replace(two, detail=True), traced=True) == outputs_bytes + (2 + 9) * 6 * neff_bytes
+    assert estimate_bytes(bundle, two, traced=False) == outputs_bytes
 
 
 def test_a_case_that_was_captured_is_estimated_from_its_trace(make_bundle, settings, profile_neffs):
     bundle = make_bundle()
     assert profile_neffs().exit_code == 0
     (trace,) = bundle.path.glob("profiles/*/*.ntff")
-    assert estimate_bytes(bundle, settings(num_exec=6), traced=True, detail=False) == 32 + 3 * trace.stat().st_size
+    assert estimate_bytes(bundle, settings(num_exec=6), traced=True) == 32 + 3 * trace.stat().st_size
 
 
 def test_a_capture_that_does_not_fit_is_not_taken_and_gc_is_offered(make_bundle, profile_neffs, free, tmp_path, store):

@@ -7,9 +7,9 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from neff_bench.stage2_profile.capture.device_step import Settings
 from neff_bench.stage2_profile.metrics import check, forked_check
 from neff_bench.stage2_profile.metrics.forked_check import compare_forked
+from neff_bench.stage2_profile.options import Options
 from neff_bench.system.warm import WarmParent
 
 TOLERANCE = (0.1, 1 / 3)
@@ -18,7 +18,7 @@ TOLERANCE = (0.1, 1 / 3)
 @pytest.fixture(scope="module")
 def settings():
     with WarmParent([forked_check.__name__], os.environ) as warm:
-        yield Settings(warm=warm)
+        yield Options(warm=warm)
 
 
 @pytest.mark.parametrize("out", [[1.0, 2.0, 9.5], [0.0, 0.0, 0.0], [1.0, math.nan, -math.inf]])
