@@ -32,5 +32,9 @@ def calibration_option(function: Function) -> Function:
 def _put_in_force(context: click.Context, _: click.Parameter, given: Path | None) -> None:
     named = os.environ.get(ENVIRONMENT)
     path = given or (Path(named) if named else None)
-    if path is not None and not context.resilient_parsing:
-        put_in_force(path)
+    if path is None or context.resilient_parsing:
+        return
+    context.call_on_close(
+        lambda: os.environ.pop(ENVIRONMENT) if named is None else os.environ.update({ENVIRONMENT: named})
+    )
+    put_in_force(path)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,3 +21,17 @@ def embed(hear: Callable[[Launch], None], lnc: int) -> None:
     install_host()
     torch_xla.install()
     host.listen(hear, lnc)
+
+
+@contextmanager
+def embedded(hear: Callable[[Launch], None], lnc: int) -> Iterator[None]:
+    """The same until the end of the context."""
+    from neff_bench.simulator.nki import host
+    from neff_bench.simulator.nki.install import MADE_UP, undone
+
+    with undone(*MADE_UP, "torch_xla", "torch_neuronx"):
+        embed(hear, lnc)
+        try:
+            yield
+        finally:
+            host.listen_no_more()

@@ -10,6 +10,7 @@ Without the option the plugin does nothing, and a test that asks for the fixture
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,13 +53,15 @@ def pytest_configure(config: Any) -> None:
     """Make the kernels of this process run on the embedded toolchain, where it was asked for."""
     if not config.getoption("--neff-bench"):
         return
-    import os
+    from neff_bench.doors.embedded import embedded
 
-    from neff_bench.doors.embedded import embed
-
+    session = ExitStack()
+    config.add_cleanup(session.close)
     if config.getoption("--neff-bench-target"):
-        os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = config.getoption("--neff-bench-target")
-    embed(_hear, config.getoption("--neff-bench-lnc"))
+        environment = session.enter_context(pytest.MonkeyPatch.context())
+        environment.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", config.getoption("--neff-bench-target"))
+    session.enter_context(embedded(_hear, config.getoption("--neff-bench-lnc")))
+    session.callback(_everything.clear)
 
 
 def _hear(launch: Launch) -> None:

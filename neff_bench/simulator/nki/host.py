@@ -34,6 +34,12 @@ def listen(hear: Callable[[Launch], None], lnc: int) -> None:
     session.launcher = lambda function, args, kwargs, lnc: _launch(function, args, kwargs, lnc).result
 
 
+def listen_no_more() -> None:
+    """From here on kernels cannot be called on arrays."""
+    global listener
+    listener = session.launcher = None
+
+
 def _launch(function: Any, args: Any, kwargs: Any, lnc: int | None) -> Launch:
     done = launch(function, args, kwargs, default_lnc if lnc is None else lnc, fits=True)
     if listener is not None:

@@ -7,7 +7,8 @@ import functools
 import logging
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -16,6 +17,8 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 _MARK = "neff-bench"
+MADE_UP = ("nki", "neuronxcc")
+"""Packages that this module makes."""
 
 
 def sdk_present() -> bool:
@@ -62,6 +65,25 @@ def install() -> None:
     _submodule("collectives", collectives)
     _offer_beta()
     vars(builtins).update(KEYWORDS, math=math)
+
+
+@contextmanager
+def undone(*packages: str) -> Iterator[None]:
+    """What is imported inside stays imported, but for the modules of `packages`; where Python looks for modules, and which
+    names it knows without an import, is afterwards as it was."""
+    modules, path, finders, words = set(sys.modules), list(sys.path), list(sys.meta_path), set(vars(builtins))
+    has_off = hasattr(logging, "OFF")
+    try:
+        yield
+    finally:
+        sys.path[:], sys.meta_path[:] = path, finders
+        for name in set(sys.modules) - modules:
+            if name.partition(".")[0] in packages:
+                del sys.modules[name]
+        for word in set(vars(builtins)) - words:
+            delattr(builtins, word)
+        if hasattr(logging, "OFF") and not has_off:
+            del logging.OFF
 
 
 class _Beta(MetaPathFinder):

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from neff_bench.neffs.kernel_file import execute, kernel_module
 from neff_bench.simulator.errors import KernelError, SpecError
-from neff_bench.simulator.nki.install import install, sdk_present
+from neff_bench.simulator.nki.install import MADE_UP, install, sdk_present, undone
 from neff_bench.simulator.nki.jit import body
 from neff_bench.simulator.nki.mistakes import kernel_line
 from neff_bench.simulator.nki.spec import KernelSpec, lookup, resolve_arguments
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
 
+_turn = threading.RLock()
+"""Held while a kernel is imported and recorded: `sys.path` and `sys.modules` belong to the whole process."""
+
 
 def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
-    """Record the kernel on `target` with `lnc` physical cores; what it prints goes to stderr.
+    """Record the kernel on `target` with `lnc` physical cores; what it prints goes to stderr. The process is as it was
+    afterwards, but for modules that the kernel imported from elsewhere than its own folder.
 
     Raises SpecError for an entry or argument that does not exist, KernelError (with the kernel's line) for a kernel
     that fails, and for one that communicates with more ranks than `spec` says.
     """
     if sdk_present():
         raise SpecError("the AWS nki package is installed; compile with the SDK instead of neuron-sim")
-    install()
-    sys.path[:0] = [entry for entry in spec.path if entry not in sys.path]
-    with contextlib.redirect_stdout(sys.stderr):
-        kernel = _load(spec.entry)
+    with _turn, undone(*MADE_UP), contextlib.redirect_stdout(sys.stderr), contextlib.ExitStack() as at_end:
+        install()
+        sys.path[:0] = [entry for entry in spec.path if entry not in sys.path]
+        kernel = _load(spec.entry, at_end)
         arguments = resolve_arguments(spec.arguments)
         name = spec.entry.rpartition(":")[2]
         program = record(body(kernel), name, spec.inputs, arguments, spec.outputs, target, lnc)
@@ -47,7 +53,8 @@ def _too_few_ranks(program: Program, ranks: int) -> KernelError:
     )
 
 
-def _load(entry: str) -> Any:
+def _load(entry: str, at_end: contextlib.ExitStack) -> Any:
+    """The kernel that an entry names. `at_end`: forgets its file, and what was imported from the folder of that."""
     module_name, _, function = entry.rpartition(":")
     if not module_name.endswith(".py"):
         with _import_errors(module_name):
@@ -56,14 +63,30 @@ def _load(entry: str) -> Any:
     if not path.is_file():
         raise SpecError(f"no such file: {path}")
     module = kernel_module(path)
-    sys.modules[path.stem] = module
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
+        at_end.callback(_forget_folder, f"{path.parent}/", set(sys.modules))
+    at_end.callback(_put_back, path.stem, sys.modules.get(path.stem))
+    sys.modules[path.stem] = module
     with _import_errors(path):
         execute(module)
     if not hasattr(module, function):
         raise SpecError(f"{path} has no function {function!r}")
     return getattr(module, function)
+
+
+def _put_back(name: str, module: ModuleType | None) -> None:
+    if module is None:
+        sys.modules.pop(name, None)
+    else:
+        sys.modules[name] = module
+
+
+def _forget_folder(folder: str, known: set[str]) -> None:
+    """The next kernel may lie beside other files of the same names, or beside newer ones."""
+    for name in set(sys.modules) - known:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+            del sys.modules[name]
 
 
 @contextlib.contextmanager
