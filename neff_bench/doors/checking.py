@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neff_bench.stage2_profile.metrics.check import WORST, Comparison, Verdict
+from neff_bench.stage2_profile.metrics.check import WORST, Comparison, Verdict, with_findings
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from neff_bench.neffs.findings import Finding
     from neff_bench.simulator.program import Program
 
 SEED = 42
@@ -19,8 +20,9 @@ SEED = 42
 
 def check_program(
     program: Program, reference: str | None, arguments: Mapping[str, Any], tolerance: tuple[float, float] | None
-) -> Verdict:
-    """Execute `program` on seeded inputs and compare its outputs with those of `reference` (`file.py:name`).
+) -> tuple[Verdict, list[Finding]]:
+    """Execute `program` on seeded inputs and compare its outputs with those of `reference` (`file.py:name`). Returns the verdict, and
+    what else the execution shows.
 
     A program that communicates runs on all ranks that it names, each on inputs of its own. The reference then gets each input with
     the ranks as its first dimension, and returns each output in the same form. `arguments`: those of the kernel; the reference
@@ -39,9 +41,10 @@ def check_program(
     inputs = [program.buffers[at] for at in program.inputs]
     tensors = [Tensor(buffer.name, buffer.shape, buffer.dtype) for buffer in inputs]
     drawn = [draw(tensors, SEED, rank) for rank in range(program.ranks)]
-    outputs = _together(execute_ranks(program, drawn))
+    findings: list[Finding] = []
+    outputs = _together(execute_ranks(program, drawn, findings))
     if reference is None:
-        return Verdict("unchecked", None, "no reference was given")
+        return with_findings(Verdict("unchecked", None, "no reference was given"), findings), findings
     arrays = _together(drawn)
     exact = {name: a if a.dtype.kind in "iu" else a.astype(np.float32) for name, a in arrays.items()}
     expected = call_reference(place(reference, Path.cwd()).entry, exact, arguments)
@@ -53,10 +56,10 @@ def check_program(
     for (name, out), ref in zip(outputs.items(), rounded, strict=True):
         if ref.shape != out.shape:
             raise BuildError(f"reference of {name} has shape {ref.shape}, the kernel's output {out.shape}")
-        comparison = Comparison(limits)
+        comparison = Comparison(limits, (out.shape or (1,))[-1])
         comparison.add(out.astype(np.float64), ref.astype(np.float64))
-        verdicts.append(comparison.verdict(name))
-    return min(verdicts, key=lambda verdict: WORST.index(verdict.check))
+        verdicts.append(comparison.verdict(name, out.shape))
+    return with_findings(min(verdicts, key=lambda verdict: WORST.index(verdict.check)), findings), findings
 
 
 def _together(ranks: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray]:

@@ -38,7 +38,8 @@ def estimate(
 
     A kernel with collectives is estimated with the ranks that its replica groups name.
 
-    The row has `source` "simulated", `status` "estimated" and `check` None. Raises `SimulatorError` with the kernel's own
+    The row has `source` "simulated", `status` "estimated" and `check` None, or "suspect" where the program alone shows that its outputs
+    cannot be right. Raises `SimulatorError` with the kernel's own
     line for a kernel that cannot be compiled, and `WrongCall` for what is no input.
     """
     program = record_kernel(kernel, inputs, target, lnc, dict(arguments or {}))
@@ -68,13 +69,17 @@ def row_of(program: Program, flops: int | None = None) -> Row:
     import orjson
 
     from neff_bench.parsers.profile_json import read_summary
+    from neff_bench.simulator.execution.findings import of_program
     from neff_bench.simulator.timing.counters import summarise
     from neff_bench.simulator.timing.schedule import schedule
     from neff_bench.simulator.timing.timeline import timeline_of
+    from neff_bench.stage2_profile.metrics.check import Verdict, with_findings
     from neff_bench.stage2_profile.metrics.peaks import peak_tflops
     from neff_bench.stage2_profile.metrics.rows import Row
     from neff_bench.stage2_profile.metrics.summaries import row_numbers
 
+    findings = of_program(program)
+    verdict = with_findings(Verdict("unchecked"), findings)
     timed = schedule(program)
     keys = summarise(program, timed, timeline_of(timed))
     summary = read_summary(orjson.dumps(keys, option=orjson.OPT_SERIALIZE_NUMPY))
@@ -96,6 +101,9 @@ def row_of(program: Program, flops: int | None = None) -> Row:
         model=summary.simulator_model,
         time_error=summary.simulator_time_error,
         uncompared_operations=summary.simulator_uncompared_operations,
+        check="suspect" if verdict.check == "suspect" else None,
+        reason=verdict.reason,
+        findings=tuple(findings),
         **row_numbers([summary], model_flops=flops, peak=peak),
     )
 

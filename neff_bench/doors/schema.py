@@ -8,6 +8,8 @@ import typing
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin
 
+import msgspec
+
 from neff_bench.stage2_profile.metrics.rows import METRICS, Row
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
@@ -59,6 +61,9 @@ def _type(hint: Any) -> dict[str, Any]:
         return {"enum": list(get_args(hint))}
     if get_origin(hint) is tuple:
         return {"type": "array", "items": _type(get_args(hint)[0])}
+    if issubclass(hint, msgspec.Struct):
+        properties = {name: _type(each) for name, each in typing.get_type_hints(hint).items()}
+        return {"type": "object", "properties": properties, "required": list(properties)}
     return {"type": _TYPES[hint]}
 
 

@@ -130,8 +130,9 @@ def _row(variant: Variant) -> Row:
     if not variant.check:
         return row
     limits = None if variant.tolerance is None else (variant.tolerance.rtol, variant.tolerance.atol)
-    verdict = check_program(program, variant.reference, variant.arguments, limits)
-    return replace(row, check=verdict.check, max_abs_error=verdict.max_abs_error, reason=verdict.reason)
+    verdict, findings = check_program(program, variant.reference, variant.arguments, limits)
+    row = replace(row, check=verdict.check, max_abs_error=verdict.max_abs_error, reason=verdict.reason)
+    return replace(row, findings=tuple(findings))
 
 
 def _failed(name: str | int | None, reason: str) -> Answer:

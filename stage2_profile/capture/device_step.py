@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from neff_bench.neffs import findings
 from neff_bench.neffs.bundle import Bundle, Manifest
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import nrtpy, runs
@@ -294,6 +295,7 @@ class Attempts:
             conditions=conditions,
             timing=left[0].timing if left else None,
             other_ranks=tuple(left[1:]),
+            findings=findings.left(self.work) if self.tool.kind == "sim" else (),
         )
 
     def _counted(self) -> list[commands.Trace]:

@@ -33,6 +33,7 @@ import msgspec
 
 from neff_bench.neffs.bundle import PROFILES
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, seal, sum_file, wrong_content, wrong_size
+from neff_bench.neffs.findings import Finding
 from neff_bench.stage2_profile.capture.conditions import Conditions, Neighbour
 from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.system.decoding import decoder
@@ -114,7 +115,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     `cores`: physical cores. `outputs`: tensor name → file; empty when they are not to be trusted. `files`: size and sha256
     of every other file of the run, by its path in it. `series`: the number of the first of the captures that were taken for
     one median, None for a capture by itself. `warmup`: executions before the first that counts. `timing`: the file of nrtpy's
-    times. `conditions`: of a measured run.
+    times. `conditions`: of a measured run. `findings`: of a simulated one.
     With several ranks `outputs` and `timing` are those of rank 0, and `other_ranks` has the others.
     """
 
@@ -140,6 +141,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     timing: str | None = None
     conditions: Conditions | None = None
     other_ranks: tuple[RankFiles, ...] = ()
+    findings: tuple[Finding, ...] = ()
     schema: int = SCHEMA
 
     @property

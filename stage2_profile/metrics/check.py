@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neff_bench.neffs.bundle import Bundle, TensorFile
+    from neff_bench.neffs.findings import Finding, Kind
     from neff_bench.stage2_profile.capture.runs import Run
 
 WORST: tuple[Check, ...] = (*BAD, "unchecked", "passed")
@@ -62,6 +63,21 @@ def kept_verdict(bundle: Bundle, run: Run) -> Verdict | None:
         return None
     ranks = tuple(_verdict_of(rank) for rank in kept.ranks)
     return replace(_verdict_of(kept), ranks=ranks)
+
+
+def with_findings(verdict: Verdict, findings: Sequence[Finding]) -> Verdict:
+    """A verdict beside what is known of the kernel, which says why outputs are wrong, or that they cannot be trusted though no
+    reference shows it. A race or an output that is not whole may agree with a reference by luck."""
+    grave = [finding for finding in findings if finding.kind in (_BY_LUCK if verdict.check == "passed" else _GRAVE)]
+    if not grave:
+        return verdict
+    check: Check = "wrong" if verdict.check == "wrong" else "suspect"
+    told = verdict.reason if check == "wrong" else None
+    return replace(verdict, check=check, reason="; ".join(filter(None, (str(grave[0]), told))))
+
+
+_BY_LUCK: tuple[Kind, ...] = ("unwritten-output", "race")
+_GRAVE: tuple[Kind, ...] = ("unwritten-output", "unwritten-read", "not-finite", "race")
 
 
 def _verdict_of(kept: Checked | CheckedRank) -> Verdict:
@@ -130,28 +146,34 @@ def check_output(
         if sizes[0] != sizes[1]:
             return Verdict("wrong", None, f"output {tensor.name} has {sizes[0]} bytes instead of {sizes[1]}")
         compare = compare or compare_files
-        found = compare(captured, expected, tensor.dtype, bundle.manifest.tolerance or (0.0, 0.0))
+        found = compare(
+            captured, expected, tensor.dtype, bundle.manifest.tolerance or (0.0, 0.0), (tensor.shape or (1,))[-1]
+        )
     except OSError as error:
         return Verdict("unchecked", None, f"{error.filename and Path(error.filename).name}: {error.strerror}")
     if run.verified and found.out_sha256 != run.files[file].sha256:
         raise RunDamaged(path, f"{file} was changed after it was written")
     if tensor.sha256 is not None and found.ref_sha256 != tensor.sha256:
         return Verdict("unchecked", None, f"{tensor.file} was changed after it was written; build the case again")
-    return found.verdict(tensor.name)
+    return found.verdict(tensor.name, tensor.shape)
 
 
 @dataclass
 class Comparison:
-    """What is known of two tensors after some blocks. `odd`: positions where either value is not finite; `differs`: whether
-    such values differ; `wrong`: finite values outside of the tolerance, which is (rtol, atol); `largest`: distance of finite
-    values; `ref_largest`: of the reference, as long as all outputs are zero."""
+    """What is known of two tensors after some blocks. `columns`: values of a row. `wrong`: values outside of the tolerance, which is
+    (rtol, atol); they lie in `wrong_rows`, and the first of them is (place, output, reference). `not_finite`: values of the output;
+    `differs`: whether values that are not finite differ; `largest`: distance of finite values; `ref_largest`: of the reference, as
+    long as all outputs are zero."""
 
     tolerance: tuple[float, float]
+    columns: int = 1
 
     out_sha256: str = ""
     ref_sha256: str = ""
     size: int = 0
-    odd: int = 0
+    wrong_rows: int = 0
+    last_row: int = -1
+    first: tuple[int, float, float] | None = None
     not_finite: int = 0
     wrong: int = 0
     largest: float = 0.0
@@ -164,7 +186,6 @@ class Comparison:
         """Take in a block of each tensor, both in float64."""
         import numpy as np
 
-        self.size += out.size
         self.out_any = self.out_any or bool(out.any())
         self.ref_any = self.ref_any or bool(ref.any())
         if not self.out_any:
@@ -173,48 +194,77 @@ class Comparison:
             distance = out - ref
         np.abs(distance, out=distance)
         largest = float(distance.max())
+        wrong = np.zeros(out.shape, bool)
         if not math.isfinite(largest):  # what is not finite in either comes through to here
-            fine = np.isfinite(out) & np.isfinite(ref)
-            self.differs = self.differs or not np.array_equal(out[~fine], ref[~fine], equal_nan=True)
+            odd = ~(np.isfinite(out) & np.isfinite(ref))
+            wrong = odd & (out != ref) & ~(np.isnan(out) & np.isnan(ref))
+            self.differs = self.differs or bool(wrong.any())
             self.not_finite += int(np.sum(~np.isfinite(out)))
-            self.odd += int(np.sum(~fine))
-            ref, distance = ref[fine], distance[fine]
-            largest = float(distance.max(initial=0.0))
+            distance[odd] = 0.0
+            largest = float(distance.max())
         self.largest = max(self.largest, largest)
         rtol, atol = self.tolerance
         if largest > atol:  # else all is within the tolerance, whatever the reference is
-            self.wrong += int(np.count_nonzero(distance > atol + rtol * np.abs(ref)))
+            wrong |= np.isfinite(ref) & (distance > atol + rtol * np.abs(ref))
+        self._count(np.flatnonzero(wrong), out, ref)
+        self.size += out.size
 
-    def verdict(self, name: str) -> Verdict:
-        """The verdict on all blocks taken in so far; `name`: of the output."""
+    def _count(self, places: np.ndarray, out: np.ndarray, ref: np.ndarray) -> None:
+        """Take in which values of a block are wrong."""
+        import numpy as np
+
+        if not places.size:
+            return
+        if self.first is None:
+            at = int(places[0])
+            self.first = self.size + at, float(out.flat[at]), float(ref.flat[at])
+        rows = np.unique((self.size + places) // self.columns)
+        self.wrong += places.size
+        self.wrong_rows += rows.size - int(rows[0] == self.last_row)
+        self.last_row = int(rows[-1])
+
+    def verdict(self, name: str, shape: Sequence[int]) -> Verdict:
+        """The verdict on all blocks taken in so far; `name`, `shape`: of the output."""
         if self.size and not self.out_any and self.ref_any:
             return Verdict("wrong", self.ref_largest, f"output {name} is all zero")
-        if self.differs:
-            return Verdict("wrong", None, f"output {name} has {self.not_finite} values that are not finite")
-        if self.wrong:
-            rtol, atol = self.tolerance
-            return Verdict(
-                "wrong",
-                self.largest,
-                f"output {name}: {self.wrong} of {self.size - self.odd} values differ by more than the tolerance"
-                f" ({atol:.2g} + {rtol:.2g} * |reference|); the largest difference is {self.largest:.3g}",
-            )
-        return Verdict("passed", self.largest)
+        if self.first is None:
+            return Verdict("wrong", None, f"output {name} was cut") if self.differs else Verdict("passed", self.largest)
+        rows, (rtol, atol), (place, out, ref) = self.size // self.columns, self.tolerance, self.first
+        told = [
+            f"output {name}: {self.wrong} of {self.size} values{f' in {self.wrong_rows} of {rows} rows' if rows > 1 else ''} differ "
+            f"by more than the tolerance ({atol:.2g} + {rtol:.2g} * |reference|)",
+            f"the first, {_index(place, shape)}, is {out:.6g} instead of {ref:.6g}",
+            f"{self.not_finite} values are not finite"
+            if self.differs
+            else f"the largest difference is {self.largest:.3g}",
+        ]
+        return Verdict("wrong", None if self.differs else self.largest, "; ".join(told))
 
 
-Compare = Callable[[Path, Path, str, tuple[float, float]], Comparison]
+def _index(place: int, shape: Sequence[int]) -> str:
+    """The index of a place in C order: [3, 17]."""
+    index: list[int] = []
+    for size in reversed(shape):
+        place, at = divmod(place, size)
+        index.insert(0, at)
+    return str(index)
+
+
+Compare = Callable[[Path, Path, str, tuple[float, float], int], Comparison]
 """`compare_files`, wherever it runs."""
 
 
-def compare_files(captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float]) -> Comparison:
-    """Compare two raw tensors of one size. Raises `OSError`."""
+def compare_files(
+    captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float], columns: int = 1
+) -> Comparison:
+    """Compare two raw tensors of one size, whose rows have `columns` values. Raises `OSError`."""
     import numpy as np
 
     from neff_bench.neffs.dtypes import numpy_dtype, values_of
 
     kind = numpy_dtype(dtype)
     block_bytes = BLOCK_ELEMENTS * kind.itemsize
-    found, digests = Comparison(tolerance), (hashlib.sha256(), hashlib.sha256())
+    found, digests = Comparison(tolerance, columns), (hashlib.sha256(), hashlib.sha256())
     with captured.open("rb") as out_file, expected.open("rb") as ref_file:
         while data := out_file.read(block_bytes):
             reference = ref_file.read(block_bytes)

@@ -1,6 +1,6 @@
 """Two tensors compared in a process that has numpy already: a command with few cases then does without it.
 
-    python -m neff_bench.stage2_profile.metrics.forked_check CAPTURED EXPECTED DTYPE RTOL ATOL
+    python -m neff_bench.stage2_profile.metrics.forked_check CAPTURED EXPECTED DTYPE RTOL ATOL COLUMNS
 
 prints the fields of `Comparison` as JSON.
 """
@@ -22,10 +22,10 @@ FEW = 16
 
 
 def compare_forked(
-    options: Options, captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float]
+    options: Options, captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float], columns: int
 ) -> Comparison:
     """`compare_files` in a child of the warm parent. Raises `OSError`."""
-    argv = [sys.executable, "-m", __name__, str(captured), str(expected), dtype, *map(repr, tolerance)]
+    argv = [sys.executable, "-m", __name__, str(captured), str(expected), dtype, *map(repr, tolerance), str(columns)]
     done = run(
         argv,
         cwd=Path.cwd(),
@@ -35,15 +35,16 @@ def compare_forked(
         warm=options.warm,
     )
     if done.exit_code != 0:
-        return compare_files(captured, expected, dtype, tolerance)  # it raises what was wrong
+        return compare_files(captured, expected, dtype, tolerance, columns)  # it raises what was wrong
     found = json.loads(done.stdout)
     return Comparison(**{**found, "tolerance": tolerance})
 
 
 def main() -> int:
     """Compare and print."""
-    captured, expected, dtype, rtol, atol = sys.argv[1:]
-    print(json.dumps(asdict(compare_files(Path(captured), Path(expected), dtype, (float(rtol), float(atol))))))
+    captured, expected, dtype, rtol, atol, columns = sys.argv[1:]
+    found = compare_files(Path(captured), Path(expected), dtype, (float(rtol), float(atol)), int(columns))
+    print(json.dumps(asdict(found)))
     return 0
 
 

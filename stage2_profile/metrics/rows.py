@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from neff_bench.chips.engines import ENGINES
 from neff_bench.neffs.bundle import Manifest
+from neff_bench.neffs.findings import Finding
 from neff_bench.stage2_profile.metrics import derived
 from neff_bench.stage2_profile.metrics.metric import metric, metrics_of
 
@@ -69,7 +72,8 @@ class Row:
     a tenth of a simulated total time and whose cost was never compared with hardware; empty for none.
     `mfu_percent`: model_flops / (mfu_peak_tflops x total time); `mfu_estimated_percent` is the profiler's own figure.
     `arithmetic_intensity`: model FLOPs per HBM byte moved. `command`: a shell line that repeats the profile, from the
-    directory above the bundle. `warnings`: what was odd though the profile is good.
+    directory above the bundle. `warnings`: what was odd though the profile is good. `findings`: what is known
+    of the kernel beside its numbers, with its line; one that says that the outputs cannot be trusted makes the check `suspect`.
     """
 
     case: str
@@ -148,6 +152,7 @@ class Row:
     uncompared_operations: str | None = None
     command: str | None = None
     warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     reason: str | None = None
     by_rank: tuple[Row, ...] = ()
 
@@ -189,6 +194,8 @@ def to_dict(row: Row) -> dict[str, Any]:
     for name in NAMES:
         if name == "dims":
             record.update((dim_column(dim), size) for dim, size in row.dims)
+        elif name == "findings":
+            record[name] = msgspec.to_builtins(row.findings)
         else:
             record[name] = rounded(name, getattr(row, name))
     return record

@@ -15,7 +15,14 @@ from neff_bench.parsers.errors import ParseError
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.stage2_profile.metrics.by_rank import read_summaries, read_summary, slowest
-from neff_bench.stage2_profile.metrics.check import Compare, Verdict, check_outputs, checked, kept_verdict
+from neff_bench.stage2_profile.metrics.check import (
+    Compare,
+    Verdict,
+    check_outputs,
+    checked,
+    kept_verdict,
+    with_findings,
+)
 from neff_bench.stage2_profile.metrics.peaks import peak_tflops
 from neff_bench.stage2_profile.metrics.rows import Row, Status, built_fields
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
@@ -63,7 +70,7 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         summaries = read_summaries(path, record, rank)
         others = [read_summaries(*other, rank) for other in runs.series(bundle.path, record) if other[0] != path]
         numbers, warnings = _numbers(bundle.manifest, record, path, rank, [summaries, *others], read_traces)
-        verdict = _verdict(bundle, path, record, rank)
+        verdict = with_findings(_verdict(bundle, path, record, rank), record.findings)
     except RunDamaged as error:
         return _failed_run(bundle, path, record, f"{error}; profile it again with --force")
     except (ParseError, OSError) as error:
@@ -89,6 +96,7 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         uncompared_operations=first.simulator_uncompared_operations if first else None,
         command=reproduce(bundle, record),
         warnings=(*record.warnings, *warnings, *_unverified(bundle, record)) if rank is None else (),
+        findings=record.findings,
         reason=verdict.reason,
     )
 

@@ -86,6 +86,8 @@ def notes(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         if row.reason is not None:
             lines.append(f"{state(row)}: {row.case}: {row.reason}")
+        told = [str(finding) for finding in row.findings if not (row.reason or "").startswith(str(finding))]
+        lines.extend(f"finding: {row.case}: {finding}" for finding in told)
         lines.extend(f"warning: {row.case}: {warning}" for warning in row.warnings)
     return lines
 

@@ -86,7 +86,7 @@ def _case(row: Row, files: ProfileFiles) -> Case:
     return Case(
         row.case,
         (Side("", timeline),),
-        notes=(*notes_of(timeline), *((f"{state(row)}: {row.reason}",) if row.reason else ())),
+        notes=(*notes_of(timeline), *((f"{state(row)}: {row.reason}",) if row.reason else ()), *map(str, row.findings)),
         texts=texts_of([timeline], roots_of(files)),
         roofs=_roofs(row) or roofline_of(timeline),
         points=(point,) if point else (),

@@ -64,7 +64,7 @@ class ProgramBuilder:
         self.outputs = []
         self.cores = [[] for _ in range(lnc)]
         self.sources = [""]
-        self.warnings = []
+        self.findings = []
 
     def buffer(self, memory, shape, dtype, kind="internal", core=None, name=None, data=b""):
         index = len(self.buffers)
@@ -111,8 +111,8 @@ class ProgramBuilder:
         )
 
     def run(self, **inputs):
-        self.warnings.clear()
-        return execute(self.program(), inputs, self.warnings)
+        self.findings.clear()
+        return execute(self.program(), inputs, self.findings)
 
     def load(self, name, array, memory="sbuf"):
         """An on-chip tile that holds an input from HBM."""

@@ -13,8 +13,10 @@ import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from neff_bench.neffs import findings
 from neff_bench.parsers.formats.ntff import trace_path
 from neff_bench.simulator.commands.faults import Fault, after_trace, after_work, before_work, planned_fault
 from neff_bench.simulator.errors import CaptureError, ExecutionError
@@ -209,10 +211,11 @@ def _run(
         }
         for given in files
     ]
-    warnings: list[str] = []
-    outputs = execute_ranks(program, inputs, warnings)
-    for line in warnings:
-        streams.warning(line)
+    found: list[findings.Finding] = []
+    outputs = execute_ranks(program, inputs, found)
+    for finding in found:
+        streams.warning(str(finding))
+    findings.leave(Path(request.session).parent, found)
     if request.single_io:
         return [
             {name: _aliased(value, given) for name, value in made.items()}

@@ -7,16 +7,18 @@ one collective to the next. A run is therefore the same every time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from neff_bench.neffs.findings import Finding, found
 from neff_bench.parsers.formats import packed
 from neff_bench.simulator.dtypes import INTEGERS, numpy_dtype, to_float32
 from neff_bench.simulator.errors import ExecutionError
 from neff_bench.simulator.execution.collective import meet_ranks, source_of
-from neff_bench.simulator.execution.races import SharedUses
+from neff_bench.simulator.execution.findings import one_a_line, unwritten, without_outputs
 from neff_bench.simulator.machine.memory import UNWRITTEN_INT32, Memory
 from neff_bench.simulator.machine.operands import Operands, Registers
 from neff_bench.simulator.machine.products import products
@@ -25,27 +27,24 @@ from neff_bench.simulator.program import Instruction, Program
 
 _NAMED_PLACES = 3
 _PIECE = 1 << 14
-_OTHER_CAUSE = "an operation without a result, such as inf - inf, or bytes of another type stored there"
 
 
 def execute(
-    program: Program, inputs: Mapping[str, np.ndarray], warnings: list[str] | None = None
+    program: Program, inputs: Mapping[str, np.ndarray], findings: list[Finding] | None = None
 ) -> dict[str, np.ndarray]:
     """Outputs by name, each in its buffer's shape and numpy dtype (see `neff_bench.simulator.dtypes`).
 
     `inputs`: arrays by input name. Their size and dtype must be the buffer's; raw uint8 bytes of the same length are accepted
-    too. A missing input is zero. `warnings`: receives a line for each place where one core reads shared HBM that the other
-    writes without a meeting between them. It also receives a line for each output that holds values which no instruction wrote,
-    or NaN although no input does; the line names the places that read memory before it was written, which a second run finds.
-    Without `warnings`, outputs are not looked at.
+    too. A missing input is zero. `findings`: receives what the program shows, which outputs are not whole, and which hold NaN or
+    infinities although no input does; a second run then looks for the line that made them. Without it outputs are not looked at.
     Raises ExecutionError for an input that does not fit, an operation that is not modelled, an address outside its
     buffer, cores that wait for each other for ever, and an output that nothing wrote.
     """
-    return execute_ranks(program, [inputs], warnings)[0]
+    return execute_ranks(program, [inputs], findings)[0]
 
 
 def execute_ranks(
-    program: Program, inputs: Sequence[Mapping[str, np.ndarray]], warnings: list[str] | None = None
+    program: Program, inputs: Sequence[Mapping[str, np.ndarray]], findings: list[Finding] | None = None
 ) -> list[dict[str, np.ndarray]]:
     """The outputs of each rank, from the inputs of each; everything else is as for `execute`. Raises ExecutionError, too, for a
     collective with ranks that do not run."""
@@ -54,12 +53,12 @@ def execute_ranks(
         memories = [Memory(program, watched, product) for _ in inputs]
         for given, memory in zip(inputs, memories, strict=True):
             _place_inputs(program, given, memory)
-        races = _run(program, memories)
-        for rank, memory in enumerate(memories):
+        _run(program, memories)
+        for memory in memories:
             _check_written(program, memory)
-            if warnings is not None:
-                where = f"rank {rank}: " if len(inputs) > 1 else ""
-                warnings.extend(where + line for line in (*races[rank], *_doubts(program, inputs, rank, memory)))
+        if findings is not None:
+            told = [each for rank, memory in enumerate(memories) for each in _doubts(program, inputs, rank, memory)]
+            findings.extend(one_a_line([*without_outputs(program), *told]))
     return [{program.buffers[i].name: _result(program, i, memory) for i in program.outputs} for memory in memories]
 
 
@@ -103,15 +102,13 @@ class _Core:
 _Inspect = Callable[[Instruction], None]
 
 
-def _run(program: Program, memories: Sequence[Memory], inspect: _Inspect | None = None) -> list[list[str]]:
-    """Run every instruction on every rank; `inspect` is shown each one of rank 0 first. Returns, for each rank, a line for each race
-    between its cores."""
+def _run(program: Program, memories: Sequence[Memory], inspect: _Inspect | None = None) -> None:
+    """Run every instruction on every rank; `inspect` is shown each one of rank 0 first."""
     ranks = [_Rank(program, rank, memory, None if rank else inspect) for rank, memory in enumerate(memories)]
     standing = [rank.go_on() for rank in ranks]
     while standing[0] is not None:
         meet_ranks(program, [cores for cores in standing if cores is not None], len(memories))
         standing = [rank.go_on() for rank in ranks]
-    return [list(rank.races) for rank in ranks]
 
 
 class _Rank:
@@ -120,8 +117,6 @@ class _Rank:
     def __init__(self, program: Program, rank: int, memory: Memory, inspect: _Inspect | None) -> None:
         self.program, self.memory, self.inspect = program, memory, inspect
         self.cores = [_Core(number, core, Registers(rank)) for number, core in enumerate(program.cores)]
-        self.uses = SharedUses(program, memory.layouts)
-        self.races: dict[str, None] = {}
         self.at_collective = False
 
     def go_on(self) -> list[Operands] | None:
@@ -129,10 +124,8 @@ class _Rank:
         if self.at_collective:
             self._advance()
         while True:
-            if any([_step(self.program, core, self.memory, self.uses, self.inspect) for core in self.cores]):
+            if any([_step(self.program, core, self.memory, self.inspect) for core in self.cores]):
                 continue
-            for index, writing, reading in self.uses.conflicts():
-                self.races[_describe_race(self.program, index, writing, reading)] = None
             waiting = [core.waiting for core in self.cores if core.waiting is not None]
             if not waiting:
                 return None
@@ -152,7 +145,7 @@ class _Rank:
             core.at += 1
 
 
-def _step(program: Program, core: _Core, memory: Memory, uses: SharedUses, inspect: _Inspect | None) -> bool:
+def _step(program: Program, core: _Core, memory: Memory, inspect: _Inspect | None) -> bool:
     """Run the core's next instruction; False when it has ended or stands at a meeting."""
     instruction = core.waiting
     if instruction is None:
@@ -171,19 +164,9 @@ def _step(program: Program, core: _Core, memory: Memory, uses: SharedUses, inspe
     except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
         what = f"{instruction.op}: operands or attributes do not fit ({type(error).__name__}: {error})"
         raise ExecutionError(what, source_of(program, instruction)) from error
-    if uses.shared:
-        uses.note(core.number, instruction)
     memory.release(core.number, core.at)
     core.at += 1
     return True
-
-
-def _describe_race(program: Program, index: int, writing: Instruction, reading: Instruction) -> str:
-    first, second = (source_of(program, instruction) or "unknown line" for instruction in (writing, reading))
-    return (
-        f"{program.buffers[index].name!r}: one core writes ({first}) what the other reads ({second}) "
-        f"with no core_barrier or sendrecv between them; the order is undefined on a device"
-    )
 
 
 def _met(program: Program, cores: list[_Core], memory: Memory) -> list[Operands]:
@@ -221,56 +204,79 @@ def _describe(program: Program, instruction: Instruction | None) -> str:
 def _check_written(program: Program, memory: Memory) -> None:
     for index in program.outputs:
         buffer = program.buffers[index]
-        if memory.written_bytes(index) == 0:
+        marks = memory.marks(index)
+        if marks is not None and not marks.flags.any():
             place = program.sources[buffer.source] or program.name
             raise ExecutionError(f"output {buffer.name!r} is never written", place)
 
 
-def _doubts(program: Program, inputs: Sequence[Mapping[str, np.ndarray]], rank: int, memory: Memory) -> list[str]:
-    """A line for each output of a rank that is not wholly the result of instructions on the inputs."""
-    notes = []
+def _doubts(
+    program: Program, inputs: Sequence[Mapping[str, np.ndarray]], rank: int, memory: Memory
+) -> Iterator[Finding]:
+    """What is odd about the outputs of a rank."""
     for index in program.outputs:
-        buffer, array, written = program.buffers[index], memory.array(index), memory.written_bytes(index)
-        if written is not None and written < array.nbytes:
-            notes.append(f"output {buffer.name!r}: {array.nbytes - written} of {array.nbytes} bytes are never written")
-        suspect = _suspects(array, buffer.dtype)
-        if suspect and not any(_count_nan(given) for every in inputs for given in every.values()):
-            kind = "the mark of unwritten memory" if buffer.dtype in INTEGERS else "NaN, although no input is"
-            cause = _unwritten_reads(program, inputs) or _OTHER_CAUSE
-            notes.append(f"output {buffer.name!r}: {suspect} of {array.size} elements are {kind}: {cause}")
-    return notes
+        buffer, marks, array = program.buffers[index], memory.marks(index), memory.array(index)
+        told = unwritten(program, index, marks) if marks is not None else None
+        if told is not None:
+            yield told
+        odd = _marked(array) if buffer.dtype in INTEGERS else _odd(array, nan=False)
+        if odd and not any(_odd(given, nan=False) for every in inputs for given in every.values()):
+            nan = _odd(array, nan=True)
+            word = "unwritten memory" if buffer.dtype in INTEGERS else "NaN" if nan else "infinite"
+            where = f" on rank {rank}" if len(inputs) > 1 else ""
+            text = f"{nan or odd} of {array.size} values of {buffer.name} are {word}{where}"
+            yield from _causes(program, inputs, index, text, nan=bool(nan))
 
 
-def _unwritten_reads(program: Program, inputs: Sequence[Mapping[str, np.ndarray]]) -> str:
-    """Where the program reads on-chip or scratch memory that nothing wrote before: the first lines, or nothing. Ranks run the same
-    instructions, so rank 0 is looked at."""
-    internal = [index for index, buffer in enumerate(program.buffers) if buffer.kind == "internal"]
-    memories = [Memory(program, [] if rank else internal, np.matmul) for rank in range(len(inputs))]
+def _causes(
+    program: Program, inputs: Sequence[Mapping[str, np.ndarray]], output: int, text: str, *, nan: bool
+) -> Iterator[Finding]:
+    """A finding for each of the first reads of memory that nothing wrote; where there is none, one for the instruction that made
+    the first NaN, or without `nan` the first infinity. Ranks run the same instructions, so rank 0 is looked at."""
+    watched = [index for index, buffer in enumerate(program.buffers) if buffer.kind in ("internal", "output")]
+    memories = [Memory(program, [] if rank else watched, np.matmul) for rank in range(len(inputs))]
     for given, memory in zip(inputs, memories, strict=True):
         _place_inputs(program, given, memory)
-    places: dict[str, None] = {}
+    places: dict[Finding, None] = {}
+    wrote: dict[int, Instruction] = {}
+    makers: list[Instruction] = []
 
     def inspect(instruction: Instruction) -> None:
         for name, access in instruction.reads.items():
-            if len(places) < _NAMED_PLACES and memories[0].reads_unwritten(access):
-                line = source_of(program, instruction) or "unknown line"
-                places[f"{instruction.op} reads {name} {program.buffers[access.buffer].name!r} ({line})"] = None
+            unwritten_here = memories[0].reads_unwritten(access)
+            if unwritten_here and len(places) < _NAMED_PLACES:
+                what = f"{instruction.op} reads {name} {program.buffers[access.buffer].name!r} where nothing wrote it"
+                places[found("unwritten-read", f"{what}; {text}", source_of(program, instruction))] = None
+            maker = wrote.get(access.buffer)
+            if maker is not None and not makers and not unwritten_here and _odd(memories[0].read(access), nan=nan):
+                makers.append(maker)
+        wrote.update(
+            (access.buffer, instruction) for access in instruction.writes.values() if not _is_fill(instruction)
+        )
 
     _run(program, memories, inspect)
-    return "memory read before it was written: " + "; ".join(places) if places else ""
+    maker = makers[0] if makers else wrote.get(output)
+    by = f", though no input is; the first comes from {maker.op}" if maker is not None else ", though no input is"
+    line = None if maker is None else source_of(program, maker)
+    yield from places or [found("not-finite", text + by, line)]
 
 
-def _suspects(array: np.ndarray, dtype: str) -> int:
-    """How many elements look like memory that nothing wrote."""
-    if dtype in ("int32", "uint32"):
-        return int(np.count_nonzero(array == UNWRITTEN_INT32))
-    return 0 if dtype in INTEGERS else _count_nan(array)
+def _is_fill(instruction: Instruction) -> bool:
+    """Whether an instruction writes infinity because the kernel says so, as a mask does."""
+    values = instruction.attributes.values()
+    return any(isinstance(value, float) and not math.isfinite(value) for value in values)
 
 
-def _count_nan(array: np.ndarray) -> int:
-    """How many elements are NaN; none of an array of integers, of a packed type each value counts. Looks at a piece at a time, to stay small."""
+def _marked(array: np.ndarray) -> int:
+    """How many integers look like memory that nothing wrote."""
+    return int(np.count_nonzero(array == UNWRITTEN_INT32)) if array.dtype.itemsize == 4 else 0
+
+
+def _odd(array: np.ndarray, *, nan: bool) -> int:
+    """How many elements are NaN, or without `nan` NaN or infinite; none of an array of integers, of a packed type each value counts.
+    Looks at a piece at a time, to stay small."""
     if array.dtype.kind in "iub":
         return 0
     flat = (packed.unpacked(array) if packed.is_packed(array.dtype) else array).reshape(-1)
-    pieces = (flat[start : start + _PIECE] for start in range(0, flat.size, _PIECE))
-    return sum(int(np.count_nonzero(np.isnan(to_float32(piece)))) for piece in pieces)
+    pieces = (to_float32(flat[start : start + _PIECE]) for start in range(0, flat.size, _PIECE))
+    return sum(int(np.count_nonzero(np.isnan(piece) if nan else ~np.isfinite(piece))) for piece in pieces)

@@ -1,24 +1,48 @@
 """Do the two cores of a logical core use shared HBM without waiting for each other?
 
 Between two meetings the cores run at the same time: what one writes there and the other reads has no order on a device,
-although a run of this executor always has one. Run-time addresses are not looked at.
+although a run of the executor always has one. Run-time addresses are not looked at, so a program alone shows it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.machine.addressing import Layout
 from neff_bench.simulator.machine.marks import Marks, granule
+from neff_bench.simulator.operations import OPERATIONS
 from neff_bench.simulator.program import Access, Instruction, Program
 
 _Use = tuple[Access, Instruction]
 
 
+def races(program: Program) -> Iterator[tuple[int, Instruction, Instruction]]:
+    """(buffer, writing, reading instruction) of a first conflict for each buffer between two meetings of the cores."""
+    uses = SharedUses(program)
+    if not uses.shared:
+        return
+    standing = [0] * len(program.cores)
+    while any(at < len(core) for at, core in zip(standing, program.cores, strict=True)):
+        for number, core in enumerate(program.cores):
+            at = standing[number]
+            while at < len(core) and not _waits(core[at]):
+                uses.note(number, core[at])
+                at += 1
+            standing[number] = at + 1
+        yield from uses.conflicts()
+
+
+def _waits(instruction: Instruction) -> bool:
+    operation = OPERATIONS.get(instruction.op)
+    return operation is not None and operation.waits
+
+
 class SharedUses:
     """What each core read and wrote in shared HBM since the cores last met."""
 
-    def __init__(self, program: Program, layouts: list[Layout]) -> None:
-        self.layouts = layouts
+    def __init__(self, program: Program) -> None:
+        self.buffers = program.buffers
         targets = {access.buffer for core in program.cores for i in core for access in i.writes.values()}
         self.shared = {index for index in targets if program.buffers[index].memory == "hbm"}
         if len(program.cores) < 2:
@@ -50,7 +74,7 @@ class SharedUses:
         """A write and a read that share a byte."""
         if not reads or not _may_overlap(writes, reads):
             return None
-        size = self.layouts[writes[0][0].buffer].bytes
+        size = Layout(self.buffers[writes[0][0].buffer]).bytes
         marks = Marks(size, granule(size, [access for access, _ in (*writes, *reads)]))
         for access, _ in writes:
             marks.of(access, access.offset).fill(True)

@@ -130,10 +130,9 @@ class Memory:
         if written is not None:
             written.flags[written.at(access, flat)] = True
 
-    def written_bytes(self, index: int) -> int | None:
-        """How many bytes of a buffer were written. None for one that is not watched."""
-        written = self._written.get(index)
-        return None if written is None else int(np.count_nonzero(written.flags)) * written.granule_bytes
+    def marks(self, index: int) -> Marks | None:
+        """Which bytes of a buffer were written. None for one that is not watched."""
+        return self._written.get(index)
 
     def reads_unwritten(self, access: Access) -> bool:
         """Whether an access names bytes of a watched buffer that nothing has written."""

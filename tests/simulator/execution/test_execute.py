@@ -108,10 +108,10 @@ def test_an_output_that_nothing_writes_is_an_error(builder):
 def test_an_output_written_in_part_is_noted(builder):
     b = builder()
     y = b.output("y", (4, 8), "float32")
-    b.copy(Access(y.buffer, 0, ((8, 2), (1, 8)), "float32"), b.input("x", (2, 8), "float32"))
+    b.copy(Access(y.buffer, 0, ((8, 2), (1, 8)), "float32"), b.input("x", (2, 8), "float32"), line="k.py:2")
     written = b.run(x=np.ones((2, 8), np.float32))["y"]
     np.testing.assert_array_equal(written[:, 0], [1, 1, 0, 0])
-    assert b.warnings == ["output 'y': 64 of 128 bytes are never written"]
+    assert [str(finding) for finding in b.findings] == ["2 of 4 rows of y were never written (k.py:2)"]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2", "int32"])
@@ -122,26 +122,27 @@ def test_reading_memory_before_it_is_written_is_noted(builder, dtype):
     b.do("memset", {"dst": half}, value=1)
     b.copy(b.output("y", (4, 8), dtype), tile, line="k.py:4")
     b.run()
-    assert len(b.warnings) == 1
-    assert "output 'y': 16 of 32 elements are" in b.warnings[0]
-    assert "memory read before it was written: dma_copy reads src 'b0' (k.py:4)" in b.warnings[0]
+    [finding] = b.findings
+    assert (finding.kind, finding.file, finding.line) == ("unwritten-read", "k.py", 4)
+    assert finding.text.startswith("dma_copy reads src 'b0' where nothing wrote it; 16 of 32 values of y are")
 
 
 def test_nan_from_arithmetic_is_told_apart(builder):
     b = builder()
     tile = b.sbuf((4, 8), "float32")
     b.do("memset", {"dst": tile}, value=float("inf"))
-    b.do("tensor_tensor", {"dst": tile}, {"data1": tile, "data2": tile}, op="subtract")
+    b.do("tensor_tensor", {"dst": tile}, {"data1": tile, "data2": tile}, op="subtract", line="k.py:7")
     b.copy(b.output("y", (4, 8), "float32"), tile)
     b.run()
-    assert len(b.warnings) == 1
-    assert "32 of 32 elements are NaN, although no input is: an operation without a result" in b.warnings[0]
+    [finding] = b.findings
+    assert (finding.kind, finding.line) == ("not-finite", 7)
+    assert finding.text == "32 of 32 values of y are NaN, though no input is; the first comes from tensor_tensor"
 
 
 def test_a_clean_run_has_no_notes(builder):
     b = copy_program(builder)
     b.run()
-    assert b.warnings == []
+    assert b.findings == []
 
 
 def test_an_access_outside_its_buffer_is_an_error(builder):
@@ -273,14 +274,14 @@ def halves(builder, barrier, columns=False, read_own=False):
         read = own if read_own else shared
         b.copy(b.output(f"y{core}", read.shape, "float32"), read, core, line=f"k.py:{core + 11}")
     b.run(x0=np.ones(own.shape, np.float32), x1=np.ones(own.shape, np.float32))
-    return [warning for warning in b.warnings if "core_barrier" in warning]
+    return [str(finding) for finding in b.findings if finding.kind == "race"]
 
 
 def test_a_missing_barrier_is_noted_with_both_lines(builder):
     notes = halves(builder, barrier=False)
     assert len(notes) == 2
-    assert notes[0].startswith("'shared': one core writes (k.py:1) what the other reads (k.py:12) with no core_barrier")
-    assert "(k.py:2) what the other reads (k.py:11)" in notes[1]
+    assert notes[0].startswith("one core writes shared while the other reads it (k.py:12): no core_barrier")
+    assert notes[0].endswith("(k.py:1)") and "(k.py:11)" in notes[1] and notes[1].endswith("(k.py:2)")
 
 
 @pytest.mark.parametrize("columns", [False, True])

@@ -8,6 +8,7 @@ import pytest
 
 from neff_bench.neffs.checksums import FileSum, sum_file
 from neff_bench.neffs.dtypes import stored
+from neff_bench.neffs.findings import Finding
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.runs import Run
 from neff_bench.stage2_profile.errors import RunDamaged
@@ -58,7 +59,9 @@ def test_one_wrong_element_fails(checked):
     verdict = checked([1.0] * 8, [1.0] * 7 + [2.0])
     assert (verdict.check, verdict.max_abs_error) == ("wrong", 1.0)
     assert "1 of 8 values" in verdict.reason
-    assert verdict.reason.endswith("the tolerance (0.001 + 0.001 * |reference|); the largest difference is 1")
+    assert verdict.reason.endswith(
+        "the tolerance (0.001 + 0.001 * |reference|); the first, [7], is 2 instead of 1; the largest difference is 1"
+    )
 
 
 def test_zeros_are_called_zero_unless_the_reference_is_zero(checked):
@@ -92,7 +95,7 @@ def test_blocks_make_no_difference(checked, monkeypatch):
     monkeypatch.setattr(check, "BLOCK_ELEMENTS", 3)
     assert checked(values, out) == whole
     assert (whole.check, whole.max_abs_error) == ("wrong", 2.0)
-    assert "2 of 6 values" in whole.reason
+    assert "2 of 8 values" in whole.reason
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn_x4", "float4_e2m1fn_x4", "float8_e8m0fnu"])
@@ -100,12 +103,12 @@ def test_packed_outputs_are_compared_by_value(tmp_path, dtype):
     def compared(out, ref):
         for name, values in (("out", out), ("ref", ref)):
             (tmp_path / name).write_bytes(stored(np.array([values], np.float32), dtype).tobytes())
-        return compare_files(tmp_path / "out", tmp_path / "ref", dtype, (0.3, 0.0)).verdict("y")
+        return compare_files(tmp_path / "out", tmp_path / "ref", dtype, (0.3, 0.0)).verdict("y", (4,))
 
     values = [1.0, 2.0, 4.0, 4.0]
     assert compared(values, values) == Verdict("passed", 0.0)
     assert compared([1.0, 2.0, 2.0, 4.0], values).max_abs_error == 2.0
-    assert "1 of 4 values differ" in compared([1.0, 2.0, 2.0, 4.0], values).reason
+    assert "1 of 4 values in 1 of 4 rows differ" in compared([1.0, 2.0, 2.0, 4.0], values).reason
 
 
 def test_memory_stays_below_the_largest_tensor(tmp_path):
@@ -141,3 +144,35 @@ def test_a_verdict_that_an_earlier_version_kept_as_failed_or_zero_is_wrong(make_
     bundle, run = make_bundle(ref=[1.0] * 8), saved(tmp_path, [2.0] * 8)
     kept = runs.Checked(compared=check.compared(bundle, run), check=word, reason="told")
     assert kept_verdict(bundle, msgspec.structs.replace(run, checked=kept)) == Verdict("wrong", None, "told")
+
+
+def test_a_wrong_output_names_its_first_wrong_index_with_both_values_and_its_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "BLOCK_ELEMENTS", 5)  # rows of 4 lie in two blocks
+    ref = np.arange(32, dtype=np.float32).reshape(8, 4)
+    out = ref.copy()
+    out[3, 1:] += 1
+    out[6, 3] = np.nan
+    for name, values in (("out", out), ("ref", ref)):
+        (tmp_path / name).write_bytes(values.tobytes())
+    found = compare_files(tmp_path / "out", tmp_path / "ref", "float32", (0.0, 0.1), 4).verdict("y", (2, 4, 4))
+    assert found.reason.startswith("output y: 4 of 32 values in 2 of 8 rows differ")
+    assert "the first, [0, 3, 1], is 14 instead of 13; 1 values are not finite" in found.reason
+
+
+UNWRITTEN = Finding(kind="unwritten-output", text="2 of 4 rows of y were never written", file="k.py", line=3)
+DOUBLED = Finding(kind="doubled-work", text="both cores do all of the work", file="k.py", line=5)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "findings", "expected"),
+    [
+        (Verdict("unchecked", None, "no reference"), [UNWRITTEN], ("suspect", str(UNWRITTEN))),
+        (Verdict("passed", 0.0), [UNWRITTEN], ("suspect", str(UNWRITTEN))),
+        (Verdict("wrong", 1.0, "8 values differ"), [UNWRITTEN], ("wrong", f"{UNWRITTEN}; 8 values differ")),
+        (Verdict("passed", 0.0), [DOUBLED], ("passed", None)),
+        (Verdict("unchecked", None, "no reference"), [], ("unchecked", "no reference")),
+    ],
+)
+def test_a_finding_says_why_an_output_is_wrong_or_cannot_be_trusted(verdict, findings, expected):
+    found = check.with_findings(verdict, findings)
+    assert (found.check, found.reason) == expected
