@@ -1,5 +1,5 @@
 # make run    the shipped shapes.yaml, from nothing to a table of engine times
-# make test   lint, types, tests
+# make test   lint, types, tests; CHECKOUTS=dir adds the tests that read other projects (tests/checkouts.py)
 # make bench gate  our speed beside its peers, as ratios
 # make gate   exit code 1 when this tree is slower than the build in bench/gate.base
 # make wild CHECKOUTS=dir  public kernels against their references: right, wrong, refused by name, crashed

@@ -1,9 +1,11 @@
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import checkouts
 from tests.disk import Disk
 from tests.parsers import small_files
 
@@ -21,6 +23,40 @@ os.unsetenv("COLUMNS")
 # A shell that starts the tests in the background, or under nohup, has them ignore these signals, and every process that a test starts inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_configure():
+    """A folder that somebody names holds every checkout: no test is passed over there without a word."""
+    if folder := os.environ.get("CHECKOUTS"):
+        os.environ["CHECKOUTS"] = os.path.abspath(folder)
+        try:
+            for checkout in checkouts.ALL:
+                checkouts.find(checkout)
+        except FileNotFoundError as error:
+            raise pytest.UsageError(str(error)) from None
+
+
+def given(checkout: checkouts.Checkout) -> Path:
+    """Where it is. Skips the test where it is not."""
+    try:
+        return checkouts.find(checkout)
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def nki_library() -> Path:
+    return given(checkouts.NKI_LIBRARY)
+
+
+@pytest.fixture(scope="session")
+def nki_samples() -> Path:
+    return given(checkouts.NKI_SAMPLES)
+
+
+@pytest.fixture(scope="session")
+def neuron_sdk() -> Path:
+    return given(checkouts.NEURON_SDK)
 
 
 @pytest.fixture

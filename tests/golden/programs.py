@@ -1,12 +1,11 @@
 """The programs whose simulated times are pinned: built-in kernels, programs made by hand for one part of the chip each, and
-kernels of nki-library where a checkout is there."""
+kernels of nki-library, which a checkout of it has."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,8 +21,6 @@ from neff_bench.simulator.operations import OPERATIONS
 from neff_bench.simulator.program import Access, Dynamic, Program
 from tests.golden.gaps import gaps, held_weights
 from tests.simulator.programs import ProgramBuilder
-
-NKILIB = os.environ.get("NKILIB_PATH")
 
 _KERNELS = "neff_bench.stage1_generate.kernels"
 _MLP = ("hidden", "gate_w", "up_w", "down_w")
@@ -363,8 +360,8 @@ OURS: dict[str, Callable[[str], Program]] = {
 """What is scheduled fast comes first."""
 
 
-def _nkilib(checkout: str) -> dict[str, Callable[[str], Program]]:
-    source = Path(checkout) / "src"
+def of_nki_library(checkout: Path) -> dict[str, Callable[[str], Program]]:
+    source = checkout / "src"
     path = (str(source), str(source / "nkilib_src"))
     core = "nkilib_src.nkilib.core"
     types = f"{core}.utils.common_types"
@@ -393,7 +390,8 @@ def _nkilib(checkout: str) -> dict[str, Callable[[str], Program]]:
     }
 
 
-NKI_LIBRARY = _nkilib(NKILIB) if NKILIB else {}
+NKI_LIBRARY = tuple(of_nki_library(Path()))
+"""The names of its programs."""
 
 CHIPS_OF = {name: ("trn2", "trn3") for name in NKI_LIBRARY if name.startswith("nkilib mlp")}
 """The chips of a program that does not fit into the memory of the others."""

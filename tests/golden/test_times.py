@@ -9,8 +9,8 @@ from neff_bench.simulator.chips import what_if
 from neff_bench.simulator.costs import table
 from neff_bench.simulator.costs.table import TABLES
 from neff_bench.simulator.errors import SimulatorError
-from tests.golden.programs import NKI_LIBRARY, OURS
-from tests.golden.times import commit, moved, read, times
+from tests.golden.programs import NKI_LIBRARY, OURS, of_nki_library
+from tests.golden.times import moved, read, times
 
 PINNED = read()
 
@@ -57,16 +57,13 @@ def test_times_are_those_pinned(name):
     check(name, OURS[name])
 
 
-@pytest.mark.skipif(not NKI_LIBRARY, reason="NKILIB_PATH is not set")
 @pytest.mark.parametrize("name", NKI_LIBRARY)
-def test_times_of_nki_library_are_those_pinned(name):
-    if commit() != PINNED["nki-library"]:
-        pytest.skip(f"pinned for {PINNED['nki-library']}")
-    check(name, NKI_LIBRARY[name])
+def test_times_of_nki_library_are_those_pinned(name, nki_library):
+    check(name, of_nki_library(nki_library)[name])
 
 
 def test_every_program_is_pinned_on_every_chip():
-    assert {name for name in PINNED["times_us"] if not name.startswith("nkilib ")} == set(OURS)
+    assert set(PINNED["times_us"]) == {*OURS, *NKI_LIBRARY}
     assert all(set(PINNED["times_us"][name]) == set(CHIPS) for name in OURS)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.timeline import timeline_of
-from tests.golden.programs import NKILIB
 
 FILE = Path(__file__).with_name("times.json")
 
@@ -39,13 +37,5 @@ def moved(before: dict[str, float], after: dict[str, float]) -> list[str]:
 
 
 def read() -> dict[str, Any]:
-    """The pinned figures, and the commit of nki-library that its kernels were recorded from."""
+    """The pinned figures."""
     return json.loads(FILE.read_bytes())
-
-
-def commit() -> str | None:
-    """The commit of the checkout of nki-library; None without one."""
-    if not NKILIB:
-        return None
-    done = subprocess.run(["git", "-C", NKILIB, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=60)
-    return done.stdout.strip() or None

@@ -1,6 +1,5 @@
 """What must hold for every declared kernel."""
 
-import os
 import subprocess
 import sys
 
@@ -113,10 +112,9 @@ cases:
 """
 
 
-@pytest.mark.skipif(not os.environ.get("NKILIB_PATH"), reason="needs a checkout of nki-library in NKILIB_PATH")
-def test_every_kernel_of_nki_library_builds_unmodified(generate, shapes_file, tmp_path):
+def test_every_kernel_of_nki_library_builds_unmodified(generate, shapes_file, nki_library):
     shapes = shapes_file(NKILIB_CASES)
-    done = generate("--shapes", shapes, "--toolchain", "sim", "--nkilib", os.environ["NKILIB_PATH"])
+    done = generate("--shapes", shapes, "--toolchain", "sim", "--nkilib", nki_library)
     assert done.returncode == 0, done.stderr
 
 

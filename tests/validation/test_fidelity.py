@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +7,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
-NKILIB = os.environ.get("NKILIB_PATH")
 
 
 @pytest.fixture(autouse=True)
@@ -42,10 +40,9 @@ def test_replay_stays_within_what_fidelity_says(name):
             assert abs(model / measured - 1) < 0.02
 
 
-@pytest.mark.skipif(not NKILIB, reason="NKILIB_PATH is not set")
 @pytest.mark.skipif(not DATA.exists(), reason="no measurements beside the project")
-def test_counters_of_the_measured_mlp_are_exact():
+def test_counters_of_the_measured_mlp_are_exact(nki_library):
     from validation.predictions import counter_rows
 
-    for row in counter_rows(Path(NKILIB), DATA):
+    for row in counter_rows(nki_library, DATA):
         assert row.model == pytest.approx(row.measured, rel=1e-12), row.name

@@ -1,6 +1,5 @@
 """Tracing whole kernels: programs that come out are the ones that hardware ran."""
 
-import os
 from collections import Counter
 from math import prod
 from pathlib import Path
@@ -12,8 +11,6 @@ from neff_bench.simulator import program
 from neff_bench.simulator.errors import KernelError, NkiValidationError, SpecError
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec, decode_spec
-
-needs_nkilib = pytest.mark.skipif("NKILIB_PATH" not in os.environ, reason="NKILIB_PATH is not set")
 
 MATMUL = '''
 import nki
@@ -160,7 +157,7 @@ def test_a_bad_spec_is_one_error(tmp_path, text):
         decode_spec(text, tmp_path)
 
 
-def mlp(sequence: int) -> program.Program:
+def mlp(checkout: Path, sequence: int) -> program.Program:
     shapes = {
         "hidden_tensor": (1, sequence, 1024),
         "gate_proj_weights_tensor": (1024, 512),
@@ -170,23 +167,21 @@ def mlp(sequence: int) -> program.Program:
     spec = KernelSpec(
         entry="nkilib_src.nkilib.core.mlp.mlp:mlp",
         inputs=tuple(InputSpec(name, shape, "bfloat16") for name, shape in shapes.items()),
-        path=(str(Path(os.environ["NKILIB_PATH"]) / "src"),),
+        path=(str(checkout / "src"),),
     )
     return trace_kernel(spec, "trn2", 2)
 
 
-@needs_nkilib
-def test_mlp_of_nki_library_has_the_instructions_that_hardware_counted():
-    made = mlp(128)
+def test_mlp_of_nki_library_has_the_instructions_that_hardware_counted(nki_library):
+    made = mlp(nki_library, 128)
     count = counts(made)
     assert count["nc_matmul", "tensor"] == 48
     assert count["nc_transpose", "tensor"] == 24
     assert hbm_bytes(made) == (6_553_600, 262_144)
 
 
-@needs_nkilib
-def test_mlp_for_one_token_takes_the_other_kernel():
-    made = mlp(1)
+def test_mlp_for_one_token_takes_the_other_kernel(nki_library):
+    made = mlp(nki_library, 1)
     count = counts(made)
     assert count["nc_matmul", "tensor"] + count["nc_transpose", "tensor"] == 32
     assert count["sendrecv", "sync"] == 4
