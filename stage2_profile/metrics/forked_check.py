@@ -22,7 +22,7 @@ FEW = 16
 
 
 def compare_forked(
-    options: Options, captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float], columns: int
+    options: Options, captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float], columns: int = 1
 ) -> Comparison:
     """`compare_files` in a child of the warm parent. Raises `OSError`."""
     argv = [sys.executable, "-m", __name__, str(captured), str(expected), dtype, *map(repr, tolerance), str(columns)]
@@ -37,7 +37,8 @@ def compare_forked(
     if done.exit_code != 0:
         return compare_files(captured, expected, dtype, tolerance, columns)  # it raises what was wrong
     found = json.loads(done.stdout)
-    return Comparison(**{**found, "tolerance": tolerance})
+    first = found["first"] and tuple(found["first"])
+    return Comparison(**{**found, "tolerance": tolerance, "first": first})
 
 
 def main() -> int:
