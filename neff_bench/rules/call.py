@@ -13,7 +13,7 @@ class Operand(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One operand of a call: a view of a buffer.
 
     `start`: its first partition. `step_bytes`: from row to row, in memory. `kind`: of the buffer (input, output, internal,
-    constant). `gathered`: its rows have addresses of their own; `dynamic`: its address is known at run time only.
+    constant). `gathered`: its rows have addresses of their own; `dynamic`: its address is known at run time only. `columns_bytes`: of a row.
     """
 
     memory: Memory
@@ -24,6 +24,7 @@ class Operand(msgspec.Struct, frozen=True, array_like=True, gc=False):
     step_bytes: int = 0
     dynamic: bool = False
     gathered: bool = False
+    columns_bytes: int = 0
 
     @property
     def partitions(self) -> int:
@@ -43,7 +44,7 @@ class Call(msgspec.Struct, frozen=True, gc=False):
     target: str
     lnc: int = 1
 
-    def __getitem__(self, name: str) -> Operand | Any:
+    def __getitem__(self, name: str) -> Any:
         """The operand or the attribute of a name; None where the call has none."""
         return self.reads.get(name) or self.writes.get(name) or self.attributes.get(name)
 
@@ -64,7 +65,11 @@ class Tile(msgspec.Struct, frozen=True, gc=False):
 
 
 class Kernel(msgspec.Struct, frozen=True, gc=False):
-    """A recorded kernel as a whole."""
+    """A recorded kernel as a whole, and names in it: results that nothing writes (`unwritten`), tiles that are read and not
+    written (`undefined`), sums of matmuls that begin on what another instruction wrote (`accumulates_onto`)."""
 
     tiles: tuple[Tile, ...]
     calls: int
+    unwritten: tuple[str, ...] = ()
+    undefined: tuple[str, ...] = ()
+    accumulates_onto: tuple[str, ...] = ()

@@ -77,9 +77,9 @@ class Rule:
 
     @property
     def level(self) -> Level:
-        """An error is documented, and seen by somebody or read from AWS's own declarations. A rule that AWS's own library
-        breaks is a note."""
-        if "C" in self.sure:
+        """An error is documented, and seen by somebody or read from AWS's own declarations. What AWS's own library does, what is
+        deprecated and what is only inferred is a note."""
+        if set("COI") & set(self.sure):
             return "note"
         return "error" if "D" in self.sure and set("MA") & set(self.sure) else "warning"
 
@@ -107,7 +107,7 @@ SURE = {
     "A": "absent from AWS's declarations",
     "I": "inferred",
     "C": "contradicted by AWS's own library",
-    "S": "the simulator cannot go on",
+    "O": "deprecated",
 }
 """How it is known that AWS refuses what breaks a rule."""
 

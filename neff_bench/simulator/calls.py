@@ -48,7 +48,26 @@ def kernel(program: Program) -> Kernel:
         for one in program.buffers
         if one.memory != "hbm"
     )
-    return Kernel(tiles, sum(map(len, program.cores)))
+    written: dict[int, str] = {}
+    read: set[int] = set()
+    onto = []
+    for step in (step for core in program.cores for step in core):
+        if step.op == "nc_matmul" and step.attributes.get("accumulate"):
+            if written.get(step.writes["dst"].buffer, "nc_matmul") != "nc_matmul":
+                onto.append(program.sources[step.source])
+        written |= {access.buffer: step.op for access in step.writes.values()}
+        read |= {access.buffer for access in step.reads.values()}
+    return Kernel(
+        tiles,
+        sum(map(len, program.cores)),
+        _names(program, [at for at in program.outputs if at not in written and at not in program.inputs]),
+        _names(program, sorted(at for at in read if at not in written and program.buffers[at].kind == "internal")),
+        tuple(dict.fromkeys(onto)),
+    )
+
+
+def _names(program: Program, indices: list[int]) -> tuple[str, ...]:
+    return tuple(program.buffers[at].name for at in indices)
 
 
 def _operand(access: Access, program: Program, known: dict[Access, Operand]) -> Operand:
@@ -64,6 +83,7 @@ def _operand(access: Access, program: Program, known: dict[Access, Operand]) -> 
             access.pattern[0][0] * SIZE_BYTES[access.dtype] if access.pattern else 0,
             bool(access.dynamic),
             any(part.index.elements > 1 for part in access.dynamic),
+            access.columns * SIZE_BYTES[access.dtype],
         )
     return found
 

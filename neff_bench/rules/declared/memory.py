@@ -1,0 +1,54 @@
+"""Memories: what lies where, and how much of it."""
+
+# fmt: off
+import ast
+from collections.abc import Callable, Iterator
+
+from neff_bench.rules.call import Call, Operand
+from neff_bench.rules.judges import call, kernel, refusal, source
+from neff_bench.rules.rule import rule
+from neff_bench.rules.source import Source
+
+_COPY = "nisa.tensor_copy one of them into SBUF first"
+
+
+def _both_in_psum(first: str, second: str) -> Callable[[Call], bool]:
+    def test(c: Call) -> bool:
+        one, other = c[first], c[second]
+        return isinstance(one, Operand) and isinstance(other, Operand) and one.memory == other.memory == "psum"
+
+    return test
+
+
+def _returned_hbm(given: Source) -> Iterator[ast.AST]:
+    """Results of kernels that were made in nl.hbm."""
+    for function in given.device:
+        if given.kernels_of(function):
+            returned = {node.id for one in ast.walk(function) if isinstance(one, ast.Return) and one.value for node in ast.walk(one.value) if isinstance(node, ast.Name)}
+            for node in ast.walk(function):
+                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and any(isinstance(one, ast.Name) and one.id in returned for one in node.targets):
+                    if any(given.full(word) == "nki.language.hbm" for word in (*node.value.args, *(one.value for one in node.value.keywords))):
+                        yield node
+
+
+rule("M501", "a matmul writes PSUM", "a tile in nl.psum", "harness isa", "DM", refusal("^nc_matmul: dst must be in PSUM"), says="dst must be in ['psum'], got sbuf")
+rule("M502", "a matmul reads SBUF", "nisa.tensor_copy from PSUM first", "harness isa", "DM", refusal("^nc_matmul: stationary and moving must be in SBUF"), says="stationary must be in ['sbuf'], got psum")
+rule("M503", "DMA does not touch PSUM", "nisa.tensor_copy to SBUF first", "harness notes", "DM", refusal(r"^dma_\w+: \w+ must be in HBM or SBUF"), since="2.29", says="dma_copy requires HBM or SBUF tensors, got src=MemoryRegion.psum")
+rule("M504", "compute engines do not touch HBM", "nisa.dma_copy to SBUF first", "harness", "M", refusal("must be in SBUF or PSUM; .* is in HBM"), says="tensor_copy dst must be in ['sbuf', 'psum'], got shared_hbm")
+rule("M505", "the result of a kernel lies in nl.shared_hbm", "buffer=nl.shared_hbm", "migration", "D", source(_returned_hbm), since="2.29")
+rule("M506", "every result of a kernel is written", "nisa.dma_copy into it", "errors triton-viz", "D", kernel(lambda k: ", ".join(k.unwritten)), says="err_tensor_output_not_written_to")
+rule("M507", "a kernel does not write its inputs", "a tensor of its own in nl.shared_hbm", "errors", "D", call("dma_copy dma_transpose dma_compute", lambda c: c["dst"].kind == "input"), until="2.28", says="err_cannot_update_immutable_parameter")
+rule("M509", "a tile is read that nothing wrote", "nisa.memset it first", "triton-viz", "M", kernel(lambda k: ", ".join(k.undefined)), says="Illegal IR, encountered undefined use")
+rule("M510", "SBUF is full", "smaller tiles, or fewer at one time", "hardware harness", "DM", refusal(r"^SBUF of core \d is full|^sbuf tensor .* needs"), says="Out of memory in sbuf; NCC_EGCA111")
+rule("M511", "the result of a matmul lies in one PSUM bank of 2048 bytes", "512 float32 columns that begin at a bank", "sizes trn1 isa", "D", refusal("^nc_matmul: dst crosses a PSUM bank"))
+rule("M512", "PSUM is full", "fewer tiles at one time; a partition has 8 banks of 2048 bytes", "sizes notes", "D", refusal(r"^PSUM of core \d is full|^psum tensor .* needs"), says="Out of memory in psum")
+rule("M513", "a kernel places all tiles of a memory or none", "address= for all of them, or for none", "megakernel standalone", "M", kernel(lambda k: any({tile.placed for tile in k.tiles if tile.memory == memory} == {True, False} for memory in ("sbuf", "psum"))), since="2.29", says="NCC_EGCA111 Memory allocation failed; Spilling is disabled")
+rule("M515", "tensor_tensor does not read PSUM twice", _COPY, "isa", "D", call("tensor_tensor", _both_in_psum("data1", "data2")), refusal("^tensor_tensor: data1 and data2 cannot both be in PSUM"))
+rule("M516", "scalar_tensor_tensor does not read PSUM twice", _COPY, "isa", "D", call("scalar_tensor_tensor", _both_in_psum("data", "operand1")))
+rule("M517", "tensor_tensor_scan does not read PSUM twice", _COPY, "isa", "D", call("tensor_tensor_scan", _both_in_psum("data0", "data1")))
+rule("M518", "iota and affine_select write SBUF", "a tile in nl.sbuf", "isa", "D", refusal("^(iota|affine_select): GpSimd cannot access PSUM"))
+rule("M519", "dma_transpose writes SBUF", "a tile in nl.sbuf, then nisa.dma_copy", "isa", "D", call("dma_transpose", lambda c: c["dst"].memory == "hbm"))
+rule("M520", "GpSimd does not reach PSUM", "engine=nisa.engine.vector", "isa trn1", "D", refusal("^(?!iota|affine_select).*: GpSimd cannot access PSUM"))
+rule("M521", "a matmul that accumulates onto what another instruction wrote gives undefined numbers on trn1 and trn2", "the first matmul of the sum without accumulate=True", "isa simulator", "D", kernel(lambda k: ", ".join(k.accumulates_onto)), chips="trn1 trn2", since="2.32")
+rule("M526", "indices of rows address HBM alone", "nisa.nc_n_gather or nisa.local_gather in SBUF", "patterns", "D", call("", lambda c: any(one.gathered and one.memory != "hbm" for one in c.operands)), call("dma_copy dma_transpose", lambda c: any(one.gathered and one.memory != "hbm" for one in c.operands)))
+rule("M528", ".indirect() needs trn3", "x.ap(..., vector_offset=...) of a tensor in HBM", "notes isa", "D", refusal("tensor indirection"), chips="trn1 trn2", since="2.31")

@@ -1,0 +1,86 @@
+"""Names and arguments that a release has not, or has no longer."""
+
+# fmt: off
+import ast
+from collections.abc import Iterator
+
+from neff_bench.rules.judges import called, keyword, name, refusal, source
+from neff_bench.rules.rule import OfSource, rule
+from neff_bench.rules.source import Source
+
+_NO_TILE = ("register_", "get_", "nc_version", "core_", "engine", "oob_mode", "dge_mode", "reduce_cmd", "matmul_perf_mode", "dma_engine")
+_MASK = "take the slice that the mask lets through"
+
+
+def _old(given: Source) -> Iterator[ast.AST]:
+    imports = (node for node in ast.walk(given.tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
+    return (node for node in imports if "neuronxcc" in ast.unparse(node))
+
+
+def _taken_results(given: Source) -> Iterator[ast.AST]:
+    """Instructions whose result is assigned, added or returned, as if it were a tile."""
+    for full, calls in given.calls.items():
+        if full.startswith("nki.isa.") and not full[8:].startswith(_NO_TILE):
+            taken = {id(node.value) for kind in (ast.Assign, ast.AugAssign, ast.Return) for node in given.inside.get(kind, ()) if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return))}
+            yield from (node for node in calls if id(node) in taken and not any(word.arg == "dst" for word in node.keywords))
+
+
+def _third_is_list(given: Source) -> Iterator[ast.AST]:
+    return (node for node in given.calls.get("nki.isa.dma_compute", ()) if len(node.args) > 2 and isinstance(node.args[2], (ast.List, ast.Tuple)))
+
+
+def _mode_in_place_of_priority(given: Source) -> Iterator[ast.AST]:
+    for function, place in (("dma_copy", 2), ("dma_transpose", 3)):
+        for node in given.calls.get(f"nki.isa.{function}", ()):
+            if len(node.args) > place and given.full(node.args[place]).startswith(("nki.isa.oob_mode", "nki.isa.dge_mode")):
+                yield node
+
+
+def _method(method: str, word: str = "") -> OfSource:
+    return source(lambda given: (node for node in given.calls.get(f".{method}", ()) if not word or any(one.arg == word for one in node.keywords)))
+
+
+def _variable(text: str) -> OfSource:
+    return source(lambda given: (node for node in ast.walk(given.tree) if isinstance(node, ast.Constant) and node.value == text))
+
+
+rule("N101", "neuronxcc.nki is the package of the old dialect", "import nki; `neff-bench migrate` names what changes with it", "notes migration", "DA", source(_old), since="2.30")
+rule("N102", "index grids are gone", "use slices, nl.ds(start, size) or tile.ap(...)", "migration stubs", "DA", name("nki.language.arange", "nki.language.mgrid"), says="attribute missing")
+rule("N103", "no call takes mask=", _MASK, "migration notes", "DA", keyword("nki.isa. nki.language.", "mask"), says="unexpected keyword argument")
+rule("N104", "an instruction returns no tile", "make the tile first and give it as dst=", "migration", "DA", source(_taken_results), refusal(r"^nisa\.\w+ missing \d+ required positional"), says="missing argument")
+rule("N105", "instructions take no dtype=", "give dst the dtype", "migration", "D", keyword("nki.isa.", "dtype"), says="unexpected keyword argument")
+rule("N106", "nisa.memset takes a tile, not a shape", "nl.ndarray(...), then nisa.memset(dst=...)", "migration", "D", refusal("^memset: dst must be a tensor, not tuple"), says="missing argument")
+rule("N107", "nl.par_dim and block dimensions are gone", "put the partitions first; a list of tiles stands for blocks", "migration stubs", "DA", name("nki.language.par_dim"))
+rule("N108", "SDK 2.28 has no nl.load and nl.store", "nisa.dma_copy", "stubs notes", "DA", name("nki.language.load", "nki.language.store"), until="2.28")
+rule("N109", "nki.benchmark, nki.profile, nki.baremetal and nki.simulate_kernel are gone", "call the kernel; time it with `neff-bench run`; compute it with nki.simulate", "migration stubs", "DA", name("nki.benchmark", "nki.profile", "nki.baremetal", "nki.simulate_kernel"))
+rule("N110", "nki.tensor is no class of tiles", "annotate nothing, or nl.NkiTensor", "migration", "D", name("nki.tensor.Tensor"))
+rule("N111", "nisa.affine_select takes no pred=", "pattern=, offset=, channel_multiplier= and cmp_op=", "migration stubs", "DA", keyword("nki.isa.affine_select", "pred"), says="unexpected keyword argument")
+rule("N112", "nisa.iota takes no expr=", "pattern=, offset= and channel_multiplier=", "migration stubs", "DA", keyword("nki.isa.iota", "expr"), says="unexpected keyword argument")
+rule("N113", "nisa.nc_matmul takes neither psumAccumulateFlag= nor is_moving_zero=", "accumulate= and is_moving_onezero=", "isa stubs", "DA", keyword("nki.isa.nc_matmul", "psumAccumulateFlag", "is_moving_zero"), says="unexpected keyword argument")
+rule("N114", "nisa.dma_copy takes neither dst_rmw_op= nor unique_indices=", "nisa.dma_compute", "notes stubs", "DA", keyword("nki.isa.dma_copy", "dst_rmw_op", "unique_indices"), since="2.29", says="unexpected keyword argument")
+rule("N115", "the third argument of nisa.dma_compute is reduce_op, not scales", "name the arguments", "migration", "D", source(_third_is_list), since="2.29")
+rule("N116", "nisa.sendrecv takes no use_gpsimd_dma=", "dma_engine=nisa.dma_engine.gpsimd_dma", "migration", "D", keyword("nki.isa.sendrecv", "use_gpsimd_dma"), since="2.29", says="unexpected keyword argument")
+rule("N117", "nisa.register_move takes no imm=", "src=", "migration", "D", keyword("nki.isa.register_move", "imm"), since="2.29", says="unexpected keyword argument")
+rule("N118", "collectives take no num_channels=", "leave it out", "migration", "D", keyword("nki.collectives.", "num_channels"), since="2.29", says="unexpected keyword argument")
+rule("N119", "priority comes before oob_mode and dge_mode", "name the argument", "stubs", "DA", source(_mode_in_place_of_priority), since="2.30")
+rule("N120", "nisa.tensor_copy_dynamic_src and _dst are gone", "nisa.tensor_copy of x.ap(..., scalar_offset=...)", "notes", "DA", name("nki.isa.tensor_copy_dynamic_src", "nki.isa.tensor_copy_dynamic_dst"))
+rule("N121", "reshape takes no new_shape=", "reshape(shape)", "stubs", "DA", _method("reshape", "new_shape"), since="2.31", says="unexpected keyword argument")
+rule("N123", "tiles have no vector_select", "x.ap(..., vector_offset=...)", "stubs", "DA", _method("vector_select"), until="2.30")
+rule("N124", "this release has no nl.fori_loop, nl.while_loop, nisa.topk and all_gather_v", "nl.dynamic_range; nisa.max8 and nisa.nc_find_index8", "stubs notes", "DA", name("nki.language.fori_loop", "nki.language.while_loop", "nki.isa.topk", "nki.collectives.all_gather_v"), until="2.31")
+rule("N125", "this release has no activate2, abs_max, abs_min, prelu, bypass and sizes in bytes", "nisa.activation; numbers of the chip", "stubs notes", "DA", name("nki.isa.activate2", "nki.language.abs_max", "nki.language.abs_min", "nki.language.prelu", "nki.language.bypass", "nki.language.tile_size.sbuf_fmax_bytes", "nki.language.tile_size.sbuf_size_bytes", "nki.language.tile_size.psum_bank_fmax_bytes"), until="2.29")
+rule("N126", "the declarations of SDK 2.29 have no nl.shared_constant", "an input of the kernel", "stubs", "A", name("nki.language.shared_constant"), since="2.29", until="2.29")
+rule("N127", "nl.tile_size has no psum_fmax_bytes", "psum_bank_fmax_bytes", "sizes harness", "DA", name("nki.language.tile_size.psum_fmax_bytes"))
+rule("N128", "nki.isa has no rsqrt", "nisa.activation(op=nl.rsqrt)", "isa harness", "DA", name("nki.isa.rsqrt"))
+rule("N129", "total_available_sbuf_size is deprecated", "sbuf_fmax_bytes", "notes sizes", "DO", name("nki.language.tile_size.total_available_sbuf_size"), since="2.30")
+rule("N130", "nki.jit takes no func=", "fn=, or the function alone", "stubs", "DA", keyword("nki.jit", "func"), since="2.30", says="unexpected keyword argument")
+rule("N131", "nki.jit refuses platform_target=", "leave it out; NEURON_PLATFORM_TARGET_OVERRIDE names the chip", "migration harness", "DM", keyword("nki.jit", "platform_target"), since="2.29", says="ValueError: nki.jit 'platform_target' is deprecated")
+rule("N132", "NKIObject is not in nki.isa", "from nki.language import NKIObject", "stubs", "DA", name("nki.isa.NKIObject"), since="2.30")
+rule("N133", "a keyword that a function does not have is an error", "see the signature", "notes", "D", refusal(r"^(nisa|nl)\.\w+ got an unexpected keyword argument|\w+\(\) got an unexpected keyword"), says="unexpected keyword argument")
+rule("N135", "nl.zeros takes no buffer=", "nl.ndarray(..., buffer=...) and nisa.memset", "1282", "M", keyword("nki.language.zeros", "buffer"), until="2.28", says="unexpected argument")
+rule("N136", "this release has no float8_e8m0fnu, nl.average and nisa.get_nc_sub_version", "uint8 for scales; add and multiply", "stubs", "DA", name("nki.language.float8_e8m0fnu", "nki.language.average", "nki.isa.get_nc_sub_version"), until="2.30")
+rule("N138", "the parser front end ends with NKI 0.8", "leave NKI_COMPILER_FRONTEND unset", "2.33", "D", _variable("NKI_COMPILER_FRONTEND"), since="2.34")
+rule("N139", "nki.jit takes neither compile_config= nor specialization_config=", "leave them out before SDK 2.33", "2.33", "D", keyword("nki.jit", "compile_config", "specialization_config"), until="2.32", says="unexpected keyword argument")
+rule("N141", "nisa.activation_reduce is kept for old kernels alone", "nisa.activation(reduce_op=, reduce_res=)", "isa", "DO", called("nki.isa.activation_reduce"), since="2.29")
+rule("N142", "AWS calls affine_range, sequential_range and static_range deprecated", "range", "loops", "DO", name("nki.language.affine_range", "nki.language.sequential_range", "nki.language.static_range"), since="2.32")
+rule("N143", "nl.dynamic_range needs the parser front end", "nl.fori_loop", "notes 2.33", "D", name("nki.language.dynamic_range"), since="2.33")
+rule("N144", "tile_size.psum_fmax is deprecated", "psum_bank_fmax_bytes", "sizes", "DO", name("nki.language.tile_size.psum_fmax"), since="2.30")

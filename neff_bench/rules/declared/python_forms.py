@@ -1,0 +1,180 @@
+"""Python forms inside a kernel, and launches. NKI 0.3 to 0.6 (SDK 2.29 to 2.32) parse a kernel's source; 0.7 runs it."""
+
+# fmt: off
+import ast
+from collections.abc import Callable, Iterator
+
+from neff_bench.rules.judges import refusal, source, syntax
+from neff_bench.rules.rule import OfSource, rule
+from neff_bench.rules.source import Source
+
+_PARSER = "2.32"
+_DYNAMIC = ("nki.language.dynamic_range",)
+_LOOPS = (*_DYNAMIC, "nki.language.fori_loop", "nki.language.while_loop")
+_ENUMS = ("engine", "dge_mode", "oob_mode", "perf_mode", "dma_engine")
+_MAKES = ("nki.language.ndarray", "nki.language.zeros", "nki.language.full")
+
+
+def _nodes(given: Source, kind: type[ast.AST], test: Callable[..., object]) -> Iterator[ast.AST]:
+    return (node for node in given.inside.get(kind, ()) if test(node))
+
+
+def _of(kind: type[ast.AST], test: Callable[..., object]) -> OfSource:
+    return source(lambda given: _nodes(given, kind, test))
+
+
+def _words(value: ast.AST, kind: type) -> bool:
+    return isinstance(value, ast.Constant) and type(value.value) is kind
+
+
+def _arguments(*words: str) -> OfSource:
+    """Keyword arguments with a constant of a wrong type: an integer for an enumeration, a string for a buffer."""
+    kind = str if "buffer" in words else int
+    return source(lambda given: (node for nodes in given.calls.values() for node in nodes for word in node.keywords if word.arg in words and _words(word.value, kind)))
+
+
+def _loops(given: Source) -> Iterator[ast.For]:
+    for node in given.inside.get(ast.For, ()):
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and given.full(node.iter.func) in _DYNAMIC:
+            yield node
+
+
+def _within(given: Source, test: Callable[..., object]) -> Iterator[ast.AST]:
+    """Nodes of the bodies of dynamic loops for which `test(node, loop)` holds."""
+    return (node for loop in _loops(given) for statement in loop.body for node in ast.walk(statement) if test(node, loop))
+
+
+def _is_variable(node: ast.AST, loop: ast.For, context: type[ast.expr_context]) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, context) and isinstance(loop.target, ast.Name) and node.id == loop.target.id
+
+
+def _assigned(given: Source) -> Iterator[ast.AST]:
+    return _within(given, lambda node, loop: _is_variable(node, loop, ast.Store))
+
+
+def _in_arithmetic(given: Source) -> Iterator[ast.AST]:
+    return _within(given, lambda node, loop: isinstance(node, ast.BinOp) and any(_is_variable(one, loop, ast.Load) for one in (node.left, node.right)))
+
+
+def _nested(given: Source) -> Iterator[ast.AST]:
+    inner = {id(loop) for loop in _loops(given)}
+    return _within(given, lambda node, loop: id(node) in inner)
+
+
+def _steps(given: Source) -> Iterator[ast.AST]:
+    for full, place in ((_LOOPS[0], 2), (_LOOPS[1], 3)):
+        for node in given.calls.get(full, ()):
+            if len(node.args) > place and ast.unparse(node.args[place]).lstrip("-").isdigit() and int(ast.unparse(node.args[place])) <= 0:
+                yield node
+
+
+def _returning_bodies(given: Source) -> Iterator[ast.AST]:
+    bodies = {given_name.id for node in given.calls.get(_LOOPS[1], ()) for given_name in node.args if isinstance(given_name, ast.Name)}
+    for node in given.inside.get(ast.FunctionDef, ()):
+        if isinstance(node, ast.FunctionDef) and node.name in bodies:
+            yield from (one for one in ast.walk(node) if isinstance(one, ast.Return) and one.value is not None)
+
+
+def _used_after(given: Source) -> Iterator[ast.AST]:
+    """Tiles that a dynamic loop makes, and that later lines of the function read."""
+    for function in given.device:
+        for loop in _loops(given):
+            made = {one.id for node in ast.walk(loop) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) for one in node.targets if isinstance(one, ast.Name) and given.full(node.value.func) in _MAKES}
+            end = loop.end_lineno or 0
+            yield from (node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in made and node.lineno > end and (function.end_lineno or 0) >= end >= function.lineno)
+
+
+def _in_no_reorder(given: Source) -> Iterator[ast.AST]:
+    for node in given.inside.get(ast.With, ()):
+        if isinstance(node, ast.With) and any("no_reorder" in ast.unparse(item.context_expr) for item in node.items):
+            yield from (one for one in ast.walk(node) if isinstance(one, ast.Call) and given.full(one.func) in _LOOPS)
+
+
+def _keyword_only(given: Source) -> Iterator[ast.AST]:
+    return (function for function in given.device if function.args.kwonlyargs and given.kernels_of(function))
+
+
+def _list_defaults(given: Source) -> Iterator[ast.AST]:
+    return (function for function in given.device if given.kernels_of(function) and any(isinstance(one, (ast.List, ast.ListComp)) for one in function.args.defaults))
+
+
+def _plain_classes(given: Source) -> Iterator[ast.AST]:
+    plain = {node.name for node in given.tree.body if isinstance(node, ast.ClassDef) and not node.bases and not node.decorator_list}
+    return (node for node in given.inside.get(ast.Call, ()) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in plain)
+
+
+def _closures(given: Source) -> Iterator[ast.AST]:
+    """Names of an enclosing function that a kernel reads."""
+    for outer in ast.walk(given.tree):
+        if isinstance(outer, ast.FunctionDef) and not given.kernels_of(outer):
+            cells = {one.arg for one in outer.args.args} | {one.id for node in outer.body if isinstance(node, ast.Assign) for one in node.targets if isinstance(one, ast.Name)}
+            for kernel in outer.body:
+                if isinstance(kernel, ast.FunctionDef) and given.kernels_of(kernel):
+                    own = {one.arg for one in kernel.args.args} | {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+                    yield from (node for node in ast.walk(kernel) if isinstance(node, ast.Name) and node.id in cells - own)
+
+
+def _same_names(given: Source) -> Iterator[ast.AST]:
+    for function in given.device:
+        seen = set()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and given.full(node.func).startswith("nki.isa."):
+                for word in node.keywords:
+                    if word.arg == "name" and isinstance(word.value, ast.Constant):
+                        if word.value.value in seen:
+                            yield node
+                        seen.add(word.value.value)
+
+
+def _stored(node: ast.AST) -> bool:
+    """`tile[0:4] = ...`: a subscript with a slice is no entry of a list."""
+    targets = node.targets if isinstance(node, ast.Assign) else ()
+    return any(isinstance(one, ast.Subscript) and any(isinstance(part, ast.Slice) for part in ast.walk(one.slice)) for one in targets)
+
+
+def _grids(given: Source, dimensions: range) -> Iterator[ast.AST]:
+    """Launches `kernel[...]` of a kernel of this file with a tuple of so many sizes."""
+    kernels = {function.name for function in given.device}
+    for node in ast.walk(given.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name) and node.func.value.id in kernels:
+            if isinstance(node.func.slice, ast.Tuple) and len(node.func.slice.elts) in dimensions:
+                yield node
+
+
+rule("P201", "the parser refuses `is` and `is not`", "==", "migration nkilib", "DC", _of(ast.Compare, lambda node: any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)), since="2.29", until=_PARSER)
+rule("P202", "a kernel has no keyword-only parameters", "leave out the *", "migration", "D", source(_keyword_only), since="2.29", until=_PARSER)
+rule("P203", "a kernel takes no list", "a tuple", "migration", "D", source(_list_defaults), since="2.29")
+rule("P204", "keys of a dictionary are strings", "str(key)", "migration", "D", _of(ast.Dict, lambda node: any(isinstance(key, ast.Constant) and not isinstance(key.value, str) for key in node.keys)), until=_PARSER)
+rule("P205", "the parser refuses a comprehension", "a loop", "prefill", "M", syntax(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), until=_PARSER, says="unsupported expression")
+rule("P206", "no import inside of a kernel", "import at the top of the file", "prefill", "M", syntax(ast.Import, ast.ImportFrom), until=_PARSER, says="NKI does not support 'import' statements within a function")
+rule("P207", "no raise inside of a kernel", "assert", "harness", "M", syntax(ast.Raise), until=_PARSER, says="NKI does not support raise statements")
+rule("P208", "no try inside of a kernel", "test before the call", "guide", "D", syntax(ast.Try), until=_PARSER)
+rule("P209", "repr is not known inside of a kernel", "make the text outside", "harness", "M", _of(ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id == "repr"), until=_PARSER, says="failed to resolve name 'builtins.repr'")
+rule("P210", "no function is defined inside of a kernel", "define it at the top of the file", "trnrand", "M", syntax(ast.FunctionDef), since="2.29", until="2.31")
+rule("P211", "no subscript among several targets of an assignment", "one assignment each", "trnrand", "M", _of(ast.Tuple, lambda node: isinstance(node.ctx, ast.Store) and any(isinstance(one, ast.Subscript) for one in node.elts)), since="2.29", until="2.29")
+rule("P212", "a class that a kernel uses inherits NKIObject", "class Name(nl.NKIObject)", "notes", "D", source(_plain_classes), until=_PARSER)
+rule("P213", "a kernel sees no variables of the function around it", "make them parameters", "collectives", "M", source(_closures), until=_PARSER, says="name not resolved")
+rule("P214", "a tile is no condition", "nisa.register_load and a dynamic loop, or arithmetic", "errors", "D", refusal("it cannot steer Python"), says="err_ambiguous_tensor_truth_value")
+rule("P215", "tiles have no operators", "the nl or nisa function", "triton-viz harness", "M", refusal(r"a tensor of nki has no .*; call nl\.(?!negative)"), says="binary operators on tensors not supported. Use nki.isa directly.")
+rule("P216", "tiles have no unary minus", "nl.negative", "triton-viz", "M", refusal(r"call nl\.negative"), says="cannot negate values of this type")
+rule("P217", "no assignment into a tile", "nisa.tensor_copy, or dst=tile[...]", "triton-viz", "M", _of(ast.Assign, _stored), says="mutation not supported")
+rule("P218", "two instructions do not have one name", "a name of its own for each", "standalone prefill", "M", source(_same_names), since="2.29", says="duplicate op name")
+rule("P220", "the variable of a dynamic loop is not written", "another variable", "notes", "D", source(_assigned), since="2.30", says="AssertionError")
+rule("P221", "dynamic loops do not nest", "range for the inner loop", "notes", "D", source(_nested), since="2.29", until="2.29", says="Could not find register")
+rule("P222", "the variable of a dynamic loop has no arithmetic", "a register of its own", "notes", "D", source(_in_arithmetic), since="2.29", until="2.29")
+rule("P223", "the step of a dynamic loop is a positive number", "count up", "loops isa", "D", source(_steps), since="2.29")
+rule("P224", "the body of nl.fori_loop returns nothing", "write into a tile made before", "loops", "D", source(_returning_bodies), since="2.32")
+rule("P225", "a tile made inside of a dynamic loop ends with it", "make it before the loop", "loops errors", "D", source(_used_after), since="2.32", says="err_local_variable_used_out_of_scope")
+rule("P226", "no dynamic loop inside of nl.no_reorder", "take the loop out", "notes", "D", source(_in_no_reorder), since="2.32")
+rule("P230", "an enumeration is no integer", "its member, such as nisa.dge_mode.hwdge", "migration", "D", _arguments(*_ENUMS), since="2.29")
+rule("P231", "a buffer is no string", "nl.sbuf, nl.psum, nl.shared_hbm", "migration", "D", _arguments("buffer"), since="2.29")
+rule("P232", "the parser knows no numpy inside of a kernel", "compute it outside", "guide", "I", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func).startswith("numpy."))), until=_PARSER)
+
+rule("S450", "nl.matmul needs transpose_x=True", "transpose x, or nisa.nc_matmul", "notes", "D", source(lambda given: (node for node in given.calls.get("nki.language.matmul", ()) if not any(word.arg == "transpose_x" for word in node.keywords) and len(node.args) < 3)), since="2.29")
+rule("D339", "this release knows no dtype of jax", "nl.float32 and the like", "notes", "D", source(lambda given: _nodes(given, ast.Attribute, lambda node: given.full(node) in ("jax.numpy.float32", "jax.numpy.bfloat16", "jax.numpy.float16", "jax.numpy.int32"))), until="2.29")
+rule("L901", "a launch takes the number 1 or 2, not a tuple", "kernel[2]", "lnc harness", "DM", source(lambda given: _grids(given, range(2))), since="2.29", says="NKI only supports LNC 1 or 2, but got (2,)")
+rule("L902", "a launch has one or two cores", "kernel[2], and a loop", "lnc", "DM", source(lambda given: (node for node in ast.walk(given.tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name) and node.func.value.id in {one.name for one in given.device} and _words(node.func.slice, int) and ast.unparse(node.func.slice) not in "12")), refusal(r"^lnc [3-9]\d* does not exist"), since="2.29", says="NKI only supports LNC 1 or 2")
+rule("L903", "trn1 has launches of one core alone", "kernel[1]", "lnc codes", "D", refusal(r"^lnc 2 does not exist on (trn1|inf2)"), chips="trn1", says="NCC_EARG001")
+rule("L906", "a launch has one dimension", "kernel[2]", "migration notes", "D", source(lambda given: _grids(given, range(2, 9))), since="2.29", says="NKI only supports LNC 1 or 2")
+rule("C915", "nki.collectives.ReplicaGroup is made outside of the kernel", "make it at the top of the file", "collectives", "M", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func) == "nki.collectives.ReplicaGroup")))
+rule("C918", "collectives of this release take no priority=", "leave it out", "stubs", "DA", source(lambda given: (node for full, nodes in given.calls.items() if full.startswith("nki.collectives.") for node in nodes if any(word.arg == "priority" for word in node.keywords))), until="2.29", says="unexpected keyword argument")

@@ -1,0 +1,62 @@
+"""Small kernels of one rule each, and what is found in them."""
+
+import textwrap
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from neff_bench.doors.estimation import record_kernel
+from neff_bench.rules import findings
+from neff_bench.rules.source import Source
+from neff_bench.simulator.calls import judged
+from neff_bench.simulator.errors import SimulatorError
+
+HEAD = """\
+import nki, nki.isa as nisa, nki.language as nl
+
+def F(shape, dtype=nl.float32):
+    tile = nl.ndarray(shape, dtype=dtype, buffer=nl.sbuf)
+    nisa.memset(dst=tile, value=0)
+    return tile
+
+def P(shape, dtype=nl.float32):
+    return nl.ndarray(shape, dtype=dtype, buffer=nl.psum)
+
+@nki.jit
+def k(a, b):
+    x = F((128, 64)); y = F((128, 64)); z = F((128, 64))
+    o = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.shared_hbm)
+{body}
+    nisa.dma_copy(dst=o, src=z)
+    return o
+"""
+"""Around a kernel that is only lines: two inputs, three tiles, a result."""
+INPUTS = dict.fromkeys("ab", ((128, 64), "float32"))
+
+
+@cache
+def kernels(name):
+    """The kernels of a file beside this one: by code, the text of the file and the chip."""
+    listed = yaml.safe_load((Path(__file__).parent / f"{name}.yaml").read_text())
+    return {code: (whole(one["kernel"]), one.get("target", "trn2"), one.get("lnc", 1)) for code, one in listed.items()}
+
+
+def whole(text):
+    """A kernel as a file."""
+    if text.startswith(("import nki,", "import neuronxcc")):
+        return text
+    return HEAD.format(body=textwrap.indent(text, "    "))
+
+
+def found(text, target, lnc, path):
+    """What is found in a kernel: in its source, in its calls, in why it is refused."""
+    path.write_text(text)
+    source = Source(text, str(path))
+    every = findings.of_source(source, target)
+    try:
+        every += judged(record_kernel(f"{path}:k", INPUTS, target, lnc, {}))
+    except SimulatorError as error:
+        refused = findings.of_refusal(error.what, error.source or "", target)
+        every += [refused] if refused else []
+    return every
