@@ -18,7 +18,7 @@ ALLOWED = {
     "terminal": {"system"},
     "chips": set(),
     "sdk": {"system"},
-    "rules": {"sdk"},
+    "rules": {"chips", "sdk"},
     "parsers": {"chips", "terminal", "system"},
     "neffs": {"chips", "parsers", "system"},
     "viewer": {"chips", "parsers", "terminal"},

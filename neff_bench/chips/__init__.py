@@ -34,6 +34,9 @@ CHIPS: dict[str, Chip] = {chip.name: chip for chip in _chips()}
 LISTED = " or ".join(", ".join(CHIPS).rsplit(", ", 1))
 """All of them, for a help text: `trn1, inf2, trn2 or trn3`."""
 
+GENERATIONS = sorted({chip.generation for chip in CHIPS.values()})
+"""Of the NeuronCore."""
+
 PAIRED = ", ".join(chip.name for chip in CHIPS.values() if chip.max_lnc > 1)
 """Those whose logical cores may have two physical cores."""
 
@@ -56,4 +59,14 @@ def first_of_generation(name: str) -> str:
     return next((chip.name for chip in CHIPS.values() if f"gen{chip.generation}" == name), name)
 
 
-__all__ = ["CHIPS", "LISTED", "PAIRED", "Chip", "UnknownChip", "chip_for", "first_of_generation", "names_from"]
+__all__ = [
+    "CHIPS",
+    "GENERATIONS",
+    "LISTED",
+    "PAIRED",
+    "Chip",
+    "UnknownChip",
+    "chip_for",
+    "first_of_generation",
+    "names_from",
+]

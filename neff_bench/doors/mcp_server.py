@@ -17,8 +17,10 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 
+from neff_bench.chips import LISTED
+
 TIMEOUT_S = 600.0
-Target = Annotated[str, Field(description="trn1, inf2, trn2 or trn3")]
+Target = Annotated[str, Field(description=LISTED)]
 Lnc = Annotated[int, Field(ge=1, le=2, description="physical cores in the logical core")]
 
 

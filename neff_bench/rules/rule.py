@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from neff_bench.chips import chip_for
 from neff_bench.rules.call import Call, Kernel
 from neff_bench.rules.source import Source
 from neff_bench.sdk.release import names
@@ -97,8 +98,8 @@ class Rule:
         return known[first : last + 1]
 
     def holds(self, target: str) -> bool:
-        """Whether it is a rule of a chip; inf2 has the cores of trn1."""
-        return not self.chips or {"inf2": "trn1"}.get(target, target) in self.chips
+        """Whether it is a rule of a chip: of its cores, whatever chip with such cores is named."""
+        return not self.chips or chip_for(target).generation in {chip_for(name).generation for name in self.chips}
 
 
 SURE = {

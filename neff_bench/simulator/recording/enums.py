@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cache
 from typing import Any
 
-from neff_bench.chips import chip_for
+from neff_bench.chips import GENERATIONS, chip_for
 from neff_bench.simulator.recording.recorder import invalid, recorder
 
 
@@ -56,24 +56,8 @@ class matmul_perf_mode(Enum):
     double_row_gen3 = "double_row"  # noqa: PIE796 - another name of the same mode
 
 
-class nc_version(Enum):
-    """Generations of the NeuronCore; they can be compared."""
-
-    gen2 = 2
-    gen3 = 3
-    gen4 = 4
-
-    def __lt__(self, other: nc_version) -> bool:
-        return self.value < other.value
-
-    def __le__(self, other: nc_version) -> bool:
-        return self.value <= other.value
-
-    def __gt__(self, other: nc_version) -> bool:
-        return self.value > other.value
-
-    def __ge__(self, other: nc_version) -> bool:
-        return self.value >= other.value
+nc_version = IntEnum("nc_version", {f"gen{number}": number for number in GENERATIONS})  # type: ignore[misc]
+"""Generations of the NeuronCore; they can be compared."""
 
 
 class dma_engine(Enum):
@@ -90,9 +74,10 @@ gpsimd_engine = engine.gpsimd
 unknown_engine = engine.unknown
 
 
-def get_nc_version() -> nc_version:
+def get_nc_version() -> IntEnum:
     """The generation of the target that is recorded for."""
-    return nc_version(chip_for(recorder().target).generation)
+    number: IntEnum = nc_version(chip_for(recorder().target).generation)
+    return number
 
 
 def get_nc_sub_version() -> int:
