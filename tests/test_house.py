@@ -35,3 +35,8 @@ def test_every_test_file_is_collected():
     ]
     there = {str(path) for room in rooms for path in room.rglob("test_*.py")}
     assert there and there - collected == set()
+
+
+def test_no_folder_hides_a_program_that_is_run_in_the_root():
+    done = subprocess.run([sys.executable, "-m", "coverage", "--version"], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.startswith("Coverage.py"), done.stderr
