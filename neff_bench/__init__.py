@@ -16,7 +16,8 @@ This is the public face: the names in `__all__`. All other modules are private a
     for difference in neff_bench.compare("before.json", "after.json"):
         print(difference.label, difference.metric, difference.ratio, difference.verdict)
 
-Nothing heavy is imported before a name is used.
+Nothing heavy is imported before a name is used. All names may be used from any number of threads at once: each call has its own
+state, and gives what it gives alone. One object, a `Rows` or a `Store` say, may be read by several threads; none may change it meanwhile.
 """
 
 from __future__ import annotations

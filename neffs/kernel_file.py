@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from threading import RLock
 from types import CodeType, ModuleType
 from typing import Any
 
 _compiled: dict[str, tuple[bytes, CodeType]] = {}
 """Source and code of the files of this process."""
+_GUARD = RLock()
 
 
 class KernelFileLoader(SourceFileLoader):
@@ -47,16 +49,18 @@ def kernel_module(path: Path) -> ModuleType:
 def execute(module: ModuleType) -> None:
     """Execute the file of a module that `kernel_module` made. What its code raises comes through."""
     loader: Any = module.__loader__
-    with no_bytecode():
+    with importing():
         loader.exec_module(module)
 
 
 @contextmanager
-def no_bytecode() -> Iterator[None]:
-    """Nothing that is imported leaves bytecode behind: the modules that a kernel imports may change as fast as the kernel."""
-    before = sys.dont_write_bytecode
-    sys.dont_write_bytecode = True
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode = before
+def importing() -> Iterator[None]:
+    """One thread at a time puts kernels into `sys.modules`. Nothing that is imported leaves bytecode behind: the modules that a kernel
+    imports may change as fast as the kernel."""
+    with _GUARD:
+        before = sys.dont_write_bytecode
+        sys.dont_write_bytecode = True
+        try:
+            yield
+        finally:
+            sys.dont_write_bytecode = before

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from neff_bench.neffs.kernel_file import KernelFileLoader, execute, kernel_module, no_bytecode
+from neff_bench.neffs.kernel_file import KernelFileLoader, execute, importing, kernel_module
 from neff_bench.stage1_generate.jobs.closure import imports_relatively
 
 
@@ -44,7 +44,7 @@ def load(entry: str) -> Any:
     if file.endswith(".py"):
         found: Any = load_file(Path(file))
     else:
-        with no_bytecode():
+        with importing():
             found = import_module(file)
     for name in names.split("."):
         found = getattr(found, name)
@@ -54,6 +54,11 @@ def load(entry: str) -> Any:
 def load_file(path: Path) -> Any:
     """The module that a file is, with its folder first on `sys.path`, as Python has it for a script. A file that has changed
     since it was loaded is loaded again."""
+    with importing():
+        return _loaded(path)
+
+
+def _loaded(path: Path) -> Any:
     known = sys.modules.get(path.stem)
     if known is not None and getattr(known, "__file__", None) == str(path):
         before = known.__loader__

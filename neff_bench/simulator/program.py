@@ -134,7 +134,7 @@ class Instruction(msgspec.Struct, frozen=True, array_like=True, gc=False):
     source: int = 0
 
 
-class Program(msgspec.Struct, frozen=True, weakref=True):
+class Program(msgspec.Struct, frozen=True, dict=True):
     """`cores[c]` is the instruction list of physical core c; `len(cores) == lnc`.
 
     `inputs` and `outputs`: indices into `buffers`, in the order of the kernel's arguments and results.

@@ -8,7 +8,11 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from typing import TextIO
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock, get_ident
+from typing import Any, TextIO
 
 from neff_bench.errors import OutputError
 from neff_bench.terminal.text import plain
@@ -65,6 +69,38 @@ def finish() -> None:
         raise error
     if error is not None:
         raise OutputError(f"standard output: {_why(error)}")
+
+
+@contextmanager
+def prints_to_stderr() -> Iterator[None]:
+    """What this thread prints to standard output inside goes to standard error."""
+    thread = get_ident()
+    with _GUARD:
+        shared = sys.stdout if isinstance(sys.stdout, _ByThread) else _ByThread(sys.stdout)
+        sys.stdout = shared
+        shared.aside[thread] += 1
+    try:
+        yield
+    finally:
+        with _GUARD:
+            shared.aside[thread] -= 1
+            shared.aside += Counter()  # without those that count 0
+            if not shared.aside and sys.stdout is shared:
+                sys.stdout = shared.out
+
+
+class _ByThread:
+    """Standard output `out`, which is standard error to the threads that count in `aside`."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+        self.aside: Counter[int] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr if get_ident() in self.aside else self.out, name)
+
+
+_GUARD = Lock()
 
 
 def error(text: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import os
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.recording.tensor import NkiTensor
+from neff_bench.terminal import streams
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,7 +94,7 @@ def _launched(
         return result
 
     functools.update_wrapper(body, function)
-    with contextlib.redirect_stdout(sys.stderr):
+    with streams.prints_to_stderr():
         try:
             program = record(body, _name(function), inputs, {}, (), target(), lnc, fits, arrays[0])
         except SimulatorError as error:

@@ -18,6 +18,7 @@ from neff_bench.simulator.nki.mistakes import kernel_line
 from neff_bench.simulator.nki.spec import KernelSpec, lookup, resolve_arguments
 from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
+from neff_bench.terminal import streams
 
 _turn = threading.RLock()
 """Held while a kernel is imported and recorded: `sys.path` and `sys.modules` belong to the whole process."""
@@ -32,7 +33,7 @@ def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
     """
     if sdk_present():
         raise SpecError("the AWS nki package is installed; compile with the SDK instead of neuron-sim")
-    with _turn, undone(*MADE_UP), contextlib.redirect_stdout(sys.stderr), contextlib.ExitStack() as at_end:
+    with _turn, undone(*MADE_UP), streams.prints_to_stderr(), contextlib.ExitStack() as at_end:
         install()
         sys.path[:0] = [entry for entry in spec.path if entry not in sys.path]
         kernel = _load(spec.entry, at_end)

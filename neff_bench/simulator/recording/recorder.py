@@ -10,6 +10,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -153,15 +154,17 @@ class Recorder(State):
             self.fixed_source = before
 
 
-_active: list[Recorder] = []
+_active: dict[int, Recorder] = {}
+"""The recorder of each thread that records a kernel, by the thread's number."""
 _OUTSIDE = "nki operations work inside a kernel only; launch it with nki.simulate or compile it"
 
 
 def recorder() -> Recorder:
-    """The recorder of the kernel that runs now. Raises KernelError outside one."""
-    if not _active:
+    """The recorder of the kernel that this thread runs now. Raises KernelError outside one."""
+    now = _active.get(get_ident())
+    if now is None:
         raise KernelError(_OUTSIDE)
-    return _active[-1]
+    return now
 
 
 def emit(
@@ -171,9 +174,7 @@ def emit(
 
     Raises KernelError outside a kernel.
     """
-    if not _active:
-        raise KernelError(_OUTSIDE)
-    now = _active[-1]
+    now = recorder()
     source = now.fixed_source
     if source < 0:
         source = now.places.source(1)
@@ -187,8 +188,8 @@ if not TYPE_CHECKING and _core is not None:
 
 
 def is_recording() -> bool:
-    """Whether a kernel is being recorded."""
-    return bool(_active)
+    """Whether this thread records a kernel."""
+    return get_ident() in _active
 
 
 _MANY_TENSORS = 10_000
@@ -197,19 +198,23 @@ _MANY_TENSORS = 10_000
 
 @contextmanager
 def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
-    """A recording context on the chip `target` with `lnc` physical cores.
+    """A recording context on the chip `target` with `lnc` physical cores, for what this thread runs inside.
 
     The garbage collector is off during the recording. A program holds millions of objects and no cycle, and to walk them
     again and again would cost more than to record them.
     """
-    made = Recorder(target, lnc)
-    _active.append(made)
+    made, thread = Recorder(target, lnc), get_ident()
+    before = _active.get(thread)
+    _active[thread] = made
     collects = gc.isenabled()
     gc.disable()
     try:
         yield made
     finally:
-        _active.pop()
+        if before is None:
+            del _active[thread]
+        else:
+            _active[thread] = before
         made.places.start(0)
         if collects:
             if len(made.storages) > _MANY_TENSORS:
@@ -230,8 +235,9 @@ def _take_as_old() -> None:
 
 def here() -> str | None:
     """ "file.py:33" of the innermost running line that is not the dialect's own."""
-    if _active and _active[-1].fixed_source >= 0:
-        return _active[-1].lines.texts[_active[-1].fixed_source]
+    now = _active.get(get_ident())
+    if now is not None and now.fixed_source >= 0:
+        return now.lines.texts[now.fixed_source]
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(OWN):
         frame = frame.f_back

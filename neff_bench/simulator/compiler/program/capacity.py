@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import itemgetter
-from weakref import ref
 
 from neff_bench.chips import chip_for
 from neff_bench.simulator import native
@@ -45,16 +44,13 @@ class Peak:
 
 
 def memory_peak(program: Program) -> tuple[Peak, ...]:
-    """The peaks of SBUF and PSUM, for each core in order. Those of the latest program are kept: a program is checked when it is
-    recorded, and its summary asks for the same."""
-    global _latest
-    latest = _latest
-    if latest is None or latest[0]() is not program:
-        latest = _latest = ref(program), _peaks(program)
-    return latest[1]
-
-
-_latest: tuple[ref[Program], tuple[Peak, ...]] | None = None
+    """The peaks of SBUF and PSUM, for each core in order. The program keeps them: it is checked when it is recorded, and its
+    summary asks for the same."""
+    kept = vars(program)
+    if "peaks" not in kept:
+        kept["peaks"] = _peaks(program)
+    peaks: tuple[Peak, ...] = kept["peaks"]
+    return peaks
 
 
 def _peaks(program: Program) -> tuple[Peak, ...]:

@@ -9,7 +9,6 @@ from functools import cache, cached_property
 from math import prod
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import ref
 
 import msgspec
 
@@ -98,22 +97,12 @@ class Table:
 
 
 def table_of(program: Program) -> Table:
-    """That of the latest program is kept as long as the program: what checks a program when it is recorded and what assembles it
-    then need the same."""
-    global _latest
-    latest = _latest
-    if latest is None or latest[0]() is not program:
-        latest = _latest = ref(program, _forget), tabulated(program.buffers, program.cores)
-    return latest[1]
-
-
-_latest: tuple[ref[Program], Table] | None = None
-
-
-def _forget(gone: ref[Program]) -> None:
-    global _latest
-    if _latest is not None and _latest[0] is gone:
-        _latest = None
+    """The program keeps its table: what checks a program when it is recorded and what assembles it then need the same."""
+    kept = vars(program)
+    if "table" not in kept:
+        kept["table"] = tabulated(program.buffers, program.cores)
+    table: Table = kept["table"]
+    return table
 
 
 def tabulated(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> Table:

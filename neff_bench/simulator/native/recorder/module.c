@@ -68,7 +68,7 @@ static PyObject *bind_tensors(PyObject *module, PyObject *given)
     Py_RETURN_NONE;
 }
 
-/* bind_recording(emit, Instruction, active, issued): the plain form, what it makes, the list of recorders and the answer. */
+/* bind_recording(emit, Instruction, active, issued): the plain form, what it makes, the recorders by thread and the answer. */
 static PyObject *bind_recording(PyObject *module, PyObject *given)
 {
     (void)module;

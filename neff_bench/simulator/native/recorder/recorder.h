@@ -104,7 +104,7 @@ PyObject *make_places_type(void);
 /* The source of the frame `up` calls above the running one, a new reference. */
 PyObject *source_above(PyObject *places, long up);
 
-/* The recorder of the kernel that runs now, a new reference; NULL where none does. */
+/* The recorder of the kernel that this thread runs now, a new reference; NULL where none does. */
 struct state *recorder_now(void);
 
 /* The source that it gives what is recorded `up` calls above the running frame, a new reference. */

@@ -7,9 +7,7 @@ from typing import Any
 
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta.index import whole_numbers
-from neff_bench.simulator.recording.recorder import recorder
-
-_programs: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+from neff_bench.simulator.recording.recorder import is_recording, recorder
 
 
 class spmd_dim:
@@ -38,23 +36,35 @@ def programs(grid: tuple[Any, ...]) -> Any:
         if not spread and now.core:
             continue
         now.shared_count.clear()
-        _programs.append((program, sizes))
+        outer = now.dialect.get(_PROGRAM)
+        now.dialect[_PROGRAM] = program, sizes
         try:
             yield program
         finally:
-            _programs.pop()
+            now.dialect[_PROGRAM] = outer
+
+
+_PROGRAM = "program"
+"""What a recording keeps of its grid: the numbers of the program that runs, along each axis, and how many there are."""
+
+
+def _running() -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    return recorder().dialect.get(_PROGRAM) if is_recording() else None
 
 
 def program_id(axis: int = 0) -> int:
     """The number of this program along an axis of the grid."""
-    return _programs[-1][0][axis] if _programs else nl.program_id(axis)
+    running = _running()
+    return running[0][axis] if running else nl.program_id(axis)
 
 
 def num_programs(axes: Any = 0) -> int:
     """Programs along an axis of the grid."""
-    return _programs[-1][1][axes] if _programs else nl.num_programs(axes)
+    running = _running()
+    return running[1][axes] if running else nl.num_programs(axes)
 
 
 def program_ndim() -> int:
     """Dimensions of the grid."""
-    return len(_programs[-1][1]) if _programs else nl.program_ndim()
+    running = _running()
+    return len(running[1]) if running else nl.program_ndim()
