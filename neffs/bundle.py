@@ -37,6 +37,7 @@ from neff_bench.neffs.checksums import (
     wrong_size,
 )
 from neff_bench.neffs.errors import BundleError, CaseError
+from neff_bench.parsers.formats.neff import plain_name
 from neff_bench.system.decoding import prepare
 
 MANIFEST = "case.json"
@@ -82,7 +83,7 @@ class Manifest:
     the kernel takes for these dimensions (`CTE`, `TKG`), None where there is one. `inputs` and `outputs`: in NEFF order;
     the files of `outputs` are the references; with several ranks they are those of rank 0, and `other_ranks` has the others in order.
     `rank_inputs`: the file that names the inputs of each rank, None for a single one. `files`: every file of the bundle by its path in it, without `case.json` and
-    `profiles/`; empty until the bundle is published. None stands for what is not known.
+    `profiles/`; empty until the bundle is published. `warnings`: what must be said of the build beside its numbers. None stands for what is not known.
     """
 
     case: Case
@@ -107,11 +108,19 @@ class Manifest:
     schema: int = SCHEMA
     other_ranks: tuple[RankFiles, ...] = ()
     rank_inputs: str | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def by_rank(self) -> tuple[RankFiles, ...]:
         """The tensors of every rank."""
         return (RankFiles(self.inputs, self.outputs), *self.other_ranks)
+
+    @property
+    def writes_inputs(self) -> bool:
+        """Whether an execution leaves something else in an input than it found there."""
+        inputs = {tensor.name for tensor in self.inputs}
+        returned = {plain_name(tensor.name) for tensor in self.outputs}
+        return any(plain_name(name) != name or name in returned for name in inputs)
 
 
 @dataclass(frozen=True)

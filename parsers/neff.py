@@ -19,18 +19,19 @@ import msgspec
 from neff_bench.parsers.archive import BLOCK_BYTES, GZIP_MAGIC, PIECE_BYTES, Member, Stream, unpack, walk
 from neff_bench.parsers.errors import NoMember, ParseError, guarded
 from neff_bench.parsers.formats import neff as layout
-from neff_bench.parsers.formats.neff import DTYPES, HEADER_BYTES, INSTRUCTION_BYTES, PROGRAM_MEMBER, TARGETS
+from neff_bench.parsers.formats.neff import (
+    DTYPE_BYTES,
+    DTYPES,
+    HEADER_BYTES,
+    INSTRUCTION_BYTES,
+    PROGRAM_MEMBER,
+    TARGETS,
+)
 from neff_bench.parsers.source import Source, open_source
 from neff_bench.system.decoding import prepare
 
 JSON_BYTES_MAX = 64 * 1024 * 1024
 MEMBER_BYTES_MAX = 256 * 1024 * 1024
-DTYPE_BYTES = {
-    **dict.fromkeys(("bool", "int8", "uint8", "float8_e4m3", "float8_e5m2", "float8_e4m3fn"), 1),
-    **dict.fromkeys(("int16", "uint16", "float16", "bfloat16"), 2),
-    **dict.fromkeys(("int32", "uint32", "float32", "tfloat32"), 4),
-    **dict.fromkeys(("int64", "uint64", "float64"), 8),
-}
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Neff:
 
     `target`: product name, see TARGETS; `architecture`: the core generation as the file names it.
     `hlo_mac_count`: multiply-accumulates of the HLO graph; None for NKI kernels, whose NEFFs carry no HLO statistics.
-    `members`: archive order. `simulated`: it carries a simulator's program and no machine code.
+    `ranks`: how many logical cores run it together, None where it does not say. `members`: archive order. `simulated`: it carries a simulator's program and no machine code.
     """
 
     path: str
@@ -81,6 +82,7 @@ class Neff:
     target: str | None
     architecture: str | None
     lnc: int
+    ranks: int | None
     compiler_version: str | None
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
@@ -141,6 +143,7 @@ class _DmaQueue(msgspec.Struct):
 class _Definition(msgspec.Struct):
     var: dict[str, _Variable] = {}
     dma_queue: dict[str, _DmaQueue] = {}
+    world_size: int | None = msgspec.field(name="#rank_world_size", default=None)
     pe_instr: str | list[str] | None = None
     act_instr: str | list[str] | None = None
     pool_instr: str | list[str] | None = None
@@ -316,6 +319,7 @@ def _assemble(name: str, size_bytes: int, header: _Header, members: list[Member]
         target=info.target or (TARGETS.get(kelf.target, kelf.target) if kelf.target else None),
         architecture=kelf.target,
         lnc=header.lnc,
+        ranks=max((found.world_size or 0 for _, found in definitions), default=0) or None,
         compiler_version=info.tool_version,
         inputs=inputs,
         outputs=outputs,

@@ -16,6 +16,7 @@ import msgspec
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.chips.engines import ENGINES as ENGINES
 from neff_bench.chips.engines import Engine as Engine
+from neff_bench.parsers.formats.neff import MUST_ALIAS
 
 PROGRAM_VERSION = 1
 
@@ -173,6 +174,11 @@ class Program(msgspec.Struct, frozen=True, dict=True):
         while 0 < source < len(self.callers) and (source := self.callers[source]):
             found.append(self.sources[source])
         return tuple(reversed(found))
+
+    def input_name(self, index: int) -> str:
+        """The name of an input in the NEFF: NKI marks those that the kernel writes into and returns."""
+        name = self.buffers[index].name
+        return name + MUST_ALIAS if index in self.outputs else name
 
     @property
     def ranks(self) -> int:

@@ -87,3 +87,19 @@ DTYPES = {
     "fp32": "float32",
 }
 """Spellings of the compiler that differ from the names used here."""
+
+DTYPE_BYTES = {
+    **dict.fromkeys(("bool", "int8", "uint8", "float8_e4m3", "float8_e5m2", "float8_e4m3fn"), 1),
+    **dict.fromkeys(("int16", "uint16", "float16", "bfloat16"), 2),
+    **dict.fromkeys(("int32", "uint32", "float32", "tfloat32"), 4),
+    **dict.fromkeys(("int64", "uint64", "float64"), 8),
+}
+
+MUST_ALIAS = ".must_alias_input"
+"""What NKI puts behind the name of an input that an output shares its memory with; the output has the plain name (aws-neuron/nki-library
+@ 0759719, test/utils/unit_test_framework.py; read 2026-11-23)."""
+
+
+def plain_name(name: str) -> str:
+    """The name that a tensor of a NEFF has in its kernel."""
+    return name.removesuffix(MUST_ALIAS)

@@ -21,13 +21,16 @@ from typing import TYPE_CHECKING
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.installation import IMPORT_ROOT, __version__
-from neff_bench.neffs.bundle import LOG, Manifest, RankFiles, TensorFile, is_safe_tensor_name, write_manifest
+from neff_bench.neffs.agreement import disagreement
+from neff_bench.neffs.bundle import LOG, Manifest, RankFiles, TensorFile, write_manifest
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.checksums import sha256_file
 from neff_bench.neffs.sources import keep_sources
+from neff_bench.parsers.formats.neff import plain_name
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
 from neff_bench.stage1_generate.jobs.job import Job, decode
 from neff_bench.stage1_generate.jobs.keys import tree_digest
+from neff_bench.stage1_generate.jobs.matching import match
 from neff_bench.stage1_generate.kernel import Dims, Kernel, Tensor
 from neff_bench.stage1_generate.own_kernel import implementation_of, kernel_of, search_folders
 from neff_bench.stage1_generate.toolchains.command import end_with_builder
@@ -37,7 +40,7 @@ from neff_bench.stage1_generate.toolchains.find import nkilib_version
 if TYPE_CHECKING:
     import numpy as np
 
-    from neff_bench.parsers.neff import Neff, TensorInfo
+    from neff_bench.parsers.neff import Neff
 
 
 _KEPT = (LOG, "command.txt", "kernel.json", "model", "log-neuron-cc.txt")
@@ -78,11 +81,13 @@ def build(job: Job) -> Manifest:
         _prune(compiled.neff)
     neff = _read_neff(Path(compiled.neff))
     _keep_sources(Path(compiled.neff), request.paths)
-    in_files = _match("input", _renamed(inputs, parameters), neff.inputs)
+    in_files, in_note = match("input", _renamed(inputs, parameters), neff.inputs)
+    # What our own compiler writes first, the kernel returns first.
+    results_in_neff = tuple(tensor.name for tensor in neff.outputs) if neff.simulated else compiled.outputs
     if outputs is None:
-        outputs = _said_by(neff)
+        outputs = _said_by(neff, results_in_neff)
         results = tuple(tensor.name for tensor in outputs)
-    out_files = _match("output", _renamed(outputs, results), neff.outputs)
+    out_files, out_note = match("output", _renamed(outputs, results), neff.outputs, results_in_neff)
 
     named = tuple(zip(parameters, inputs)), tuple(zip(results, outputs))
     by_rank, tolerance = _write_tensors(kernel, case, named, in_files, out_files)
@@ -91,7 +96,7 @@ def build(job: Job) -> Manifest:
         from neff_bench.stage1_generate.jobs.tensors import write_rank_inputs
 
         rank_inputs = write_rank_inputs(Path(), [rank.inputs for rank in by_rank])
-    return replace(
+    built = replace(
         started(job),
         status="built",
         versions=_versions(job) | {"compiler": neff.compiler_version or "unknown"} | dict(compiled.versions),
@@ -106,7 +111,11 @@ def build(job: Job) -> Manifest:
         outputs=by_rank[0].outputs,
         other_ranks=tuple(by_rank[1:]),
         rank_inputs=rank_inputs,
+        warnings=tuple(note for note in (in_note, out_note) if note is not None),
     )
+    if wrong := disagreement(built, neff):
+        raise BuildError(wrong)
+    return built
 
 
 _Named = tuple[tuple[str, Tensor], ...]
@@ -146,12 +155,14 @@ def _write_tensors(
     return files, tolerance
 
 
-def _said_by(neff: Neff) -> tuple[Tensor, ...]:
-    """The outputs of a kernel that declares none."""
+def _said_by(neff: Neff, order: Sequence[str] | None) -> tuple[Tensor, ...]:
+    """The outputs of a kernel that declares none, in the order of its results where the compiler says it."""
     for tensor in neff.outputs:
         if tensor.dtype not in SIZE_BYTES or tensor.bytes != Tensor(tensor.name, tensor.shape, tensor.dtype).bytes:
             raise BuildError(f"the NEFF does not say what its output {tensor.name} is; declare it under `outputs:`")
-    return tuple(Tensor(tensor.name, tensor.shape, str(tensor.dtype)) for tensor in neff.outputs)
+    found = {plain_name(tensor.name): tensor for tensor in neff.outputs}
+    names = [plain_name(name) for name in order or found]
+    return tuple(Tensor(name, found[name].shape, str(found[name].dtype)) for name in names if name in found)
 
 
 def started(job: Job) -> Manifest:
@@ -220,25 +231,6 @@ def _keep_sources(neff: Path, folders: Sequence[str]) -> None:
         print(f"warning: no source files are kept: {error}", flush=True)
         return
     keep_sources(Path(), names, folders)
-
-
-def _match(kind: str, asked: Sequence[Tensor], found: Sequence[TensorInfo]) -> dict[str, str]:
-    """Asked name -> name in the NEFF, in NEFF order: by name where the compiler kept them, else by position."""
-    if len(asked) != len(found):
-        raise BuildError(f"the NEFF has {len(found)} {kind}s, the kernel {len(asked)}")
-    names = [tensor.name for tensor in asked]
-    unsafe = [tensor.name for tensor in found if not is_safe_tensor_name(tensor.name) or "/" in tensor.name]
-    if unsafe:
-        raise BuildError(f"{kind} {unsafe[0]!r} has a name that is unsafe as a file name or on a command line")
-    same_names = {tensor.name for tensor in found} == set(names)
-    pairs = [(tensor.name if same_names else name, tensor.name) for tensor, name in zip(found, names)]
-    sizes = {tensor.name: tensor.bytes for tensor in asked}
-    for (name, _), tensor in zip(pairs, found):
-        if tensor.bytes is not None and tensor.bytes != sizes[name]:
-            raise BuildError(
-                f"{kind} {tensor.name} has {tensor.bytes} bytes in the NEFF, {sizes[name]} by the kernel's declaration"
-            )
-    return dict(pairs)
 
 
 def _renamed(tensors: Sequence[Tensor], names: Sequence[str]) -> tuple[Tensor, ...]:

@@ -33,10 +33,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Compiled:
-    """`neff`: its path relative to the current directory; the rest as in `neff_bench.neffs.bundle.Manifest`."""
+    """`neff`: its path relative to the current directory. `outputs`: the names that the compiler gave to the kernel's results, in their order;
+    None where it does not say. The rest as in `neff_bench.neffs.bundle.Manifest`."""
 
     neff: str
     interface: str
     time_s: float
     command: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] | None = None

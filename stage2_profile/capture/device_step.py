@@ -10,7 +10,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from neff_bench.neffs import findings
+from neff_bench.neffs.agreement import disagreement
 from neff_bench.neffs.bundle import Bundle, Manifest
+from neff_bench.parsers.formats.neff import HEADER_BYTES, MUST_ALIAS, plain_name
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import nrtpy, runs
 from neff_bench.stage2_profile.capture.conditions import Neighbour, conditions_of, unexplained
@@ -36,7 +38,6 @@ def plan_of(manifest: Manifest, options: Options) -> commands.CapturePlan:
             raise UnsafePath(
                 f"output {tensor.name!r} would be saved outside of the run's directory; rename it in the kernel"
             )
-    inputs = {tensor.name for tensor in manifest.inputs}
     return commands.CapturePlan(
         neff=f"../../{manifest.neff}",
         inputs=tuple((tensor.name, f"../../{tensor.file}") for tensor in manifest.inputs),
@@ -44,7 +45,7 @@ def plan_of(manifest: Manifest, options: Options) -> commands.CapturePlan:
         multi_input=f"../../{manifest.rank_inputs}" if manifest.rank_inputs else None,
         num_exec=options.executions.number,
         profile_nth_exec=options.executions.nth,
-        alias=options.executions.number > 1 and any(tensor.name in inputs for tensor in manifest.outputs),
+        alias=options.executions.number > 1 and manifest.writes_inputs,
         dge_notifications=options.enable_dge_notifs,
     )
 
@@ -56,13 +57,15 @@ def capture(
 
     `hold`: the lock of the bundle's profiles, passed on so that it outlives a killed caller until its tool is gone.
     `series`: the one that the capture goes on with; without it, it begins one where several are asked for.
-    Raises `UnsafePath` before anything is run; `CaptureFailed` when no core is left.
+    Raises `UnsafePath` before anything is run; `CaptureFailed` for a NEFF that is not what its case says, and when no core is left.
     """
+    note = compare_neff(bundle)
     plan = plan_of(bundle.manifest, options)
     work = runs.new_work(bundle.path)
     if options.most_captures > 1:
         series = series or work.name.removeprefix(runs.WORK)
     attempts = Attempts(bundle, tool, options, work, plan, series)
+    attempts.warnings += note
     again = True
     while again:
         try:
@@ -78,6 +81,25 @@ def capture(
             break  # the core of the first try was the last one
         again = attempts.answer(failure, done)
     return runs.publish(work, attempts.outcome(done, failure, slot))
+
+
+def compare_neff(bundle: Bundle) -> tuple[str, ...]:
+    """Whether the NEFF is what its case says; a remark where its layout is not known. Raises `CaptureFailed`, with both values. A file that
+    is no NEFF at all is left to the tool, which says so."""
+    from neff_bench.parsers.errors import ParseError
+    from neff_bench.parsers.neff import is_neff, read_neff
+
+    path = bundle.path / str(bundle.manifest.neff)
+    try:
+        wrong = disagreement(bundle.manifest, read_neff(path))
+    except ParseError as error:
+        with path.open("rb") as file:
+            if not is_neff(file.read(HEADER_BYTES + 2)):
+                return ()
+        return (f"the NEFF could not be compared with its case: {error.what}",)
+    if wrong is not None:
+        raise CaptureFailed(f"{wrong}; build the case again (generate-neffs --force)")
+    return ()
 
 
 class Attempts:
@@ -365,12 +387,13 @@ class Attempts:
 
     def _outputs(self, done: Finished, rank: int) -> dict[str, str]:
         """Tensor name → file: as the tool said, else by the names that it is known to use."""
-        found, saved = {}, commands.saved_outputs(done.log)
+        found, saved = {}, {plain_name(name): file for name, file in commands.saved_outputs(done.log).items()}
         folder = commands.OUTPUTS_OF_RANK.format(rank=rank) if self.plan.ranks > 1 else ""
         for tensor in self.bundle.manifest.outputs:
             last = f"{tensor.name}.{self.options.executions.number}"
-            said = saved.get(tensor.name, "").rpartition("/")[2] if folder else saved.get(tensor.name)
-            for file in (said, last, tensor.name, f"{tensor.name}.npy", f"{tensor.name}.bin"):
+            said = saved.get(plain_name(tensor.name), "")
+            said = said.rpartition("/")[2] if folder else said
+            for file in (said, last, tensor.name, f"{tensor.name}.npy", f"{tensor.name}.bin", tensor.name + MUST_ALIAS):
                 path = self.work / folder / file if file and "/" not in file else None
                 if path is not None and path.is_file() and not path.is_symlink():
                     found[tensor.name] = f"{folder}{file}"

@@ -30,6 +30,10 @@ from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes
 if TYPE_CHECKING:
     from neff_bench.parsers.summary import Summary
 
+INPUTS_CHANGED = (
+    "the kernel writes into its inputs, and the tool did not write them again before each execution: the outputs are those of "
+    "a later one; --num-exec 1 --profile-nth-exec 1 checks the first"
+)
 UNVERIFIED = "not verified: written by an older version, which kept no checksums"
 
 
@@ -95,7 +99,9 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         time_error=first.simulator_time_error if first else None,
         uncompared_operations=first.simulator_uncompared_operations if first else None,
         command=reproduce(bundle, record),
-        warnings=(*record.warnings, *warnings, *_unverified(bundle, record)) if rank is None else (),
+        warnings=(*bundle.manifest.warnings, *record.warnings, *warnings, *_unverified(bundle, record))
+        if rank is None
+        else (),
         findings=record.findings,
         reason=verdict.reason,
     )
@@ -206,7 +212,15 @@ def _verdict_of_all(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:
         return Verdict("unchecked")
     if _single_io(record):
         return Verdict("unchecked", None, "captured with --single-io: the outputs are invalid")
+    if bundle.manifest.writes_inputs and not _inputs_rewritten(record):
+        return Verdict("unchecked", None, INPUTS_CHANGED)
     return kept_verdict(bundle, record) or check_outputs(bundle, path, record)
+
+
+def _inputs_rewritten(record: runs.Run) -> bool:
+    """Whether every execution found the inputs of the case. nrtpy makes them again before each of its calls."""
+    last = next((command.argv for command in reversed(record.commands) if command.step == "capture"), ())
+    return record.num_exec == 1 or record.tool == runs.UNTRACED or "--write-tensors-per-exec" in last
 
 
 def _single_io(record: runs.Run) -> bool:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class CaptureRequest:
     """The arguments of one `capture`. `nth` 0: no trace. `inputs`: (name, file) pairs, for all ranks. `ranks`: how many run, None
-    for those that the NEFF names. `traced_rank`: the only one to trace, None for all. `multi_input`: file with the inputs of each rank.
+    for those that the NEFF names. `traced_rank`: the only one to trace, None for all. `multi_input`: file with the inputs of each rank. `writes_inputs_again`: before each
+    execution; else it finds in an input what the one before it left there.
     """
 
     neff: str
@@ -50,6 +51,7 @@ class CaptureRequest:
     ranks: int | None = None
     traced_rank: int | None = None
     multi_input: str | None = None
+    writes_inputs_again: bool = False
 
 
 def executions(num: int, nth: int) -> tuple[int, tuple[int, ...]]:
@@ -71,7 +73,7 @@ def capture(request: CaptureRequest) -> None:
     files = [_input_files(program, pairs) for pairs in _pairs(request, len(cores))]
     count, traced = executions(request.num_exec, request.nth)
     try:
-        outputs = _run(program, request, files)
+        outputs = _run(program, request, files, count)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         what = f"the program cannot be run: {type(error).__name__}: {error}; compile it again"
         raise CaptureError(what, request.neff) from error
@@ -79,12 +81,12 @@ def capture(request: CaptureRequest) -> None:
         if not request.ignore_exec_errors:
             raise
         streams.warning(f"execution failed, ignored: {error}")
-        outputs = [{} for _ in cores]
+        outputs = [[{}] * count for _ in cores]
     if traced:
         _write_traces(neff, request, traced, cores, fault)
     if request.save_output or request.save_output_npy:
         for rank, saved in enumerate(outputs):
-            _save_outputs(saved, request, count, f"output_worker_{rank}/" if len(cores) > 1 else "")
+            _save_outputs(saved, request, f"output_worker_{rank}/" if len(cores) > 1 else "")
     after_work(fault)
 
 
@@ -154,14 +156,15 @@ def first_cores(program: Program, ranks: int) -> list[int]:
 
 
 def _input_files(program: Program, pairs: Sequence[tuple[str, str]]) -> dict[str, bytes | mmap.mmap]:
-    """Raw little-endian bytes of each input that was given. Raises CaptureError for an unknown name or a wrong size."""
-    buffers = {program.buffers[i].name: program.buffers[i] for i in program.inputs}
+    """Raw little-endian bytes of each input that was given, by its name in the program. Raises CaptureError for a name that the NEFF does
+    not have or a wrong size."""
+    buffers = {program.input_name(i): program.buffers[i] for i in program.inputs}
     files: dict[str, bytes | mmap.mmap] = {}
     for name, path in pairs:
         buffer = buffers.get(name)
         if buffer is None:
             raise CaptureError(f"no input {name!r} in the NEFF: expected one of {', '.join(buffers)}")
-        files[name] = _read_tensor(path, buffer)
+        files[buffer.name] = _read_tensor(path, buffer)
     return files
 
 
@@ -193,11 +196,11 @@ def _content(path: str) -> bytes | mmap.mmap:
 
 
 def _run(
-    program: Program, request: CaptureRequest, files: Sequence[Mapping[str, bytes | mmap.mmap]]
-) -> list[dict[str, np.ndarray]]:
-    """The outputs of each rank, computed when they are asked for: times do not depend on data."""
+    program: Program, request: CaptureRequest, files: Sequence[Mapping[str, bytes | mmap.mmap]], count: int
+) -> list[list[dict[str, np.ndarray]]]:
+    """The outputs of each rank, execution by execution. They are computed when they are asked for: times do not depend on data."""
     if not (request.save_output or request.save_output_npy or request.check_determinism):
-        return [{} for _ in files]
+        return [[{}] * count for _ in files]
     import numpy as np
 
     from neff_bench.simulator.dtypes import numpy_dtype
@@ -212,15 +215,26 @@ def _run(
         for given in files
     ]
     found: list[findings.Finding] = []
-    outputs = execute_ranks(program, inputs, found)
+    outputs = [[made] for made in execute_ranks(program, inputs, found)]
     for finding in found:
         streams.warning(str(finding))
     findings.leave(Path(request.session).parent, found)
     if request.single_io:
         return [
-            {name: _aliased(value, given) for name, value in made.items()}
+            [{name: _aliased(value, given) for name, value in made[0].items()}] * count
             for made, given in zip(outputs, files, strict=True)
         ]
+    for _ in range(1, count):
+        if not request.writes_inputs_again and (buffers.keys() & outputs[0][0].keys()):
+            inputs = [
+                given | {name: value for name, value in made[-1].items() if name in buffers}
+                for given, made in zip(inputs, outputs, strict=True)
+            ]
+            again = execute_ranks(program, inputs)
+        else:
+            again = [made[0] for made in outputs]
+        for made, more in zip(outputs, again, strict=True):
+            made.append(more)
     return outputs
 
 
@@ -259,16 +273,16 @@ def _write_traces(
             after_trace(fault, path)
 
 
-def _save_outputs(outputs: Mapping[str, np.ndarray], request: CaptureRequest, count: int, folder: str) -> None:
-    """`folder`: where the outputs go, with its slash."""
+def _save_outputs(outputs: Sequence[Mapping[str, np.ndarray]], request: CaptureRequest, folder: str) -> None:
+    """`outputs`: of each execution. `folder`: where they go, with its slash."""
     import numpy as np
 
     if folder:
         os.makedirs(folder, exist_ok=True)
-    saved = [request.save_nth_output] if request.save_nth_output else list(range(1, count + 1))
+    saved = [request.save_nth_output] if request.save_nth_output else list(range(1, len(outputs) + 1))
     for execution in saved:
         suffix = "" if execution == 1 else f".{execution}"
-        for name, value in outputs.items():
+        for name, value in outputs[min(execution, len(outputs)) - 1].items():
             file = folder + os.path.basename(name) + suffix
             if request.save_output_npy:
                 if value.dtype.kind == "V" or not value.dtype.isbuiltin:

@@ -147,7 +147,9 @@ def compile_command(
 @click.option("--single-io", is_flag=True, help="One buffer for all tensors; outputs are wrong.")
 @click.option("--single-io-threshold", type=click.IntRange(0), default=0, hidden=True)
 @click.option("--check-output-determinism", is_flag=True, help="Compare the outputs of all executions.")
-@click.option("--write-tensors-per-exec", default=None, hidden=True)
+@click.option(
+    "--write-tensors-per-exec", type=click.Choice(["alias"]), help="Write the inputs again before each execution."
+)
 @click.option(
     "-r", "--collectives-workers-per-node", "ranks", type=click.IntRange(1), help="Ranks to run [those of the NEFF]."
 )
@@ -185,7 +187,7 @@ def capture_command(
     capture(CaptureRequest(
         neff, session_file, num_exec, 0 if o["disable_profile"] else profile_nth_exec, o["save_output"], o["save_output_npy"],
         o["save_nth_output"], o["ignore_exec_errors"], o["enable_dge_notifs"], o["single_io"], o["check_output_determinism"], pairs,
-        asked or everywhere, None if traced == "all" else int(traced), o["multi_input"],
+        asked or everywhere, None if traced == "all" else int(traced), o["multi_input"], o["write_tensors_per_exec"] is not None,
     ))  # fmt: skip
 
 

@@ -150,13 +150,11 @@ def _members(program: Program, name: str, encoded: bytes, uuid: bytes) -> list[t
 
 def _definition(program: Program) -> dict[str, Any]:
     variables: dict[str, Any] = {"SB": {"type": "state-buffer", "var_id": 0}}
-    for kind, indices in (("input", program.inputs), ("output", program.outputs)):
-        for index in indices:
-            # An input that the kernel returns keeps its entry as an input.
-            buffer = program.buffers[index]
-            variables.setdefault(
-                buffer.name, {"ops": [], "size": buffer.size_bytes, "type": kind, "var_id": len(variables)}
-            )
+    inputs = [(program.input_name(index), index, "input") for index in program.inputs]
+    outputs = [(program.buffers[index].name, index, "output") for index in program.outputs]
+    for name, index, kind in (*inputs, *outputs):
+        size = program.buffers[index].size_bytes
+        variables.setdefault(name, {"ops": [], "size": size, "type": kind, "var_id": len(variables)})
     for buffer in program.buffers:
         if buffer.kind == "constant":
             variables[buffer.name] = {"ops": [], "size": buffer.size_bytes, "type": "file", "var_id": len(variables)}
@@ -166,7 +164,7 @@ def _definition(program: Program) -> dict[str, Any]:
                 {"ops": [], "size": buffer.size_bytes, "type": "tmp-buf", "var_id": len(variables)},
             )
     definition: dict[str, Any] = {
-        "#rank_world_size": 0, "cc_streams": {"num_streams": 0}, "debug_info": {}, "dma_queue": {},
+        "#rank_world_size": ranks if (ranks := program.ranks) > 1 else 0, "cc_streams": {"num_streams": 0}, "debug_info": {}, "dma_queue": {},
         "name": "definition", "runtime_event_count": 12, "runtime_semaphore_count": 3, "var": variables, "version": "0.6",
     }  # fmt: skip
     if program.lnc > 1:
@@ -180,9 +178,10 @@ def _definition(program: Program) -> dict[str, Any]:
 def _graph(program: Program) -> dict[str, Any]:
     """neff.json: a TVM-style graph. With LNC 2 each output occurs once for each core."""
     inputs = [program.buffers[i] for i in program.inputs]
+    names = [program.input_name(i) for i in program.inputs]
     outputs = [program.buffers[i] for i in program.outputs] * program.lnc
     nodes: list[dict[str, Any]] = [
-        {"op": "null", "name": b.name, "inputs": [], "output_names": [b.name], "is_param": "0"} for b in inputs
+        {"op": "null", "name": name, "inputs": [], "output_names": [name], "is_param": "0"} for name in names
     ]
     nodes.append({
         "op": "tvm_op", "name": "sg_coreV10",
@@ -203,7 +202,10 @@ def _graph(program: Program) -> dict[str, Any]:
         },
         "node_row_ptr": [*range(len(inputs) + 1), len(inputs) + len(outputs)],
         "metadata": {"signatures": {"default": {
-            "inputs": {b.name: {"id": i, "dtype": b.dtype, "shape": list(b.shape)} for i, b in enumerate(inputs)},
+            "inputs": {
+                name: {"id": i, "dtype": b.dtype, "shape": list(b.shape)}
+                for i, (name, b) in enumerate(zip(names, inputs, strict=True))
+            },
             "outputs": {},
         }}},
     }  # fmt: skip

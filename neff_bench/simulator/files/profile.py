@@ -133,7 +133,7 @@ def _neff_nodes(program: Program) -> Iterator[dict[str, str]]:
     def node(index: int, kind: str) -> dict[str, str]:
         buffer = program.buffers[index]
         return {
-            "variable_name": buffer.name, "type": kind, "format": "NC", "sg_name": "",
+            "variable_name": program.input_name(index) if kind == "IN" else buffer.name, "type": kind, "format": "NC", "sg_name": "",
             "shape": f"[{' '.join(map(str, buffer.shape))}]", "size": str(buffer.size_bytes),
         }  # fmt: skip
 

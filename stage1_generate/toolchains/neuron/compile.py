@@ -76,11 +76,11 @@ def _compile_nki(request: Request) -> Compiled:
         neff = str(Path(NKI_NEFF).absolute())
         work = interfaces.Work(kernel, inputs, outputs, request.target, request.lnc, neff, arguments(request))
         start = time.perf_counter()
-        compile_with(work)
+        outputs_said = compile_with(work)
         time_s = time.perf_counter() - start
     if not Path(NKI_NEFF).is_file():
         raise BuildError(f"{name} ended without an error but wrote no {NKI_NEFF}")
-    return Compiled(NKI_NEFF, name, time_s, versions=versions())
+    return Compiled(NKI_NEFF, name, time_s, versions=versions(), outputs=outputs_said)
 
 
 @contextmanager

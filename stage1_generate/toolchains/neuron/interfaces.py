@@ -16,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from neff_bench.parsers.formats.neff import plain_name
 from neff_bench.sdk.release import Nki
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
 from neff_bench.stage1_generate.toolchains.command import run
@@ -55,6 +56,10 @@ class Work:
         return [output.name for output in self.needed_outputs]
 
 
+Compile = Callable[[Work], "tuple[str, ...] | None"]
+"""Writes the NEFF. Returns the names of the kernel's results in it, in their order; None where the interface does not tell."""
+
+
 @dataclass(frozen=True)
 class Interface:
     """`name`: as it is written to case.json; `contract`: in the contract of the releases that have it. `probe`: raises `Absent`
@@ -62,14 +67,14 @@ class Interface:
 
     name: str
     contract: str
-    probe: Callable[[], Callable[[Work], None]]
+    probe: Callable[[], Compile]
 
 
 class Absent(GenerateError):
     """This generation of the interface is not installed; the text says what is missing."""
 
 
-def choose(nki: Nki) -> tuple[str, Callable[[Work], None]]:
+def choose(nki: Nki) -> tuple[str, Compile]:
     """Name and function of the newest interface that is installed; those that the contract of the installed release names come
     before all others. Raises `BuildError` when none is."""
     reasons = []
@@ -81,7 +86,7 @@ def choose(nki: Nki) -> tuple[str, Callable[[Work], None]]:
     raise BuildError("no known compile interface of NKI: " + "; ".join(reasons))
 
 
-def _nir() -> Callable[[Work], None]:
+def _nir() -> Compile:
     """NKI 0.5 and 0.6 (SDK 2.31, 2.32): `nki.framework.compiled`, which calls itself the entry point of the frameworks."""
     trace = _get("nki.framework.compiled", "compile_kernel_to_nir")
     options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
@@ -89,7 +94,7 @@ def _nir() -> Callable[[Work], None]:
     _accepts(trace, None, inputs={}, compile_opts=None, enable_cache=False)
     _accepts(finish, None, None, input_arrays=[], argument_names=[], output_arg_names=[])
 
-    def compile(work: Work) -> None:
+    def compile(work: Work) -> tuple[str, ...] | None:
         options = _options(options_type, work)
         nir = trace(_launched(work), inputs=dict(work.inputs), compile_opts=options, enable_cache=False)
         finish(
@@ -99,11 +104,12 @@ def _nir() -> Callable[[Work], None]:
             argument_names=[spec.name for spec in nir.descriptor.input_specs],
             output_arg_names=[spec.name for spec in nir.descriptor.output_specs],
         )
+        return _results(nir.descriptor)
 
     return compile
 
 
-def _nir_with_inputs() -> Callable[[Work], None]:
+def _nir_with_inputs() -> Compile:
     """Other builds of NKI 0.6 (SDK 2.32), seen in two public callers: the back end takes the inputs themselves."""
     trace = _get("nki.framework.compiled", "compile_kernel_to_nir")
     options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
@@ -111,14 +117,16 @@ def _nir_with_inputs() -> Callable[[Work], None]:
     _accepts(trace, None, inputs={}, compile_opts=None, enable_cache=False)
     _accepts(finish, None, None, {})
 
-    def compile(work: Work) -> None:
+    def compile(work: Work) -> tuple[str, ...] | None:
         options, inputs = _options(options_type, work), dict(work.inputs)
-        finish(trace(_launched(work), inputs=inputs, compile_opts=options, enable_cache=False), options, inputs)
+        nir = trace(_launched(work), inputs=inputs, compile_opts=options, enable_cache=False)
+        finish(nir, options, inputs)
+        return _results(nir.descriptor)
 
     return compile
 
 
-def _bir() -> Callable[[Work], None]:
+def _bir() -> Compile:
     """NKI 0.4 (SDK 2.30): aws-neuron/nki-library, test/utils/kernel_tracer.py after the 2.29 release."""
     lower = _get("nki.compiler.driver", "compile_to_bir")
     frontend = _get("nki.compiler.frontend", "ParserFrontend")
@@ -127,7 +135,7 @@ def _bir() -> Callable[[Work], None]:
     _accepts(lower, kernel_func=None, frontend=None, inputs={}, compile_opts=None, output_names=[])
     _accepts(finish, None, None, [], [], [])
 
-    def compile(work: Work) -> None:
+    def compile(work: Work) -> tuple[str, ...] | None:
         options = _options(options_type, work)
         result = lower(
             kernel_func=work.kernel,
@@ -138,11 +146,12 @@ def _bir() -> Callable[[Work], None]:
         )
         arguments = [spec.name for spec in result.descriptor.input_specs]
         finish(options, result, [], arguments, [spec.name for spec in result.descriptor.output_specs])
+        return _results(result.descriptor)
 
     return compile
 
 
-def _frontend() -> Callable[[Work], None]:
+def _frontend() -> Compile:
     """NKI 0.3 (SDK 2.29): aws-neuron/nki-library @ 2.29_release, test/utils/kernel_tracer.py."""
     frontend = _get("nki.compiler.frontend", "ParserFrontend")
     compiled = _get("nki.compiler.ncc_driver", "CompiledKernel")
@@ -152,7 +161,7 @@ def _frontend() -> Callable[[Work], None]:
     if not hasattr(compiled, "from_frontend"):
         raise Absent("CompiledKernel has no from_frontend")
 
-    def compile(work: Work) -> None:
+    def compile(work: Work) -> tuple[str, ...] | None:
         options = _options(options_type, work)
         result = frontend().compile(
             work.kernel,
@@ -163,11 +172,12 @@ def _frontend() -> Callable[[Work], None]:
             output_names=work.output_names,
         )
         compiled.from_frontend(result, options)
+        return None
 
     return compile
 
 
-def _standalone() -> Callable[[Work], None]:
+def _standalone() -> Compile:
     """NKI 0.1 and 0.2 (SDK 2.27, 2.28): aws-neuron/nki-library @ 0759719, test/utils/kernel_tracer.py. It compiles through
     neuronx-cc's own path, which has no experimental backend optimisations to switch off."""
     finish = _get("neuronxcc.nki_standalone", "compile_nki_ir_kernel_to_neff")
@@ -184,7 +194,7 @@ def _standalone() -> Callable[[Work], None]:
         additional_compiler_args="",
     )
 
-    def compile(work: Work) -> None:
+    def compile(work: Work) -> tuple[str, ...] | None:
         import shlex
 
         finish(
@@ -197,11 +207,12 @@ def _standalone() -> Callable[[Work], None]:
             version=version.beta2,
             additional_compiler_args=shlex.join(work.arguments),
         )
+        return None
 
     return compile
 
 
-def _trace_kernel() -> Callable[[Work], None]:
+def _trace_kernel() -> Compile:
     """Before NKI 0.1: the kernel is traced into penguin's IR, which is written as penguin.py for neuronx-cc. Seen in the MLP report
     of January 2026 (docs/mlp-comparison.md), which calls it KLIR."""
     tracer = _get("nki.compiler.backends.neuron.TraceKernel", "TraceKernel")
@@ -210,7 +221,7 @@ def _trace_kernel() -> Callable[[Work], None]:
     _accepts(tracer.trace, func=None, platform_target="")
     _accepts(writer.run, cu=None, output=None, save_weights=True, weights_dir="")
 
-    def compile(work: Work) -> None:
+    def compile(work: Work) -> tuple[str, ...] | None:
         builder = builder_type()
         for name, value in work.inputs.items():
             if hasattr(value, "shape"):
@@ -223,6 +234,7 @@ def _trace_kernel() -> Callable[[Work], None]:
             writer.run(cu=builder.cu, output=output, save_weights=True, weights_dir=str(folder))
         words = ["neuronx-cc", "compile", "--framework", "XLA", PENGUIN, "--target", work.target]
         run([*words, "--lnc", str(work.lnc), "--output", Path(work.neff).name, *work.arguments])
+        return None
 
     return compile
 
@@ -235,6 +247,15 @@ INTERFACES = (
     Interface("nki_standalone", "nki_standalone", _standalone),
     Interface("nki TraceKernel", "before 2.27", _trace_kernel),
 )
+
+
+def _results(descriptor: Any) -> tuple[str, ...]:
+    """What the results are called in the NEFF: by their specifications, one that is an input too by the name of that input (`aliases` of a
+    `KernelDescriptor` are pairs of input and output, by number)."""
+    names = [str(spec.name) for spec in descriptor.output_specs]
+    for given, result in getattr(descriptor, "aliases", ()):
+        names[result] = plain_name(str(descriptor.input_specs[given].name))
+    return tuple(names)
 
 
 def _options(options_type: Any, work: Work) -> Any:

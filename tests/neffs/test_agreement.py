@@ -1,0 +1,65 @@
+"""A NEFF that is not what its case says is told with both values."""
+
+from dataclasses import replace
+
+import pytest
+
+from neff_bench.neffs.agreement import disagreement, same_type
+from neff_bench.neffs.bundle import Manifest, TensorFile
+from neff_bench.neffs.case import Case
+from neff_bench.parsers.neff import Neff, TensorInfo
+
+ACC, X = TensorInfo("acc.must_alias_input", (2, 4), "float32", 32), TensorInfo("x", (2, 4), "bfloat16", 16)
+NEFF = Neff(
+    path="file.neff", bytes=1, package_version=2, version="2.0", name="", uuid="", hash="", feature_bits=0, target="trn2",
+    architecture="sunda", lnc=1, ranks=None, compiler_version=None, inputs=(ACC, X), outputs=(replace(ACC, name="acc"),),
+    engines={}, queues=(), members=(), hlo_mac_count=None, simulated=False,
+)  # fmt: skip
+
+
+def declared(tensor):
+    return TensorFile(tensor.name, tensor.shape, tensor.dtype, tensor.bytes, None, None)
+
+
+MANIFEST = Manifest(
+    case=Case("k", "nki", (), "float32", "trn2", 1), key="", status="built", toolchain="neuron", created="",
+    inputs=(declared(ACC), declared(X)), outputs=(declared(replace(ACC, name="acc")),),
+)  # fmt: skip
+
+
+def test_a_neff_that_is_what_its_case_says_is_taken():
+    assert disagreement(MANIFEST, NEFF) is None
+    assert disagreement(MANIFEST, replace(NEFF, target="any", ranks=1)) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"target": "trn1/inf2"}, "the NEFF is for trn1/inf2, its case for trn2"),
+        ({"lnc": 2}, "the NEFF has LNC 2, its case LNC 1"),
+        ({"ranks": 4}, "the NEFF is for 4 ranks, its case for 1"),
+        ({"inputs": (X, ACC)}, "the NEFF has the inputs x, acc.must_alias_input; its case acc.must_alias_input, x"),
+        ({"inputs": (ACC,)}, "the NEFF has 1 inputs, its case 2"),
+        ({"inputs": (ACC, replace(X, bytes=32))}, "input x has 32 bytes in the NEFF, 16 by its declaration"),
+        ({"inputs": (ACC, replace(X, shape=(4, 2)))}, "input x has the shape 4x2 in the NEFF, 2x4 by its declaration"),
+        ({"inputs": (ACC, replace(X, dtype="float16"))}, "input x is float16 in the NEFF, bfloat16 by its declaration"),
+        ({"outputs": (replace(X, name="acc"),)}, "output acc has 16 bytes in the NEFF, 32 by its declaration"),
+    ],
+)
+def test_what_differs_is_told_with_both_values(changes, says):
+    assert disagreement(MANIFEST, replace(NEFF, **changes)) == says
+
+
+@pytest.mark.parametrize(
+    ("declared", "in_neff", "same"),
+    [
+        ("float8_e4m3", "uint8", True),
+        ("float8_e4m3fn_x4", "uint32", True),
+        ("float8_e4m3", "void8", True),
+        ("float8_e4m3", "uint16", False),
+        ("bfloat16", "uint16", False),
+        ("int32", "uint32", False),
+    ],
+)
+def test_a_neff_may_name_an_integer_or_an_unknown_type_where_numpy_has_none(declared, in_neff, same):
+    assert same_type(declared, in_neff) is same
