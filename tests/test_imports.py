@@ -156,48 +156,16 @@ def test_every_room_is_in_the_package():
         assert (HOUSE / room).resolve() == (ROOT if room in AT_THE_TOP else HOUSE) / room
 
 
-FREE_OF_CIRCLES = ["parsers"]
-
-
-@pytest.mark.parametrize("room", FREE_OF_CIRCLES)
-def test_modules_of_a_room_import_each_other_without_a_circle(room):
-    """Imports inside functions and those for type checkers count too."""
-    modules = {
-        ".".join((PACKAGE, *path.relative_to(HOUSE).with_suffix("").parts)).removesuffix(".__init__"): path
-        for path in (HOUSE / room).rglob("*.py")
-    }
-    arrows = {
-        name: {other for used in imported(path) for other in (used, used.rpartition(".")[0]) if other in modules}
-        for name, path in modules.items()
-    }
-    while free := [name for name, others in arrows.items() if not others & arrows.keys() - {name}]:
-        for name in free:
-            del arrows[name]
-    assert sorted(arrows) == []
-
-
 def modules() -> dict[str, Path]:
     """Every module of the package by its name below it."""
     paths = [path for room in ALLOWED for path in (HOUSE / room).rglob("*.py") if "template" not in path.parts]
     return {".".join(path.relative_to(HOUSE).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
 
 
-def is_type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-
-
 def imports_of_a_module(path: Path, known: Collection[str]) -> set[str]:
-    """The modules of the package that a file imports anywhere, also inside functions; those for type checking do not count."""
-    found, waiting = set(), [ast.parse(path.read_text())]
-    while waiting:
-        node = waiting.pop()
-        waiting += node.orelse if is_type_checking(node) else ast.iter_child_nodes(node)
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            whole = {f"{node.module}.{alias.name}".removeprefix(f"{PACKAGE}.") for alias in node.names}
-            found.update(name if name in known else name.rpartition(".")[0] for name in whole)
-    return {name.removeprefix(f"{PACKAGE}.") for name in found} & set(known)
+    """The modules of the package that a file imports anywhere, also inside functions and for type checkers."""
+    whole = {name.removeprefix(f"{PACKAGE}.") for name in imported(path)}
+    return {name if name in known else name.rpartition(".")[0] for name in whole} & set(known)
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:

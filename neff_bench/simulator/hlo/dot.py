@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.errors import CompileError
+from neff_bench.simulator.hlo.core import Core
+from neff_bench.simulator.hlo.graph import Value
 from neff_bench.simulator.hlo.matrix import Matrix
 from neff_bench.simulator.hlo.plan import Term
+from neff_bench.simulator.hlo.pool import Pool
 from neff_bench.simulator.nki import isa as nisa
 
-if TYPE_CHECKING:
-    from neff_bench.simulator.hlo.stage import Span, StageKernel
-
+Span = tuple[int, int]
+"""(start, size) of rows or columns."""
 K_TILE = 128
 """The contraction that one matmul takes: the partitions."""
 DMA_BYTES = 512 << 10
@@ -21,7 +23,27 @@ HALF = "bfloat16"
 """What float8 passes through on its way to a transpose: the PE array moves at least two bytes."""
 
 
-def multiply(kernel: StageKernel, term: Term, row: Span, col: Span) -> Any:
+class Operands(Protocol):
+    """What a product needs of the kernel that it is part of: where its operands lie, and which of them are loaded."""
+
+    core: Core
+    pool: Pool
+    hbm: dict[Value, Any]
+    kept: dict[tuple[Term, int], Any]
+    stationaries: dict[tuple[Term, int], Any]
+    weights: dict[tuple[Matrix, int, int, int], Any]
+    weights_stay: bool
+    temporaries: list[Any]
+    block: Span
+
+    def block_width(self, term: Term) -> int:
+        """Columns of a block of weights."""
+
+    def load(self, term: Term, row: Span, col: Span, out: Any) -> Any:
+        """Bring rows and columns of a load term from HBM into `out`."""
+
+
+def multiply(kernel: Operands, term: Term, row: Span, col: Span) -> Any:
     """The tile of a dot, in one PSUM bank in float32."""
     (r, height), (c, width) = row, col
     lhs = term.terms[0]
@@ -54,7 +76,7 @@ def _matrix(term: Term) -> Matrix:
     return term.matrix
 
 
-def _stationary(kernel: StageKernel, lhs: Term, row: Span, dtype: str) -> Any:
+def _stationary(kernel: Operands, lhs: Term, row: Span, dtype: str) -> Any:
     """Rows of the left operand as [128 of K, K tiles, rows]."""
     r, height = row
     key = (lhs, r)
@@ -73,7 +95,7 @@ def _stationary(kernel: StageKernel, lhs: Term, row: Span, dtype: str) -> Any:
     return kernel.stationaries[key]
 
 
-def _rows(kernel: StageKernel, lhs: Term, row: Span) -> tuple[Any, Any]:
+def _rows(kernel: Operands, lhs: Term, row: Span) -> tuple[Any, Any]:
     """All columns of the left operand for some rows, in SBUF; and the tile to release afterwards, if any."""
     r, height = row
     if (lhs, r) in kernel.kept:
@@ -83,7 +105,7 @@ def _rows(kernel: StageKernel, lhs: Term, row: Span) -> tuple[Any, Any]:
     return owned[:height, :], owned
 
 
-def _moving(kernel: StageKernel, term: Term, batch: int) -> tuple[int, Any]:
+def _moving(kernel: Operands, term: Term, batch: int) -> tuple[int, Any]:
     """The kernel's block of columns of the right operand: (its first column, [128 of K, K tiles, columns])."""
     matrix, k = _matrix(term), term.terms[0].cols
     start, columns = kernel.block
@@ -104,7 +126,7 @@ def _moving(kernel: StageKernel, term: Term, batch: int) -> tuple[int, Any]:
     return start, kernel.weights[key]
 
 
-def _load_rows(kernel: StageKernel, matrix: Matrix, rows: Span, cols: Span, target: Any) -> None:
+def _load_rows(kernel: Operands, matrix: Matrix, rows: Span, cols: Span, target: Any) -> None:
     """Rows of K onto the partitions of [128, K tiles, columns], several K tiles with each DMA."""
     (first, k), (c, width) = rows, cols
     source = kernel.hbm[matrix.base]
@@ -124,7 +146,7 @@ def _load_rows(kernel: StageKernel, matrix: Matrix, rows: Span, cols: Span, targ
             kernel.core.load(destination, source.ap(pattern=pattern, offset=offset))
 
 
-def _load_transposed(kernel: StageKernel, matrix: Matrix, rows: Span, cols: Span, target: Any, at: int) -> None:
+def _load_transposed(kernel: Operands, matrix: Matrix, rows: Span, cols: Span, target: Any, at: int) -> None:
     """A right operand whose K is contiguous in HBM: read along K, turned by the PE array."""
     (first, k), (c, width) = rows, cols
     tile = kernel.pool.sbuf((k,), matrix.dtype)
@@ -137,7 +159,7 @@ def _load_transposed(kernel: StageKernel, matrix: Matrix, rows: Span, cols: Span
     kernel.pool.release(tile)
 
 
-def _transpose(kernel: StageKernel, source: Any, height: int, k: int, place: Any) -> None:
+def _transpose(kernel: Operands, source: Any, height: int, k: int, place: Any) -> None:
     """[rows, K] in SBUF to `place(n, count)` [128 of K, count, rows] from K tile n on, through PSUM.
 
     A bank takes several tiles, which leave it together (both NEFFs of trn2).

@@ -14,11 +14,11 @@ from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.dtypes import numpy_dtype
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.hlo.core import IDENTITY_BYTES, Core
-from neff_bench.simulator.hlo.dot import K_TILE
+from neff_bench.simulator.hlo.dot import K_TILE, Span
 from neff_bench.simulator.hlo.graph import Graph, Value, build_graph
 from neff_bench.simulator.hlo.plan import Plan, Stage, make_plan
 from neff_bench.simulator.hlo.pool import Pool
-from neff_bench.simulator.hlo.stage import BLOCK, Span, StageKernel
+from neff_bench.simulator.hlo.stage import BLOCK, StageKernel
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.spec import InputSpec

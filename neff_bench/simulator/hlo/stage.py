@@ -9,15 +9,12 @@ from typing import Any
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.hlo.core import Core
-from neff_bench.simulator.hlo.dot import K_TILE, multiply
+from neff_bench.simulator.hlo.dot import K_TILE, Span, multiply
 from neff_bench.simulator.hlo.matrix import Matrix
 from neff_bench.simulator.hlo.plan import Stage, Term, inside
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.program import PARTITIONS
 from neff_bench.simulator.recording.recorder import recorder
-
-Span = tuple[int, int]
-"""(start, size) of rows or columns."""
 
 MOVING = 512
 """Columns of the moving operand that one matmul takes."""

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from operator import index as as_int
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
+
+from typing_extensions import Self
 
 from neff_bench.simulator.program import Access, Dynamic
 from neff_bench.simulator.recording.recorder import invalid
 
-if TYPE_CHECKING:
-    from neff_bench.simulator.recording.tensor import NkiTensor
+T = TypeVar("T", bound="Indexed")
+
+
+class Indexed(Protocol):
+    """What an index needs of a tensor."""
+
+    storage: Any
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    dynamic: tuple[Dynamic, ...]
+    dtype: str
+    _access: Any
+
+    def __getitem__(self, key: Any) -> Self:
+        """The view that an index names."""
 
 
 class DynamicSlice:
@@ -22,7 +38,7 @@ class DynamicSlice:
         self.size = size
 
 
-def getitem(tensor: NkiTensor, key: Any) -> NkiTensor:
+def getitem(tensor: T, key: Any) -> T:
     """`tensor[key]`: numpy's rules for HBM; on chip an index keeps the partition dimension, and two dimensions stay.
 
     A range is the slice with its bounds, also as `nl.affine_range`, which is Python's: aws-neuron/nkipy ran
@@ -90,17 +106,18 @@ def getitem(tensor: NkiTensor, key: Any) -> NkiTensor:
         sizes.append(1)
         strides.append(1)
     unchecked = tensor._access is True or None
-    return tensor.__class__(storage, offset, tuple(sizes), tuple(strides), tensor.dtype, dynamic, unchecked)
+    view: T = tensor.__class__(storage, offset, tuple(sizes), tuple(strides), tensor.dtype, dynamic, unchecked)  # type: ignore[call-arg]
+    return view
 
 
-def _index(tensor: NkiTensor, index: int, size: int) -> int:
+def _index(tensor: Indexed, index: int, size: int) -> int:
     """`index` counted from the start of a dimension of `size`. Raises when it is outside."""
     if not -size <= index < size:
         raise invalid(f"index {index} of a dimension of {size} is outside {tensor!r}")
     return index % size
 
 
-def _slice(tensor: NkiTensor, part: slice, size: int) -> tuple[int, int, int]:
+def _slice(tensor: Indexed, part: slice, size: int) -> tuple[int, int, int]:
     """Start, number of elements and step of a slice of a dimension of `size`. Raises where numpy would cut it short."""
     start = 0 if part.start is None else _whole(part.start)
     stop = size if part.stop is None else _whole(part.stop)
@@ -118,7 +135,7 @@ def _whole(number: Any) -> Any:
     return as_int(number) if hasattr(number, "__index__") else number
 
 
-def _full_key(tensor: NkiTensor, key: tuple[Any, ...]) -> tuple[Any, ...]:
+def _full_key(tensor: Indexed, key: tuple[Any, ...]) -> tuple[Any, ...]:
     missing = len(tensor.shape) - len(key)
     dots = [place for place, item in enumerate(key) if item is Ellipsis]
     if len(dots) > 1:
@@ -126,7 +143,7 @@ def _full_key(tensor: NkiTensor, key: tuple[Any, ...]) -> tuple[Any, ...]:
     if dots:
         return key[: dots[0]] + (slice(None),) * (missing + 1) + key[dots[0] + 1 :]
     if missing < 0:
-        raise invalid(f"{len(key)} indices for the {tensor.ndim} dimensions of {tensor!r}")
+        raise invalid(f"{len(key)} indices for the {len(tensor.shape)} dimensions of {tensor!r}")
     return key + (slice(None),) * missing
 
 

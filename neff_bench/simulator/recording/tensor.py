@@ -16,7 +16,6 @@ from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.indexing import DynamicSlice, getitem
 from neff_bench.simulator.recording.recorder import Storage, invalid, not_modelled
 from neff_bench.simulator.recording.refused import refuse
-from neff_bench.simulator.recording.register import VirtualRegister
 
 _core = compiled()
 
@@ -378,8 +377,8 @@ if not TYPE_CHECKING and _core is not None:
 
 
 def is_index(value: Any) -> bool:
-    """Whether a value is known at run time only."""
-    return isinstance(value, (NkiTensor, VirtualRegister))
+    """Whether a value is known at run time only, as a tensor and a register are."""
+    return hasattr(value, "index_access")
 
 
 def index_access(value: Any) -> Access:

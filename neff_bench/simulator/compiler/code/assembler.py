@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,6 @@ from neff_bench.simulator.compiler.code.allocation import allocate, open_sbuf_by
 from neff_bench.simulator.compiler.code.lowering import Numbered, Operations, lower, operations_of
 from neff_bench.simulator.compiler.code.order import issue_order
 from neff_bench.simulator.compiler.code.placing import STREAMS, Fixed, fixed_steps, place
-from neff_bench.simulator.compiler.code.queues import with_turns
 from neff_bench.simulator.compiler.code.same_place import hold_back
 from neff_bench.simulator.compiler.program.columns import Table, item_bytes, operand_names, table_of
 from neff_bench.simulator.compiler.program.dependencies import edges_of, settling
@@ -109,7 +108,7 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
         fixed = fixed_steps(chip, program.from_hlo, program.from_hlo or program.keeps_weights, names, numbered)
         made = _plain if native.library() is None else _compiled
         steps = [(engine, *step) for engine, step in numbered.steps]
-        return tuple(map(with_turns, made(table, _Kinds(lowered, operations), fixed, steps, chip)))
+        return tuple(map(_with_turns, made(table, _Kinds(lowered, operations), fixed, steps, chip)))
     finally:
         if collecting:
             gc.enable()
@@ -202,3 +201,30 @@ def _compiled(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step],
             engine, opcode, origin, interval, latency, pe, transfer, meeting, flops, transpose, sbuf_read, sbuf_write,
             psum_read, psum_write, psum_read_sbuf_write, wait_start, waiting, _transfers(lowered, moved.tolist()),
         )  # fmt: skip
+
+
+_SEMAPHORES = 16
+"""Of a queue."""
+
+
+def _with_turns(code: Code) -> Code:
+    """The instructions of one core, where a DMA whose descriptors --disable-dge made also waits for the sixteenth before it of its
+    engine: a queue has sixteen semaphores, which its DMAs take in turn (docs/model.md, "Queues")."""
+    if sum(one.dge_disabled for one in code.transfers) <= _SEMAPHORES:
+        return code
+
+    import numpy as np
+
+    # Instructions that start no DMA have the number -1, which finds the last element.
+    ours = np.flatnonzero(np.array([*(one.dge_disabled for one in code.transfers), False])[code.transfer])
+    queues = [ours[code.engine[ours] == engine] for engine in np.unique(code.engine[ours]).tolist()]
+    waiting = np.concatenate([queue[_SEMAPHORES:] for queue in queues]) if queues else ours
+    if not len(waiting):
+        return code
+    before = np.concatenate([queue[:-_SEMAPHORES] for queue in queues])
+    added = np.zeros(len(code.wait_start), code.wait_start.dtype)
+    added[waiting + 1] = 1
+    by_place = np.argsort(waiting)
+    ends = code.wait_start[waiting[by_place] + 1]
+    waits = np.insert(code.waits, ends, before[by_place].astype(code.waits.dtype))
+    return replace(code, waits=waits, wait_start=code.wait_start + np.cumsum(added))

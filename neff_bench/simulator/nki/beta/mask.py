@@ -5,17 +5,28 @@ An operation with a mask is recorded once for each box: elements outside are nei
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from neff_bench.simulator.recording.recorder import invalid, not_modelled
-
-if TYPE_CHECKING:
-    from neff_bench.simulator.nki.beta.index import Index
 
 Box = tuple[tuple[int, int], ...]
 """First and last-but-one place on each axis."""
 
 _MOST_BOXES = 1024
+
+
+class Affine(Protocol):
+    """`start + sum(steps[axis] * i[axis])` over the axes of `shape`."""
+
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+    start: int
+
+    def __getitem__(self, key: Any) -> Affine:
+        """New axes and parts of axes."""
+
+    def __mul__(self, factor: int) -> Any:
+        """Times a whole number."""
 
 
 class _Joined:
@@ -55,7 +66,7 @@ class Mask(_Joined):
 
     __slots__ = ("conditions",)
 
-    def __init__(self, conditions: tuple[Index, ...]) -> None:
+    def __init__(self, conditions: tuple[Affine, ...]) -> None:
         self.conditions = conditions
 
     def __getitem__(self, key: Any) -> Mask:

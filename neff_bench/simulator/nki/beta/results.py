@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -19,9 +19,6 @@ from neff_bench.simulator.nki.beta.mask import Box, whole
 from neff_bench.simulator.program import Access, Instruction
 from neff_bench.simulator.recording.recorder import recorder
 from neff_bench.simulator.recording.tensor import NkiTensor, access
-
-if TYPE_CHECKING:
-    from neff_bench.simulator.nki.beta.tile import Tile
 
 _TRANSFERS = frozenset({"dma_copy", "dma_transpose"})
 _SAME_DTYPE = frozenset({"nc_matmul", "nc_transpose", "nc_stream_shuffle", "dma_transpose", "local_gather"})
@@ -60,6 +57,29 @@ class Made:
         now.instructions.extend(tail)
 
 
+class Assigned(Protocol):
+    """A tile of a kernel, as far as an assignment needs it."""
+
+    made: Made | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes."""
+
+    @property
+    def buffer(self) -> Any:
+        """Where it lies."""
+
+    def own(self) -> NkiTensor:
+        """The place of its own that it was made in."""
+
+    def place(self) -> NkiTensor:
+        """The place that it names."""
+
+    def within(self, box: Box) -> Assigned:
+        """A part of it."""
+
+
 def born(view: NkiTensor, since: int) -> Made | None:
     """How a new tile was made by what was recorded since instruction `since`: None unless by the last one alone."""
     steps = recorder().instructions
@@ -72,7 +92,7 @@ def born(view: NkiTensor, since: int) -> Made | None:
     return Made([(writers[0], whole(view.shape))])
 
 
-def take_over(target: Tile, value: Tile) -> bool:
+def take_over(target: Assigned, value: Assigned) -> bool:
     """Make what computed `value` write `target` instead. False when that is not the same, or not possible."""
     made = value.made
     if made is None or not made.is_last():
@@ -93,7 +113,7 @@ def take_over(target: Tile, value: Tile) -> bool:
     return True
 
 
-def accumulate(target: Tile, value: Tile) -> bool:
+def accumulate(target: Assigned, value: Assigned) -> bool:
     """`psum += product`: the PE adds to what its earlier products left, and overwrites where there are none."""
     made = value.made
     if made is None or not made.steps or not made.is_last() or target.buffer.memory != "psum":
@@ -124,7 +144,7 @@ def accumulate(target: Tile, value: Tile) -> bool:
     return True
 
 
-def _places(target: Tile, value: Tile, made: Made) -> list[NkiTensor] | None:
+def _places(target: Assigned, value: Assigned, made: Made) -> list[NkiTensor] | None:
     """The part of `target` for each step. None where shapes do not tell which."""
     full = whole(value.shape)
     if all(box == full for _, box in made.steps) and target.shape != value.shape:
