@@ -137,6 +137,11 @@ class Chip:
         return columns * self.pe_column_cycles / self.pe_clock_ghz
 
     @property
+    def sbuf_usable_bytes(self) -> int:
+        """What a kernel may place in each partition of SBUF."""
+        return self.sbuf_partition_bytes - self.sbuf_reserved_bytes
+
+    @property
     def lncs(self) -> tuple[int, ...]:
         """Sizes that a logical core may have, in physical cores."""
         return tuple(range(1, self.max_lnc + 1))

@@ -134,7 +134,7 @@ def _room_bytes(program: Program, written_bytes: int) -> int:
     loaded more often."""
     chip = chip_for(program.target)
     room = open_sbuf_bytes(chip)
-    return max(room, written_bytes) if written_bytes <= chip.sbuf_partition_bytes else room
+    return max(room, written_bytes) if written_bytes <= chip.sbuf_usable_bytes else room
 
 
 def _within_sbuf(

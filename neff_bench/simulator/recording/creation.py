@@ -119,7 +119,7 @@ def _check_tile(storage: Storage, address: tuple[int, int] | None) -> None:
     if used > limit:
         raise invalid(
             f"{storage.memory} tensor {list(storage.shape)} {storage.dtype} needs {used} bytes of each partition;"
-            f" it has {limit}"
+            f" a kernel may use {limit}"
         )
 
 

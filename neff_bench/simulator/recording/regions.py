@@ -85,23 +85,23 @@ class TileSize:
 
     @property
     def sbuf_fmax_bytes(self) -> int:
-        """Bytes of one SBUF partition of the target that is recorded for."""
-        return self._chip.sbuf_partition_bytes
+        """Bytes of one SBUF partition that a kernel may place tensors in, on the target that is recorded for."""
+        return self._chip.sbuf_usable_bytes
 
     @property
     def sbuf_fmax(self) -> int:
-        """Float32 elements of one SBUF partition."""
+        """The same in float32 elements."""
         return self.sbuf_fmax_bytes // 4
 
     @property
     def sbuf_size_bytes(self) -> int:
-        """Bytes of SBUF in all partitions."""
-        return self.sbuf_fmax_bytes * PARTITIONS
+        """Bytes of SBUF in all partitions, with those that no kernel may use."""
+        return self._chip.sbuf_partition_bytes * PARTITIONS
 
     @property
     def total_available_sbuf_size(self) -> int:
-        """Bytes of one partition that a kernel may place tensors in."""
-        return self.sbuf_fmax_bytes - self._chip.sbuf_reserved_bytes
+        """The older name of `sbuf_fmax_bytes` (AWS docs, nki/migration: the same value; read 2026-11-23)."""
+        return self.sbuf_fmax_bytes
 
 
 tile_size = TileSize()

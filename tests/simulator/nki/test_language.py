@@ -163,7 +163,17 @@ def test_missing_fields_of_a_configuration_are_none():
 
 def test_sizes_of_the_machine(now):
     assert (nl.tile_size.pmax, nl.tile_size.psum_bank_fmax, nl.tile_size.gemm_moving_fmax) == (128, 512, 512)
-    assert nl.tile_size.sbuf_fmax_bytes == 224 * 1024
+    assert nl.tile_size.sbuf_size_bytes == 128 * 224 * 1024
+    assert nl.tile_size.sbuf_fmax_bytes == nl.tile_size.total_available_sbuf_size == 208 * 1024
+
+
+def test_a_tile_has_the_bytes_of_a_partition_that_the_compiler_leaves(now):
+    assert nl.ndarray((128, 208 * 1024), nl.int8).shape == (128, 208 * 1024)
+    with pytest.raises(KernelError, match="needs 221184 bytes of each partition; a kernel may use 212992"):
+        nl.ndarray((128, 216 * 1024), nl.int8)
+
+
+def test_types_of_memory(now):
     assert nl.is_psum(nl.psum) and nl.is_hbm("hbm") and nl.is_on_chip(nl.sbuf)
 
 

@@ -113,7 +113,7 @@ def check_capacity(program: Program) -> tuple[Peak, ...]:
 def capacity_bytes(target: str, memory: Memory) -> int:
     """Bytes of one partition."""
     chip = chip_for(target)
-    return chip.psum_partition_bytes if memory == "psum" else chip.sbuf_partition_bytes
+    return chip.psum_partition_bytes if memory == "psum" else chip.sbuf_usable_bytes
 
 
 def share_bytes(buffer: Buffer) -> int:

@@ -38,7 +38,7 @@ def tiles(count, address=None):
 
 def test_tensors_that_live_together_add_up():
     sbuf, psum = memory_peak(trace(tiles(3)))
-    assert (sbuf.used_bytes, sbuf.capacity_bytes, sbuf.instruction) == (3 * 65536, 224 * 1024, 2)
+    assert (sbuf.used_bytes, sbuf.capacity_bytes, sbuf.instruction) == (3 * 65536, 208 * 1024, 2)
     assert (psum.used_bytes, psum.instruction) == (0, None)
 
 
@@ -91,7 +91,7 @@ def test_places_that_the_kernel_chose_count_once():
 
 
 def test_the_allocation_that_overflows_is_named():
-    with pytest.raises(CapacityError, match=r"test_capacity\.py:\d+: SBUF of core 0 is full: .*262144 .*229376"):
+    with pytest.raises(CapacityError, match=r"test_capacity\.py:\d+: SBUF of core 0 is full: .*262144 .*212992"):
         trace(tiles(5))
 
 
