@@ -18,14 +18,14 @@ DEFAULT_SEED = 42
 WITH_RANKS = ("nki", "nkilib", "framework")
 """Implementations whose kernels may run on several ranks; of NEFFs from elsewhere it is not asked."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
 
 
 def check_name(name: str) -> str:
     """The name itself when it is safe as a directory name and as a word on a command line, else `CaseError`."""
     if not _NAME.fullmatch(name):
         raise CaseError(
-            f"{name!r} cannot be the name of a bundle: at most 200 letters, digits and ._+- , and a letter or digit first"
+            f"{name!r} cannot be the name of a bundle: at most 200 letters, digits and ._+- , and a letter, digit or _ first"
         )
     return name
 
@@ -37,7 +37,8 @@ class Case:
     `dims`: dimension names and sizes in the kernel's order. `dtype`: canonical element type of the kernel's data.
     `target`: the name of a chip. `lnc`: physical cores in the logical core. `flags`: extra compiler flags.
     `seed`: of the random inputs. `ranks`: logical cores that run the NEFF together, each on inputs of its own. `own`: None for a built-in kernel; for one of the user's own its description, or the Python
-    file that declares it, relative to a folder that is known beside this. Raises `CaseError` when target, LNC and ranks do not fit
+    file that declares it, relative to a folder that is known beside this. `variant`: what tells the case apart where its dimensions
+    have no names: `128x512`. Raises `CaseError` when target, LNC and ranks do not fit
     or the name would be unsafe.
     """
 
@@ -51,6 +52,7 @@ class Case:
     seed: int = DEFAULT_SEED
     own: OwnKernel | str | None = None
     ranks: int = 1
+    variant: str = ""
 
     def __post_init__(self) -> None:
         if self.target not in CHIPS:
@@ -76,6 +78,7 @@ class Case:
         `mlp_nkilib_b1_s128_h1024_i512_bfloat16_trn2_lnc2`.
         """
         parts = [self.kernel, self.implementation, *(f"{name}{size}" for name, size in self.dims)]
+        parts += [self.variant] if self.variant else []
         parts += [self.dtype, self.target, f"lnc{self.lnc}"]
         if self.ranks > 1:
             parts.append(f"ranks{self.ranks}")

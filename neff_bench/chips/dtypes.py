@@ -25,6 +25,10 @@ SIZE_BYTES = MappingProxyType({
 })  # fmt: skip
 """Bytes of one element. tfloat32 is kept in four bytes."""
 
+SHORT = MappingProxyType({"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "tfloat32": "tf32"})
+"""What tables print for some, and a shapes file may say."""
+LONG = MappingProxyType({short: name for name, short in SHORT.items()})
+
 PACKED = MappingProxyType({
     "float8_e4m3fn_x4": "float8_e4m3fn",
     "float8_e5m2_x4": "float8_e5m2",

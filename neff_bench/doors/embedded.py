@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from neff_bench.simulator.nki.launch import Launch
 
 
-def embed(hear: Callable[[Launch], None], lnc: int) -> None:
+def embed(hear: Callable[[Launch], None], lnc: int | None) -> None:
     """Make `import nki`, `import neuronxcc.nki` and `import torch_xla` work in this process. `hear` gets each launch of a
-    kernel; `lnc`: physical cores of a launch without a grid."""
+    kernel; `lnc`: physical cores of a launch without a grid, None for what AWS takes."""
     from neff_bench.doors import torch_xla
     from neff_bench.simulator.nki import host
     from neff_bench.simulator.nki.install import install, install_host
@@ -24,7 +24,7 @@ def embed(hear: Callable[[Launch], None], lnc: int) -> None:
 
 
 @contextmanager
-def embedded(hear: Callable[[Launch], None], lnc: int) -> Iterator[None]:
+def embedded(hear: Callable[[Launch], None], lnc: int | None) -> Iterator[None]:
     """The same until the end of the context."""
     from neff_bench.simulator.nki import host
     from neff_bench.simulator.nki.install import MADE_UP, undone

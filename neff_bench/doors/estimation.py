@@ -25,7 +25,7 @@ def estimate(
     inputs: Mapping[str, Input],
     *,
     target: str = "trn2",
-    lnc: int = 1,
+    lnc: int | None = None,
     arguments: Mapping[str, Any] | None = None,
     flops: int | None = None,
 ) -> Row:
@@ -33,7 +33,8 @@ def estimate(
 
     `kernel`: a function, decorated with `nki.jit` or plain, or `"file.py:name"`, or `"package.module:name"`.
     `inputs`: by parameter name, in the order of the NEFF: an array, or its shape (in elements) and canonical dtype, such as
-    `((128, 512), "bfloat16")`. `arguments`: further keyword arguments. `lnc`: physical cores in the logical core.
+    `((128, 512), "bfloat16")`. `arguments`: further keyword arguments. `lnc`: physical cores in the logical core; None for what AWS's
+    launch without a grid has (`neffs/intake.py`).
     `flops`: floating-point operations of the mathematics; MFU needs them.
 
     A kernel with collectives is estimated with the ranks that its replica groups name.
@@ -51,7 +52,7 @@ def records_alike(
     inputs: Mapping[str, Input],
     *,
     target: str = "trn2",
-    lnc: int = 1,
+    lnc: int | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> bool:
     """Whether the kernel is the same program each time it is recorded. A compile cache cannot know one that is not, and a
@@ -68,6 +69,7 @@ def row_of(program: Program, flops: int | None = None) -> Row:
     row is that of each of them."""
     import orjson
 
+    from neff_bench.neffs.intake import own_case, shapes_in_words
     from neff_bench.parsers.profile_json import read_summary
     from neff_bench.simulator.execution.findings import of_program
     from neff_bench.simulator.timing.counters import summarise
@@ -83,20 +85,28 @@ def row_of(program: Program, flops: int | None = None) -> Row:
     timed = schedule(program)
     keys = summarise(program, timed, timeline_of(timed))
     summary = read_summary(orjson.dumps(keys, option=orjson.OPT_SERIALIZE_NUMPY))
-    dtype = program.buffers[program.inputs[0]].dtype if program.inputs else None
+    inputs = [program.buffers[at] for at in program.inputs]
+    dtype = inputs[0].dtype if inputs else None
     peak = peak_tflops(program.target, dtype, program.lnc) if dtype else None
+    case = own_case(
+        program.name,
+        [(buffer.shape, buffer.dtype) for buffer in inputs],
+        program.target,
+        program.lnc,
+        ranks=program.ranks,
+    )
     return Row(
-        case=program.name,
-        kernel=program.name,
-        implementation="nki",
+        case=case.name,
+        kernel=case.kernel,
+        implementation=case.implementation,
         dtype=dtype,
-        target=program.target,
-        lnc=program.lnc,
-        ranks=program.ranks if program.ranks > 1 else None,
+        target=case.target,
+        lnc=case.lnc,
+        ranks=case.ranks if case.ranks > 1 else None,
         slowest_rank=0 if program.ranks > 1 else None,
         source="simulated",
         status="estimated",
-        shapes=_shapes(program),
+        shapes=shapes_in_words(buffer.shape for buffer in inputs),
         tool=summary.profiler_version,
         model=summary.simulator_model,
         time_error=summary.simulator_time_error,
@@ -118,16 +128,18 @@ def preload() -> None:
 
 
 def record_kernel(
-    kernel: Kernel, inputs: Mapping[str, Input], target: str, lnc: int, arguments: dict[str, Any]
+    kernel: Kernel, inputs: Mapping[str, Input], target: str, lnc: int | None, arguments: dict[str, Any]
 ) -> Program:
     """The program of a kernel; the arguments are those of `estimate`. Raises `SimulatorError`, and `WrongCall` for what is no
     input or names no function."""
     from neff_bench.doors.inputs import read_input
-    from neff_bench.simulator.nki.jit import body
+    from neff_bench.neffs.intake import default_lnc
+    from neff_bench.simulator.nki.jit import body, label
     from neff_bench.simulator.nki.load import trace_kernel
     from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
     from neff_bench.simulator.nki.trace import record
 
+    lnc = default_lnc(target) if lnc is None else lnc
     specs = tuple(InputSpec(name, *read_input(name, given)[:2]) for name, given in inputs.items())
     if isinstance(kernel, str):
         file, _colon, name = kernel.rpartition(":")
@@ -136,9 +148,4 @@ def record_kernel(
         entry = f"{Path(file).resolve()}:{name}" if file.endswith(".py") else kernel
         return trace_kernel(KernelSpec(entry, specs, arguments=arguments), target, lnc)
     function = body(kernel)
-    return record(function, function.__name__, specs, arguments, (), target, lnc)
-
-
-def _shapes(program: Program) -> str:
-    buffers = [program.buffers[index] for index in program.inputs]
-    return ", ".join(f"{buffer.name} {'x'.join(map(str, buffer.shape))} {buffer.dtype}" for buffer in buffers)
+    return record(function, label(function), specs, arguments, (), target, lnc)

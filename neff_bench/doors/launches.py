@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neff_bench.installation import __version__
-from neff_bench.neffs.bare import plain_name
 from neff_bench.neffs.bundle import LOG, Bundle, Manifest, TensorFile, write_manifest
 from neff_bench.neffs.case import Case, content_key
 from neff_bench.neffs.checksums import sha256_file
 from neff_bench.neffs.errors import BundleError
+from neff_bench.neffs.intake import own_case
 from neff_bench.neffs.sources import keep_sources
 from neff_bench.neffs.store import Store
 from neff_bench.parsers.source_files import source_files
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
     from neff_bench.simulator.nki.launch import Launch
     from neff_bench.simulator.program import Buffer
-
-IMPLEMENTATION = "framework"
-"""These cases are the script's: nothing of this project can build them again."""
-_NAME_CHARACTERS = 80
 
 
 class Launches:
@@ -67,14 +63,8 @@ class Launches:
 
 
 def _case(launch: Launch, suffix: str = "") -> Case:
-    """Kernel and input shapes name the case: `scale-128x512`."""
-    program = launch.program
-    shapes = "-".join("x".join(map(str, array.shape)) for array in launch.inputs.values())
-    if len(shapes) > _NAME_CHARACTERS:
-        shapes = hashlib.sha256(shapes.encode()).hexdigest()[:8]
-    kernel = "-".join(filter(None, [plain_name(launch.name) or "kernel", shapes, suffix]))
-    dtype = dtype_name(next(iter(launch.inputs.values())).dtype) if launch.inputs else "none"
-    return Case(kernel, IMPLEMENTATION, (), dtype, program.target, program.lnc)
+    inputs = [(tuple(array.shape), dtype_name(array.dtype)) for array in launch.inputs.values()]
+    return own_case(launch.name, inputs, launch.program.target, launch.program.lnc, apart=suffix)
 
 
 def _fill(directory: Path, case: Case, key: str, launch: Launch) -> None:

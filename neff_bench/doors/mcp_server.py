@@ -21,7 +21,9 @@ from neff_bench.chips import LISTED
 
 TIMEOUT_S = 600.0
 Target = Annotated[str, Field(description=LISTED)]
-Lnc = Annotated[int, Field(ge=1, le=2, description="physical cores in the logical core")]
+Lnc = Annotated[
+    int | None, Field(ge=1, le=2, description="physical cores in the logical core; 1, as AWS launches, where absent")
+]
 
 
 class Tensor(BaseModel):
@@ -40,7 +42,7 @@ server = MCPServer("neff-bench", instructions=(
 
 @server.tool()
 def estimate(
-    kernel: str, inputs: Inputs, arguments: dict[str, Any] | None = None, target: Target = "trn2", lnc: Lnc = 1
+    kernel: str, inputs: Inputs, arguments: dict[str, Any] | None = None, target: Target = "trn2", lnc: Lnc = None
 ) -> dict[str, Any]:
     """Simulated time and exact counters of a kernel, without running it. `inputs` by parameter name, in order."""
     variant = {
@@ -64,7 +66,7 @@ def profile(
     rtol: float = 1e-2,
     atol: float = 1e-2,
     target: Target = "trn2",
-    lnc: Lnc = 1,
+    lnc: Lnc = None,
     ranks: int = 1,
 ) -> dict[str, Any]:
     """Build and run a kernel on seeded inputs, compare it with `reference` (file.py:function on float32 arrays by input
@@ -73,11 +75,12 @@ def profile(
         "kernel": kernel,
         "implementation": "nki",
         "target": target,
-        "lnc": lnc,
         "ranks": ranks,
         "inputs": {name: tensor.model_dump() for name, tensor in inputs.items()},
         "tolerance": {"rtol": rtol, "atol": atol},
     }
+    if lnc is not None:
+        case["lnc"] = lnc
     if arguments:
         case["arguments"] = arguments
     if reference is not None:
@@ -93,7 +96,7 @@ def profile(
 
 @server.tool()
 def explain(
-    kernel: str, inputs: Inputs, arguments: dict[str, Any] | None = None, target: Target = "trn2", lnc: Lnc = 1
+    kernel: str, inputs: Inputs, arguments: dict[str, Any] | None = None, target: Target = "trn2", lnc: Lnc = None
 ) -> str:
     """What bounds a kernel: the critical path, who waits for whom, and the lines that take the time."""
     spec = {
@@ -106,7 +109,8 @@ def explain(
         neff = str(Path(scratch) / "file.neff")
         words = ["compile", str(Path(scratch) / "kernel.json"), "--framework", "NKI", "--target", target]
         sim = "neff_bench.simulator"
-        _answer(_run([*words, "--lnc", str(lnc), "--output", neff], module=sim), (0,))
+        cores = [] if lnc is None else ["--lnc", str(lnc)]
+        _answer(_run([*words, *cores, "--output", neff], module=sim), (0,))
         return _answer(_run(["explain", neff], module=sim), (0,))
 
 

@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,7 @@ class Task:
     kernel: Kernel
     inputs: Mapping[str, Input]
     target: str = "trn2"
-    lnc: int = 1
+    lnc: int | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     reference: Callable[..., Any] | str | None = None
     tolerance: tuple[float, float] | None = None
@@ -69,7 +69,7 @@ def profile(
     inputs: Mapping[str, Input],
     *,
     target: str = "trn2",
-    lnc: int = 1,
+    lnc: int | None = None,
     arguments: Mapping[str, Any] | None = None,
     reference: Callable[..., Any] | str | None = None,
     tolerance: tuple[float, float] | None = None,
@@ -83,7 +83,7 @@ def profile(
     order of the NEFF: an array, or its shape (in elements) and canonical dtype, for which seeded values are drawn.
     `reference`: called with the inputs by name as float32 arrays; returns an array or a tuple of them. Without it the row's
     `check` is "unchecked". `tolerance`: (rtol, atol). `flops`: floating-point operations of the mathematics; MFU needs them.
-    `ranks`: logical cores that run the kernel together; arrays, and those that the reference gets and returns, then have the ranks as
+    `lnc`: physical cores in the logical core; None for what AWS's launch without a grid has. `ranks`: logical cores that run the kernel together; arrays, and those that the reference gets and returns, then have the ranks as
     their first dimension. `store`: keeps the bundle and its traces; by default they are removed.
 
     A kernel that fails gives a row with `status` "failed" and the reason. Raises `WrongCall` for what is no kernel.
@@ -99,7 +99,7 @@ def profile_many(
     from neff_bench.doors.row_list import Rows
 
     with _directory(store) as directory:
-        cases = [_case(task, directory) for task in tasks]
+        cases = list(_told_apart(_case(task, directory) for task in tasks))
         names = _built(cases, directory, jobs or os.cpu_count() or 1)
         return Rows(_profiled(directory, names))
 
@@ -114,7 +114,7 @@ def _directory(store: str | os.PathLike[str] | None) -> Iterator[Path]:
 
 
 def _case(task: Task, directory: Path) -> Case:
-    from neff_bench.neffs.case import Case
+    from neff_bench.neffs.intake import kernel_name, own_case
     from neff_bench.neffs.own import OwnKernel
 
     entry = _entry(task.kernel, "kernel")
@@ -127,11 +127,22 @@ def _case(task: Task, directory: Path) -> Case:
         tolerance=task.tolerance,
         flops=task.flops,
     )
-    name = entry.rpartition(":")[2].replace(".", "-")
-    shapes = "-".join("x".join(map(str, tensor.shape)) for tensor in tensors)
-    label = f"{name}-{shapes}"[:80].rstrip("-x") + f"-{hashlib.sha256(repr(own).encode()).hexdigest()[:8]}"
-    dtype = tensors[0].dtype if tensors else "float32"
-    return Case(label, "nki", (), dtype, task.target, task.lnc, own=own, ranks=task.ranks)
+    inputs = [(tensor.shape, tensor.dtype) for tensor in tensors]
+    apart = _digest(own.arguments) if own.arguments else ""
+    return own_case(kernel_name(entry), inputs, task.target, task.lnc, own=own, ranks=task.ranks, apart=apart)
+
+
+def _told_apart(cases: Iterable[Case]) -> Iterator[Case]:
+    """Cases of one name that differ, such as in the reference, get names of their own."""
+    named: dict[str, Case] = {}
+    for case in cases:
+        if named.setdefault(case.name, case) != case:
+            case = replace(case, variant=f"{case.variant}-{_digest(case.own)}")
+        yield case
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:8]
 
 
 def _entry(given: Callable[..., Any] | str, what: str) -> str:

@@ -46,7 +46,7 @@ def pytest_addoption(parser: Any) -> None:
         "--neff-bench", action="store_true", help="Run NKI kernels on the embedded toolchain and time them."
     )
     group.addoption("--neff-bench-target", default=None, help=f"Chip: {LISTED}.  [default: trn2]")
-    group.addoption("--neff-bench-lnc", type=int, default=1, help="Cores of a launch without a grid.  [default: 1]")
+    group.addoption("--neff-bench-lnc", type=int, help="Cores of a launch without a grid.  [default: 1, as on AWS]")
 
 
 def pytest_configure(config: Any) -> None:

@@ -20,9 +20,7 @@ from neff_bench.terminal.command import command
 
 @command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--target", type=click.Choice(list(CHIPS)), help="Chip.  [default: trn2]")
-@click.option(
-    "--lnc", type=click.IntRange(1, 2), default=1, show_default=True, help="Cores of a launch without a grid."
-)
+@click.option("--lnc", type=click.IntRange(1, 2), help="Cores of a launch without a grid.  [default: 1, as on AWS]")
 @click.option(
     "--store", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_STORE, show_default=True,
     help="Directory of the bundles.",
@@ -31,7 +29,7 @@ from neff_bench.terminal.command import command
 @click.option("-m", "module", is_flag=True, help="Run a module, as python -m does.")
 @click.argument("script", metavar="SCRIPT")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(target: str | None, lnc: int, store: Path, module: bool, script: str, arguments: tuple[str, ...]) -> int:
+def run(target: str | None, lnc: int | None, store: Path, module: bool, script: str, arguments: tuple[str, ...]) -> int:
     """Run a Python script that launches NKI kernels, as it stands, and say where their time goes.
 
     `import nki` and `import neuronxcc.nki` work in the script without the AWS SDK: a kernel takes numpy, torch (CPU), jax
@@ -61,7 +59,7 @@ def run(target: str | None, lnc: int, store: Path, module: bool, script: str, ar
 
 
 def _embedded(
-    scratch: Path, store: Path, target: str | None, lnc: int, words: tuple[str, ...]
+    scratch: Path, store: Path, target: str | None, lnc: int | None, words: tuple[str, ...]
 ) -> tuple[list[str], int]:
     """Names of the bundles and the script's exit code, with the embedded NKI."""
     from neff_bench.doors.stand_ins import environment
@@ -73,7 +71,9 @@ def _embedded(
     return names.read_text().splitlines(), code
 
 
-def _on_sdk(scratch: Path, store: Path, target: str | None, lnc: int, words: tuple[str, ...]) -> tuple[list[str], int]:
+def _on_sdk(
+    scratch: Path, store: Path, target: str | None, lnc: int | None, words: tuple[str, ...]
+) -> tuple[list[str], int]:
     """The same with the AWS SDK: the script compiles into a cache of its own, and the NEFFs in it become bundles."""
     from neff_bench.neffs.store import Store
     from neff_bench.stage1_generate.jobs import framework

@@ -27,7 +27,7 @@ if others is not None:
 """`sitecustomize.py`, which Python imports when it starts. It also runs the one that it hides."""
 
 
-def environment(scratch: Path, store: Path, names: Path, target: str | None, lnc: int) -> dict[str, str]:
+def environment(scratch: Path, store: Path, names: Path, target: str | None, lnc: int | None) -> dict[str, str]:
     """The environment of a script and of all processes that it starts; `scratch` gets the files that it names.
 
     `store`, `names` and `lnc`: see `startup.begin`. `target`: the chip, None for what the environment says.

@@ -15,16 +15,16 @@ from types import ModuleType
 PACKAGES = ("nki", "neuronxcc", "torch_neuronx", "torch_xla")
 
 
-def begin(store: str, names: str, lnc: int) -> None:
+def begin(store: str, names: str, lnc: int | None) -> None:
     """Prepare this process for the first import of one of `PACKAGES`; nothing heavy is imported before that.
 
     `store`: gets a bundle of each launch. `names`: a file that gets the name of each bundle, a line each, as soon as it is
-    there: a script that crashes loses nothing. `lnc`: physical cores of a launch without a grid.
+    there: a script that crashes loses nothing. `lnc`: physical cores of a launch without a grid, None for what AWS takes.
     """
     sys.meta_path.insert(0, _FirstImport(lambda: _prepare(Path(store), Path(names), lnc)))
 
 
-def _prepare(store: Path, names: Path, lnc: int) -> None:
+def _prepare(store: Path, names: Path, lnc: int | None) -> None:
     """Make `import nki` and `import neuronxcc.nki` work in this process, and collect what kernels do."""
     from neff_bench.doors.embedded import embed
     from neff_bench.doors.launches import Launches

@@ -41,7 +41,7 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     inputs: dict[str, InputShape]
     arguments: dict[str, Any] = {}
     target: str = "trn2"
-    lnc: int = 1
+    lnc: int | None = None
     flops: int | None = None
     check: bool = False
     reference: str | None = None

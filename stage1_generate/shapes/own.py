@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.chips.dtypes import LONG, SIZE_BYTES
+from neff_bench.neffs.intake import kernel_name
 from neff_bench.neffs.own import OwnKernel, Tensor
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.entries import defined, functions
@@ -121,11 +122,7 @@ class _Own:
         self._check_dims()
         said = [self._dtype(node, f"inputs.{key}") for key, node in inputs.items()]
         fixed = None if None in said else tuple(str(dtype) for dtype in said if dtype)[:1]
-        file, _, function = name.value.rpartition(":")
-        stem = Path(file).stem if file.endswith(".py") else file.rpartition(".")[2]
-        label = f"{_safe(stem)}.{function}"
-        if "name" in self.nodes:
-            label = self._text(self.nodes["name"], "name", "a text")
+        label = self._text(self.nodes["name"], "name", "a text") if "name" in self.nodes else kernel_name(name.value)
         kernel = Kernel(
             name=label,
             dims=tuple(self.dims),
@@ -195,9 +192,9 @@ class _Own:
         found: Any = _value_of(node, "dtype")
         if found is None:
             return None
-        if not is_kind(found, "Scalar") or found.value not in _DTYPES:
+        if not is_kind(found, "Scalar") or LONG.get(found.value, found.value) not in _DTYPES:
             raise self.error(found, f"{where}.dtype: found {shown(found)}, allowed: {', '.join(_DTYPES)}")
-        return str(found.value)
+        return LONG.get(found.value, str(found.value))
 
     def _arguments(self, node: Any, dims: Mapping[str, int]) -> list[tuple[str, Any]]:
         if node is None:
@@ -328,8 +325,3 @@ def _arithmetic_in(node: Any) -> Any:
     """The expression of `{arithmetic: M // 2}`, None for any other argument."""
     pairs = node.value if is_kind(node, "Mapping") else []
     return pairs[0][1] if len(pairs) == 1 and pairs[0][0].value == "arithmetic" else None
-
-
-def _safe(stem: str) -> str:
-    """A file's name as a part of a bundle's name."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", stem).strip("-") or "kernel"

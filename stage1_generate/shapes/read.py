@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips import CHIPS, first_of_generation
+from neff_bench.chips.dtypes import LONG
 from neff_bench.neffs.case import DEFAULT_SEED, IMPLEMENTATIONS, Case
 from neff_bench.neffs.errors import CaseError
+from neff_bench.neffs.intake import default_lnc
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.errors import ShapesError
 from neff_bench.stage1_generate.kernel import Dims, Kernel
@@ -128,7 +130,7 @@ class _Reader:
         axes: dict[str, list[Any]] = {dim: self._dim(kernel, dim, nodes.get(dim)) for dim in kernel.dims}
         axes["implementation"] = self._words(nodes, entry, "implementation", tuple(kernel.implementations), None)
         fixed = own.dtypes if own else None
-        axes["dtype"] = list(fixed or self._words(nodes, entry, "dtype", kernel.dtypes, "bfloat16"))
+        axes["dtype"] = list(fixed or self._words(nodes, entry, "dtype", kernel.dtypes, "bfloat16", LONG))
         axes["target"] = self._overridden("target") or self._words(
             nodes, entry, "target", tuple(CHIPS), _default_target()
         )
@@ -166,7 +168,7 @@ class _Reader:
                 nodes.get("dtype", entry),
                 f"dtype: found {dtype} with target {target}, allowed with {', '.join(chip.name for chip in CHIPS.values() if chip.float8)}",
             )
-        lnc = chosen["lnc"] if chosen["lnc"] is not None else CHIPS[target].max_lnc
+        lnc = chosen["lnc"] if chosen["lnc"] is not None else default_lnc(target)
         ranks = chosen["ranks"]
         own = what.describe({**dict(dims), "ranks": ranks}, dtype) if isinstance(what, OwnEntry) else None
         try:
@@ -213,7 +215,13 @@ class _Reader:
         return list(range(start, stop + 1, step))
 
     def _words(
-        self, nodes: Mapping[str, yaml.Node], entry: yaml.Node, key: str, allowed: tuple[str, ...], default: str | None
+        self,
+        nodes: Mapping[str, yaml.Node],
+        entry: yaml.Node,
+        key: str,
+        allowed: tuple[str, ...],
+        default: str | None,
+        synonyms: Mapping[str, str] = {},
     ) -> list[str]:
         node = nodes.get(key)
         options = ", ".join(allowed)
@@ -223,10 +231,10 @@ class _Reader:
             return [default]
         items = self._items(node, key, options)
         for item in items:
-            if not _is(item, "Scalar") or item.value not in allowed:
+            if not _is(item, "Scalar") or synonyms.get(item.value, item.value) not in allowed:
                 hint = " for this kernel" if item.value in IMPLEMENTATIONS else ""
                 raise self._error(item, f"{key}: found {_shown(item)}, allowed{hint}: {options}")
-        return [item.value for item in items]
+        return [synonyms.get(item.value, item.value) for item in items]
 
     def _flags(self, node: yaml.Node | None) -> tuple[str, ...]:
         if node is None:

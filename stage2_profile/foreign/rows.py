@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips.dtypes import RATE
+from neff_bench.neffs.intake import shapes_in_words
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.plausibility import doubts
 from neff_bench.stage2_profile.metrics.peaks import peak_tflops
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from neff_bench.parsers.neff import Neff
     from neff_bench.parsers.summary import Summary
     from neff_bench.stage2_profile.foreign.search import ForeignCase
-
-SHAPES_MAX = 20
 
 
 @dataclass(frozen=True)
@@ -87,21 +85,13 @@ def _about(path: Path | None) -> About:
         model_flops=_model_flops(neff),
         simulated=neff.simulated,
         dims=matmul_dims(neff),
-        shapes=input_shapes(neff),
+        shapes=shapes_in_words(tensor.shape for tensor in neff.inputs),
     )
 
 
 def _told(about: About) -> dict[str, Any]:
     """The part of a row that its NEFF tells."""
     return {name: getattr(about, name) for name in ("dims", "shapes", "dtype", "target", "lnc")}
-
-
-def input_shapes(neff: Neff) -> str | None:
-    """`3*128x512 512x64 ..`: equal neighbours counted, cut to a width that a table can hold."""
-    groups = [(shape, len(list(same))) for shape, same in groupby(tensor.shape for tensor in neff.inputs)]
-    texts = [f"{count}*" * (count > 1) + "x".join(map(str, shape)) for shape, count in groups]
-    text = " ".join(texts)
-    return (text if len(text) <= SHAPES_MAX else text[: SHAPES_MAX - 2] + "..") or None
 
 
 def matmul_dims(neff: Neff) -> tuple[tuple[str, int], ...]:

@@ -11,7 +11,10 @@ import msgspec
 
 from neff_bench.chips.engines import ENGINES
 from neff_bench.neffs.bundle import Manifest
+from neff_bench.neffs.case import Case
 from neff_bench.neffs.findings import Finding
+from neff_bench.neffs.intake import shapes_in_words
+from neff_bench.neffs.own import OwnKernel, Tensor
 from neff_bench.stage2_profile.metrics import derived
 from neff_bench.stage2_profile.metrics.metric import metric, metrics_of
 
@@ -64,7 +67,7 @@ class Row:
     over `executions`; `total_time_low_us`, `total_time_high_us` the 80 % interval in which
     hardware's total is expected for a simulated row; `throttle_active_us` with a limited clock, on the core with most of
     it; `execution_ci_*_us` the 95 % confidence interval of the median over the executions of one capture, which share its
-    circumstances (from 6 on); `total_time_ci_*_us` the 95 % confidence interval of the median over `capture_count` captures. `shapes`: of the inputs of a case from elsewhere, whose dimensions have no names.
+    circumstances (from 6 on); `total_time_ci_*_us` the 95 % confidence interval of the median over `capture_count` captures. `shapes`: of the inputs, `3*128x512` for three equal ones.
     `ranks`: of a case that runs on several; its row has the numbers of `slowest_rank`, the one with the largest median total time, and
     `by_rank` has a row for each `rank`, with its own numbers and check. Equal times: the first is the slowest.
     `kernel_path`: which of its code paths the kernel takes for these dimensions (`CTE`, `TKG`), where it has several.
@@ -178,9 +181,15 @@ def built_fields(manifest: Manifest) -> dict[str, Any]:
         "target": case.target,
         "lnc": case.lnc,
         "ranks": case.ranks if case.ranks > 1 else None,
+        "shapes": shapes_in_words(tensor.shape for tensor in manifest.inputs or _own_inputs(case)),
         "kernel_path": manifest.kernel_path,
         "compile_time_s": manifest.compile_time_s,
     }
+
+
+def _own_inputs(case: Case) -> tuple[Tensor, ...]:
+    """The inputs of a kernel of the user's own, which are known although it was not built."""
+    return case.own.inputs if isinstance(case.own, OwnKernel) else ()
 
 
 def with_ranks(rows: Iterable[Row]) -> list[Row]:

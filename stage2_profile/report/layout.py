@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from neff_bench.chips.dtypes import SHORT
 from neff_bench.stage2_profile.metrics.exactness import exact_part
 from neff_bench.stage2_profile.metrics.metric import Metric
 from neff_bench.stage2_profile.metrics.rows import METRICS, Row, columns, to_dict, with_ranks
@@ -14,7 +15,7 @@ SHOWN = [metric for metric in METRICS.values() if metric.head]
 SHARES = [metric.head for metric in SHOWN if metric.share]
 DIGITS = {"us": 2, "s": 2, "percent": 1, "TFLOPS": 1, "FLOPs/byte": 1}
 """Behind the decimal point, by unit; none of what is counted."""
-SHORT = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "tfloat32": "tf32"}
+SHAPES_MAX = 20
 
 
 COLUMNS = (
@@ -29,7 +30,8 @@ COLUMNS = (
 
 def cells(row: Row) -> list[str]:
     """One text for each of COLUMNS."""
-    shape = " ".join([*(f"{name}{size}" for name, size in row.dims), *_ranks(row)]) or row.shapes or ""
+    dims = " ".join(f"{name}{size}" for name, size in row.dims) or _shapes(row)
+    shape = " ".join(filter(None, (dims, *_ranks(row))))
     target = f"{row.target}/{row.lnc}" if row.target else ""
     return [
         " ".join(filter(None, (row.kernel, row.implementation, row.kernel_path))) or row.case,
@@ -51,6 +53,12 @@ def answer(rows: Sequence[Row]) -> Answer:
     every = with_ranks(rows)
     grid = Grid(COLUMNS, [cells(row) for row in every], notes(rows))
     return Answer([to_dict(row) for row in every], columns(every), [grid])
+
+
+def _shapes(row: Row) -> str:
+    """The shapes of the inputs, cut to a width that a table can hold."""
+    text = row.shapes or ""
+    return text if len(text) <= SHAPES_MAX else text[: SHAPES_MAX - 2] + ".."
 
 
 def _ranks(row: Row) -> list[str]:

@@ -72,7 +72,7 @@ def test_each_distinct_launch_is_a_row_and_the_exit_code_is_the_scripts(twice):
     _, (done, left), _ = twice
     assert done.returncode == 7, done.stderr
     assert "['script.py', '--size', '3']" in done.stdout
-    rows = [line for line in done.stdout.splitlines() if line.startswith(("scale-", "fill-"))]
+    rows = [line for line in done.stdout.splitlines() if line.startswith(("kernels.scale nki", "script.fill nki"))]
     assert len(rows) == len(left) == 4
     assert "SIMULATED" in done.stdout
 
@@ -86,7 +86,7 @@ def test_a_second_run_builds_nothing_again(twice):
 
 def test_inputs_of_the_bundle_are_those_of_the_script(twice):
     folder, (_, left), _ = twice
-    [name] = [name for name in left if name.startswith("scale-128x8")]
+    [name] = [name for name in left if name.startswith("kernels.scale_nki_128x8_")]
     assert (folder / "st" / name / left[name].inputs[0].file).read_bytes() == b"\x00\x00\xa0@" * 128 * 8
 
 
@@ -99,7 +99,7 @@ def test_answers_are_plain_json_rows(twice):
 def test_the_launches_of_a_script_that_crashes_are_kept(run):
     done = run("import os, numpy as np\nfrom kernels import scale\nscale(np.ones((128, 8), np.float32))\nos.abort()\n")
     assert done.returncode == 134
-    assert "scale-128x8" in done.stdout
+    assert "kernels.scale_nki_128x8_" in done.stdout
 
 
 def test_target_and_lnc_reach_the_launch(run, tmp_path):
@@ -146,14 +146,17 @@ def test_benchmark_of_either_dialect_answers_with_the_time_of_the_row(run):
         "    timed = package.benchmark(warmup=2, iters=3)(scale)\n    timed(np.ones((128, columns), np.float32))\n"
         "    latency = timed.benchmark_result.nc_latency\n"
         "    assert latency.get_latency_percentile(50) == latency.get_latency_percentile(99)\n"
-        "    print('us', f'{latency.get_latency_percentile(50):.2f}', f'scale-128x{columns}')\n"
+        "    print('us', f'{latency.get_latency_percentile(50):.2f}', f'128x{columns}')\n"
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     printed = [line.split()[1:] for line in lines if line.startswith("us ")]
     assert len(printed) == 2
     for time, name in printed:
-        assert any(line.startswith(f"{name} ") and time in line.split() for line in lines), (time, name)
+        assert any(line.startswith("kernels.scale nki") and {name, time} <= set(line.split()) for line in lines), (
+            time,
+            name,
+        )
     assert "simulated" in done.stderr
 
 
@@ -246,7 +249,7 @@ def test_run_takes_a_module(run, tmp_path):
     (tmp_path / "test_it.py").write_text(TEST.replace("(neff_bench)", "()").replace("    assert neff_bench", "    # "))
     done = run("", "-m", "pytest", "-q", "test_it.py")
     assert done.returncode == 0, done.stderr
-    assert "1 passed" in done.stdout and "scale-128x64" in done.stdout
+    assert "1 passed" in done.stdout and "kernels.scale_nki_128x64_" in done.stdout
 
 
 def test_without_the_option_the_fixture_skips(tmp_path):
@@ -271,7 +274,7 @@ def test_programs_that_the_script_starts_find_the_same(run, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "s 2" in done.stdout
-    assert list(bundles(tmp_path)) == ["scale-128x8_framework_float32_trn2_lnc1"]
+    assert list(bundles(tmp_path)) == ["kernels.scale_nki_128x8_float32_trn2_lnc1"]
 
 
 def test_a_shell_script_is_run_by_itself(run, tmp_path):
@@ -282,7 +285,7 @@ def test_a_shell_script_is_run_by_itself(run, tmp_path):
     shell.chmod(0o755)
     done = run("", script=("all.sh",))
     assert done.returncode == 0, done.stderr
-    assert "scale-128x4" in done.stdout
+    assert "kernels.scale_nki_128x4_" in done.stdout
 
 
 def test_what_python_runs_when_it_starts_is_still_run(run, tmp_path):

@@ -120,7 +120,7 @@ CALLS: dict[str, dict[str, Run | Within | Shown]] = {
     },
     "profiling-a-kernel.md": {
         "neff-bench doctor": DOCTOR,
-        "neff-bench run --store neffs prof-kernel.py": Run("tensor_exp_kernel_-250x64 framework"),
+        "neff-bench run --store neffs prof-kernel.py": Run("prof-kernel.tensor_exp_kernel_"),
         "generate-neffs --shapes exp.yaml --disable-dge": Run("exp_nki_M128_N64_float32_trn2_lnc1_flags", more="--list"),
         "neff-bench run prof-kernel-benchmark.py": Run("us, simulated", more="--store other"),
         "neuron-sim capture -n file.neff -s profile.ntff --profile-nth-exec 2": Run(""),
@@ -128,7 +128,7 @@ CALLS: dict[str, dict[str, Run | Within | Shown]] = {
         "neff-bench view file.neff profile.ntff --output page.html": Run("SIMULATED"),
         "neff-bench view file.neff profile.ntff --output my_kernel.html": Run("SIMULATED"),
         "neff-bench view file.neff profile.ntff --output page.html --sources my_nki": Run("SIMULATED"),
-        "profile-neffs neffs": Run("tensor_exp_kernel_-250x64 framework"),
+        "profile-neffs neffs": Run("prof-kernel.tensor_exp_kernel_"),
         "profile-neffs neffs --search prof-kernel.py:35": Run("prof-kernel.py:35"),
         "profile-neffs neffs --search /./": Run("prof-kernel.py:38"),
         "neuron-sim view -n file.neff -s profile.ntff --output-format json --output-file profile.json": Run(""),

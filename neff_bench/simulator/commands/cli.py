@@ -86,7 +86,11 @@ def main() -> None:
 )
 @click.option("--target", required=True, help=f"{LISTED}.")
 @click.option(
-    "--lnc", "-lnc", "--logical-nc-config", type=click.IntRange(1, 2), help=f"Cores of a logical core [2 on {PAIRED}]."
+    "--lnc",
+    "-lnc",
+    "--logical-nc-config",
+    type=click.IntRange(1, 2),
+    help=f"Cores of a logical core [XLA: 2 on {PAIRED}; NKI: 1].",
 )
 @click.option(
     "--output", default="file.neff", show_default=True, type=click.Path(dir_okay=False), help="NEFF to write."

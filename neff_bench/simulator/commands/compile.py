@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from neff_bench.neffs.intake import default_lnc
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.commands.faults import before_work, planned_fault
 from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
@@ -25,7 +26,7 @@ def compile_model(
     """
     before_work(planned_fault("compile", model))
     chip = chip_for(target)
-    lnc = lnc or chip.max_lnc
+    lnc = lnc or (default_lnc(target) if framework == "NKI" else chip.max_lnc)  # that of neuronx-cc
     if lnc > chip.max_lnc:
         raise CompileError(f"--lnc {lnc}: a logical core of {target} has {chip.max_lnc} physical core")
     program = _trace_kernel(model, target, lnc) if framework == "NKI" else _lower(model, target, lnc)

@@ -14,23 +14,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from neff_bench.neffs.intake import default_lnc
 from neff_bench.simulator.nki import session
 from neff_bench.simulator.nki.jit import Kernel, body
-from neff_bench.simulator.nki.launch import Launch, launch
+from neff_bench.simulator.nki.launch import Launch, launch, target
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.recording.recorder import is_recording
 
 listener: Callable[[Launch], None] | None = None
 """Gets each launch after it ran."""
 
-default_lnc = 1
-"""Physical cores of a launch without a grid."""
+lnc_without_grid: int | None = None
+"""Physical cores of a launch without a grid; None for what AWS takes."""
 
 
-def listen(hear: Callable[[Launch], None], lnc: int) -> None:
-    """From here on kernels can be called on arrays; `hear` gets each launch. `lnc`: of launches without a grid."""
-    global listener, default_lnc
-    listener, default_lnc = hear, lnc
+def listen(hear: Callable[[Launch], None], lnc: int | None) -> None:
+    """From here on kernels can be called on arrays; `hear` gets each launch. `lnc`: see `lnc_without_grid`."""
+    global listener, lnc_without_grid
+    listener, lnc_without_grid = hear, lnc
     session.launcher = lambda function, args, kwargs, lnc: _launch(function, args, kwargs, lnc).result
 
 
@@ -41,7 +42,7 @@ def listen_no_more() -> None:
 
 
 def _launch(function: Any, args: Any, kwargs: Any, lnc: int | None) -> Launch:
-    done = launch(function, args, kwargs, default_lnc if lnc is None else lnc, fits=True)
+    done = launch(function, args, kwargs, lnc or lnc_without_grid or default_lnc(target()), fits=True)
     if listener is not None:
         listener(done)
     return done

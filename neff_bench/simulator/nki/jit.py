@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
+from neff_bench.neffs.intake import kernel_name
 from neff_bench.simulator.errors import NotModelledError
 from neff_bench.simulator.nki import session
 from neff_bench.simulator.recording.recorder import here, is_recording
@@ -54,6 +56,18 @@ def named(function: Any) -> Any:
     if isinstance(function, functools.partial) and not hasattr(function, "__name__"):
         function.__name__ = getattr(function.func, "__name__", "kernel")  # type: ignore[attr-defined]
     return function
+
+
+def label(kernel: Any) -> str:
+    """The name of a kernel, decorated or not, as `kernel_name` makes it of its entry; of a `functools.partial` that of what it
+    calls, and of an object that is called that of its class."""
+    function = body(kernel)
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    name = getattr(function, "__name__", type(function).__name__)
+    file = getattr(getattr(function, "__code__", None), "co_filename", "")
+    return kernel_name(f"{file}:{name}" if file.endswith(".py") else name)
 
 
 def jit(function: Any = None, **options: Any) -> Any:

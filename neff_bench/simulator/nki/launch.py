@@ -16,6 +16,7 @@ from neff_bench.chips import first_of_generation
 from neff_bench.simulator.dtypes import dtype_name, numpy_dtype
 from neff_bench.simulator.errors import KernelError, SimulatorError
 from neff_bench.simulator.nki.annotations import Annotation
+from neff_bench.simulator.nki.jit import label
 from neff_bench.simulator.nki.mistakes import home
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
@@ -62,7 +63,7 @@ def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fi
         call = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise KernelError(
-            f"{_name(function)}{signature} is called with other arguments: {error}", home(function)
+            f"{label(function)}{signature} is called with other arguments: {error}", home(function)
         ) from error
     return _launched(function, [call], lnc, fits=fits)[0]
 
@@ -96,7 +97,7 @@ def _launched(
     functools.update_wrapper(body, function)
     with streams.prints_to_stderr():
         try:
-            program = record(body, _name(function), inputs, {}, (), target(), lnc, fits, arrays[0])
+            program = record(body, label(function), inputs, {}, (), target(), lnc, fits, arrays[0])
         except SimulatorError as error:
             if recorded_only is not None:
                 recorded_only(error)
@@ -108,7 +109,7 @@ def _launched(
         outputs = [_zeros(program) for _ in arrays]
     else:
         outputs = execute_ranks(program, arrays)
-    return [_finished(_name(function), program, *rank, shape[0]) for rank in zip(given, arrays, outputs, strict=True)]
+    return [_finished(label(function), program, *rank, shape[0]) for rank in zip(given, arrays, outputs, strict=True)]
 
 
 def _zeros(program: Program) -> dict[str, np.ndarray]:
@@ -116,13 +117,6 @@ def _zeros(program: Program) -> dict[str, np.ndarray]:
 
     outputs = [program.buffers[at] for at in program.outputs]
     return {one.name: np.zeros(one.shape, numpy_dtype(one.dtype)) for one in outputs}
-
-
-def _name(function: Callable[..., Any]) -> str:
-    """The name of a kernel; that of what a `functools.partial` calls, and of the class of an object that is called."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    return getattr(function, "__name__", type(function).__name__)
 
 
 def _dtype(name: str, array: np.ndarray, function: Callable[..., Any]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from neff_bench.neffs.intake import kernel_name
 from neff_bench.neffs.kernel_file import execute, kernel_module
 from neff_bench.simulator.errors import KernelError, SpecError
 from neff_bench.simulator.nki.install import MADE_UP, install, sdk_present, undone
@@ -38,8 +39,7 @@ def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
         sys.path[:0] = [entry for entry in spec.path if entry not in sys.path]
         kernel = _load(spec.entry, at_end)
         arguments = resolve_arguments(spec.arguments)
-        name = spec.entry.rpartition(":")[2]
-        program = record(body(kernel), name, spec.inputs, arguments, spec.outputs, target, lnc)
+        program = record(body(kernel), kernel_name(spec.entry), spec.inputs, arguments, spec.outputs, target, lnc)
     if spec.ranks is not None and program.ranks > spec.ranks:
         raise _too_few_ranks(program, spec.ranks)
     return program

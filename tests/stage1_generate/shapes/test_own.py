@@ -36,7 +36,7 @@ def read(tmp_path):
 
 def test_an_entry_becomes_plain_data_with_numbers(read):
     first, second = read(ENTRY)
-    assert first.name == "my-kernels.scale_rows_nki_M128_N512_bfloat16_trn2_lnc2"
+    assert first.name == "my_kernels.scale_rows_nki_M128_N512_bfloat16_trn2_lnc1"
     assert second.own == OwnKernel(
         entry="my_kernels.py:scale_rows",
         inputs=(Tensor("x", (256, 512), "bfloat16"), Tensor("w", (512,), "float32", 2 / 512, "constant")),
@@ -60,7 +60,7 @@ def test_a_name_tells_two_cases_apart(read):
     with pytest.raises(ShapesError, match=r"shapes.yaml:13: found a second, different kernel under the name .*`name:`"):
         read(f"cases:\n{entry}{other}")
     cases = read(f"cases:\n{entry}{other}    name: careful\n")
-    assert {case.kernel for case in cases} == {"my-kernels.scale_rows", "careful"}
+    assert {case.kernel for case in cases} == {"my_kernels.scale_rows", "careful"}
 
 
 def test_a_module_beside_the_shapes_file_is_found(read, tmp_path):
@@ -90,7 +90,7 @@ def test_a_module_beside_the_shapes_file_is_found(read, tmp_path):
         ("shape: [M, N]", "shape: [M, N-512]", 7, "'N-512' is 0, allowed: from 1"),
         ("shape: [M, N]", "shape: M", 7, "inputs.x: found 'M' as shape, allowed: a list like [M, N]"),
         ("shape: [M, N], ", "", 7, "inputs.x: found nothing as shape"),
-        ("dtype: bfloat16", "dtype: bf16", 7, "inputs.x.dtype: found 'bf16', allowed: float32, bfloat16"),
+        ("dtype: bfloat16", "dtype: b16", 7, "inputs.x.dtype: found 'b16', allowed: float32, bfloat16"),
         ("dtype: bfloat16", "dtype: int32", 7, "found integers without `scale`"),
         ("dtype: bfloat16", "dtype: int32, values: normal", 7, "found 'normal', allowed for int32: constant, integers"),
         (

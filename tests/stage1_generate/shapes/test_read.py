@@ -50,8 +50,15 @@ def test_an_entry_stands_above_the_defaults_and_the_command_line_above_both(shap
     assert (case.target, case.lnc) == ("trn3", 2)
 
 
-def test_without_an_lnc_the_largest_of_the_target_is_taken(shapes):
-    assert [case.lnc for case in shapes(f"cases: [{MATMUL[:-1]}, target: [trn1, trn2]}}]")] == [1, 2]
+def test_without_an_lnc_it_is_that_of_a_launch_without_a_grid(shapes, monkeypatch):
+    text = f"cases: [{MATMUL[:-1]}, target: [trn1, trn2]}}]"
+    assert [case.lnc for case in shapes(text)] == [1, 1]
+    monkeypatch.setenv("NEURON_LOGICAL_NC_CONFIG", "2")
+    assert [case.lnc for case in shapes(text)] == [1, 2]
+
+
+def test_a_dtype_may_be_said_as_rows_print_it(shapes):
+    assert [case.dtype for case in shapes(f"cases: [{MATMUL[:-1]}, dtype: [bf16, fp32]}}]")] == ["bfloat16", "float32"]
 
 
 def test_without_a_target_the_one_of_nki_s_environment_is_taken(shapes, monkeypatch):
@@ -203,6 +210,6 @@ def test_equal_cases_are_counted_and_nodes_are_bounded(shapes, monkeypatch):
 
 def test_ranks_are_an_axis_and_an_error_names_their_line(shapes):
     cases = shapes(f"cases:\n  - {MATMUL[:-1]}, ranks: [1, 4]}}")
-    assert [(case.ranks, case.name.rpartition("_")[2]) for case in cases] == [(1, "lnc2"), (4, "ranks4")]
-    with pytest.raises(ShapesError, match="2: 65 ranks at lnc 2 do not fit on a server of trn2"):
-        shapes(f"cases:\n  - {MATMUL[:-1]}, ranks: 65}}")
+    assert [(case.ranks, case.name.rpartition("_")[2]) for case in cases] == [(1, "lnc1"), (4, "ranks4")]
+    with pytest.raises(ShapesError, match="2: 129 ranks at lnc 1 do not fit on a server of trn2"):
+        shapes(f"cases:\n  - {MATMUL[:-1]}, ranks: 129}}")
