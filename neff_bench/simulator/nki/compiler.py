@@ -12,13 +12,9 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from neff_bench.simulator.nki.jit import body
-from neff_bench.simulator.nki.launch import as_numpy
+from neff_bench.simulator.nki.launch import program_of
 from neff_bench.simulator.nki.names import missing
-from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
 from neff_bench.simulator.program import Program
 
 
@@ -55,15 +51,8 @@ class NKIFrontend:
     def compile(
         self, kernel: Any, inputs: dict[str, Any], target: str, lnc: int = 1, output_names: Any = None, **_: Any
     ) -> Compiled:
-        """The kernel recorded on `target`. `inputs`: its arguments by name, of which arrays become inputs of the program.
-
-        Raises KernelError for a kernel that fails.
-        """
-        arrays = {name: as_numpy(value) for name, value in inputs.items() if np.ndim(value)}
-        rest = {name: value for name, value in inputs.items() if name not in arrays}
-        specs = [InputSpec(name, array.shape, _dtype(array)) for name, array in arrays.items()]
-        function = body(kernel)
-        return Compiled(record(function, function.__name__, specs, rest, tuple(output_names or ()), target, int(lnc)))
+        """The kernel recorded on `target`. `inputs`: its arguments by name, see `program_of`."""
+        return Compiled(program_of(body(kernel), inputs, tuple(output_names or ()), target, int(lnc)))
 
 
 class ParserFrontend(NKIFrontend):
@@ -103,12 +92,6 @@ class CompiledKernel:
         os.makedirs(os.path.dirname(options.output_path) or ".", exist_ok=True)
         write_neff(compiled.program, options.output_path)
         return cls(options.output_path)
-
-
-def _dtype(array: np.ndarray) -> str:
-    from neff_bench.simulator.dtypes import dtype_name
-
-    return dtype_name(array.dtype)
 
 
 def _module(name: str, *members: Any) -> ModuleType:

@@ -83,25 +83,12 @@ def _launched(
     given: list[dict[str, Any]] = [{} for _ in calls]
     held, *_ = [_held(call, mine) for call, mine in zip(calls, given)]
     arrays = [{name: as_numpy(value) for name, value in mine.items()} for mine in given]
-    inputs = [InputSpec(name, array.shape, _dtype(name, array, function)) for name, array in arrays[0].items()]
-    shape: list[Any] = []
-
-    def body(**tensors: Any) -> Any:
-        call = inspect.BoundArguments(
-            calls[0].signature, OrderedDict((name, _release(at, tensors)) for name, at in held.items())
-        )
-        result = function(*call.args, **call.kwargs)
-        shape.append(result)
-        return result
-
-    functools.update_wrapper(body, function)
-    with streams.prints_to_stderr():
-        try:
-            program = record(body, label(function), inputs, {}, (), target(), lnc, fits, arrays[0])
-        except SimulatorError as error:
-            if recorded_only is not None:
-                recorded_only(error)
-            raise
+    try:
+        program, shape = _recorded(function, calls[0].signature, held, arrays[0], (), target(), lnc, fits)
+    except SimulatorError as error:
+        if recorded_only is not None:
+            recorded_only(error)
+        raise
     if not program.outputs:
         program = msgspec.structs.replace(program, outputs=written_inputs(program))
     if recorded_only is not None:
@@ -109,7 +96,48 @@ def _launched(
         outputs = [_zeros(program) for _ in arrays]
     else:
         outputs = execute_ranks(program, arrays)
-    return [_finished(label(function), program, *rank, shape[0]) for rank in zip(given, arrays, outputs, strict=True)]
+    return [_finished(label(function), program, *rank, shape) for rank in zip(given, arrays, outputs, strict=True)]
+
+
+def program_of(
+    function: Callable[..., Any], inputs: Mapping[str, Any], output_names: tuple[str, ...], chip: str, lnc: int
+) -> Program:
+    """The program of a kernel for its arguments by name, of which arrays become inputs, also those in tuples, lists and dicts.
+
+    Raises KernelError for a kernel that fails.
+    """
+    given: dict[str, Any] = {}
+    call = inspect.signature(function).bind(**inputs)
+    held = _held(call, given)
+    arrays = {name: as_numpy(value) for name, value in given.items()}
+    return _recorded(function, call.signature, held, arrays, output_names, chip, lnc, fits=True)[0]
+
+
+def _recorded(
+    function: Callable[..., Any],
+    signature: inspect.Signature,
+    held: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    output_names: tuple[str, ...],
+    chip: str,
+    lnc: int,
+    fits: bool,
+) -> tuple[Program, Any]:
+    """The program, and the kernel's result with tensors in it. `held`: the arguments with the places of the arrays."""
+    inputs = [InputSpec(name, array.shape, _dtype(name, array, function)) for name, array in arrays.items()]
+    results: list[Any] = []
+
+    def body(**tensors: Any) -> Any:
+        call = inspect.BoundArguments(
+            signature, OrderedDict((name, _release(at, tensors)) for name, at in held.items())
+        )
+        results.append(function(*call.args, **call.kwargs))
+        return results[-1]
+
+    functools.update_wrapper(body, function)
+    with streams.prints_to_stderr():
+        program = record(body, label(function), inputs, {}, output_names, chip, lnc, fits, arrays)
+    return program, results[0]
 
 
 def _zeros(program: Program) -> dict[str, np.ndarray]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+from enum import Enum
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +25,7 @@ import numpy as np
 from neff_bench.parsers.formats import packed
 from neff_bench.simulator.dtypes import convert, dtype_name
 from neff_bench.simulator.errors import NkiValidationError
+from neff_bench.simulator.nki.compiler import CompiledKernel, CompileOptions, NKIFrontend
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.jit import body
 from neff_bench.simulator.nki.launch import launch_ranks
@@ -38,7 +40,6 @@ _ABSENT = {
     "neuronxcc": (),
     "neuronxcc.nki": (),
     "neuronxcc.nki.typing": (),
-    "neuronxcc.nki_standalone": (),
     "neuronxcc.starfish": (),
     "neuronxcc.starfish.support": (),
 }
@@ -209,7 +210,43 @@ def _install_dtypes() -> None:
         _module(name, **functions, **members, finfo=ml_dtypes.finfo)
 
 
+class _Standalone(ModuleType):
+    """`neuronxcc.nki_standalone`, the frontend of the releases up to 2.28, as their test/utils/kernel_tracer.py calls it."""
+
+    class NKI_IR_VERSION(Enum):
+        """Of the dialect; there is one recorder for all."""
+
+        beta2 = "beta2"
+
+    @staticmethod
+    def _compile_nki_ir_to_tensorizer_ir(
+        kernel: Any, target: str, lnc: int, inputs: dict[str, Any], outputs: list[Any], version: NKI_IR_VERSION
+    ) -> tuple[Any, None]:
+        return NKIFrontend().compile(kernel, inputs, target, lnc), None
+
+    @staticmethod
+    def _write_tensorizer_ir(module: Any, folder: str) -> None:
+        """Nothing: a test of the frontend reads no file."""
+
+    @staticmethod
+    def compile_nki_ir_kernel_to_neff(
+        kernel: Any,
+        inputs: dict[str, Any],
+        outputs: list[Any],
+        target: str,
+        lnc: int,
+        folder: str,
+        version: NKI_IR_VERSION,
+        flags: str,
+    ) -> None:
+        """Write `file.neff` into `folder`."""
+        names = [output.name for output in outputs]
+        made = NKIFrontend().compile(kernel, inputs, target, lnc, names)
+        CompiledKernel.from_frontend(made, CompileOptions(output_path=f"{folder}/file.neff"))
+
+
 def _install_absent() -> None:
+    sys.modules.setdefault("neuronxcc.nki_standalone", _Standalone("neuronxcc.nki_standalone"))
     for name in _ABSENT:
         made = sys.modules.setdefault(name, _Absent(name))
         parent, _, last = name.rpartition(".")

@@ -213,8 +213,9 @@ def _record(
     reads = {"data": access(data)}
     writes = {"dst": access(dst)}
     check.operand(name, "bias", bias, data.shape[0], reads, attributes)
-    if type(scale) is not float or scale != 1.0:
-        check.operand(name, "scale", scale, data.shape[0], reads, attributes)
+    check.operand(name, "scale", scale, data.shape[0], reads, attributes)
+    if attributes.get("scale") == 1:
+        del attributes["scale"]
     _reduction(name, data, reduce_op, reduce_res, command, writes, attributes)
     return emit(name, "scalar", writes, reads, attributes)
 

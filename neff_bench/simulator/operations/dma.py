@@ -155,8 +155,9 @@ def dma_compute(
             raise invalid(f"dma_compute: source {place} has {src.size} elements, dst {dst.size}: {src!r}, {dst!r}")
         reads[f"src{place}"] = access(src)
     attributes: dict[str, Any] = {"reduce_op": "add"}
-    if scales is not None and any(scale != 1.0 for scale in scales):
-        attributes["scales"] = [float(scale) for scale in scales]
+    factors = [float(check.number("dma_compute", "scales", scale)) for scale in scales or ()]
+    if any(factor != 1.0 for factor in factors):
+        attributes["scales"] = factors
     queue = "sync"
     for src in srcs:
         if _queue("dma_compute", dst, src, None, oob_mode, _UNKNOWN_DGE, _UNKNOWN, attributes) != "sync":

@@ -175,10 +175,10 @@ def _axes(dst: NkiTensor, data: NkiTensor, axis: Any) -> list[int]:
     Which one is meant shows in the size of `dst`.
     """
     rank = len(data.shape)
-    given = sorted({int(at) % rank for at in (axis if isinstance(axis, (tuple, list)) else (axis,))})
+    given = check.free_axes("tensor_reduce", data, axis)
     free = check.free(dst)
     for axes in (given, list(range(rank - len(given), rank)), list(range(rank - given[-1], rank))):
-        if axes == list(range(rank - len(axes), rank)) and 0 not in axes:
+        if axes == list(range(rank - len(axes), rank)):
             if prod(data.shape[1 : axes[0]]) == free:
                 return axes
     raise invalid(f"tensor_reduce: axis {axis} of {data!r} does not give {dst!r}; the last free dimensions are reduced")

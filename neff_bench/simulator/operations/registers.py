@@ -13,6 +13,7 @@ from neff_bench.simulator.operations.dma import write_converted
 from neff_bench.simulator.operations.elementwise import fill
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.creation import allocate, whole
+from neff_bench.simulator.recording.numbers import number_of, whole_number
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.regions import MemoryRegion
 from neff_bench.simulator.recording.register import VirtualRegister
@@ -20,12 +21,16 @@ from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
 @function
-def register_alloc(x: int | None = None) -> VirtualRegister:
-    """A register, kept in the program as an SBUF buffer [1, 1] int32 named "register"."""
+def register_alloc(x: Any = None) -> VirtualRegister:
+    """A register, kept in the program as an SBUF buffer [1, 1] int32 named "register". `x`: what it holds, a number or one element of a
+    tensor.
+    """
     now = recorder()
     cell = allocate(now, (1, 1), "int32", MemoryRegion.sbuf, "register", "internal", now.core, now.source())
     register = VirtualRegister(whole(cell))
-    if x is not None:
+    if isinstance(x, NkiTensor):
+        register_load(register, x)
+    elif x is not None:
         register_move(register, x)
     return register
 
@@ -43,7 +48,7 @@ def register_move(dst: VirtualRegister, src: Any) -> NkiInstruction:
     target = {"dst": access(_register("register_move", "dst", dst).cell)}
     if isinstance(src, VirtualRegister):
         return emit("register_move", "sync", target, {"src": access(src.cell)}, {})
-    return emit("register_move", "sync", target, {}, {"src": int(src)})
+    return emit("register_move", "sync", target, {}, {"src": whole_number("register_move: src", src)})
 
 
 def _register_copy(o: Operands) -> None:
@@ -64,7 +69,7 @@ def register_store(dst: NkiTensor, src: VirtualRegister) -> NkiInstruction:
     """The one element of `dst` = `src`."""
     if check.tensor("register_store", "dst", dst).size != 1:
         raise invalid(f"register_store: dst must hold one element: {dst!r}")
-    cell = (register_alloc(src) if isinstance(src, int) else _register("register_store", "src", src)).cell
+    cell = (register_alloc(src) if number_of(src) is not None else _register("register_store", "src", src)).cell
     return emit("register_store", "sync", {"dst": access(dst)}, {"src": access(cell)}, {})
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from math import prod
+from numbers import Integral
 from typing import Any
 
 from neff_bench.simulator.native.recorder import compiled_form
 from neff_bench.simulator.program import Access
 from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.enums import word
+from neff_bench.simulator.recording.numbers import number_of
 from neff_bench.simulator.recording.recorder import invalid, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 
@@ -74,14 +76,11 @@ def operand(
 
 
 def number(op: str, key: str, value: Any) -> float | int:
-    """A Python number, or the one value of an object with `item()`."""
-    if isinstance(value, (bool, int, float)):
-        return value
-    try:
-        given: float | int = value.item()
-        return given
-    except (AttributeError, ValueError):
-        raise invalid(f"{op}: {key} must be a number or a tensor, not {shown(value)}") from None
+    """A scalar operand as a Python number."""
+    found = number_of(value)
+    if found is None:
+        raise invalid(f"{op}: {key} must be a number or a tensor, not {shown(value)}")
+    return found
 
 
 def shown(value: Any) -> str:
@@ -92,11 +91,11 @@ def shown(value: Any) -> str:
 def free_axes(op: str, value: Any, axis: Any) -> list[int]:
     """One axis or several of a tile, counted from the first and in order. Raises for those that it does not have, and for that of
     the partitions."""
-    axes = []
-    for at in axis if isinstance(axis, (tuple, list)) else (axis,):
-        if not isinstance(at, int) or not -value.ndim <= at < value.ndim:
-            raise invalid(f"{op}: axis {at!r} of {value!r}; expected 1 to {value.ndim - 1}")
-        axes.append(at % value.ndim)
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    wrong = [at for at in given if not isinstance(at, Integral) or not -value.ndim <= at < value.ndim]
+    if wrong or not given:
+        raise invalid(f"{op}: axis {[*wrong, axis][0]!r} of {value!r}; expected 1 to {value.ndim - 1}")
+    axes = {int(at) % value.ndim for at in given}
     if 0 in axes:
         raise invalid(f"{op}: axis 0 of {value!r} are its partitions, which only nisa.tensor_partition_reduce combines")
     return sorted(axes)

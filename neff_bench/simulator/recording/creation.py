@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
-from operator import index as as_int
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips.dtypes import SIZE_BYTES
@@ -11,6 +11,7 @@ from neff_bench.simulator.native.recorder import compiled
 from neff_bench.simulator.program import PARTITIONS, Kind, Memory
 from neff_bench.simulator.recording import regions, views
 from neff_bench.simulator.recording.dtype_names import dtype_of
+from neff_bench.simulator.recording.numbers import whole_numbers
 from neff_bench.simulator.recording.recorder import Recorder, Storage, invalid, recorder
 from neff_bench.simulator.recording.regions import MemoryRegion
 from neff_bench.simulator.recording.tensor import NkiTensor
@@ -22,12 +23,12 @@ def ndarray(
     """A new, uninitialised tensor. `address`: (partition, byte offset inside it) where the kernel places it."""
     now = recorder()
     if type(shape) is not tuple:
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        shape = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     region = buffer if type(buffer) is MemoryRegion else _region(buffer)
     kind = dtype_of(dtype)
     for size in shape:
         if type(size) is not int:
-            shape = _whole_numbers(shape)
+            shape = whole_numbers("a size of a shape", shape)
             break
     if not shape or min(shape) < 1:
         raise invalid(f"shape {list(shape)} has an empty dimension")
@@ -50,13 +51,6 @@ def form_of(shape: tuple[int, ...], dtype: str, memory: Memory) -> tuple[str, in
     fits = min(shape) > 0 and (memory == "hbm" or shape[0] <= PARTITIONS)
     room = _partition_bytes(memory) - free * SIZE_BYTES[kind] if fits and memory != "hbm" else 0 if fits else -1
     return kind, SIZE_BYTES[kind], size, free, views.row_major(shape), room
-
-
-def _whole_numbers(shape: tuple[Any, ...]) -> tuple[int, ...]:
-    try:
-        return tuple(int(as_int(size)) for size in shape)
-    except TypeError:
-        raise invalid(f"shape {list(shape)!r} is not made of whole numbers") from None
 
 
 def allocate(
@@ -112,7 +106,7 @@ def _check_tile(storage: Storage, address: tuple[int, int] | None) -> None:
     used = storage.free * storage.itemsize
     limit = _partition_bytes(storage.memory)
     if address is not None:
-        storage.partition, storage.address = address
+        storage.partition, storage.address = whole_numbers("a part of an address", address)
         if storage.partition + storage.shape[0] > PARTITIONS:
             raise invalid(f"address {address} puts {storage.shape[0]} partitions past partition 128")
         used += storage.address or 0

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from typing_extensions import Self
 
 from neff_bench.simulator.program import Access, Dynamic
+from neff_bench.simulator.recording.numbers import whole_number
 from neff_bench.simulator.recording.recorder import invalid
 
 T = TypeVar("T", bound="Indexed")
@@ -35,11 +36,12 @@ class DynamicSlice:
 
     def __init__(self, start: Any, size: int) -> None:
         self.start = start
-        self.size = size
+        self.size = whole_number("the size of nl.ds", size)
 
 
 def getitem(tensor: T, key: Any) -> T:
-    """`tensor[key]`: numpy's rules for HBM; on chip an index keeps the partition dimension, and two dimensions stay.
+    """`tensor[key]`: numpy's rules for HBM; on chip an index keeps the partition dimension, and two dimensions stay. A slice may be
+    empty; no instruction takes it.
 
     A range is the slice with its bounds, also as `nl.affine_range`, which is Python's: aws-neuron/nkipy ran
     examples/playground/simple_nki_kernel.py, which indexes so, on trn2 (5dbfb1a).
@@ -87,7 +89,7 @@ def getitem(tensor: T, key: Any) -> T:
                 index, start = _at_run_time(start)
                 if index is not None:
                     dynamic += (Dynamic(stride, index),)
-            if start < 0 or start + item.size > size or item.size < 1:
+            if start < 0 or start + item.size > size or item.size < 0:
                 raise invalid(f"ds({start}, {item.size}) of a dimension of {size} is outside {tensor!r}")
             offset += start * stride
             sizes.append(item.size)
@@ -105,7 +107,7 @@ def getitem(tensor: T, key: Any) -> T:
     if len(sizes) < 2 and (not sizes or (on_chip and len(shape) > 1)):
         sizes.append(1)
         strides.append(1)
-    unchecked = tensor._access is True or None
+    unchecked = tensor._access is True or 0 in sizes or None
     view: T = tensor.__class__(storage, offset, tuple(sizes), tuple(strides), tensor.dtype, dynamic, unchecked)  # type: ignore[call-arg]
     return view
 
@@ -119,20 +121,15 @@ def _index(tensor: Indexed, index: int, size: int) -> int:
 
 def _slice(tensor: Indexed, part: slice, size: int) -> tuple[int, int, int]:
     """Start, number of elements and step of a slice of a dimension of `size`. Raises where numpy would cut it short."""
-    start = 0 if part.start is None else _whole(part.start)
-    stop = size if part.stop is None else _whole(part.stop)
-    step = 1 if part.step is None else _whole(part.step)
+    start = 0 if part.start is None else whole_number("the start of a slice", part.start)
+    stop = size if part.stop is None else whole_number("the end of a slice", part.stop)
+    step = 1 if part.step is None else whole_number("the step of a slice", part.step)
     start, stop = (at + size if at < 0 else at for at in (start, stop))
-    if start < 0 or stop > size or start >= stop:
+    if start < 0 or stop > size or start > stop:
         raise invalid(f"slice {part.start}:{part.stop} of a dimension of {size} is outside {tensor!r}")
     if step < 1:
         raise invalid(f"slice step {step} of {tensor!r} must be at least 1")
     return start, -(-(stop - start) // step), step
-
-
-def _whole(number: Any) -> Any:
-    """Python's number for one of numpy's, which no file holds; anything else as it is."""
-    return as_int(number) if hasattr(number, "__index__") else number
 
 
 def _full_key(tensor: Indexed, key: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ and numpy would try to read a tensor element by element.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 from neff_bench.simulator.recording.recorder import invalid
@@ -74,6 +75,6 @@ def _formatted(self: Any, spec: str) -> str:
 
 def _equal(self: Any, other: Any) -> Any:
     """Tensors are equal when they are one; a number is compared by `nl.equal`."""
-    if isinstance(other, (int, float)):
+    if isinstance(other, Real):
         raise invalid(f"the value of {self!r} {_UNKNOWN}; call nl.equal to compare it")
     return NotImplemented

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from neff_bench.simulator.program import Access, Dynamic
 from neff_bench.simulator.recording import views
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.indexing import DynamicSlice, getitem
+from neff_bench.simulator.recording.numbers import whole_number, whole_numbers
 from neff_bench.simulator.recording.recorder import Storage, invalid, not_modelled
 from neff_bench.simulator.recording.refused import refuse
 
@@ -85,14 +86,19 @@ class NkiTensor(View):
         raise invalid(f"{self!r} cannot be iterated over; index it instead")
 
     def __bool__(self) -> bool:
-        raise invalid(f"the value of {self!r} is not known while the kernel is recorded; it cannot steer Python")
+        """True: kernels ask so whether they were given a tensor, and AWS's NkiTensor has neither a truth value nor a length.
+
+        One element on chip or of a larger tensor is data, which are not known: raises NkiValidationError.
+        """
+        if self.size == 1 and (self.on_chip or self.storage.size > 1):
+            raise invalid(f"the value of {self!r} is not known while the kernel is recorded; it cannot steer Python")
+        return True
 
     def _view(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> NkiTensor:
         at = self.offset if offset is None else offset
-        made = NkiTensor(self.storage, at, tuple(shape), tuple(strides), self.dtype, self.dynamic)
-        if self._access is True:
-            made._access = True
-        return made
+        sizes = tuple(shape)
+        unchecked = self._access is True or 0 in sizes or None
+        return NkiTensor(self.storage, at, sizes, tuple(strides), self.dtype, self.dynamic, unchecked)
 
     def is_contiguous(self) -> bool:
         """Whether the view covers its storage in row-major order; on chip, within each partition."""
@@ -110,7 +116,8 @@ class NkiTensor(View):
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> NkiTensor:
         """Elements `start`, `start + step` ... below `end` of one dimension."""
         dim = self._dim(dim)
-        if not 0 <= start < end <= self.shape[dim] or step < 1:
+        start, end, step = whole_numbers("a bound of a slice", (start, end, step))
+        if not 0 <= start <= end <= self.shape[dim] or step < 1:
             raise invalid(f"slice {start}:{end}:{step} of dimension {dim} is outside {self!r}")
         shape, strides = list(self.shape), list(self.strides)
         shape[dim] = (end - start + step - 1) // step
@@ -130,6 +137,7 @@ class NkiTensor(View):
                 raise invalid("the partition dimension cannot be selected at run time")
             dynamic = (Dynamic(self.strides[dim], index_access(index)),)
             return NkiTensor(self.storage, self.offset, shape, strides, self.dtype, dynamic)
+        index = whole_number("an index", index)
         if not 0 <= index < self.shape[dim]:
             raise invalid(f"index {index} of dimension {dim} is outside {self!r}")
         if self.on_chip and dim == 0:
@@ -157,12 +165,12 @@ class NkiTensor(View):
         if self.shape[dim] != 1 or (self.on_chip and dim == 0):
             raise invalid(f"dimension {dim} of {self!r} cannot be broadcast; it must have size 1 and be a free one")
         shape, strides = list(self.shape), list(self.strides)
-        shape[dim], strides[dim] = size, 0
+        shape[dim], strides[dim] = whole_number("the size of a dimension", size), 0
         return self._view(shape, strides)
 
     def broadcast_to(self, shape: Sequence[int]) -> NkiTensor:
         """The view under numpy's broadcasting rules. Raises when a dimension differs and is not 1."""
-        shape = tuple(shape)
+        shape = whole_numbers("a size of a shape", shape)
         if shape == self.shape:
             return self
         new = len(shape) - self.ndim
@@ -190,7 +198,7 @@ class NkiTensor(View):
     def reshape_dim(self, dim: int, shape: Sequence[int]) -> NkiTensor:
         """The view with dimension `dim` split into `shape`; one size may be -1."""
         dim = self._dim(dim)
-        split = views.infer(tuple(shape), self.shape[dim])
+        split = views.infer(whole_numbers("a size of a shape", shape), self.shape[dim])
         if split is None or (self.on_chip and dim == 0 and len(split) > 1):
             raise invalid(f"dimension {dim} of {self!r} cannot be split into {list(shape)}")
         inner = tuple(step * self.strides[dim] for step in views.row_major(split))
@@ -212,7 +220,8 @@ class NkiTensor(View):
 
     def reshape(self, shape: Any, *more: int) -> NkiTensor:
         """The same elements under another shape; one size may be -1. Raises where that needs a copy."""
-        wanted = views.infer((shape, *more) if isinstance(shape, int) else tuple(shape), self.size)
+        sizes = shape if isinstance(shape, Iterable) else (shape, *more)
+        wanted = views.infer(whole_numbers("a size of a shape", sizes), self.size)
         if wanted is None:
             raise invalid(f"{self!r} cannot be reshaped to {shape}: the number of elements differs")
         if self.on_chip:
@@ -266,7 +275,7 @@ class NkiTensor(View):
         start = self.offset
         if have != want:
             start = _scaled(start, have, want, self)
-        strides, shape = zip(*pattern)
+        strides, shape = zip(*(whole_numbers("a step or a size of a pattern", pair) for pair in pattern))
         storage = self.storage
         if storage.memory != "hbm" and shape[0] > 1:
             row = storage.free * storage.itemsize // want
@@ -276,7 +285,7 @@ class NkiTensor(View):
                 partitions, rest = divmod(offset or 0, own)
                 offset = partitions * row + rest
         if offset is not None:
-            start += offset
+            start += whole_number("the offset of a pattern", offset)
         dynamic = self.dynamic
         if scalar_offset is not None or vector_offset is not None:
             if scalar_offset is not None and vector_offset is not None:
@@ -285,10 +294,10 @@ class NkiTensor(View):
             if vector_offset is not None:
                 dynamic = (*dynamic, Dynamic(step, access(vector_offset)))
                 strides = (0, *strides[1:])
-            elif isinstance(scalar_offset, int):
-                start += scalar_offset * step
-            else:
+            elif is_index(scalar_offset):
                 dynamic = (*dynamic, Dynamic(step, index_access(scalar_offset)))
+            else:
+                start += whole_number("scalar_offset", scalar_offset) * step
         made = NkiTensor(storage, start, shape, strides, kind, dynamic)
         made._access = True
         return made
@@ -300,8 +309,10 @@ class NkiTensor(View):
         """
         start, shape, strides = self.offset, self.shape, self.strides
         free = self.storage.free * self.storage.itemsize // SIZE_BYTES[self.dtype]
-        if start < 0 or min(shape) < 1:
-            raise invalid(f"pattern {list(zip(strides, shape))} at {start} is empty or starts before {self!r}")
+        if min(shape) < 1:
+            raise invalid(f"{self!r} is empty; an instruction works on one element or more")
+        if start < 0:
+            raise invalid(f"pattern {list(zip(strides, shape))} at {start} starts before {self!r}")
         if self.storage.memory == "hbm":
             last = start
             for size, stride in zip(shape, strides):

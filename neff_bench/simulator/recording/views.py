@@ -28,6 +28,8 @@ def reshape(shape: tuple[int, ...], steps: tuple[int, ...], wanted: tuple[int, .
 
     Dimensions are matched in groups of equal product; a group that is split or merged must be evenly strided.
     """
+    if 0 in wanted:
+        return row_major(wanted)
     old = [(size, step) for size, step in zip(shape, steps) if size != 1]
     result: list[int] = []
     at = 0

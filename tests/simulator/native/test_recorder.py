@@ -66,7 +66,7 @@ def test_of_views(memory, shape, key):
         whole = creation.ndarray(shape, "float32", MemoryRegion[memory])
         made, expected = (outcome(work, whole, key) for work in (operator.getitem, indexing.getitem))
         assert made == expected
-        if isinstance(made, dict):
+        if isinstance(made, dict) and 0 not in made["shape"]:
             view = whole[key]
             first, view._access = tensor.access(view), None
             assert first == tensor.plain_access(view)

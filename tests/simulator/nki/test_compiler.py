@@ -41,6 +41,21 @@ def test_a_frontend_records_and_a_driver_writes_a_neff(tmp_path):
     assert read_neff_content(compiled.neff_path)
 
 
+def test_tensors_in_tuples_and_plain_tuples_are_arguments_of_a_frontend():
+    def kernel(pair, operation, scale):
+        out = nl.ndarray(pair[0].shape, pair[0].dtype, nl.shared_hbm)
+        nisa.dma_copy(out, nl.add(nl.load(pair[0]), nl.load(pair[1].reshape(operation[1]))))
+        return out
+
+    inputs = {"pair": (X, X), "operation": ("reshape", X.shape), "scale": np.float64(0.5)}
+    program = ParserFrontend().compile(kernel, inputs, "trn2").program
+    assert [program.buffers[at].name for at in program.inputs] == ["pair.0", "pair.1"]
+
+
+def test_the_grid_is_unknown_outside_a_kernel():
+    assert not nl.program_ndim() and not nl.num_programs() and not nl.program_id()
+
+
 def test_what_the_compiler_has_beyond_that_is_not_modelled():
     with pytest.raises(MissingModel, match=r"test_compiler\.py:\d+: nki\.compiler\.kernel_builder is not modelled"):
         _ = nki.compiler.kernel_builder

@@ -201,6 +201,8 @@ def test_registers_are_cells(now):
     view = hbm(8, 128, 4).ap([[4, 128], [1, 4]], scalar_offset=register)
     nisa.dma_copy(sbuf(128, 4), view)
     assert last(now).reads["src"].dynamic[0].index == now.instructions[0].writes["dst"]
+    nisa.register_alloc(sbuf(128, 4, dtype=nl.int32)[0, 0])
+    assert last(now).op == "register_load"
     with pytest.raises(NkiValidationError, match="cannot steer"):
         range(register)
     with pytest.raises(NotModelledError, match="register"):

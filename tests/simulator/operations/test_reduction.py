@@ -2,8 +2,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from neff_bench.simulator.errors import ExecutionError
+from neff_bench.simulator.errors import ExecutionError, NkiValidationError
+from neff_bench.simulator.nki import isa as nisa
+from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.program import Access
+from neff_bench.simulator.recording.recorder import recording
 
 RNG = np.random.default_rng(9)
 DATA = RNG.standard_normal((8, 3, 4, 5)).astype(np.float32)
@@ -122,3 +125,18 @@ def test_bn_aggr_of_several_bn_stats_is_mean_and_variance(builder):
 def test_bn_aggr_needs_triples(apply):
     with pytest.raises(ExecutionError, match="5 elements a partition are not"):
         apply("bn_aggr", {"dst": ((8, 2), "float32")}, {"data": DATA.reshape(8, 60)[:, :5]})
+
+
+@pytest.mark.parametrize("axis", [0, [0, 1], 2, -3, [], None, "free", 1.0])
+def test_a_wrong_axis_is_refused_in_words(axis):
+    with recording("trn2"):
+        dst, data = (nl.ndarray((128, width), "float32") for width in (1, 64))
+        with pytest.raises(NkiValidationError, match=r"tensor_reduce: axis .* of tensor@sbuf\[128, 64\]:float32"):
+            nisa.tensor_reduce(dst, "add", data, axis)
+
+
+def test_an_axis_may_be_a_number_of_numpy():
+    with recording("trn2") as now:
+        dst, data = (nl.ndarray((128, width), "float32") for width in (1, 64))
+        nisa.tensor_reduce(dst, "add", data, np.int64(1))
+        assert now.instructions[-1].attributes["axis"] == [1]

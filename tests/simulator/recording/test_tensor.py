@@ -72,7 +72,7 @@ def test_ds_is_a_start_and_a_size(now):
     assert np.array_equal(elements(tile[nl.ds(32, 16), nl.ds(8, 4)]), elements(tile[32:48, 8:12]))
 
 
-@pytest.mark.parametrize("key", [np.s_[0:129], np.s_[:, 64], np.s_[:, -65], np.s_[5:5], np.s_[:, 10:70]])
+@pytest.mark.parametrize("key", [np.s_[0:129], np.s_[:, 64], np.s_[:, -65], np.s_[6:5], np.s_[:, 10:70]])
 def test_an_index_outside_the_tensor_is_an_error(now, key):
     with pytest.raises(NkiValidationError, match=r"test_tensor\.py:\d+: .*outside"):
         nl.ndarray((128, 64), nl.float32)[key]
@@ -194,10 +194,61 @@ def test_a_scalar_offset_adds_to_the_pattern(now):
         table.select(0, nl.ndarray((2, 1), nl.int32))
 
 
-def test_a_tensor_does_not_steer_python(now):
-    tile = nl.ndarray((128, 64), nl.float32)
-    with pytest.raises(NkiValidationError, match="cannot steer"):
-        bool(tile)
+def test_a_tensor_is_true_where_a_kernel_asks_whether_there_is_one(now):
+    argument = nl.ndarray((128, 64), nl.float32, nl.shared_hbm)
+    assert argument
+    assert nl.ndarray((128, 64), nl.float32)
+    assert nl.ndarray((1,), nl.float32, nl.shared_hbm)
+
+
+def test_one_element_does_not_steer_python(now):
+    argument = nl.ndarray((128, 64), nl.float32, nl.shared_hbm)
+    for data in (argument[0, 0], nl.ndarray((1, 1), nl.int32), nl.ndarray((128, 64), nl.int32)[0:1, 3]):
+        with pytest.raises(NkiValidationError, match="cannot steer"):
+            bool(data)
+
+
+@pytest.mark.parametrize("buffer", [nl.sbuf, nl.shared_hbm])
+def test_a_slice_may_be_empty_and_no_instruction_takes_it(now, buffer):
+    tensor, twin = nl.ndarray((128, 64), nl.float32, buffer), np.zeros((128, 64))
+    for empty, same in (
+        (tensor[:, nl.ds(0, 0)], twin[:, 0:0]),
+        (tensor[:, 64:64], twin[:, 64:64]),
+        (tensor.slice(0, 5, 5), twin[5:5]),
+        (tensor[:, 3:3][:, :], twin[:, 3:3]),
+        (tensor[:, 3:3].reshape((128, 0)), twin[:, 3:3]),
+        (tensor[5:5][:, 2:6], twin[5:5, 2:6]),
+    ):
+        assert empty.shape == same.shape
+        with pytest.raises(NkiValidationError, match="is empty"):
+            access(empty)
+
+
+def test_hbm_equals_where_an_argument_lies(now):
+    shared, private = (nl.ndarray((4,), nl.float32, at).buffer for at in (nl.shared_hbm, nl.private_hbm))
+    assert shared == nl.hbm == private
+    assert shared != private
+    assert nl.ndarray((4, 4), nl.float32).buffer != nl.hbm
+    assert len({shared, nl.hbm}) == 1
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
+def test_views_take_the_whole_numbers_of_numpy(now, kind):
+    tensor = nl.ndarray((128, 640), nl.float32, nl.shared_hbm)
+    three, two = kind(3), kind(2)
+    for view, same in (
+        (tensor[three, two:], tensor[3, 2:]),
+        (tensor[:, nl.ds(two, three)], tensor[:, nl.ds(2, 3)]),
+        (tensor.select(0, three), tensor.select(0, 3)),
+        (tensor.slice(0, two, three), tensor.slice(0, 2, 3)),
+        (tensor.ap([[two, three], [1, two]], offset=three), tensor.ap([[2, 3], [1, 2]], offset=3)),
+        (tensor.ap([[1, two]], scalar_offset=three), tensor.ap([[1, 2]], scalar_offset=3)),
+        (tensor.reshape((two, 64, 640)), tensor.reshape((2, 64, 640))),
+        (tensor[0:1].broadcast(0, three), tensor[0:1].broadcast(0, 3)),
+        (tensor[0:1].broadcast_to((three, 640)), tensor[0:1].broadcast_to((3, 640))),
+    ):
+        assert (view.offset, view.shape, view.strides) == (same.offset, same.shape, same.strides)
+        assert {type(number) for number in (view.offset, *view.shape, *view.strides)} == {int}
 
 
 def test_tensors_need_a_kernel():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from operator import index as as_int
 from typing import Any
 
@@ -277,7 +278,7 @@ def _comparison(name: str) -> Any:
     compare = _operator(name)
 
     def method(self: Tile, other: Any) -> Any:
-        return compare(self, other) if isinstance(other, (Tile, NkiTensor, int, float, Index)) else NotImplemented
+        return compare(self, other) if isinstance(other, (Tile, NkiTensor, Real, Index)) else NotImplemented
 
     return method
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.recording.indexing import DynamicSlice
-from neff_bench.simulator.recording.recorder import invalid, recorder
+from neff_bench.simulator.recording.recorder import invalid, is_recording, recorder
 from neff_bench.simulator.recording.register import VirtualRegister
 
 affine_range = range
@@ -56,16 +56,25 @@ def no_reorder() -> Iterator[None]:
     yield
 
 
-def program_id(axis: int = 0) -> int:
-    """The number of this physical core on axis 0, else 0."""
+def program_id(axis: int = 0) -> Any:
+    """The number of this physical core on axis 0, else 0; None outside a kernel."""
+    if not is_recording():
+        return None
     return recorder().core if axis == 0 else 0
 
 
-def num_programs(axes: Any = 0) -> int:
-    """Physical cores of the launch on axis 0 (or on all axes), else 1."""
+def num_programs(axes: Any = 0) -> Any:
+    """Physical cores of the launch on axis 0 (or on all axes), else 1; None outside a kernel."""
+    if not is_recording():
+        return None
     return recorder().lnc if axes in (0, None) or axes == (0,) else 1
 
 
-def program_ndim() -> int:
-    """1 when the kernel was launched on a grid of more than one core, else 0."""
+def program_ndim() -> Any:
+    """1 when the kernel was launched on a grid of more than one core, else 0; None outside a kernel.
+
+    Host code of nki-library asks there and takes another value where the answer is false (core/topk/rotational_topk_utils.py).
+    """
+    if not is_recording():
+        return None
     return 1 if recorder().lnc > 1 else 0

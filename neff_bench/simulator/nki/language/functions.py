@@ -50,7 +50,7 @@ def rms_norm(
     squares = ndarray(_tile("rms_norm", x).shape, kind)
     isa.tensor_tensor(squares, x, x, "multiply")
     scale = _reduce("rms_norm", "add", squares, axis, "float32", True)
-    isa.tensor_scalar(scale, scale, "multiply", 1.0 / n, op1="add", operand1=float(epsilon))
+    isa.tensor_scalar(scale, scale, "multiply", 1.0 / n, op1="add", operand1=epsilon)
     isa.activation(scale, "rsqrt", scale)
     normal = ndarray(x.shape, kind)
     isa.tensor_tensor(normal, x, scale.broadcast_to(x.shape), "multiply")
