@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import Any, TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
 
 OLD = "neuronxcc.nki"
 """The package of the old dialect. Its names are given as those of `nki`."""
@@ -18,16 +21,48 @@ _IGNORE = re.compile(r"#\s*nbl:\s*ignore(?:\[([^\]]*)\])?")
 class Source:
     """A parsed file. Raises SyntaxError for what is no Python.
 
-    `names`: what each imported name stands for, in full. `old`: whether the file imports the old dialect.
+    `order`: its nodes, each before what it holds. `names`: what each imported name stands for, in full. `old`: whether the file imports the old dialect.
     """
 
     def __init__(self, text: str, path: str) -> None:
         self.text = text
         self.path = path
         self.tree = ast.parse(text)
-        self.names = dict(_imported(self.tree))
+        self.order: list[ast.AST] = []
+        self._end: dict[ast.AST, tuple[int, int]] = {}
+        self._lay_out(self.tree)
+        self.names = dict(_imported([*self.of(ast.Import), *self.of(ast.ImportFrom)]))
         self.old = any(name == OLD or name.startswith(f"{OLD}.") for name in self.names.values())
         self.nki = self.old or any(name == "nki" or name.startswith("nki.") for name in self.names.values())
+
+    def _lay_out(self, node: ast.AST) -> None:
+        start = len(self.order)
+        self.order.append(node)
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                self._lay_out(value)
+            elif isinstance(value, list):
+                for one in value:
+                    if isinstance(one, ast.AST):
+                        self._lay_out(one)
+        self._end[node] = start, len(self.order)
+
+    def below(self, node: ast.AST) -> list[ast.AST]:
+        """A node and all that it holds."""
+        start, end = self._end[node]
+        return self.order[start:end]
+
+    def of(self, kind: type[Node]) -> list[Node]:
+        """All nodes of a type."""
+        return self._kinds.get(kind, [])
+
+    @cached_property
+    def _kinds(self) -> dict[type[ast.AST], list[Any]]:
+        found: dict[type[ast.AST], list[Any]] = defaultdict(list)
+        for node in self.order:
+            found[type(node)].append(node)
+        return found
 
     def full(self, node: ast.AST | None) -> str:
         """The full name of `a.b.c`, "" for any other expression and for a name that no import made."""
@@ -44,39 +79,39 @@ class Source:
     def uses(self) -> dict[str, list[ast.AST]]:
         """Where each full name stands."""
         found: dict[str, list[ast.AST]] = defaultdict(list)
-        for node in ast.walk(self.tree):
-            if isinstance(node, (ast.Attribute, ast.Name)) and (name := self.full(node)):
+        for node in (*self.of(ast.Attribute), *self.of(ast.Name)):
+            if name := self.full(node):
                 found[name].append(node)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                for alias in node.names:
-                    found[f"{node.module}.{alias.name}".removeprefix("neuronxcc.")].append(node)
+        for line in self.of(ast.ImportFrom):
+            if line.module and not line.level:
+                for alias in line.names:
+                    found[f"{line.module}.{alias.name}".removeprefix("neuronxcc.")].append(line)
         return found
 
     @cached_property
     def calls(self) -> dict[str, list[ast.Call]]:
         """The calls of each full name; those of methods under `.method`."""
         found: dict[str, list[ast.Call]] = defaultdict(list)
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Call):
-                if name := self.full(node.func):
-                    found[name].append(node)
-                elif isinstance(node.func, ast.Attribute):
-                    found[f".{node.func.attr}"].append(node)
+        for node in self.of(ast.Call):
+            if name := self.full(node.func):
+                found[name].append(node)
+            elif isinstance(node.func, ast.Attribute):
+                found[f".{node.func.attr}"].append(node)
         return found
 
     @cached_property
     def device(self) -> list[ast.FunctionDef]:
         """The functions that run on the device: kernels, and those of this file that they call or that call instructions."""
-        every = [node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef)]
+        every = self.of(ast.FunctionDef)
         given = {self._argument(call) for name in _KERNEL for call in self.calls.get(name, ())}
         inside = {id(node): node for node in every if node.name in given or self.kernels_of(node) or self._issues(node)}
         waiting = list(inside.values())
         while waiting:
-            called = {call.func.id for call in _calls(waiting.pop()) if isinstance(call.func, ast.Name)}
+            called = {call.func.id for call in self._calls(waiting.pop()) if isinstance(call.func, ast.Name)}
             new = {id(node): node for node in every if node.name in called and id(node) not in inside}
             inside |= new
             waiting += new.values()
-        nested = {id(one) for node in inside.values() for one in ast.walk(node) if one is not node}
+        nested = {id(one) for node in inside.values() for one in self.below(node) if one is not node}
         return [node for key, node in inside.items() if key not in nested]
 
     @cached_property
@@ -85,7 +120,7 @@ class Source:
         found: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
         for function in self.device:
             for statement in function.body:
-                for node in ast.walk(statement):
+                for node in self.below(statement):
                     found[type(node)].append(node)
         return found
 
@@ -111,15 +146,14 @@ class Source:
 
     def _issues(self, function: ast.FunctionDef) -> bool:
         """Whether the function itself calls instructions."""
-        return any(self.full(call.func).startswith(_DEVICE) for call in _calls(function))
+        return any(self.full(call.func).startswith(_DEVICE) for call in self._calls(function))
+
+    def _calls(self, function: ast.FunctionDef) -> Iterator[ast.Call]:
+        return (node for statement in function.body for node in self.below(statement) if isinstance(node, ast.Call))
 
 
-def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
-    return (node for statement in function.body for node in ast.walk(statement) if isinstance(node, ast.Call))
-
-
-def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
+def _imported(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 first = alias.name.partition(".")[0]
@@ -135,5 +169,5 @@ def top_level_calls(source: Source) -> bool:
         isinstance(node, ast.Call)
         for statement in source.tree.body
         if isinstance(statement, (ast.If, ast.Expr, ast.For, ast.With, ast.Assign, ast.Try))
-        for node in ast.walk(statement)
+        for node in source.below(statement)
     )

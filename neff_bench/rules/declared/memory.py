@@ -24,8 +24,8 @@ def _returned_hbm(given: Source) -> Iterator[ast.AST]:
     """Results of kernels that were made in nl.hbm."""
     for function in given.device:
         if given.kernels_of(function):
-            returned = {node.id for one in ast.walk(function) if isinstance(one, ast.Return) and one.value for node in ast.walk(one.value) if isinstance(node, ast.Name)}
-            for node in ast.walk(function):
+            returned = {node.id for one in given.below(function) if isinstance(one, ast.Return) and one.value for node in given.below(one.value) if isinstance(node, ast.Name)}
+            for node in given.below(function):
                 if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and any(isinstance(one, ast.Name) and one.id in returned for one in node.targets):
                     if any(given.full(word) == "nki.language.hbm" for word in (*node.value.args, *(one.value for one in node.value.keywords))):
                         yield node

@@ -13,7 +13,7 @@ _MASK = "take the slice that the mask lets through"
 
 
 def _old(given: Source) -> Iterator[ast.AST]:
-    imports = (node for node in ast.walk(given.tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
+    imports = (*given.of(ast.Import), *given.of(ast.ImportFrom))
     return (node for node in imports if "neuronxcc" in ast.unparse(node))
 
 
@@ -41,16 +41,16 @@ def _method(method: str, word: str = "") -> OfSource:
 
 
 def _variable(text: str) -> OfSource:
-    return source(lambda given: (node for node in ast.walk(given.tree) if isinstance(node, ast.Constant) and node.value == text))
+    return source(lambda given: (node for node in given.of(ast.Constant) if node.value == text))
 
 
 rule("N101", "neuronxcc.nki is the package of the old dialect", "import nki; `neff-bench migrate` names what changes with it", "notes migration", "DA", source(_old), since="2.30")
 rule("N102", "index grids are gone", "use slices, nl.ds(start, size) or tile.ap(...)", "migration stubs", "DA", name("nki.language.arange", "nki.language.mgrid"), says="attribute missing")
 rule("N103", "no call takes mask=", _MASK, "migration notes", "DA", keyword("nki.isa. nki.language.", "mask"), says="unexpected keyword argument")
 rule("N104", "an instruction returns no tile", "make the tile first and give it as dst=", "migration", "DA", source(_taken_results), refusal(r"^nisa\.\w+ missing \d+ required positional"), says="missing argument")
-rule("N105", "instructions take no dtype=", "give dst the dtype", "migration", "D", keyword("nki.isa.", "dtype"), says="unexpected keyword argument")
+rule("N105", "instructions take no dtype=", "give dst the dtype", "migration nkilib", "DC", keyword("nki.isa.", "dtype"), says="unexpected keyword argument")
 rule("N106", "nisa.memset takes a tile, not a shape", "nl.ndarray(...), then nisa.memset(dst=...)", "migration", "D", refusal("^memset: dst must be a tensor, not tuple"), says="missing argument")
-rule("N107", "nl.par_dim and block dimensions are gone", "put the partitions first; a list of tiles stands for blocks", "migration stubs", "DA", name("nki.language.par_dim"))
+rule("N107", "nl.par_dim and block dimensions are gone", "put the partitions first; a list of tiles stands for blocks", "migration stubs", "DA", name("nki.language.par_dim"), since="2.29")
 rule("N108", "SDK 2.28 has no nl.load and nl.store", "nisa.dma_copy", "stubs notes", "DA", name("nki.language.load", "nki.language.store"), until="2.28")
 rule("N109", "nki.benchmark, nki.profile, nki.baremetal and nki.simulate_kernel are gone", "call the kernel; time it with `neff-bench run`; compute it with nki.simulate", "migration stubs", "DA", name("nki.benchmark", "nki.profile", "nki.baremetal", "nki.simulate_kernel"))
 rule("N110", "nki.tensor is no class of tiles", "annotate nothing, or nl.NkiTensor", "migration", "D", name("nki.tensor.Tensor"))
@@ -68,7 +68,7 @@ rule("N121", "reshape takes no new_shape=", "reshape(shape)", "stubs", "DA", _me
 rule("N123", "tiles have no vector_select", "x.ap(..., vector_offset=...)", "stubs", "DA", _method("vector_select"), until="2.30")
 rule("N124", "this release has no nl.fori_loop, nl.while_loop, nisa.topk and all_gather_v", "nl.dynamic_range; nisa.max8 and nisa.nc_find_index8", "stubs notes", "DA", name("nki.language.fori_loop", "nki.language.while_loop", "nki.isa.topk", "nki.collectives.all_gather_v"), until="2.31")
 rule("N125", "this release has no activate2, abs_max, abs_min, prelu, bypass and sizes in bytes", "nisa.activation; numbers of the chip", "stubs notes", "DA", name("nki.isa.activate2", "nki.language.abs_max", "nki.language.abs_min", "nki.language.prelu", "nki.language.bypass", "nki.language.tile_size.sbuf_fmax_bytes", "nki.language.tile_size.sbuf_size_bytes", "nki.language.tile_size.psum_bank_fmax_bytes"), until="2.29")
-rule("N126", "the declarations of SDK 2.29 have no nl.shared_constant", "an input of the kernel", "stubs", "A", name("nki.language.shared_constant"), since="2.29", until="2.29")
+rule("N126", "the declarations of SDK 2.29 have no nl.shared_constant", "an input of the kernel", "stubs nkilib", "AC", name("nki.language.shared_constant"), since="2.29", until="2.29")
 rule("N127", "nl.tile_size has no psum_fmax_bytes", "psum_bank_fmax_bytes", "sizes harness", "DA", name("nki.language.tile_size.psum_fmax_bytes"))
 rule("N128", "nki.isa has no rsqrt", "nisa.activation(op=nl.rsqrt)", "isa harness", "DA", name("nki.isa.rsqrt"))
 rule("N129", "total_available_sbuf_size is deprecated", "sbuf_fmax_bytes", "notes sizes", "DO", name("nki.language.tile_size.total_available_sbuf_size"), since="2.30")

@@ -41,7 +41,7 @@ def _loops(given: Source) -> Iterator[ast.For]:
 
 def _within(given: Source, test: Callable[..., object]) -> Iterator[ast.AST]:
     """Nodes of the bodies of dynamic loops for which `test(node, loop)` holds."""
-    return (node for loop in _loops(given) for statement in loop.body for node in ast.walk(statement) if test(node, loop))
+    return (node for loop in _loops(given) for statement in loop.body for node in given.below(statement) if test(node, loop))
 
 
 def _is_variable(node: ast.AST, loop: ast.For, context: type[ast.expr_context]) -> bool:
@@ -72,22 +72,22 @@ def _returning_bodies(given: Source) -> Iterator[ast.AST]:
     bodies = {given_name.id for node in given.calls.get(_LOOPS[1], ()) for given_name in node.args if isinstance(given_name, ast.Name)}
     for node in given.inside.get(ast.FunctionDef, ()):
         if isinstance(node, ast.FunctionDef) and node.name in bodies:
-            yield from (one for one in ast.walk(node) if isinstance(one, ast.Return) and one.value is not None)
+            yield from (one for one in given.below(node) if isinstance(one, ast.Return) and one.value is not None)
 
 
 def _used_after(given: Source) -> Iterator[ast.AST]:
     """Tiles that a dynamic loop makes, and that later lines of the function read."""
     for function in given.device:
         for loop in _loops(given):
-            made = {one.id for node in ast.walk(loop) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) for one in node.targets if isinstance(one, ast.Name) and given.full(node.value.func) in _MAKES}
+            made = {one.id for node in given.below(loop) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) for one in node.targets if isinstance(one, ast.Name) and given.full(node.value.func) in _MAKES}
             end = loop.end_lineno or 0
-            yield from (node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in made and node.lineno > end and (function.end_lineno or 0) >= end >= function.lineno)
+            yield from (node for node in given.below(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in made and node.lineno > end and (function.end_lineno or 0) >= end >= function.lineno)
 
 
 def _in_no_reorder(given: Source) -> Iterator[ast.AST]:
     for node in given.inside.get(ast.With, ()):
         if isinstance(node, ast.With) and any("no_reorder" in ast.unparse(item.context_expr) for item in node.items):
-            yield from (one for one in ast.walk(node) if isinstance(one, ast.Call) and given.full(one.func) in _LOOPS)
+            yield from (one for one in given.below(node) if isinstance(one, ast.Call) and given.full(one.func) in _LOOPS)
 
 
 def _keyword_only(given: Source) -> Iterator[ast.AST]:
@@ -105,19 +105,19 @@ def _plain_classes(given: Source) -> Iterator[ast.AST]:
 
 def _closures(given: Source) -> Iterator[ast.AST]:
     """Names of an enclosing function that a kernel reads."""
-    for outer in ast.walk(given.tree):
+    for outer in given.of(ast.FunctionDef):
         if isinstance(outer, ast.FunctionDef) and not given.kernels_of(outer):
             cells = {one.arg for one in outer.args.args} | {one.id for node in outer.body if isinstance(node, ast.Assign) for one in node.targets if isinstance(one, ast.Name)}
             for kernel in outer.body:
                 if isinstance(kernel, ast.FunctionDef) and given.kernels_of(kernel):
-                    own = {one.arg for one in kernel.args.args} | {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-                    yield from (node for node in ast.walk(kernel) if isinstance(node, ast.Name) and node.id in cells - own)
+                    own = {one.arg for one in kernel.args.args} | {node.id for node in given.below(kernel) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+                    yield from (node for node in given.below(kernel) if isinstance(node, ast.Name) and node.id in cells - own)
 
 
 def _same_names(given: Source) -> Iterator[ast.AST]:
     for function in given.device:
         seen = set()
-        for node in ast.walk(function):
+        for node in given.below(function):
             if isinstance(node, ast.Call) and given.full(node.func).startswith("nki.isa."):
                 for word in node.keywords:
                     if word.arg == "name" and isinstance(word.value, ast.Constant):
@@ -135,7 +135,7 @@ def _stored(node: ast.AST) -> bool:
 def _grids(given: Source, dimensions: range) -> Iterator[ast.AST]:
     """Launches `kernel[...]` of a kernel of this file with a tuple of so many sizes."""
     kernels = {function.name for function in given.device}
-    for node in ast.walk(given.tree):
+    for node in given.of(ast.Call):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name) and node.func.value.id in kernels:
             if isinstance(node.func.slice, ast.Tuple) and len(node.func.slice.elts) in dimensions:
                 yield node
@@ -157,8 +157,8 @@ rule("P213", "a kernel sees no variables of the function around it", "make them 
 rule("P214", "a tile is no condition", "nisa.register_load and a dynamic loop, or arithmetic", "errors", "D", refusal("it cannot steer Python"), says="err_ambiguous_tensor_truth_value")
 rule("P215", "tiles have no operators", "the nl or nisa function", "triton-viz harness", "M", refusal(r"a tensor of nki has no .*; call nl\.(?!negative)"), says="binary operators on tensors not supported. Use nki.isa directly.")
 rule("P216", "tiles have no unary minus", "nl.negative", "triton-viz", "M", refusal(r"call nl\.negative"), says="cannot negate values of this type")
-rule("P217", "no assignment into a tile", "nisa.tensor_copy, or dst=tile[...]", "triton-viz", "M", _of(ast.Assign, _stored), says="mutation not supported")
-rule("P218", "two instructions do not have one name", "a name of its own for each", "standalone prefill", "M", source(_same_names), since="2.29", says="duplicate op name")
+rule("P217", "no assignment into a tile", "nisa.tensor_copy, or dst=tile[...]", "triton-viz nkilib", "MC", _of(ast.Assign, _stored), says="mutation not supported")
+rule("P218", "two instructions do not have one name", "a name of its own for each", "standalone prefill nkilib", "MC", source(_same_names), since="2.29", says="duplicate op name")
 rule("P220", "the variable of a dynamic loop is not written", "another variable", "notes", "D", source(_assigned), since="2.30", says="AssertionError")
 rule("P221", "dynamic loops do not nest", "range for the inner loop", "notes", "D", source(_nested), since="2.29", until="2.29", says="Could not find register")
 rule("P222", "the variable of a dynamic loop has no arithmetic", "a register of its own", "notes", "D", source(_in_arithmetic), since="2.29", until="2.29")
@@ -173,8 +173,8 @@ rule("P232", "the parser knows no numpy inside of a kernel", "compute it outside
 rule("S450", "nl.matmul needs transpose_x=True", "transpose x, or nisa.nc_matmul", "notes", "D", source(lambda given: (node for node in given.calls.get("nki.language.matmul", ()) if not any(word.arg == "transpose_x" for word in node.keywords) and len(node.args) < 3)), since="2.29")
 rule("D339", "this release knows no dtype of jax", "nl.float32 and the like", "notes", "D", source(lambda given: _nodes(given, ast.Attribute, lambda node: given.full(node) in ("jax.numpy.float32", "jax.numpy.bfloat16", "jax.numpy.float16", "jax.numpy.int32"))), until="2.29")
 rule("L901", "a launch takes the number 1 or 2, not a tuple", "kernel[2]", "lnc harness", "DM", source(lambda given: _grids(given, range(2))), since="2.29", says="NKI only supports LNC 1 or 2, but got (2,)")
-rule("L902", "a launch has one or two cores", "kernel[2], and a loop", "lnc", "DM", source(lambda given: (node for node in ast.walk(given.tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name) and node.func.value.id in {one.name for one in given.device} and _words(node.func.slice, int) and ast.unparse(node.func.slice) not in "12")), refusal(r"^lnc [3-9]\d* does not exist"), since="2.29", says="NKI only supports LNC 1 or 2")
+rule("L902", "a launch has one or two cores", "kernel[2], and a loop", "lnc", "DM", source(lambda given: (node for node in given.of(ast.Call) if isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name) and node.func.value.id in {one.name for one in given.device} and _words(node.func.slice, int) and ast.unparse(node.func.slice) not in "12")), refusal(r"^lnc [3-9]\d* does not exist"), since="2.29", says="NKI only supports LNC 1 or 2")
 rule("L903", "trn1 has launches of one core alone", "kernel[1]", "lnc codes", "D", refusal(r"^lnc 2 does not exist on (trn1|inf2)"), chips="trn1", says="NCC_EARG001")
 rule("L906", "a launch has one dimension", "kernel[2]", "migration notes", "D", source(lambda given: _grids(given, range(2, 9))), since="2.29", says="NKI only supports LNC 1 or 2")
-rule("C915", "nki.collectives.ReplicaGroup is made outside of the kernel", "make it at the top of the file", "collectives", "M", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func) == "nki.collectives.ReplicaGroup")))
+rule("C915", "nki.collectives.ReplicaGroup is made outside of the kernel", "make it at the top of the file", "collectives nkilib", "MC", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func) == "nki.collectives.ReplicaGroup")))
 rule("C918", "collectives of this release take no priority=", "leave it out", "stubs", "DA", source(lambda given: (node for full, nodes in given.calls.items() if full.startswith("nki.collectives.") for node in nodes if any(word.arg == "priority" for word in node.keywords))), until="2.29", says="unexpected keyword argument")
