@@ -2,42 +2,209 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from neff_bench.chips import CHIPS
+from neff_bench.errors import WrongCall
+from neff_bench.installation import __version__
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 from neff_bench.terminal.text import plain
 
+if TYPE_CHECKING:
+    from neff_bench.doors.judging import Judged
+    from neff_bench.rules.findings import Finding
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be told. `codes`: of the rules; `releases`: of the SDK; `strict`: a warning is an error too."""
+
+    codes: frozenset[str]
+    releases: tuple[str, ...]
+    notes: bool
+    strict: bool
+
 
 @command("check")
+@click.option("--shapes", type=FILE, help="Record the cases of this shapes file that name a kernel of KERNELS.")
 @click.option("--target", default="trn2", show_default=True, help=f"Chips, with commas: {', '.join(CHIPS)}.")
+@click.option("--sdk", help="Releases: 2.32, 2.29..2.33 or 2.29,2.31.  [default: the newest that is out]")
+@click.option("--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", show_default=True, help="Of the answer.")  # fmt: skip
 @click.option(
-    "--sdk",
-    default=None,
-    help="Releases of the AWS SDK: 2.32, 2.29..2.33 or 2.29,2.31.  [default: the newest that is out]",
+    "--select", help="Rules to ask for, by the beginning of their codes, with commas: E603,N.  [default: all]"
 )
-@click.argument("kernels", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-def check(target: str, sdk: str | None, kernels: tuple[Path, ...]) -> int:
+@click.option("--ignore", default="", help="Rules to leave out, named like those of --select.")
+@click.option("--notes", is_flag=True, help="Name what is deprecated, inferred, or done by AWS's own library, too.")
+@click.option("--strict", is_flag=True, help="A warning is an error.")
+@click.option("--baseline", type=click.Path(dir_okay=False, path_type=Path), help="Leave out the findings that this file holds; make it where there is none.")  # fmt: skip
+@click.option("--fix", is_flag=True, help="Change what has a safe fix, then check.")
+@click.option("--rules", "list_rules", is_flag=True, help="List all rules.")
+@click.option("--explain", metavar="CODE", help="Print a rule in full.")
+@click.argument("kernels", nargs=-1, type=click.Path(exists=True, path_type=Path))
+def check(
+    shapes: Path | None,
+    target: str,
+    sdk: str | None,
+    form: str,
+    select: str | None,
+    ignore: str,
+    notes: bool,
+    strict: bool,
+    baseline: Path | None,
+    fix: bool,
+    list_rules: bool,
+    explain: str | None,
+    kernels: tuple[Path, ...],
+) -> int:
     """Say which rules of AWS's compiler the kernels in KERNELS break, by release of the SDK, without a device.
 
-    Each file's source is judged, and each kernel that it launches when it runs as a script: nothing is executed.
+    Each file's source is judged, and what it records: the cases of --shapes, else what the file launches when it runs as a script. Nothing
+    is executed. A folder stands for its Python files. `# nbl: ignore[E603]` on a line allows it. The exit code is 1 where a
+    release refuses a kernel.
 
     \b
     neff-bench check softmax.py
-    neff-bench check softmax.py --sdk 2.29..2.33 --target trn2,trn3
+    neff-bench check kernels/ --sdk 2.29..2.33 --target trn2,trn3
+    neff-bench check --explain E603
     """
-    from neff_bench.doors.judging import Task, judge_files
-    from neff_bench.rules.findings import refused_by
-    from neff_bench.sdk.identify import newest_published
+    from neff_bench.rules.explain import explained, listed
+    from neff_bench.sdk.identify import between, newest_published
 
-    releases = [sdk or newest_published().name]
-    answers = judge_files([Task(path, chip) for path in kernels for chip in target.split(",")], 2)
+    if list_rules:
+        for text in listed():
+            streams.line(text)
+        return 0
+    if explain is not None:
+        streams.line(explained(_one(explain)))
+        return 0
+    if not kernels:
+        raise WrongCall("name a file: neff-bench check KERNEL...")
+    releases = between(sdk) if sdk else (newest_published().name,)
+    codes = frozenset(_codes(select or "") if select else _codes("")) - (_codes(ignore) if ignore else set())
+    wanted = Wanted(codes, releases, notes, strict)
+    files = [path for given in kernels for path in (sorted(given.rglob("*.py")) if given.is_dir() else [given])]
+    if fix:
+        _fix(files, wanted)
+    answers = _judged(files, _chips(target), shapes, wanted)
+    texts = {str(path): path.read_text(errors="replace") for path in files}
+    _baseline(baseline, answers, texts)
+    _tell(form, answers, wanted, texts)
+    return int(any(_refused(answer, release, wanted) for answer in answers for release in releases))
+
+
+def _chips(text: str) -> list[str]:
+    chips = [word.strip() for word in text.split(",")]
+    for chip in chips:
+        if chip not in CHIPS:
+            raise WrongCall(f"--target {chip!r}: known: {', '.join(CHIPS)}")
+    return chips
+
+
+def _one(code: str) -> str:
+    from neff_bench.rules.rule import chosen
+
+    found = sorted(chosen([code]))
+    if not found:
+        raise WrongCall(f"--explain {code}: no rule has this code; --rules lists them")
+    return found[0]
+
+
+def _codes(text: str) -> set[str]:
+    from neff_bench.rules.rule import chosen
+
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if not chosen([word]):
+            raise WrongCall(f"no code of a rule begins with {word!r}; --rules lists them")
+    return chosen(words)
+
+
+def _judged(files: Sequence[Path], chips: Sequence[str], shapes: Path | None, wanted: Wanted) -> list[Judged]:
+    """The answer for each file and chip, with the findings that are asked for."""
+    from neff_bench.doors.judging import Task, judge_files, read, with_cases
+    from neff_bench.rules.findings import kept
+    from neff_bench.simulator.errors import SpecError
+
+    tasks = with_cases(files, chips, shapes) if shapes else [Task(path, chip) for path in files for chip in chips]
+    answers = judge_files(tasks, min(len(os.sched_getaffinity(0)), len(tasks)))
+    for task, answer in zip(tasks, answers):
+        try:
+            source = read(task.path)
+        except SpecError:
+            source = None
+        told = [one for one in kept(answer.findings, source, wanted.codes) if _asked(one, wanted)]
+        answer.findings = told
+    return answers
+
+
+def _asked(finding: Finding, wanted: Wanted) -> bool:
+    return bool(set(finding.releases) & set(wanted.releases)) and (wanted.notes or finding.level != "note")
+
+
+def _refused(answer: Judged, release: str, wanted: Wanted) -> Finding | None:
+    from neff_bench.rules.findings import refused_by
+
+    return refused_by(answer.findings, release, "warning" if wanted.strict else "error")
+
+
+def _fix(files: Sequence[Path], wanted: Wanted) -> None:
+    from neff_bench.doors.judging import read
+    from neff_bench.rules import RULES
+    from neff_bench.rules.fixes import applied, edits
+
+    for path in files:
+        source = read(path)
+        codes = [code for code in wanted.codes if set(RULES[code].releases) & set(wanted.releases)]
+        changes = [] if source.old else edits(source, codes)
+        if changes:
+            path.write_text(applied(source, changes))
+            streams.notice(f"{path}: {len(changes)} changes")
+
+
+def _baseline(path: Path | None, answers: Sequence[Judged], texts: dict[str, str]) -> None:
+    from neff_bench.rules import baseline
+
+    if path is None:
+        return
+    if not path.exists():
+        baseline.write(path, [one for answer in answers for one in answer.findings], texts)
     for answer in answers:
-        for one in answer.findings:
-            streams.line(plain(f"{one.place}: {one.code} {one.text}"))
-        if not answer.findings:
-            streams.line(plain(f"{answer.path}: no known rule broken{f' ({answer.untold})' if answer.untold else ''}"))
-    return int(any(refused_by(answer.findings, release) for answer in answers for release in releases))
+        answer.findings = baseline.new(path, answer.findings, texts)
+
+
+def _tell(form: str, answers: Sequence[Judged], wanted: Wanted, texts: dict[str, str]) -> None:
+    from neff_bench.rules import report
+
+    findings = sorted({one for answer in answers for one in answer.findings})
+    rows = [
+        {
+            "path": answer.path,
+            "target": answer.target,
+            "recorded": answer.recorded,
+            "untold": answer.untold,
+            "verdicts": {
+                one: report.verdict(answer.findings, answer.untold, one, wanted.strict) for one in wanted.releases
+            },
+        }
+        for answer in answers
+    ]
+    if form == "json":
+        streams.line(json.dumps({"findings": [report.as_json(one) for one in findings], "files": rows}, indent=1))
+    elif form == "sarif":
+        streams.line(json.dumps(report.sarif(findings, texts, __version__), indent=1))
+    else:
+        for one in findings:
+            streams.line(plain(report.as_annotation(one) if form == "github" else report.line(one)))
+    if form == "text":
+        for text in report.matrix(rows, wanted.releases):
+            streams.line(plain(text))

@@ -6,6 +6,7 @@ A file runs in a process of its own: whatever it does to that process ends with 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import runpy
 import sys
@@ -45,15 +46,17 @@ class Judged(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Task:
-    """A file to judge on a chip. `cases`: of a shapes file, those that name a kernel of the file."""
+    """A file to judge on a chip. `cases`: those of a shapes file in `folder` that name a kernel of the file."""
 
     path: Path
     target: str
     cases: tuple[Case, ...] = ()
+    folder: Path = Path()
 
 
 def judge_files(tasks: Sequence[Task], jobs: int) -> list[Judged]:
-    """Each task's answer, in the order of the tasks. Raises SpecError for what is no Python."""
+    """Each task's answer, in the order of the tasks; of what is no Python, that nothing is told."""
+    from neff_bench.simulator.errors import SpecError
     from neff_bench.system.forked import Died, map_forked
 
     warm_up()
@@ -61,8 +64,9 @@ def judge_files(tasks: Sequence[Task], jobs: int) -> list[Judged]:
     judged = map_forked(_answer, tasks, jobs=jobs, timeout_s=TIMEOUT_S, memory_bytes=_MEMORY_BYTES)
     for task, answer in judged:
         if isinstance(answer, Died):
-            source = read(task.path)
-            answers[task] = Judged(str(task.path), task.target, _of_source(source, task), 0, answer.reason)
+            answers[task] = Judged(str(task.path), task.target, [], 0, answer.reason)
+            with contextlib.suppress(SpecError):
+                answers[task].findings = _of_source(read(task.path), task)
         else:
             answers[task] = msgspec.msgpack.decode(answer, type=Judged)
     return [answers[task] for task in tasks]
@@ -95,7 +99,7 @@ def judge(task: Task) -> Judged:
         found.untold = "of the old dialect, the source alone is judged"
     elif task.cases:
         for case in task.cases:
-            found.of(lambda case=case: _case(case, task.target))  # type: ignore[misc]
+            found.of(lambda case=case: _case(case, task))  # type: ignore[misc]
     elif _launches(source):
         _run(task.path, task.target, found)
     else:
@@ -153,15 +157,16 @@ def _answer(task: Task) -> bytes:
     return msgspec.msgpack.encode(judge(task))
 
 
-def _case(case: Case, target: str) -> Program:
+def _case(case: Case, task: Task) -> Program:
     """The program of a case of a user's own kernel."""
     from neff_bench.doors.estimation import record_kernel
+    from neff_bench.stage1_generate.entries import place
 
     own = case.own
     if not isinstance(own, OwnKernel):
         raise WrongCall(f"{case.name}: only cases that name a file and a function are judged")
     inputs = {tensor.name: (tensor.shape, tensor.dtype) for tensor in own.inputs}
-    return record_kernel(own.entry, inputs, target, case.lnc, dict(own.arguments))
+    return record_kernel(place(own.entry, task.folder).entry, inputs, task.target, case.lnc, dict(own.arguments))
 
 
 def _launches(source: Source) -> bool:
@@ -191,13 +196,19 @@ def _run(path: Path, target: str, found: _Found) -> None:
         found.untold = "nothing launches its kernels; give their shapes with --shapes"
 
 
-def by_file(paths: Iterable[Path], cases: Iterable[Case]) -> dict[Path, tuple[Case, ...]]:
-    """The cases of a shapes file that are kernels of each file."""
-    return {path: tuple(case for case in cases if _names(case, path)) for path in paths}
+def with_cases(paths: Iterable[Path], targets: Sequence[str], shapes: Path) -> list[Task]:
+    """The tasks of files whose kernels a shapes file names. Raises ShapesError."""
+    from neff_bench.stage1_generate.shapes.read import read_shapes
+
+    cases, folder = read_shapes(shapes), shapes.resolve().parent
+    tasks = []
+    for path in paths:
+        own = tuple(case for case in cases if _file(case, folder) == path.resolve())
+        tasks += [Task(path, target, own, folder) for target in targets]
+    return tasks
 
 
-def _names(case: Case, path: Path) -> bool:
+def _file(case: Case, folder: Path) -> Path | None:
+    """The file of a case's kernel, where it names one."""
     file = case.own.entry.rpartition(":")[0] if isinstance(case.own, OwnKernel) else ""
-    return bool(file) and (
-        Path(file).resolve() == path.resolve() or file.endswith(f".{path.stem}") or file == path.stem
-    )
+    return (folder / file).resolve() if file.endswith(".py") else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 
 import msgspec
@@ -88,7 +88,7 @@ def refused_by(findings: Iterable[Finding], release: str, lowest: Level = "error
     return min(hard, default=None)
 
 
-def kept(findings: Iterable[Finding], source: Source | None, codes: Sequence[str] | set[str]) -> list[Finding]:
+def kept(findings: Iterable[Finding], source: Source | None, codes: Collection[str]) -> list[Finding]:
     """The findings of some codes that no comment of their file's source allows."""
     return [one for one in findings if one.code in codes and not (source and _allowed(one, source))]
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from neff_bench.rules.call import Call, Kernel
-from neff_bench.rules.rule import Found, OfCalls, OfKernel, OfSource, Refusal
+from neff_bench.rules.rule import Fix, Found, OfCalls, OfKernel, OfSource, Place, Refusal
 from neff_bench.rules.source import Source
 
 
@@ -79,3 +79,49 @@ def _is_none(node: ast.expr) -> bool:
 def _shown(node: ast.AST) -> str:
     node = node.func if isinstance(node, ast.Call) else node
     return ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Name)) else ""
+
+
+def renamed(old: str, new: str) -> Fix:
+    """A keyword argument under its new name."""
+
+    def fix(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
+        for word in node.keywords if isinstance(node, ast.Call) else ():
+            if word.arg == old:
+                yield (word.lineno, word.col_offset), (word.lineno, word.col_offset + len(old)), new
+
+    return fix
+
+
+def dropped(*words: str) -> Fix:
+    """Without some keyword arguments."""
+
+    def fix(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
+        if not isinstance(node, ast.Call):
+            return
+        every: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+        every.sort(key=lambda one: (one.lineno, one.col_offset))
+        for number, one in enumerate(every):
+            if isinstance(one, ast.keyword) and one.arg in words:
+                if number:
+                    yield _end(every[number - 1]), _end(one), ""
+                elif len(every) > 1:
+                    yield (one.lineno, one.col_offset), (every[1].lineno, every[1].col_offset), ""
+                else:
+                    yield (one.lineno, one.col_offset), _end(one), ""
+
+    return fix
+
+
+def replaced(old: str, new: str) -> Fix:
+    """An attribute or a name under another name."""
+
+    def fix(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
+        if isinstance(node, ast.Attribute) and node.attr == old:
+            line, column = _end(node)
+            yield (line, column - len(old.encode())), (line, column), new
+
+    return fix
+
+
+def _end(node: ast.expr | ast.keyword) -> Place:
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset

@@ -53,6 +53,10 @@ class Refusal:
     pattern: re.Pattern[str]
 
 
+Place: TypeAlias = "tuple[int, int]"
+"""A line, from 1, and a column in bytes, from 0."""
+Fix: TypeAlias = "Callable[[ast.AST, Source], Iterator[tuple[Place, Place, str]]]"
+"""Gives what to put between two places of a source, for a node that breaks a rule. It keeps what the kernel computes."""
 Judge: TypeAlias = "OfCalls | OfSource | OfKernel | Refusal"
 
 
@@ -62,7 +66,7 @@ class Rule:
 
     `forbids`: what must not stand in a kernel. `instead`: what to write. `source`: keys of `SOURCES`, the first one the best.
     `sure`: letters of `SURE`. `chips`: those that refuse it; none stands for all. `since`, `until`: the first and the last
-    release of the SDK that refuses it; None where all that are known do. `says`: AWS's wording or code, where it is public.
+    release of the SDK that refuses it; None where all that are known do. `says`: AWS's wording or code, where it is public. `fix`: of `check --fix`.
     """
 
     code: str
@@ -75,6 +79,7 @@ class Rule:
     since: str | None = None
     until: str | None = None
     says: str = ""
+    fix: Fix | None = None
 
     @property
     def level(self) -> Level:
@@ -127,6 +132,7 @@ def rule(
     since: str | None = None,
     until: str | None = None,
     says: str = "",
+    fix: Fix | None = None,
 ) -> None:
     """Declare a rule. Raises ValueError for a code that is taken, for no judge, and for a source or a release that is not known."""
     code = PREFIX + code
@@ -136,7 +142,7 @@ def rule(
     if wrong:
         raise ValueError(f"rule {code}: not known: {wrong}")
     RULES[code] = Rule(
-        code, forbids, instead, tuple(source.split()), sure, judges, tuple(chips.split()), since, until, says
+        code, forbids, instead, tuple(source.split()), sure, judges, tuple(chips.split()), since, until, says, fix
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neff_bench.errors import WrongCall
 from neff_bench.sdk.release import Release, load, names, order
 
 
@@ -41,3 +42,16 @@ def identify(component: str, version: str | None) -> Match:
 def _version(release: Release, component: str) -> str | None:
     version: str | None = getattr(release.versions, component.replace("-", "_"))
     return version
+
+
+def between(text: str) -> tuple[str, ...]:
+    """The releases that a text names: `2.32`, `2.29..2.33`, `2.29,2.31`. Raises WrongCall for one that is not known."""
+    known = names()
+    found: list[str] = []
+    for part in text.split(","):
+        first, _, last = part.strip().partition("..")
+        for name in (first, last or first):
+            if name not in known:
+                raise WrongCall(f"release {name!r} of the SDK is not known; known: {', '.join(known)}")
+        found += known[known.index(first) : known.index(last or first) + 1]
+    return tuple(name for name in known if name in found)

@@ -1,5 +1,6 @@
 """`neff-bench check`: a kernel that AWS's compiler refuses is named with its line and ends with 1."""
 
+import json
 import subprocess
 import sys
 
@@ -40,3 +41,123 @@ def test_a_kernel_that_breaks_none_is_not_said_to_be_accepted(tmp_path):
     done = check(path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "no known rule broken" in done.stdout and "accept" not in done.stdout
+
+
+def written(tmp_path, operator="divide", name="kernel.py"):
+    path = tmp_path / name
+    path.write_text(KERNEL.format(operator=operator))
+    return path
+
+
+def test_releases_and_chips_make_a_matrix(tmp_path):
+    done = check(written(tmp_path), "--sdk", "2.28..2.30", "--target", "trn2,trn3")
+    head, first, second = done.stdout.splitlines()[-3:]
+    assert head.split() == ["file", "chip", "2.28", "2.29", "2.30"]
+    assert first.split()[1] == "trn2" and second.split()[1] == "trn3"
+    assert "no known rule broken  refuses it (NBLE603)  refuses it (NBLE603)" in first
+    assert done.returncode == 1
+    assert check(written(tmp_path), "--sdk", "2.28").returncode == 0
+
+
+def test_codes_are_selected_and_ignored(tmp_path):
+    path = written(tmp_path)
+    assert check(path, "--ignore", "E603").returncode == 0
+    assert check(path, "--select", "N,P").returncode == 0
+    assert check(path, "--select", "E6").returncode == 1
+    wrong = check(path, "--select", "Q")
+    assert (wrong.returncode, "no code of a rule begins with 'Q'" in wrong.stderr) == (2, True)
+
+
+def test_a_comment_allows_a_rule_on_its_line(tmp_path):
+    path = written(tmp_path)
+    text = path.read_text()
+    path.write_text(text.replace("operand0=3.0)", "operand0=3.0)  # nbl: ignore[E603]"))
+    assert check(path).returncode == 0
+    path.write_text(text.replace("operand0=3.0)", "operand0=3.0)  # nbl: ignore[E999]"))
+    assert check(path).returncode == 1
+
+
+def test_a_baseline_holds_what_is_known_when_lines_are_added(tmp_path):
+    path, baseline = written(tmp_path), tmp_path / "known.json"
+    assert check(path, "--baseline", baseline).returncode == 0
+    path.write_text("# a line more\n" + path.read_text())
+    assert check(path, "--baseline", baseline).returncode == 0
+    path.write_text(
+        path.read_text().replace(
+            "    nisa.dma_copy(dst=out",
+            "    nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.divide)\n    nisa.dma_copy(dst=out",
+        )
+    )
+    done = check(path, "--baseline", baseline)
+    assert done.returncode == 1 and "NBLE602" in done.stdout and "NBLE603" not in done.stdout
+
+
+def test_sarif_has_what_code_scanning_asks_for(tmp_path):
+    path = written(tmp_path)
+    log = json.loads(check(path, "--format", "sarif").stdout)
+    assert log["version"] == "2.1.0" and log["$schema"].endswith("sarif-2.1.0.json")
+    (run,) = log["runs"]
+    driver, (result,) = run["tool"]["driver"], run["results"]
+    assert (
+        driver["name"]
+        and {"id", "shortDescription", "help", "helpUri", "defaultConfiguration"} <= driver["rules"][0].keys()
+    )
+    assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "NBLE603"
+    assert result["level"] == "error" and result["message"]["text"] and result["partialFingerprints"]
+    (place,) = result["locations"]
+    assert place["physicalLocation"]["region"]["startLine"] == 9
+    assert not place["physicalLocation"]["artifactLocation"]["uri"].startswith("/")
+
+
+def test_json_and_annotations_of_github(tmp_path):
+    path = written(tmp_path)
+    answer = json.loads(check(path, "--format", "json").stdout)
+    assert [one["code"] for one in answer["findings"]] == ["NBLE603"]
+    assert answer["files"][0]["recorded"] == 1
+    line = check(path, "--format", "github").stdout
+    assert line.startswith(f"::error file={path},line=9,title=NBLE603::")
+
+
+def test_a_safe_fix_changes_the_source_and_nothing_else(tmp_path):
+    path = tmp_path / "kernel.py"
+    text = KERNEL.format(operator="multiply").replace("@nki.jit", "@nki.jit(platform_target='trn2', mode='trace')")
+    path.write_text(text)
+    assert "NBLN131" in check(path).stdout
+    assert check(path, "--fix").returncode == 0
+    assert path.read_text() == text.replace("platform_target='trn2', ", "")
+
+
+def test_a_file_that_launches_nothing_is_judged_by_its_source(tmp_path):
+    path = tmp_path / "library.py"
+    path.write_text("import nki.isa as nisa, nki.language as nl\n\ndef part(x):\n    nisa.rsqrt(dst=x, data=x)\n")
+    done = check(path)
+    assert done.returncode == 1 and "library.py:4: NBLN128" in done.stdout
+    path.write_text("import nki.isa as nisa\n\ndef part(x):\n    nisa.memset(dst=x, value=0)\n")
+    done = check(path)
+    assert done.returncode == 0 and "cannot tell" in done.stdout and "--shapes" in done.stdout
+
+
+def test_what_is_no_python_is_told_and_the_other_files_are_judged(tmp_path):
+    (tmp_path / "broken.py").write_text("def kernel(:\n")
+    written(tmp_path)
+    done = check(tmp_path)
+    assert done.returncode == 1 and "NBLE603" in done.stdout and "SyntaxError" in done.stdout
+
+
+def test_the_shapes_of_a_shapes_file_are_recorded(tmp_path):
+    path = written(tmp_path)
+    path.write_text(path.read_text().split("if __name__")[0])
+    shapes = tmp_path / "shapes.yaml"
+    shapes.write_text(
+        "cases:\n- kernel: kernel.py:kernel\n  implementation: nki\n  M: 128\n  N: 64\n  inputs:\n    a: {shape: [M, N], dtype: float32}\n"
+    )
+    assert "cannot tell" in check(path).stdout
+    done = check(path, "--shapes", shapes)
+    assert done.returncode == 1 and f"{path}:9: NBLE603" in done.stdout
+
+
+def test_wrong_calls_end_with_2(tmp_path):
+    path = written(tmp_path)
+    for words in ([], [path, "--sdk", "1.0"], [path, "--target", "trn9"], ["--explain", "E999"]):
+        done = check(*words)
+        assert done.returncode == 2 and len(done.stderr.strip().splitlines()) <= 4, words

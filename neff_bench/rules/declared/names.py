@@ -4,7 +4,7 @@
 import ast
 from collections.abc import Iterator
 
-from neff_bench.rules.judges import called, keyword, name, refusal, source
+from neff_bench.rules.judges import called, dropped, keyword, name, refusal, renamed, replaced, source
 from neff_bench.rules.rule import OfSource, rule
 from neff_bench.rules.source import Source
 
@@ -56,24 +56,24 @@ rule("N109", "nki.benchmark, nki.profile, nki.baremetal and nki.simulate_kernel 
 rule("N110", "nki.tensor is no class of tiles", "annotate nothing, or nl.NkiTensor", "migration", "D", name("nki.tensor.Tensor"))
 rule("N111", "nisa.affine_select takes no pred=", "pattern=, offset=, channel_multiplier= and cmp_op=", "migration stubs", "DA", keyword("nki.isa.affine_select", "pred"), says="unexpected keyword argument")
 rule("N112", "nisa.iota takes no expr=", "pattern=, offset= and channel_multiplier=", "migration stubs", "DA", keyword("nki.isa.iota", "expr"), says="unexpected keyword argument")
-rule("N113", "nisa.nc_matmul takes neither psumAccumulateFlag= nor is_moving_zero=", "accumulate= and is_moving_onezero=", "isa stubs", "DA", keyword("nki.isa.nc_matmul", "psumAccumulateFlag", "is_moving_zero"), says="unexpected keyword argument")
+rule("N113", "nisa.nc_matmul takes neither psumAccumulateFlag= nor is_moving_zero=", "accumulate= and is_moving_onezero=", "isa stubs", "DA", keyword("nki.isa.nc_matmul", "psumAccumulateFlag", "is_moving_zero"), says="unexpected keyword argument", fix=renamed("is_moving_zero", "is_moving_onezero"))
 rule("N114", "nisa.dma_copy takes neither dst_rmw_op= nor unique_indices=", "nisa.dma_compute", "notes stubs", "DA", keyword("nki.isa.dma_copy", "dst_rmw_op", "unique_indices"), since="2.29", says="unexpected keyword argument")
 rule("N115", "the third argument of nisa.dma_compute is reduce_op, not scales", "name the arguments", "migration", "D", source(_third_is_list), since="2.29")
 rule("N116", "nisa.sendrecv takes no use_gpsimd_dma=", "dma_engine=nisa.dma_engine.gpsimd_dma", "migration", "D", keyword("nki.isa.sendrecv", "use_gpsimd_dma"), since="2.29", says="unexpected keyword argument")
-rule("N117", "nisa.register_move takes no imm=", "src=", "migration", "D", keyword("nki.isa.register_move", "imm"), since="2.29", says="unexpected keyword argument")
-rule("N118", "collectives take no num_channels=", "leave it out", "migration", "D", keyword("nki.collectives.", "num_channels"), since="2.29", says="unexpected keyword argument")
+rule("N117", "nisa.register_move takes no imm=", "src=", "migration", "D", keyword("nki.isa.register_move", "imm"), since="2.29", says="unexpected keyword argument", fix=renamed("imm", "src"))
+rule("N118", "collectives take no num_channels=", "leave it out", "migration", "D", keyword("nki.collectives.", "num_channels"), since="2.29", says="unexpected keyword argument", fix=dropped("num_channels"))
 rule("N119", "priority comes before oob_mode and dge_mode", "name the argument", "stubs", "DA", source(_mode_in_place_of_priority), since="2.30")
 rule("N120", "nisa.tensor_copy_dynamic_src and _dst are gone", "nisa.tensor_copy of x.ap(..., scalar_offset=...)", "notes", "DA", name("nki.isa.tensor_copy_dynamic_src", "nki.isa.tensor_copy_dynamic_dst"))
-rule("N121", "reshape takes no new_shape=", "reshape(shape)", "stubs", "DA", _method("reshape", "new_shape"), since="2.31", says="unexpected keyword argument")
+rule("N121", "reshape takes no new_shape=", "reshape(shape)", "stubs", "DA", _method("reshape", "new_shape"), since="2.31", says="unexpected keyword argument", fix=renamed("new_shape", "shape"))
 rule("N123", "tiles have no vector_select", "x.ap(..., vector_offset=...)", "stubs", "DA", _method("vector_select"), until="2.30")
 rule("N124", "this release has no nl.fori_loop, nl.while_loop, nisa.topk and all_gather_v", "nl.dynamic_range; nisa.max8 and nisa.nc_find_index8", "stubs notes", "DA", name("nki.language.fori_loop", "nki.language.while_loop", "nki.isa.topk", "nki.collectives.all_gather_v"), until="2.31")
 rule("N125", "this release has no activate2, abs_max, abs_min, prelu, bypass and sizes in bytes", "nisa.activation; numbers of the chip", "stubs notes", "DA", name("nki.isa.activate2", "nki.language.abs_max", "nki.language.abs_min", "nki.language.prelu", "nki.language.bypass", "nki.language.tile_size.sbuf_fmax_bytes", "nki.language.tile_size.sbuf_size_bytes", "nki.language.tile_size.psum_bank_fmax_bytes"), until="2.29")
 rule("N126", "the declarations of SDK 2.29 have no nl.shared_constant", "an input of the kernel", "stubs nkilib", "AC", name("nki.language.shared_constant"), since="2.29", until="2.29")
-rule("N127", "nl.tile_size has no psum_fmax_bytes", "psum_bank_fmax_bytes", "sizes harness", "DA", name("nki.language.tile_size.psum_fmax_bytes"))
+rule("N127", "nl.tile_size has no psum_fmax_bytes", "psum_bank_fmax_bytes", "sizes harness", "DA", name("nki.language.tile_size.psum_fmax_bytes"), fix=replaced("psum_fmax_bytes", "psum_bank_fmax_bytes"))
 rule("N128", "nki.isa has no rsqrt", "nisa.activation(op=nl.rsqrt)", "isa harness", "DA", name("nki.isa.rsqrt"))
 rule("N129", "total_available_sbuf_size is deprecated", "sbuf_fmax_bytes", "notes sizes", "DO", name("nki.language.tile_size.total_available_sbuf_size"), since="2.30")
-rule("N130", "nki.jit takes no func=", "fn=, or the function alone", "stubs", "DA", keyword("nki.jit", "func"), since="2.30", says="unexpected keyword argument")
-rule("N131", "nki.jit refuses platform_target=", "leave it out; NEURON_PLATFORM_TARGET_OVERRIDE names the chip", "migration harness", "DM", keyword("nki.jit", "platform_target"), since="2.29", says="ValueError: nki.jit 'platform_target' is deprecated")
+rule("N130", "nki.jit takes no func=", "fn=, or the function alone", "stubs", "DA", keyword("nki.jit", "func"), since="2.30", says="unexpected keyword argument", fix=renamed("func", "fn"))
+rule("N131", "nki.jit refuses platform_target=", "leave it out; NEURON_PLATFORM_TARGET_OVERRIDE names the chip", "migration harness", "DM", keyword("nki.jit", "platform_target"), since="2.29", says="ValueError: nki.jit 'platform_target' is deprecated", fix=dropped("platform_target"))
 rule("N132", "NKIObject is not in nki.isa", "from nki.language import NKIObject", "stubs", "DA", name("nki.isa.NKIObject"), since="2.30")
 rule("N133", "a keyword that a function does not have is an error", "see the signature", "notes", "D", refusal(r"^(nisa|nl)\.\w+ got an unexpected keyword argument|\w+\(\) got an unexpected keyword"), says="unexpected keyword argument")
 rule("N135", "nl.zeros takes no buffer=", "nl.ndarray(..., buffer=...) and nisa.memset", "1282", "M", keyword("nki.language.zeros", "buffer"), until="2.28", says="unexpected argument")

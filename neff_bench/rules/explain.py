@@ -1,0 +1,86 @@
+"""A rule in full, the list of all, and the page of the documentation."""
+
+from __future__ import annotations
+
+from neff_bench.rules import RULES
+from neff_bench.rules.rule import SOURCES, Rule
+from neff_bench.sdk.release import names
+
+PAGE = "https://github.com/neff-bench/neff-bench/blob/main/docs/rules.md"
+_FAMILIES = {
+    "N": "Names and arguments",
+    "P": "Python forms inside a kernel",
+    "D": "Element types",
+    "S": "Shapes, sizes and indices",
+    "M": "Memories",
+    "E": "Operators, engines and chips",
+    "X": "DMA and transfers",
+    "L": "Launches",
+    "C": "Collectives",
+}
+
+
+def address(code: str) -> str:
+    """The place of a rule on its page."""
+    return f"{PAGE}#{code.lower()}"
+
+
+def listed() -> list[str]:
+    """One line for each rule."""
+    return [f"{code} {rule.level:7} {rule.forbids}" for code, rule in sorted(RULES.items())]
+
+
+def explained(code: str) -> str:
+    """A rule in full."""
+    rule = RULES[code]
+    lines = [
+        f"{code}: {rule.forbids}.",
+        f"Instead: {rule.instead}.",
+        f"Level: {rule.level} ({rule.known_by}).",
+        f"Chips: {', '.join(rule.chips) or 'all'}. Releases of the SDK: {_releases(rule)}.",
+        *([f"AWS says: {rule.says}"] if rule.says else []),
+        *(f"Source: {what}{f', {where}' if where else ''}" for what, where in (SOURCES[key] for key in rule.source)),
+    ]
+    return "\n".join(lines)
+
+
+def page() -> str:
+    """docs/rules.md."""
+    lines = [
+        "# Rules of AWS's compiler",
+        "",
+        f"`neff-bench check` knows {len(RULES)} rules. This page is made from their declarations by `python -m neff_bench.rules`.",
+        "",
+        "An *error* is documented by AWS, and somebody has measured it or AWS's own declarations show it. A *warning* is only documented",
+        "or only measured. A *note* is deprecated, inferred, or done by AWS's own library. A kernel that breaks no rule may still be refused.",
+    ]
+    for letter, title in _FAMILIES.items():
+        lines += ["", f"## {title}"]
+        for code, rule in sorted(RULES.items()):
+            if code[3] == letter:
+                lines += ["", *_section(rule)]
+    return "\n".join(lines) + "\n"
+
+
+def _section(rule: Rule) -> list[str]:
+    sources = ", ".join(
+        f"[{what}]({where})" if where else what for what, where in (SOURCES[key] for key in rule.source)
+    )
+    return [
+        f'### <a id="{rule.code.lower()}"></a>{rule.code}',
+        "",
+        f"{rule.forbids[0].upper()}{rule.forbids[1:]}. Instead: {rule.instead}.",
+        "",
+        f"{rule.level.capitalize()} ({rule.known_by}). Chips: {', '.join(rule.chips) or 'all'}. SDK: {_releases(rule)}. Source: {sources}.",
+        *([f"AWS says: `{rule.says}`."] if rule.says else []),
+    ]
+
+
+def _releases(rule: Rule) -> str:
+    if rule.since is None and rule.until is None:
+        return "all that are known"
+    if rule.since == rule.until:
+        return str(rule.since)
+    if rule.until is None:
+        return f"from {rule.since}"
+    return f"up to {rule.until}" if rule.since in (None, names()[0]) else f"{rule.since} to {rule.until}"

@@ -1,0 +1,110 @@
+"""Findings for people and programs: lines, a matrix of files and releases, JSON, annotations of GitHub, SARIF 2.1.0."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from neff_bench.rules import RULES
+from neff_bench.rules.explain import address
+from neff_bench.rules.findings import Finding, refused_by
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def line(finding: Finding) -> str:
+    """A finding as one line."""
+    return f"{finding.place}: {finding.code} {finding.text}"
+
+
+def verdict(findings: Iterable[Finding], untold: str, release: str, strict: bool = False) -> str:
+    """What a release makes of a file. It never says that AWS accepts one: only the rules that are known were asked."""
+    refused = refused_by(findings, release, "warning" if strict else "error")
+    if refused is not None:
+        return f"refuses it ({refused.code})"
+    return "cannot tell" if untold else "no known rule broken"
+
+
+def matrix(rows: Iterable[Mapping[str, Any]], releases: Sequence[str]) -> list[str]:
+    """Files and chips by release. A row has `path`, `target`, `verdicts` by release, and `untold`."""
+    head = ("file", "chip", *releases, "")
+    lines = [(row["path"], row["target"], *(row["verdicts"][one] for one in releases), row["untold"]) for row in rows]
+    widths = [max(len(cells[at]) for cells in (head, *lines)) for at in range(len(head) - 1)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(cells, [*widths, 0])).rstrip() for cells in (head, *lines)
+    ]
+
+
+def fingerprint(finding: Finding, text: str) -> str:
+    """What stays the same when lines are added above: the code, the file and the line's own text. `text`: of the file."""
+    lines = text.splitlines()
+    own = lines[finding.line - 1].strip() if 0 < finding.line <= len(lines) else ""
+    return hashlib.sha256(f"{finding.code}\n{finding.file}\n{own}".encode()).hexdigest()[:16]
+
+
+def as_json(finding: Finding) -> dict[str, Any]:
+    """A finding as an object."""
+    rule = RULES[finding.code]
+    return {
+        "code": finding.code,
+        "level": finding.level,
+        "file": finding.file,
+        "line": finding.line,
+        "text": finding.text,
+        "releases": list(finding.releases),
+        "chips": list(rule.chips),
+        "says": rule.says or None,
+        "source": list(rule.source),
+        "url": address(finding.code),
+    }
+
+
+def as_annotation(finding: Finding) -> str:
+    """A finding as a command of a GitHub workflow."""
+    text = finding.text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return f"::{_GITHUB[finding.level]} file={finding.file},line={finding.line},title={finding.code}::{text}"
+
+
+def sarif(findings: Sequence[Finding], texts: Mapping[str, str], version: str) -> dict[str, Any]:
+    """A SARIF log for GitHub's code scanning. `texts`: of the files, by name."""
+    codes = sorted({one.code for one in findings})
+    return {
+        "$schema": SARIF_SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {"name": "neff-bench check", "version": version, "rules": [_rule(code) for code in codes]}
+                },
+                "results": [_result(one, codes, texts) for one in findings],
+            }
+        ],
+    }
+
+
+def _rule(code: str) -> dict[str, Any]:
+    rule = RULES[code]
+    return {
+        "id": code,
+        "shortDescription": {"text": rule.forbids},
+        "fullDescription": {"text": f"{rule.forbids}. Instead: {rule.instead}."},
+        "help": {"text": f"{rule.forbids}. Instead: {rule.instead}. Known by: {rule.known_by}."},
+        "helpUri": address(code),
+        "defaultConfiguration": {"level": rule.level},
+        "properties": {"chips": list(rule.chips) or ["all"], "releases": list(rule.releases)},
+    }
+
+
+def _result(finding: Finding, codes: Sequence[str], texts: Mapping[str, str]) -> dict[str, Any]:
+    place = {"artifactLocation": {"uri": finding.file.lstrip("/")}, "region": {"startLine": max(finding.line, 1)}}
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": codes.index(finding.code),
+        "level": finding.level,
+        "message": {"text": finding.text},
+        "locations": [{"physicalLocation": place}],
+        "partialFingerprints": {"primaryLocationLineHash": fingerprint(finding, texts.get(finding.file, ""))},
+        "properties": {"releases": list(finding.releases), "known": RULES[finding.code].known_by},
+    }

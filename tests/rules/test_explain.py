@@ -1,0 +1,24 @@
+"""The page of the rules is made from their declarations."""
+
+from pathlib import Path
+
+from neff_bench.rules import RULES
+from neff_bench.rules.explain import address, explained, page
+
+PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
+
+
+def test_the_page_is_that_of_the_declarations():
+    assert PAGE.read_text() == page(), "python -m neff_bench.rules > docs/rules.md"
+
+
+def test_each_rule_has_an_anchor_that_its_address_names():
+    text = page()
+    for code in RULES:
+        assert f'<a id="{address(code).rpartition("#")[2]}"></a>{code}' in text
+
+
+def test_a_rule_in_full_says_what_aws_says_and_where_it_is_from():
+    text = explained("NBLE603")
+    assert "invalid kwarg 'op0': unsupported operator 'divide'" in text
+    assert "from 2.29" in text and "release-notes" in text and "documented, measured" in text
