@@ -41,6 +41,12 @@ def shapes_in_words(shapes: Iterable[Sequence[int]]) -> str | None:
     return " ".join(f"{count}*{shape}" if count > 1 else shape for shape, count in groups) or None
 
 
+def variant_of(shapes: Iterable[Sequence[int]]) -> str:
+    """`128x512-512` in the name of a bundle; a hash where that is long."""
+    text = "-".join("x".join(map(str, shape)) for shape in shapes)
+    return text if len(text) <= _VARIANT_MAX else hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
 def own_case(
     kernel: str,
     inputs: Sequence[tuple[tuple[int, ...], str]],
@@ -53,10 +59,7 @@ def own_case(
 ) -> Case:
     """The case of an NKI kernel whose dimensions have no names. `inputs`: shapes and dtypes; `apart`: tells it from others of the
     same shapes. Raises `CaseError`."""
-    shapes = "-".join("x".join(map(str, shape)) for shape, _ in inputs)
-    if len(shapes) > _VARIANT_MAX:
-        shapes = hashlib.sha256(shapes.encode()).hexdigest()[:8]
-    variant = "-".join(filter(None, (shapes, apart)))
+    variant = "-".join(filter(None, (variant_of(shape for shape, _ in inputs), apart)))
     dtype = inputs[0][1] if inputs else "float32"
     lnc = default_lnc(target) if lnc is None else lnc
     return Case(kernel, "nki", (), dtype, target, lnc, own=own, ranks=ranks, variant=variant)

@@ -24,7 +24,8 @@ from neff_bench.chips import CHIPS, first_of_generation
 from neff_bench.chips.dtypes import LONG
 from neff_bench.neffs.case import DEFAULT_SEED, IMPLEMENTATIONS, Case
 from neff_bench.neffs.errors import CaseError
-from neff_bench.neffs.intake import default_lnc
+from neff_bench.neffs.intake import default_lnc, variant_of
+from neff_bench.neffs.own import OwnKernel
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.errors import ShapesError
 from neff_bench.stage1_generate.kernel import Dims, Kernel
@@ -171,9 +172,22 @@ class _Reader:
         lnc = chosen["lnc"] if chosen["lnc"] is not None else default_lnc(target)
         ranks = chosen["ranks"]
         own = what.describe({**dict(dims), "ranks": ranks}, dtype) if isinstance(what, OwnEntry) else None
+        variant = ""
+        if isinstance(own, OwnKernel) and not dims:
+            variant = variant_of(tensor.shape for tensor in own.inputs)
         try:
             return Case(
-                kernel.name, chosen["implementation"], dims, dtype, target, lnc, flags, chosen["seed"], own, ranks
+                kernel.name,
+                chosen["implementation"],
+                dims,
+                dtype,
+                target,
+                lnc,
+                flags,
+                chosen["seed"],
+                own,
+                ranks,
+                variant,
             )
         except CaseError as error:
             raise self._error(nodes.get("ranks" if ranks > 1 else "lnc", entry), str(error)) from None

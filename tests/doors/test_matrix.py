@@ -1,0 +1,289 @@
+"""One kernel, every door, one answer: name, LNC, total, check, warnings, and the line of a kernel that is refused."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+from click.testing import CliRunner
+
+import neff_bench
+from neff_bench.doors.estimation import row_of
+from neff_bench.simulator.commands.cli import main as neuron_sim
+from neff_bench.simulator.files.neff import read_neff_content
+
+pytestmark = pytest.mark.filterwarnings("default")
+CURRENT = '''
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def double(x):
+    tile = nl.ndarray(x.shape, x.dtype)
+    nisa.dma_copy(tile, x)
+    nisa.tensor_scalar(tile, tile, nl.multiply, 2.0)
+    out = nl.ndarray(x.shape, x.dtype, nl.shared_hbm)
+    nisa.dma_copy(out, tile)
+    return out
+
+
+@nki.jit
+def refused(x):
+    return nl.ndarray((129, 8), x.dtype, nl.sbuf)  # refused
+
+
+def right(x):
+    return 2 * x
+
+
+def wrong(x):
+    return 3 * x
+'''
+OLD = '''
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def double(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x) * 2.0)
+    return out
+
+
+@nki.jit
+def refused(x):
+    return nl.load(x[0:4, 0:9])  # refused
+
+
+def right(x):
+    return 2 * x
+
+
+def wrong(x):
+    return 3 * x
+'''
+FILES = {"my_kernels": CURRENT, "old_kernels": OLD}
+SHAPE = (128, 8)
+CASES = [(file, ending) for file in FILES for ending in ("right", "wrong", "refused")]
+SCRIPT = """
+import json
+import numpy as np
+import my_kernels, old_kernels
+
+said = {}
+for kernels in (my_kernels, old_kernels):
+    kernels.double(np.ones((128, 8), np.float32))
+    try:
+        kernels.refused(np.ones((128, 8), np.float32))
+    except Exception as error:
+        said[kernels.__name__] = str(error)
+print("SAID", json.dumps(said))
+"""
+TEST = """
+import json
+import numpy as np
+import my_kernels, old_kernels
+from neff_bench.stage2_profile.metrics.rows import to_dict
+
+def test_all(neff_bench):
+    said = {}
+    for kernels in (my_kernels, old_kernels):
+        kernels.double(np.ones((128, 8), np.float32))
+        try:
+            kernels.refused(np.ones((128, 8), np.float32))
+        except Exception as error:
+            said[kernels.__name__] = str(error)
+    print("SAID", json.dumps(said))
+    print("ROWS", json.dumps([to_dict(row) for row in neff_bench.rows]))
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A folder with the kernels, and a shapes file of all endings."""
+    folder = tmp_path_factory.mktemp("matrix")
+    for name, text in FILES.items():
+        (folder / f"{name}.py").write_text(text)
+    (folder / "script.py").write_text(SCRIPT)
+    (folder / "test_kernels.py").write_text(TEST)
+    cases = [
+        {
+            "kernel": f"{file}.py:{'refused' if ending == 'refused' else 'double'}",
+            "implementation": "nki",
+            "inputs": {"x": {"shape": list(SHAPE), "dtype": "float32"}},
+            "reference": f"{file}.py:{'right' if ending == 'refused' else ending}",
+            "target": "trn2",
+            "seed": number,
+        }
+        for number, (file, ending) in enumerate(CASES)
+    ]
+    (folder / "shapes.yaml").write_text(json.dumps({"cases": cases}))
+    return folder
+
+
+def started(folder, *words, data=None):
+    words = [sys.executable, "-m", *words]
+    return subprocess.run(words, cwd=folder, input=data, capture_output=True, text=True, timeout=300)
+
+
+def entry(folder, file, ending):
+    return f"{folder / file}.py:{'refused' if ending == 'refused' else 'double'}"
+
+
+def reference(folder, file, ending):
+    return f"{folder / file}.py:{'right' if ending == 'refused' else ending}"
+
+
+def commands(folder, *flags):
+    store = "-".join(("store", *flags)).replace("-", "")
+    started(folder, "neff_bench", "generate", "--shapes", "shapes.yaml", "--out", store, *flags)
+    done = started(folder, "neff_bench", "profile", store, "--format", "json", *flags)
+    rows = {row["case"].rpartition("_seed")[2]: row for row in json.loads(done.stdout)}
+    return {case: rows[str(number)] for number, case in enumerate(CASES)}
+
+
+def warm(folder):
+    return commands(folder)
+
+
+def cold(folder):
+    return commands(folder, "--cold")
+
+
+def ray(folder):
+    if find_spec("ray") is None:
+        pytest.skip("ray is not installed")
+    return commands(folder, "--ray", "local")
+
+
+def run(folder):
+    done = started(folder, "neff_bench", "run", "--store", "ran", "script.py")
+    said = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("SAID"))[5:])
+    done = started(folder, "neff_bench", "profile", "ran", "--format", "json")
+    return launched(json.loads(done.stdout), said)
+
+
+def pytests(folder):
+    done = started(folder, "pytest", "--neff-bench", "-q", "-s", "-p", "no:cacheprovider", "test_kernels.py")
+    said, rows = (
+        json.loads(next(line for line in done.stdout.splitlines() if line.startswith(word))[5:])
+        for word in ("SAID", "ROWS")
+    )
+    return launched(rows, said)
+
+
+def launched(rows, said):
+    """Launches have no reference, so a right and a wrong kernel look alike."""
+    by_file = {row["kernel"].partition(".")[0]: row for row in rows}
+    found = {(file, ending): by_file[file] for file in FILES for ending in ("right", "wrong")}
+    return found | {(file, "refused"): {"reason": said[file], "kernel": f"{file}.refused"} for file in FILES}
+
+
+def profile(folder):
+    case = CASES[0]
+    row = neff_bench.profile(entry(folder, *case), {"x": (SHAPE, "float32")}, reference=reference(folder, *case))
+    return {case: vars(row)}
+
+
+def profile_many(folder):
+    tasks = [
+        neff_bench.Task(entry(folder, *case), {"x": (SHAPE, "float32")}, reference=reference(folder, *case))
+        for case in CASES
+    ]
+    return {case: vars(row) for case, row in zip(CASES, neff_bench.profile_many(tasks))}
+
+
+def estimate(folder):
+    found = {}
+    for file, ending in CASES:
+        try:
+            found[file, ending] = vars(neff_bench.estimate(entry(folder, file, ending), {"x": (SHAPE, "float32")}))
+        except Exception as error:
+            found[file, ending] = {"reason": str(error)}
+    return found
+
+
+def variants(folder):
+    return [
+        {
+            "id": number,
+            "kernel": entry(folder, *case),
+            "inputs": {"x": {"shape": SHAPE, "dtype": "float32"}},
+            "check": True,
+            "reference": reference(folder, *case),
+        }
+        for number, case in enumerate(CASES)
+    ]
+
+
+def tune(folder):
+    done = started(folder, "neff_bench", "tune", data="\n".join(map(json.dumps, variants(folder))))
+    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    return {case: answers[number]["row"] or answers[number] for number, case in enumerate(CASES)}
+
+
+def mcp(folder):
+    """Its estimate; what profile does is what the commands do."""
+    pytest.importorskip("mcp")
+    from neff_bench.doors import mcp_server
+
+    found = {}
+    for case in CASES:
+        inputs = {"x": mcp_server.Tensor(shape=list(SHAPE), dtype="float32")}
+        answer = mcp_server.estimate(entry(folder, *case), inputs) if case[1] != "wrong" else {}
+        found[case] = answer.get("row") or answer
+    return found
+
+
+def compile(folder):
+    found = {}
+    for file, ending in CASES:
+        spec = {"entry": entry(folder, file, ending), "inputs": [{"name": "x", "shape": SHAPE, "dtype": "float32"}]}
+        (folder / "kernel.json").write_text(json.dumps(spec))
+        neff = folder / f"{file}-{ending}.neff"
+        words = [
+            "compile",
+            str(folder / "kernel.json"),
+            "--framework",
+            "NKI",
+            "--target",
+            "trn2",
+            "--output",
+            str(neff),
+        ]
+        done = CliRunner().invoke(neuron_sim, words)
+        known = done.exit_code == 0
+        found[file, ending] = vars(row_of(read_neff_content(str(neff)).program)) if known else {"reason": done.stderr}
+    return found
+
+
+CHECKING = (warm, cold, ray, profile, profile_many, tune)
+DOORS = (*CHECKING, run, pytests, estimate, mcp, compile)
+
+
+@pytest.fixture(scope="module")
+def usual(project):
+    return warm(project)
+
+
+@pytest.mark.parametrize("door", DOORS, ids=[door.__name__ for door in DOORS])
+def test_a_kernel_has_one_answer(project, usual, door):
+    found = usual if door is warm else door(project)
+    for (file, ending), row in found.items():
+        expected = usual[file, ending]
+        if ending == "refused":
+            line = FILES[file].splitlines().index(next(x for x in FILES[file].splitlines() if "# refused" in x)) + 1
+            assert f"{file}.py:{line}" in row["reason"], row["reason"]
+            assert row.get("check") in (None, "not built", expected["check"])
+        elif row:
+            assert row["kernel"] == f"{file}.double"
+            assert (row["lnc"], row["shapes"], row["dtype"]) == (1, "128x8", "float32")
+            assert row["case"].startswith(f"{file}.double_nki_128x8")
+            assert round(row["total_time_us"], 6) == expected["total_time_us"]
+            assert list(row["warnings"]) == list(expected["warnings"])
+            checks = {"right": "passed", "wrong": "wrong"} if door in CHECKING else {}
+            assert (row["check"] or "unchecked") == checks.get(ending, "unchecked")
