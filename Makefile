@@ -2,6 +2,7 @@
 # make test   lint, types, tests; CHECKOUTS=dir adds the tests that read other projects (tests/checkouts.py)
 # make bench gate  our speed beside its peers, as ratios
 # make gate   exit code 1 when this tree is slower than the build in bench/gate.base
+# make mutants  200 random mistakes in the product, and which of them the tests notice (docs/mutants.md)
 # make wild CHECKOUTS=dir  public kernels against their references: right, wrong, refused by name, crashed
 # make correlation CHECKOUTS=dir  the model beside every public measured row (ROWS=development|studied|test|all|new)
 # make fidelity  the model beside measurements on hardware (DATA=measurements, NKILIB= GEMM= checkouts)
@@ -13,7 +14,7 @@ BIN := .venv/bin
 # The commands and tests start many Python processes; each would compile the package anew without cached bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test bench fidelity correlation wild clean
+.PHONY: run test bench gate mutants fidelity correlation wild clean
 
 run: .venv/run
 	$(BIN)/generate-neffs --shapes shapes.yaml --out $(OUT)
@@ -31,6 +32,10 @@ bench: .venv/test
 
 gate: .venv/test
 	$(BIN)/python bench/gate.py
+
+mutants: .venv/test
+	$(BIN)/python -m tools.mutate --record
+	$(BIN)/python -m tools.mutate --random $(or $(N),200) --seed $(or $(SEED),1) --page docs/mutants.md
 
 fidelity: .venv/test
 	$(BIN)/python validation/fidelity.py --data $(DATA) $(if $(NKILIB),--nkilib $(NKILIB)) $(if $(GEMM),--gemm $(GEMM))

@@ -1,82 +1,107 @@
-"""Does a test notice? Places one mutation after the other in a copy of the tree and runs the tests that should fail.
+"""Do the tests notice? Makes mutants of the product and lets the tests that run the mutated line kill them.
 
-    python tools/mutate.py [--jobs N] [--only TEXT] [--list] [--unchecked]
+    python -m tools.mutate --record [--tests TESTS]        which test runs which line; once, takes as long as the tests
+    python -m tools.mutate --random 200 --seed 1 [--of PATH ...] [--jobs N] [--page docs/mutants.md]
 
-tools/mutations.py names the mutations: file, what stands there, what it becomes, and the tests that may notice. A mutation is
-killed when one of its tests fails, survives when all pass, and is stale when the file does not hold the text exactly once. The exit
-status is 1 when fewer than nine of ten die or one is stale. Takes minutes, so it is no part of the tests.
+A mutant is killed when a test fails or hangs. It survives when all tests that run its line pass, or when none runs it. What changes nothing that
+somebody could see is listed in tools/equivalent.yaml with its reason. The exit status is 1 when fewer than nine of ten die.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
+
+import yaml
+from coverage import CoverageData
+
+from tools.mutants import Mutant, mutants, one_line
 
 ROOT = Path(__file__).resolve().parent.parent
+RECORD = ROOT / "build" / "mutants"
+"""Here lie `coverage`, which test runs which line, and `seconds.json`, how long each test that passes takes."""
+
+PRODUCT = ("neff_bench", "parsers", "neffs", "stage1_generate", "stage2_profile")
 LEAST = 0.9
-LIMIT_S = 600.0
+BUDGET_S = 60.0
+"""Recorded seconds of the tests that a mutant is given, the quickest first."""
 
-Verdict = Literal["killed", "survived", "timed out", "stale"]
+COVERAGE = """[run]
+relative_files = True
+source = {product}
+data_file = {data}
+context = ${{PYTEST_CURRENT_TEST-}}
+patch = subprocess
+"""
+"""A process that a test starts counts as that test."""
 
 
-class Mutation(NamedTuple):
-    """`path`: in the repository. `old` stands there once. `tests`: what pytest is given."""
+class Verdict(NamedTuple):
+    """`tests`: how many were chosen."""
 
-    name: str
-    path: str
-    old: str
-    new: str
-    tests: str
+    mutant: Mutant
+    killed: bool
+    tests: int
+    equivalent: str = ""
 
 
 def main(arguments: list[str]) -> int:
-    from tools.mutations import MUTATIONS
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true", help="run the tests and keep which one runs which line")
+    parser.add_argument("--tests", nargs="+", default=["tests"], help="what pytest is given to record [all]")
+    parser.add_argument("--random", type=int, default=200, metavar="N", help="how many mutants [%(default)s]")
+    parser.add_argument("--seed", type=int, default=1, help="of their choice [%(default)s]")
+    parser.add_argument(
+        "--of", nargs="+", default=PRODUCT, help="files or folders of the product [all]", metavar="PATH"
+    )
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="copies of the tree at work [%(default)s]"
     )
-    parser.add_argument("--only", default="", help="mutations whose name or path contains TEXT", metavar="TEXT")
-    parser.add_argument("--list", action="store_true", help="print the mutations and run nothing")
-    parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a mutation first")
-    options = parser.parse_args(arguments)
-    chosen = [m for m in MUTATIONS if options.only in m.name or options.only in m.path]
-    if options.list:
-        for mutation in chosen:
-            print(f"{mutation.path:<44} {mutation.name}")
+    parser.add_argument("--page", type=Path, help="write the table there")
+    parser.add_argument("--list", action="store_true", help="print the chosen mutants and run nothing")
+    given = parser.parse_args(arguments)
+    if given.record:
+        return record(given.tests, given.jobs)
+    chosen = choose(given.of, given.random, given.seed)
+    if given.list:
+        print(*chosen, sep="\n")
         return 0
+    if not (RECORD / "coverage").exists():
+        print(f"mutate: no {RECORD / 'coverage'}: run python -m tools.mutate --record", file=sys.stderr)
+        return 2
+    chooser, known = Tests(), equivalent()
     with tempfile.TemporaryDirectory(prefix="mutate-") as scratch:
         trees: Queue[Path] = Queue()
-        for number in range(options.jobs):
-            trees.put(copy_tree(Path(scratch) / str(number)))
-        tests = sorted({test for mutation in chosen for test in mutation.tests.split()})
-        tree = trees.get()
-        failed = "" if options.unchecked else run_tests(tree, tests)
-        trees.put(tree)
-        if failed:
-            print(f"mutate: without any mutation these tests fail already:\n{failed}", file=sys.stderr)
-            return 1
-        with ThreadPoolExecutor(options.jobs) as workers:
-            verdicts = list(workers.map(lambda mutation: judge(mutation, trees), chosen))
-    return report(chosen, verdicts)
+        for number in range(given.jobs):
+            trees.put(copy_tree(Path(scratch) / str(number), built=True))
+        with ThreadPoolExecutor(given.jobs) as workers:
+            verdicts = list(workers.map(lambda mutant: judge(mutant, chooser.of(mutant), known, trees), chosen))
+    counted = [verdict for verdict in verdicts if not verdict.equivalent]
+    killed = sum(verdict.killed for verdict in counted)
+    print(f"{killed} of {len(counted)} killed, {len(verdicts) - len(counted)} equivalent")
+    if given.page:
+        given.page.write_text(page(verdicts, given))
+    return 0 if killed >= LEAST * len(counted) else 1
 
 
-def copy_tree(place: Path) -> Path:
-    """The files that git knows or would take, links as links."""
+def copy_tree(place: Path, built: bool = False) -> Path:
+    """The files that git knows or would take, links as links. `built`: what is compiled too."""
     listed = subprocess.run(
-        ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        capture_output=True, check=True,
+        ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True, check=True
     )  # fmt: skip
-    for name in listed.stdout.decode().split("\0"):
+    compiled = [str(path.relative_to(ROOT)) for path in (ROOT / "neff_bench").rglob("*.so")] if built else []
+    for name in [*listed.stdout.decode().split("\0"), *compiled]:
         source = ROOT / name
         if name and (source.is_symlink() or source.is_file()):
             (place / name).parent.mkdir(parents=True, exist_ok=True)
@@ -84,44 +109,165 @@ def copy_tree(place: Path) -> Path:
     return place
 
 
-def judge(mutation: Mutation, trees: Queue[Path]) -> Verdict:
+def record(tests: list[str], jobs: int) -> int:
+    """In a copy, as mutants are judged: a test that fails there kills none."""
+    RECORD.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="mutate-") as scratch:
+        tree = copy_tree(Path(scratch) / "tree", built=True)
+        settings = Path(scratch) / "coveragerc"
+        settings.write_text(COVERAGE.format(product=", ".join(PRODUCT), data=Path(scratch) / "coverage"))
+        words = [
+            "--cov",
+            f"--cov-config={settings}",
+            "--cov-context=test",
+            "--cov-report=",
+            "-p",
+            "tools.mutate",
+            "-n",
+            str(jobs),
+            *tests,
+        ]
+        pytest(tree, words, None)
+        shutil.copy2(Path(scratch) / "coverage", RECORD / "coverage")
+        shutil.copy2(tree / "seconds.json", RECORD / "seconds.json")
+    print(f"{RECORD}: {len(json.loads((RECORD / 'seconds.json').read_bytes()))} tests")
+    return 0
+
+
+_seconds: dict[str, float] = {}
+_failed: set[str] = set()
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Of pytest, while tests are recorded."""
+    _seconds[report.nodeid] = _seconds.get(report.nodeid, 0.0) + report.duration
+    if report.outcome != "passed":
+        _failed.add(report.nodeid)
+
+
+def pytest_sessionfinish(session: Any) -> None:
+    """Of pytest. A worker of xdist leaves it to its controller."""
+    if not hasattr(session.config, "workerinput"):
+        passed = {test: seconds for test, seconds in _seconds.items() if test not in _failed}
+        (session.config.rootpath / "seconds.json").write_text(json.dumps(passed))
+
+
+class Tests:
+    """Which tests run a line, as recorded."""
+
+    def __init__(self) -> None:
+        self.data = CoverageData(str(RECORD / "coverage"))
+        self.data.read()
+        self.seconds: dict[str, float] = json.loads((RECORD / "seconds.json").read_bytes())
+        self.by_line: dict[str, dict[int, list[str]]] = {}
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """The quickest first, within the budget. What runs at import, before any test, is for all tests of the file's lines."""
+        if mutant.path not in self.by_line:
+            self.by_line[mutant.path] = self.data.contexts_by_lineno(mutant.path)
+        lines = self.by_line[mutant.path]
+        names = {
+            self._name(context) for line in range(mutant.first, mutant.last + 1) for context in lines.get(line, ())
+        }
+        if names == {""}:
+            names = {self._name(context) for contexts in lines.values() for context in contexts}
+        chosen, spent = [], 0.0
+        for name in sorted(names & set(self.seconds), key=lambda name: (self.seconds[name], name)):
+            spent += self.seconds[name]
+            if chosen and spent > BUDGET_S:
+                break
+            chosen.append(name)
+        return chosen
+
+    def _name(self, context: str) -> str:
+        """Contexts are `TEST|run` in pytest's own process and `TEST (call)` in those that the test starts."""
+        return context.split("|")[0].rsplit(" (", 1)[0]
+
+
+def choose(of: list[str], number: int, seed: int) -> list[Mutant]:
+    every = []
+    for place in of:
+        files = sorted((ROOT / place).rglob("*.py")) if (ROOT / place).is_dir() else [ROOT / place]
+        links = {ROOT / "neff_bench" / name for name in PRODUCT}
+        for path in files:
+            if not links & set(path.parents):
+                every += mutants(str(path.relative_to(ROOT)), path.read_bytes())
+    return sorted(random.Random(seed).sample(every, min(number, len(every))))  # noqa: S311 - a choice, no secret
+
+
+def equivalent() -> dict[tuple[str, str, str], str]:
+    """(path, what stands there, what it becomes) -> the reason why nobody could see the difference."""
+    entries = yaml.safe_load((ROOT / "tools" / "equivalent.yaml").read_text()) or []
+    return {(entry["path"], entry["old"], entry["new"]): entry["reason"] for entry in entries}
+
+
+def judge(mutant: Mutant, tests: list[str], known: dict[tuple[str, str, str], str], trees: Queue[Path]) -> Verdict:
+    if reason := known.get((mutant.path, one_line(mutant.old), one_line(mutant.new))):
+        return Verdict(mutant, False, len(tests), reason)
     tree = trees.get()
-    begin = time.monotonic()
-    path = tree / mutation.path
-    before = path.read_bytes() if path.is_file() else b""
-    verdict: Verdict = "stale"
+    path = tree / mutant.path
+    before = path.read_bytes()
     try:
-        if before.count(mutation.old.encode()) == 1:
-            path.write_bytes(before.replace(mutation.old.encode(), mutation.new.encode()))
-            verdict = "killed" if run_tests(tree, mutation.tests.split()) else "survived"
-    except subprocess.TimeoutExpired:
-        verdict = "timed out"
+        path.write_bytes(mutant.place(before))
+        killed = bool(tests) and not pytest(tree, ["-x", "-n", "0", "-p", "no:cacheprovider", *tests], 5 * BUDGET_S)
     finally:
-        if before:
-            path.write_bytes(before)
+        path.write_bytes(before)
         trees.put(tree)
-    print(f"{verdict:<10}{time.monotonic() - begin:6.1f} s  {mutation.path}: {mutation.name}", flush=True)
-    return verdict
+    print(f"{'killed' if killed else 'survived':<9} {len(tests):4} tests  {mutant}", flush=True)
+    return Verdict(mutant, killed, len(tests))
 
 
-def run_tests(tree: Path, tests: list[str]) -> str:
-    """What failed, "" when all passed. Raises subprocess.TimeoutExpired. The copy comes first on Python's path, also for the commands that tests start."""
+def pytest(tree: Path, words: list[str], limit_s: float | None) -> bool:
+    """Whether all pass in time. The copy comes first on Python's path, also for the commands that tests start."""
     environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    words = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--no-header", "-p", "no:cacheprovider", *tests]
-    done = subprocess.run(words, cwd=tree, env=environ, capture_output=True, text=True, timeout=LIMIT_S)
-    return "" if done.returncode == 0 else done.stdout[-2000:] + done.stderr[-2000:]
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", *words]
+    try:
+        done = subprocess.run(command, cwd=tree, env=environ, capture_output=limit_s is not None, timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
 
 
-def report(mutations: list[Mutation], verdicts: list[Verdict]) -> int:
-    killed, stale = verdicts.count("killed"), verdicts.count("stale")
-    for verdict in ("survived", "timed out", "stale"):
-        for mutation, found in zip(mutations, verdicts, strict=True):
-            if found == verdict:
-                print(f"{verdict}: {mutation.path}: {mutation.name}")
-    print(f"{killed} of {len(mutations)} killed, {verdicts.count('survived')} survived, {stale} stale")
-    return 0 if not stale and killed >= LEAST * len(mutations) else 1
+def page(verdicts: list[Verdict], given: argparse.Namespace) -> str:
+    """The table of docs."""
+    rooms: dict[str, Counter[str]] = {}
+    for verdict in verdicts:
+        kind = (
+            "equivalent"
+            if verdict.equivalent
+            else "killed"
+            if verdict.killed
+            else "survived"
+            if verdict.tests
+            else "run by no test"
+        )
+        for room in (room_of(verdict.mutant.path), "all"):
+            rooms.setdefault(room, Counter())[kind] += 1
+    lines = [
+        "# Mutants", "",
+        "`tools/mutate.py` writes this page. It changes one thing in a file of the product and runs the tests that run the changed line: a mutant",
+        "that no test notices shows what no test holds. Equivalent mutants change nothing that somebody could see and are not counted.", "",
+        f"Of {' '.join(given.of)}: {len(verdicts)} mutants of seed {given.seed}.", "",
+        "| room | killed | survived | run by no test | equivalent | share killed |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for room in sorted(rooms, key=lambda room: (room == "all", room)):
+        count = rooms[room]
+        judged = sum(count.values()) - count["equivalent"]
+        figures = " | ".join(str(count[kind]) for kind in ("killed", "survived", "run by no test", "equivalent"))
+        lines.append(f"| {room} | {figures} | {count['killed'] / judged if judged else 1:.0%} |")
+    alive = [verdict for verdict in verdicts if not verdict.killed and not verdict.equivalent]
+    lines += ["", "## Alive", "", *(f"- `{verdict.mutant}`" for verdict in alive)] if alive else []
+    same = [verdict for verdict in verdicts if verdict.equivalent]
+    lines += (
+        ["", "## Equivalent", "", *(f"- `{verdict.mutant}`: {verdict.equivalent}" for verdict in same)] if same else []
+    )
+    return "\n".join(lines) + "\n"
+
+
+def room_of(path: str) -> str:
+    parts = Path(path).parts[:-1]
+    return "/".join(parts[1:3] if parts[0] == "neff_bench" else parts[:2]) or parts[0]
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
     raise SystemExit(main(sys.argv[1:]))
