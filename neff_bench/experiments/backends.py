@@ -209,7 +209,8 @@ def _torch_inputs(torch: Any, workload: Workload) -> list[Any]:
 
 def _torch_function(torch: Any, workload: Workload) -> Callable[..., Any]:
     if not isinstance(workload, MlpConfig):
-        return torch.matmul
+        product: Callable[..., Any] = torch.matmul
+        return product
 
     def mlp(x: Any, gate: Any, up: Any, down: Any) -> Any:
         return torch.matmul(torch.nn.functional.silu(torch.matmul(x, gate)) * torch.matmul(x, up), down)

@@ -138,7 +138,7 @@ def read_instructions(store: Path, rows: Mapping[str, Mapping[str, Any]]) -> dic
     """Matmuls, accumulation and transposes of each profiled bundle, by its name; None, with a notice, when its trace cannot be
     viewed."""
     from neff_bench.stage2_profile.capture import process
-    from neff_bench.stage2_profile.command import warm_parent
+    from neff_bench.stage2_profile.capture.warm import warm_parent
 
     with warm_parent(os.environ) as warm:
         run = partial(process.run, timeout_s=VIEW_TIMEOUT_S, stop=threading.Event(), warm=warm)

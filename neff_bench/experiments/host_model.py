@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neff_bench.experiments.workload import SIZE_BYTES, Workload
+from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.experiments.workload import Workload
 
 LAUNCH_MS = 0.272
 INPUT_MS_PER_BYTE = 0.0191e-6

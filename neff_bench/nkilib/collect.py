@@ -149,7 +149,7 @@ def _said(name: str, value: Any) -> Any:
 
 
 def _name(dtype: np.dtype) -> str:
-    return dtype.name
+    return str(dtype.name)
 
 
 def _plain(array: np.ndarray) -> np.ndarray:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
+from typing import TypeAlias
 
 import msgspec
 
 from neff_bench.rules import RULES, Rule
 from neff_bench.rules.call import Call, Kernel
-from neff_bench.rules.rule import Level, OfCalls, OfKernel, OfSource, Refusal
+from neff_bench.rules.rule import Found, Level, OfCalls, OfKernel, OfSource, Refusal
 from neff_bench.rules.source import Source
 
 TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
@@ -108,10 +109,14 @@ def _rules(target: str) -> Iterator[Rule]:
     return (rule for rule in RULES.values() if rule.holds(target))
 
 
+Tests: TypeAlias = "defaultdict[str, list[tuple[Rule, Callable[[Call], Found]]]]"
+"""The tests of each operation, with their rules."""
+
+
 @cache
-def _tests(target: str, codes: frozenset[str] | None) -> defaultdict[str, list]:
+def _tests(target: str, codes: frozenset[str] | None) -> Tests:
     """The tests of each operation; under "" those of all that compute."""
-    tests = defaultdict(list)
+    tests: Tests = defaultdict(list)
     for rule in _rules(target):
         for judge in rule.judges:
             if isinstance(judge, OfCalls) and (codes is None or rule.code in codes):
@@ -124,5 +129,5 @@ def _tests(target: str, codes: frozenset[str] | None) -> defaultdict[str, list]:
     return tests
 
 
-def _others(tests: defaultdict[str, list], op: str) -> list:
+def _others(tests: Tests, op: str) -> list[tuple[Rule, Callable[[Call], Found]]]:
     return [] if op in TRANSFERS else tests[""]

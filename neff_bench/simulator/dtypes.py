@@ -16,7 +16,7 @@ from neff_bench.chips.dtypes import SIZE_BYTES as SIZE_BYTES
 from neff_bench.parsers.formats import packed
 from neff_bench.simulator.errors import ExecutionError, SimulatorError
 
-_NUMPY = {
+_NUMPY: dict[str, np.dtype] = {
     "float32": np.dtype(np.float32),
     "tfloat32": np.dtype(np.float32),
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
@@ -177,4 +177,6 @@ def _to_tfloat32(values: np.ndarray) -> np.ndarray:
 def _to_integer(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     limits = np.iinfo(dtype)
     exact = np.rint(values.astype(np.float64))
-    return np.nan_to_num(np.clip(exact, limits.min, limits.max), nan=0.0).astype(dtype)
+    exact = np.nan_to_num(np.clip(exact, limits.min, limits.max), nan=0.0)
+    whole: np.ndarray = exact.astype(dtype)
+    return whole

@@ -43,7 +43,8 @@ def trace(
         import jax
     except ImportError:
         raise TraceError(MISSING_JAX) from None
-    shapes = [jax.ShapeDtypeStruct(tuple(shape), _jax_dtype(dtype)) for shape, dtype in inputs]
+    struct: Any = jax.ShapeDtypeStruct
+    shapes = [struct(tuple(shape), _jax_dtype(dtype)) for shape, dtype in inputs]
     try:
         lowered = jax.jit(partial(function, **(arguments or {})), keep_unused=True).lower(*shapes)
     except Exception as error:  # a function of the user's may raise anything

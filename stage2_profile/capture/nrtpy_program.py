@@ -13,6 +13,7 @@ example of their use: one process for each rank is inferred.)
 
 import os
 import sys
+from typing import Any
 
 RESULT = "benchmark.json"
 
@@ -51,7 +52,7 @@ def main() -> int:
         return 1
 
 
-def start_ranks(ranks) -> int:
+def start_ranks(ranks: Any) -> int:
     """This call once for each rank; when one fails the others are ended, for they would wait for it."""
     import subprocess
 
@@ -72,7 +73,7 @@ def start_ranks(ranks) -> int:
     return 1 if failed else 0
 
 
-def wait(process) -> bool:
+def wait(process: Any) -> bool:
     """Whether it has ended within a moment."""
     import subprocess
 
@@ -83,12 +84,12 @@ def wait(process) -> bool:
     return True
 
 
-def folder_of(rank, ranks) -> str:
+def folder_of(rank: Any, ranks: Any) -> str:
     """Where the files of a rank go, with the slash; nowhere in particular for a single one."""
     return f"output_worker_{rank}/" if ranks > 1 else ""
 
 
-def run(nrtpy, asked) -> int:
+def run(nrtpy: Any, asked: Any) -> int:
     """Execute once for the outputs, then time. The inputs are made again between: a kernel may write into them."""
     import json
 
@@ -132,7 +133,7 @@ def run(nrtpy, asked) -> int:
     return 0
 
 
-def tensors(nrtpy, inputs) -> dict:
+def tensors(nrtpy: Any, inputs: Any) -> dict[str, Any]:
     """Device tensors of raw files, in dtypes that numpy has."""
     import numpy as np
 
@@ -144,14 +145,14 @@ def tensors(nrtpy, inputs) -> dict:
     return made
 
 
-def cores(text: str):
+def cores(text: str) -> Any:
     """`0-1,4` as 0, 1, 4."""
     for part in text.split(","):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)
 
 
-def version(nrtpy) -> str:
+def version(nrtpy: Any) -> str:
     """Of the wheel, else what the module says of itself."""
     import importlib.metadata
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -45,7 +46,7 @@ def _list_metrics(ctx: click.Context, option: click.Parameter, value: bool) -> N
     "--all", "list_all", is_flag=True, help="List what is the same too, and every metric unless --metric chooses."
 )
 @output_options
-def compare(format_: str | None, output: Path | None, **options) -> int:
+def compare(format_: str | None, output: Path | None, **options: Any) -> int:
     """Compare profiles: the ratio of each metric, and which side is better unless noise or the model's error explain it.
 
     A and B are stores, JSON files of rows (profile-neffs --format json), or single profiles (profile JSON, NTFF or one

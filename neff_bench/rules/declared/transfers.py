@@ -11,7 +11,7 @@ _LIMITS = {"trn2": 1024, "trn3": 1024}
 
 
 def _hardware(c: Call) -> bool:
-    return c["dge_mode"] == "hwdge"
+    return bool(c["dge_mode"] == "hwdge")
 
 
 def _gathers(c: Call) -> bool:

@@ -173,7 +173,7 @@ def _read_tensor(path: str, buffer: Buffer) -> bytes | mmap.mmap:
         if path.endswith(".npy"):
             import numpy as np
 
-            data = np.load(path, allow_pickle=False).tobytes()
+            data: bytes | mmap.mmap = np.load(path, allow_pickle=False).tobytes()
         else:
             data = _content(path)
     except (OSError, ValueError) as error:

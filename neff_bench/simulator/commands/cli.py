@@ -33,7 +33,8 @@ class _Commands(Group):
             return super().get_command(ctx, cmd_name)
         from importlib import import_module
 
-        return import_module(lazy).main
+        found: click.Command = import_module(lazy).main
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = []

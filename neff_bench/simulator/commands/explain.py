@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.costs.transfers import start_ns
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
+
+if TYPE_CHECKING:
+    import numpy as np
 
 BOUNDS = {
     "tensor": "Tensor",
@@ -154,7 +157,7 @@ def _pieces(core: int, index: int, marks: Iterable[tuple[str, float]], until: fl
     return pieces
 
 
-def _previous_on_engine(timed: CoreSchedule):
+def _previous_on_engine(timed: CoreSchedule) -> np.ndarray:
     """For each instruction the one that its engine ran before, -1 for the first."""
     import numpy as np
 

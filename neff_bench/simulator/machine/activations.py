@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neff_bench.simulator.errors import ExecutionError
 
-Function = Callable[[np.ndarray], np.ndarray]
+Values = NDArray[np.float32]
+Function = Callable[[Values], Values]
 
 _ONE = np.float32(1)
 _HALF = np.float32(0.5)
@@ -41,7 +43,7 @@ _ERF_DENOMINATOR = (
 )
 
 
-def _polynomial(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
+def _polynomial(x: Values, coefficients: tuple[float, ...]) -> Values:
     result = np.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
         result *= x
@@ -49,71 +51,78 @@ def _polynomial(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
     return result
 
 
-def erf(x: np.ndarray) -> np.ndarray:
+def erf(x: Values) -> Values:
     """The error function: a rational approximation on [-4, 4], constant outside."""
     clamped = np.clip(x, np.float32(-4), np.float32(4))
     square = clamped * clamped
     return clamped * _polynomial(square, _ERF_NUMERATOR) / _polynomial(square, _ERF_DENOMINATOR)
 
 
-def erf_dx(x: np.ndarray) -> np.ndarray:
+def erf_dx(x: Values) -> Values:
     """The derivative of the error function."""
-    return _TWO_OVER_SQRT_PI * np.exp(-x * x)
+    y: Values = _TWO_OVER_SQRT_PI * np.exp(-x * x)
+    return y
 
 
-def sigmoid(x: np.ndarray) -> np.ndarray:
+def sigmoid(x: Values) -> Values:
     """1 / (1 + exp(-x))."""
-    return _ONE / (_ONE + np.exp(-x))
+    y: Values = _ONE / (_ONE + np.exp(-x))
+    return y
 
 
-def silu(x: np.ndarray) -> np.ndarray:
+def silu(x: Values) -> Values:
     """x sigmoid(x)."""
     return x * sigmoid(x)
 
 
-def silu_dx(x: np.ndarray) -> np.ndarray:
+def silu_dx(x: Values) -> Values:
     """The derivative of silu."""
     s = sigmoid(x)
-    return s * (_ONE + x * (_ONE - s))
+    y: Values = s * (_ONE + x * (_ONE - s))
+    return y
 
 
-def gelu(x: np.ndarray) -> np.ndarray:
+def gelu(x: Values) -> Values:
     """x (1 + erf(x / sqrt(2))) / 2."""
-    return _HALF * x * (_ONE + erf(x * _SQRT_HALF))
+    y: Values = _HALF * x * (_ONE + erf(x * _SQRT_HALF))
+    return y
 
 
-def gelu_dx(x: np.ndarray) -> np.ndarray:
+def gelu_dx(x: Values) -> Values:
     """The derivative of gelu."""
-    return _HALF * (_ONE + erf(x * _SQRT_HALF)) + x * _INV_SQRT_TWO_PI * np.exp(-_HALF * x * x)
+    y: Values = _HALF * (_ONE + erf(x * _SQRT_HALF)) + x * _INV_SQRT_TWO_PI * np.exp(-_HALF * x * x)
+    return y
 
 
-def gelu_apprx_tanh(x: np.ndarray) -> np.ndarray:
+def gelu_apprx_tanh(x: Values) -> Values:
     """gelu with tanh in place of erf."""
-    return _HALF * x * (_ONE + np.tanh(_GELU_TANH_SCALE * (x + _GELU_TANH_CUBIC * x * x * x)))
+    y: Values = _HALF * x * (_ONE + np.tanh(_GELU_TANH_SCALE * (x + _GELU_TANH_CUBIC * x * x * x)))
+    return y
 
 
-def gelu_apprx_sigmoid(x: np.ndarray) -> np.ndarray:
+def gelu_apprx_sigmoid(x: Values) -> Values:
     """gelu as x sigmoid(1.702 x)."""
     return x * sigmoid(_GELU_SIGMOID_SCALE * x)
 
 
-def gelu_apprx_sigmoid_dx(x: np.ndarray) -> np.ndarray:
+def gelu_apprx_sigmoid_dx(x: Values) -> Values:
     """The derivative of gelu_apprx_sigmoid."""
     s = sigmoid(_GELU_SIGMOID_SCALE * x)
-    return s * (_ONE + _GELU_SIGMOID_SCALE * x * (_ONE - s))
+    y: Values = s * (_ONE + _GELU_SIGMOID_SCALE * x * (_ONE - s))
+    return y
 
 
-def softplus(x: np.ndarray) -> np.ndarray:
+def softplus(x: Values) -> Values:
     """log(1 + exp(x)), without overflow."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
-def mish(x: np.ndarray) -> np.ndarray:
+def mish(x: Values) -> Values:
     """x tanh(softplus(x))."""
     return x * np.tanh(softplus(x))
 
 
-def sin(x: np.ndarray) -> np.ndarray:
+def sin(x: Values) -> Values:
     """Sine on [-pi, pi]. Outside, the engine extrapolates a cubic (AWS docs nki/api/nki.api.shared.rst): the Taylor
     polynomial at the nearer end, whose value at 9.0 is the 27.65 that they give."""
     past = x - np.copysign(np.float32(np.pi), x)
@@ -158,6 +167,6 @@ def activation_function(op: str) -> Function:
     return found
 
 
-def prelu(x: np.ndarray, slope: np.ndarray | np.float32) -> np.ndarray:
+def prelu(x: Values, slope: Values | np.float32) -> Values:
     """x where positive, slope * x elsewhere."""
     return np.where(x > 0, x, slope * x)

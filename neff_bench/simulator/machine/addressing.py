@@ -28,7 +28,8 @@ def view(access: Access, offset: int, storage: np.ndarray, layout: Layout) -> np
     """A strided view of bytes. Raises ExecutionError where the access leaves its buffer or, on chip, its partition."""
     dtype = numpy_dtype(access.dtype)
     shape, strides = check(access, offset, layout, dtype.itemsize)
-    return np.ndarray(shape, dtype, storage, offset * dtype.itemsize, strides)
+    view: np.ndarray = np.ndarray(shape, dtype, storage, offset * dtype.itemsize, strides)
+    return view
 
 
 def check(access: Access, offset: int, layout: Layout, item: int) -> tuple[list[int], list[int]]:

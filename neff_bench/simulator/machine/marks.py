@@ -29,7 +29,8 @@ class Marks:
         grain = self.granule_bytes
         shape = [size for _, size in around] + [run // grain]
         strides = [step // grain for step, _ in around] + [1]
-        return np.ndarray(shape, bool, self.flags, offset * SIZE_BYTES[access.dtype] // grain, strides)
+        view: np.ndarray = np.ndarray(shape, bool, self.flags, offset * SIZE_BYTES[access.dtype] // grain, strides)
+        return view
 
     def at(self, access: Access, flat: np.ndarray) -> np.ndarray:
         """The places among the flags of each byte of elements at flat indices."""

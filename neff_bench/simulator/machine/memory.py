@@ -213,7 +213,8 @@ class Memory:
         """A view of a mask that has one byte for each byte of a buffer: all bytes of an element are read as one."""
         item = SIZE_BYTES[access.dtype]
         strides = [step * item for step, _ in access.pattern]
-        return np.ndarray(access.shape, f"u{item}", mask, self._offset(access) * item, strides)
+        view: np.ndarray = np.ndarray(access.shape, f"u{item}", mask, self._offset(access) * item, strides)
+        return view
 
 
 def _last_uses(program: Program) -> tuple[dict[tuple[int, int], list[int]], Counter[int]]:

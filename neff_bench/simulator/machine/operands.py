@@ -81,7 +81,8 @@ class Operands:
         if name in self.instruction.reads:
             return column(self.float32(name), like)
         value = self.attributes.get(name)
-        return np.float32(default if value is None else value)
+        scalar: np.float32 = np.float32(default if value is None else value)
+        return scalar
 
     def write(self, name: str, values: np.ndarray) -> None:
         """Store results: float32 is rounded once to the operand's dtype, integers are stored modulo its range."""

@@ -82,7 +82,7 @@ def address(array: np.ndarray | bytearray) -> int:
     except ValueError:
         return 0  # it is empty
     except TypeError:  # it may not be written to
-        return cast("Any", array).ctypes.data
+        return int(cast("Any", array).ctypes.data)
 
 
 _BYTE = ctypes.c_char

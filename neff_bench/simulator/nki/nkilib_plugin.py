@@ -169,7 +169,8 @@ def _install_simulator() -> None:
 
 def _numpy_dtype(dtype: Any) -> np.dtype:
     named: dict[str, Any] = {"float8e4": "float8_e4m3", "float8e5": "float8_e5m2", **packed.DTYPES}
-    return np.dtype(named.get(dtype, dtype) if isinstance(dtype, str) else dtype)
+    found: np.dtype = np.dtype(named.get(dtype, dtype) if isinstance(dtype, str) else dtype)
+    return found
 
 
 def static_cast(array: Any, dtype: Any) -> np.ndarray:

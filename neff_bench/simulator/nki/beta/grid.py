@@ -61,7 +61,8 @@ def program_id(axis: int = 0) -> int:
 def num_programs(axes: Any = 0) -> int:
     """Programs along an axis of the grid."""
     running = _running()
-    return running[1][axes] if running else nl.num_programs(axes)
+    found: int = running[1][axes] if running else nl.num_programs(axes)
+    return found
 
 
 def program_ndim() -> int:

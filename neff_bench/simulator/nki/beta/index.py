@@ -91,10 +91,10 @@ class Index:
         return self * -1
 
     def __sub__(self, other: Any) -> Index:
-        return self + other * -1
+        return self.__add__(other * -1)
 
     def __rsub__(self, other: Any) -> Index:
-        return self * -1 + other
+        return (self * -1).__add__(other)
 
     def __ge__(self, other: Any) -> Mask:
         if self.moved is not None or getattr(other, "moved", None) is not None:
@@ -172,7 +172,7 @@ def whole_numbers(what: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
         raise invalid(f"{what} is made of whole numbers, not {list(sizes)!r}") from None
 
 
-class Mesh(tuple):
+class Mesh(tuple[Any, ...]):
     """What `nl.mgrid[...]` gives: one index for each dimension, the first of them also as `p`, the others as `x` to `w`."""
 
     __slots__ = ()
@@ -181,7 +181,8 @@ class Mesh(tuple):
         place = "pxyzw".find(name)
         if not 0 <= place < len(self) or len(name) != 1:
             raise invalid(f"an index grid of {len(self)} dimensions has no {name!r}")
-        return self[place]
+        found: Index = self[place]
+        return found
 
 
 class Grid:
@@ -230,7 +231,7 @@ def padded(steps: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return (0,) * (rank - len(steps)) + steps
 
 
-def selected_shape(tensor: NkiTensor, key: tuple) -> tuple[int, ...]:
+def selected_shape(tensor: NkiTensor, key: tuple[Any, ...]) -> tuple[int, ...]:
     """The shape that one index, number or tile of indices for each dimension selects."""
     if len(key) != tensor.ndim:
         raise not_modelled(f"{len(key)} affine indices of the {tensor.ndim} dimensions of {tensor!r}")
@@ -256,7 +257,7 @@ def rows_within(indices: NkiTensor, box: tuple[tuple[int, int], ...]) -> NkiTens
     return indices.slice(0, *box[0]) if indices.shape[0] > 1 else indices
 
 
-def take(tensor: NkiTensor, key: tuple) -> NkiTensor:
+def take(tensor: NkiTensor, key: tuple[Any, ...]) -> NkiTensor:
     """The view that one index or number for each dimension selects. Raises when an element is outside."""
     shape = selected_shape(tensor, key)
     offset, strides = tensor.offset, [0] * len(shape)

@@ -67,4 +67,4 @@ def finfo(dtype: Any) -> Any:
     """The limits of a float dtype, for the host's code."""
     import ml_dtypes
 
-    return ml_dtypes.finfo(host_dtype(dtype))
+    return ml_dtypes.finfo(host_dtype(dtype))  # type: ignore[no-untyped-call, unused-ignore]

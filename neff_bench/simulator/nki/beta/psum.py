@@ -100,7 +100,8 @@ def _zero(view: NkiTensor) -> None:
 
 
 def _state(view: NkiTensor) -> _Written:
-    return recorder().dialect.setdefault(("psum", view.storage.index), _Written())
+    found: _Written = recorder().dialect.setdefault(("psum", view.storage.index), _Written())
+    return found
 
 
 def _key(view: NkiTensor) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from operator import index as as_int
 from typing import Any
@@ -292,7 +293,7 @@ for _name, _word in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "g
 refuse(Tile, "a tile of neuronxcc.nki")
 
 
-def result(compute: Any) -> Any:
+def result(compute: Callable[..., Any]) -> Tile:
     """The tile that `compute` returns as a view, with what made it; also inside lists and tuples."""
     since = len(recorder().instructions)
     found = compute()
@@ -300,7 +301,8 @@ def result(compute: Any) -> Any:
         if len(recorder().instructions) > since:
             psum.wrote(found)
         return Tile(found, born(found, since))
-    return dressed(found)
+    inside: Tile = dressed(found)
+    return inside
 
 
 def assign(target: Tile, value: Any) -> None:

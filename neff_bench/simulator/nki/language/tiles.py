@@ -165,7 +165,8 @@ for _function, _name in ((reduce_sum, "sum"), (reduce_max, "max"), (reduce_min, 
 def where_mask(condition: Any) -> NkiTensor:
     """An unsigned predicate: the tile itself, or what tells its non-zero elements."""
     if _tile("where", condition).dtype in ("uint8", "uint16", "uint32"):
-        return condition
+        predicate: NkiTensor = condition
+        return predicate
     mask = ndarray(condition.shape, "uint8")
     isa.tensor_scalar(mask, condition, "not_equal", 0.0)
     return mask
