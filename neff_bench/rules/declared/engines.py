@@ -37,10 +37,10 @@ def _powers(given: Source) -> Iterator[ast.AST]:
     return (node for node in given.calls.get("nki.language.power", ()) if any(isinstance(one, ast.Constant) for one in (*node.args[1:], *(word.value for word in node.keywords if word.arg != "name"))))
 
 
-rule("E601", "nl.divide works in AWS's simulator alone", _DIVIDE, "notes harness torchneuronx", "DM", called("nki.language.divide"), since="2.29", says="unsupported operator 'divide'; NCC_IXCG864")
-rule("E602", "tensor_tensor has no operator divide", _DIVIDE, "harness notes", "DM", operator("tensor_tensor", "op", "divide"), since="2.29", says="unsupported operator 'divide'")
-rule("E603", "tensor_scalar has no operator divide", _DIVIDE, "attention notes", "DM", operator("tensor_scalar scalar_tensor_tensor", "op0 op1", "divide"), since="2.29", says="invalid kwarg 'op0': unsupported operator 'divide'")
-rule("E604", "nl.mod and nl.fmod work in AWS's simulator alone", "subtract the multiple, computed by nisa.reciprocal", "notes harness", "DM", operator("tensor_tensor", "op", "mod", "fmod"), operator("tensor_scalar scalar_tensor_tensor", "op0 op1", "mod", "fmod"), since="2.29", says="unsupported operator 'mod'")
+rule("E601", "nl.divide works in AWS's simulator alone", _DIVIDE, "notes harness torchneuronx", "DM", called("nki.language.divide"), chips="trn2 trn3", since="2.29", says="unsupported operator 'divide'; NCC_IXCG864")
+rule("E602", "tensor_tensor has no operator divide", _DIVIDE, "harness notes", "DM", operator("tensor_tensor", "op", "divide"), chips="trn2 trn3", since="2.29", says="unsupported operator 'divide'")
+rule("E603", "tensor_scalar has no operator divide", _DIVIDE, "attention notes", "DM", operator("tensor_scalar scalar_tensor_tensor", "op0 op1", "divide"), chips="trn2 trn3", since="2.29", says="invalid kwarg 'op0': unsupported operator 'divide'")
+rule("E604", "nl.mod and nl.fmod work in AWS's simulator alone", "subtract the multiple, computed by nisa.reciprocal", "notes harness", "DM", operator("tensor_tensor", "op", "mod", "fmod"), operator("tensor_scalar scalar_tensor_tensor", "op0 op1", "mod", "fmod"), chips="trn2 trn3", since="2.29", says="unsupported operator 'mod'")
 rule("E605", "nl.power of a tile and a number fails", "nisa.activation, or multiply", "notes", "D", source(_powers), since="2.29")
 rule("E607", "tensor_copy on the Scalar Engine needs trn2", "engine=nisa.engine.vector", "isa", "D", call("tensor_copy", lambda c: _engine(c, "scalar")), chips="trn1")
 rule("E608", "tensor_scalar on the Scalar Engine multiplies and adds alone", "engine=nisa.engine.vector", "isa", "D", call("tensor_scalar", lambda c: _engine(c, "scalar") and not {c["op0"], c["op1"]} <= {"multiply", "add", None}), chips="trn2")
