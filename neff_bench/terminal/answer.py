@@ -8,38 +8,57 @@ from typing import Any, NamedTuple
 
 NONE = "-"
 """The text for what is not known."""
+HIDDEN = 99
+"""The `rank` of a column that is shown only when it is asked for."""
 
 
 class Column(NamedTuple):
-    """`right`: numbers. `wraps`: may take several lines where the page is narrow."""
+    """A column of a table for people.
+
+    `right`: it holds numbers. `wraps`: its texts may take several lines where the page is narrow. `name`: the key that
+    `--columns` knows it by beside its head. `rank`: a terminal that is too narrow leaves out the columns of the highest rank
+    first; those of rank 0 always stay. `common`: where all lines have the same text, a terminal shows it once, above the table.
+    `bound`: it is the low or the high end of a range; a terminal shows both as `(low-high)` behind the number before them.
+    """
 
     head: str
     right: bool = False
     wraps: bool = False
+    name: str = ""
+    rank: int = 0
+    common: bool = False
+    bound: bool = False
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table for people. `lines`: one text for each column. `notes`: what must be said under it.
+    """A table for people.
 
-    `keeps_empty`: show also a column in which nothing is known.
+    `lines`: one text for each column. `notes`: what must be said under it. `about`: what a terminal says above it.
+    `keeps_empty`: it shows also a column in which nothing is known.
     """
 
     columns: Sequence[Column]
     lines: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
     title: str = ""
+    about: str = ""
     keeps_empty: bool = False
 
-    def shown(self) -> Grid:
-        """Without the columns in which nothing is known."""
-        if self.keeps_empty:
-            return self
-        known = [
-            index for index in range(len(self.columns)) if any(line[index] not in ("", NONE) for line in self.lines)
-        ]
-        lines = [[line[index] for index in known] for line in self.lines]
-        return replace(self, columns=[self.columns[index] for index in known], lines=lines)
+    def shown(self, *, wide: bool = False) -> Grid:
+        """Without hidden columns, unless `wide`, and without those in which nothing is known."""
+        return self.only(
+            at
+            for at, column in enumerate(self.columns)
+            if (wide or column.rank != HIDDEN)
+            and (self.keeps_empty or any(line[at] not in ("", NONE) for line in self.lines))
+        )
+
+    def only(self, numbers: Any) -> Grid:
+        """The columns with these numbers, in this order."""
+        kept = list(numbers)
+        lines = [[line[at] for at in kept] for line in self.lines]
+        return replace(self, columns=[self.columns[at] for at in kept], lines=lines)
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,19 @@ class ClusterOptions:
     shared_store: bool = flag(help="With --ray: the hosts see the store under the same path and write to it.")
 
 
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    context.meta[f"{__name__}.{parameter.name}"] = value
+
+
+def remembered(option: str) -> Any:
+    """The value of an option that the layout of an answer needs, and nothing between; None outside a command."""
+    context = click.get_current_context(silent=True)
+    return context.meta.get(f"{__name__}.{option}") if context else None
+
+
+_FOR_THE_LAYOUT: dict[str, Any] = {"expose_value": False, "callback": _remember}
+
+
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """The answer of a command: in which format, and where to."""
@@ -113,6 +126,10 @@ class OutputOptions:
         "--format", type=click.Choice(FORMATS), help="Default: by the suffix of --output, else table."
     )
     output: Path | None = option(type=PATH, metavar="FILE", help="Write the answer there, not to stdout.")
+    columns: str | None = option(
+        metavar="NAME,...", help="These columns in this order, by head or by key in JSON.", **_FOR_THE_LAYOUT
+    )
+    wide: bool = option(default=False, is_flag=True, help="All columns, each row on one line.", **_FOR_THE_LAYOUT)
 
     @property
     def format(self) -> str:

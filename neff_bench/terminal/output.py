@@ -12,7 +12,7 @@ from neff_bench.system.files import write_whole
 from neff_bench.terminal import streams
 from neff_bench.terminal.answer import Answer
 from neff_bench.terminal.formats import Page, render
-from neff_bench.terminal.options import OutputOptions, offers
+from neff_bench.terminal.options import OutputOptions, offers, remembered
 
 WIDTH = 120
 """Columns of a table where standard output is no terminal and COLUMNS is not set."""
@@ -50,7 +50,9 @@ def write_bytes(data: bytes, output: Path) -> None:
 
 def page(output: Path | None) -> Page:
     """The page that an answer is laid out for: colour only on a terminal, and not with NO_COLOR."""
+    wide = bool(remembered("wide"))
+    columns = tuple(filter(None, map(str.strip, (remembered("columns") or "").split(","))))
     if output is not None:
-        return Page(WIDTH)
+        return Page(WIDTH, False, wide, columns)
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return Page(max(20, shutil.get_terminal_size((WIDTH, 24)).columns), color)
+    return Page(max(20, shutil.get_terminal_size((WIDTH, 24)).columns), color, wide, columns)

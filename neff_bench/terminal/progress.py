@@ -57,20 +57,15 @@ def _left(start: float, count: int, total: int) -> str:
 @contextmanager
 def _bar(total: int, what: str) -> Iterator[Step]:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.table import Column
     from rich.text import Text
 
-    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    shown = (TextColumn(what), BarColumn(), MofNCompleteColumn(), *times, TextColumn("{task.description}"))
-    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
+    # The case takes what the numbers leave of the line, so that the line fits any terminal of 60 columns.
+    case = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
+    times = (TextColumn("elapsed"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(case, MofNCompleteColumn(), *times, console=Console(stderr=True), transient=True, expand=True) as bar:
+        task = bar.add_task(what, total=total)
 
         def step(text: str, *, failed: bool = False) -> None:
             bar.update(task, advance=1, description=plain(text).replace("[", "\\["))

@@ -88,7 +88,7 @@ def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
         )
     if all(pair.a.get("source") == pair.b.get("source") == "simulated" for pair in pairing.pairs) and pairing.pairs:
         errors = sorted({str(pair.b.get("time_error")) for pair in pairing.pairs if pair.b.get("time_error")})
-        lines.append(f"SIMULATED: {exact_part(errors)}times " + (" or ".join(errors) or "are the model's") + ".")
+        lines.append(f"SIMULATED: {exact_part(errors)}times: " + (" or ".join(errors) or "of the model") + ".")
         if any(difference.verdict == "within error" for difference in found):
             lines.append(
                 "within error (x to y): on the device B/A lies between x and y, so neither side is known to be better."

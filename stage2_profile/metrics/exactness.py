@@ -1,4 +1,4 @@
-"""What a report may call exact of simulated rows: their stated errors say where counts or bytes are not."""
+"""What a stated error says of a simulated row: whether its counts are exact, and why it has no range."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from collections.abc import Collection
 
 NOT_EXACT = "not exact"
 """In the stated error of a program whose counts or bytes AWS's compiler may change."""
+NO_RANGE = "no range: "
+"""Before the reason why nothing says how far off a time is."""
+
+
+def is_exact(error: str | None) -> bool:
+    """Whether counts and bytes are those of the program that AWS's compiler makes."""
+    return NOT_EXACT not in (error or "")
+
+
+def reason_of(error: str | None) -> str:
+    """Why a row has no range, or why its counts are not exact, in one clause."""
+    said = (error or "the trace does not say how far off its times are").partition(NO_RANGE)
+    return (said[2] or said[0]).partition(";")[0]
 
 
 def exact_part(errors: Collection[str]) -> str:
-    """The beginning of a sentence on simulated rows with these stated errors; "" where all of them say "not exact"."""
-    inexact = [error for error in errors if NOT_EXACT in error]
-    if not inexact:
-        return "counts and bytes are exact, "
-    return "" if len(inexact) == len(errors) else "counts and bytes are exact where nothing else is said, "
+    """The beginning of a sentence on simulated rows with these stated errors."""
+    return "counts and bytes are exact, " if all(map(is_exact, errors)) else ""

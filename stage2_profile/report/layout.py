@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from neff_bench.chips.dtypes import SHORT
-from neff_bench.stage2_profile.metrics.exactness import exact_part
+from neff_bench.stage2_profile.metrics.exactness import is_exact, reason_of
 from neff_bench.stage2_profile.metrics.metric import Metric
 from neff_bench.stage2_profile.metrics.rows import METRICS, Row, columns, to_dict, with_ranks
-from neff_bench.terminal.answer import NONE, Answer, Column, Grid
+from neff_bench.terminal.answer import HIDDEN, NONE, Answer, Column, Grid
 
-SHOWN = [metric for metric in METRICS.values() if metric.head]
-SHARES = [metric.head for metric in SHOWN if metric.share]
 DIGITS = {"us": 2, "s": 2, "percent": 1, "TFLOPS": 1, "FLOPs/byte": 1}
 """Behind the decimal point, by unit; none of what is counted."""
 SHAPES_MAX = 20
 
 
+_RANKS = {"mfu_percent": 1, "tensor_active_us": 2, "dma_active_us": 3, "vector_active_us": 4, "scalar_active_us": 5}
+"""Which columns a narrow terminal keeps longest; all other metrics go first."""
+
+
+def _column(metric: Metric) -> Column:
+    if metric.name == TOTAL:
+        return Column(metric.head, right=True, name=metric.name)
+    rank = _RANKS.get(metric.name, 6) if metric.head else HIDDEN
+    return Column(metric.head or metric.name, right=True, name=metric.name, rank=rank, bound=metric.name in BOUNDS)
+
+
+TOTAL, BOUNDS = "total_time_us", ("total_time_low_us", "total_time_high_us")
+TIMES = [METRICS[name] for name in (TOTAL, *BOUNDS)]
+OTHERS = [metric for metric in METRICS.values() if metric not in TIMES]
 COLUMNS = (
     Column("kernel", wraps=True),
-    Column("shape", wraps=True),
-    Column("dtype"),
-    Column("target"),
-    *(Column(metric.head, right=True) for metric in SHOWN),
-    Column("check"),
+    Column("by", name="implementation", common=True),
+    Column("shape", wraps=True, name="dims"),
+    Column("dtype", common=True),
+    Column("target", common=True),
+    Column("LNC", name="lnc", common=True),
+    *(_column(metric) for metric in TIMES),
+    Column("", name="marks"),
+    *(_column(metric) for metric in OTHERS),
+    Column("check", common=True),
 )
 
 
@@ -32,13 +47,16 @@ def cells(row: Row) -> list[str]:
     """One text for each of COLUMNS."""
     dims = " ".join(f"{name}{size}" for name, size in row.dims) or _shapes(row)
     shape = " ".join(filter(None, (dims, *_ranks(row))))
-    target = f"{row.target}/{row.lnc}" if row.target else ""
     return [
-        " ".join(filter(None, (row.kernel, row.implementation, row.kernel_path))) or row.case,
+        " ".join(filter(None, (row.kernel, row.kernel_path))) or row.case,
+        row.implementation or "",
         shape,
         SHORT.get(row.dtype or "", row.dtype or ""),
-        target,
-        *(_cell(metric, row) for metric in SHOWN),
+        row.target or "",
+        "" if row.lnc is None else str(row.lnc),
+        *(_cell(metric, row) for metric in TIMES),
+        _marks(row),
+        *(_cell(metric, row) for metric in OTHERS),
         state(row),
     ]
 
@@ -51,7 +69,9 @@ def state(row: Row) -> str:
 def answer(rows: Sequence[Row]) -> Answer:
     """The table of rows, those of ranks among them, with what must be said under it."""
     every = with_ranks(rows)
-    grid = Grid(COLUMNS, [cells(row) for row in every], notes(rows))
+    timed = any(row.total_time_us is not None for row in rows)
+    about = "engines, DMA: % of total us" if timed else ""
+    grid = Grid(COLUMNS, [cells(row) for row in every], notes(rows), about=about)
     return Answer([to_dict(row) for row in every], columns(every), [grid])
 
 
@@ -69,50 +89,60 @@ def _ranks(row: Row) -> list[str]:
     return [f"rank {row.rank} of {row.ranks}" if row.rank is not None else f"{row.ranks} ranks{slowest}"]
 
 
+NO_RANGE, NOT_EXACT = "~", "*"
+"""Marks behind a simulated total time."""
+
+
+def _marks(row: Row) -> str:
+    simulated = row.source == "simulated" and row.total_time_us is not None
+    no_range = NO_RANGE if simulated and row.total_time_low_us is None else ""
+    return no_range + (NOT_EXACT if simulated and not is_exact(row.time_error) else "")
+
+
 def notes(rows: Sequence[Row]) -> list[str]:
-    """What must be said under the numbers: where they come from, what failed and why."""
+    """What must be said under the numbers: what failed and why, then where the numbers come from, in at most three lines."""
     lines = []
-    if any(row.total_time_us is not None for row in rows):
-        peaks = sorted({f"{row.mfu_peak_tflops:g}" for row in rows if row.mfu_percent is not None})
-        of_peak = f" MFU of a peak of {', '.join(peaks)} TFLOPS." if peaks else ""
-        lines.append(f"{SHARES[0]} ... {SHARES[-1]}: percent of the total time; target: with the LNC.{of_peak}")
-    simulated = [row for row in rows if row.source == "simulated"]
-    lines += _simulated(simulated, len(rows))
-    measured = [row for row in rows if row.source == "measured"]
-    for name in dict.fromkeys(row.tool for row in measured):
-        lines.append(f"Measured with {name}.")
-    if simulated and measured:
-        lines.append(
-            "Simulated and measured rows are not to be compared: " + "; ".join(row.case for row in simulated) + "."
-        )
-    several = [row for row in rows if (row.executions or 0) > 1]
-    if several:
-        iqr = max(row.total_time_iqr_us or 0.0 for row in several)
-        lines.append(
-            f"Medians over {max(row.executions or 0 for row in several)} executions; largest IQR of the total {iqr:.2f} us."
-        )
     for row in rows:
         if row.reason is not None:
             lines.append(f"{state(row)}: {row.case}: {row.reason}")
         told = [str(finding) for finding in row.findings if not (row.reason or "").startswith(str(finding))]
         lines.extend(f"finding: {row.case}: {finding}" for finding in told)
         lines.extend(f"warning: {row.case}: {warning}" for warning in row.warnings)
-    return lines
+    return [*lines, *_measured(rows), *_simulated(rows)]
 
 
-def _simulated(simulated: Sequence[Row], total: int) -> list[str]:
-    """One sentence for each simulator and model: how many rows, and the stated error of their times."""
-    lines = []
-    for tool, model in dict.fromkeys((row.tool, row.model) for row in simulated):
-        errors = Counter(row.time_error for row in simulated if (row.tool, row.model) == (tool, model))
-        spread = [error or "carry the error of the model" for error in errors]
-        if len(errors) > 1:
-            counts = ("1 row" if count == 1 else f"{count} rows" for count in errors.values())
-            spread = [f"{text} in {count}" for text, count in zip(spread, counts)]
-        count = errors.total()
-        which = "" if count == total else f" ({count} of {total} rows)"
-        named = f"SIMULATED by {tool}" + (f", model {model}" if model else "")
-        lines.append(f"{named}{which}: {exact_part(spread)}times {'; '.join(spread)}.")
+def _measured(rows: Sequence[Row]) -> list[str]:
+    """With which tools the measured rows were measured, and how much the executions differ."""
+    measured = [row for row in rows if row.source == "measured"]
+    if not measured:
+        return []
+    said = f"Measured with {', '.join(sorted({row.tool or 'a tool that gives no name' for row in measured}))}"
+    several = [row for row in measured if (row.executions or 0) > 1]
+    if several:
+        most, iqr = max(row.executions or 0 for row in several), max(row.total_time_iqr_us or 0.0 for row in several)
+        said += f"; medians over {most} executions, largest interquartile range of the total {iqr:.2f} us"
+    others = [row for row in rows if row.source == "simulated"]
+    apart = "; rows that are simulated are not comparable with them: " + ", ".join(row.case for row in others)
+    return [said + (apart if others else "") + "."]
+
+
+def _simulated(rows: Sequence[Row]) -> list[str]:
+    """What is simulated and by what, what a range means, and what the marks mean."""
+    simulated = [row for row in rows if row.source == "simulated"]
+    if not simulated:
+        return []
+    tools = sorted({f"{(row.tool or 'neuron-sim').partition('+')[0]} ({row.model or 'no model'})" for row in simulated})
+    inexact = any(NOT_EXACT in _marks(row) for row in simulated)
+    lines = [
+        f"SIMULATED by {', '.join(tools)}: no device; counts are exact{f' unless {NOT_EXACT}' if inexact else ''}."
+    ]
+    if any(row.total_time_low_us is not None for row in simulated):
+        lines.append("(low-high): 8 of 10 new kernels lie there on hardware (see docs/fidelity.md).")
+    marks = dict.fromkeys("".join(map(_marks, simulated)))
+    if marks:
+        meaning = {NO_RANGE: "no range", NOT_EXACT: "inexact counts"}
+        why = dict.fromkeys(reason_of(row.time_error) for row in simulated if _marks(row))
+        lines.append(f"{', '.join(f'{mark} {meaning[mark]}' for mark in marks)}: {'; '.join(why)}.")
     return lines
 
 

@@ -65,7 +65,7 @@ def merge_stores(into: Path, sources: tuple[Path, ...], format_: str, output: Pa
     bad = [one for one in merged if one.done not in GOOD]
     kinds = [one.done for one in merged]
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "nothing to merge"
-    columns = (Column("case", wraps=True), Column("from", wraps=True), Column("problem"), Column("what", wraps=True))
+    columns = (Column("case"), Column("from", wraps=True), Column("problem"), Column("what", wraps=True))
     lines = [[one.case, one.source, one.done, one.reason or NONE] for one in bad]
     answer = Answer(
         [asdict(one) for one in merged],

@@ -164,9 +164,9 @@ def kernel(x, count):
 def test_a_row_has_the_interval_in_which_hardware_lies(kernel):
     row = neff_bench.estimate(kernel, _inputs())
     assert 0 < row.total_time_low_us < row.total_time_high_us
-    assert "80 % interval" in row.time_error
+    assert "8 of 10 kernels of a new kind lie in this range" in row.time_error
     unknown = neff_bench.estimate(kernel, _inputs(), target="inf2")
-    alike = r"since, \d+ of \d+ kernels like this one: NC-v2, LNC 1, current dialect, not measured on inf2\)$"
+    alike = r"; \d+ of \d+ kernels are like this one: NC-v2, LNC 1, current dialect, not measured on inf2\)$"
     assert re.search(alike, unknown.time_error)
     wider = unknown.total_time_high_us / unknown.total_time_low_us
     assert wider > row.total_time_high_us / row.total_time_low_us

@@ -40,12 +40,11 @@ def row(**changes) -> Row:
 
 
 def test_the_table_shows_times_and_engines_in_percent_of_the_total():
-    line = next(line for line in render([row()], "table").splitlines() if "nkilib" in line)
+    line = next(line for line in render([row()], "table").splitlines() if "s128" in line)
     words = line.split()
-    assert words[:7] == ["mlp", "nkilib", "b1", "s128", "h1024", "i512", "bf16"]
+    assert words[:5] == ["mlp", "b1", "s128", "h1024", "i512"]
     assert "56.00" in words
     assert "25.0" in words
-    assert words[-1] == "passed"
 
 
 @pytest.mark.parametrize(
@@ -70,14 +69,33 @@ def test_the_code_path_of_the_kernel_is_told(format):
 @pytest.mark.parametrize("format", ["table", "md"])
 def test_what_is_simulated_says_so_with_model_and_error(format):
     text = " ".join(render([row()], format).split())
-    assert "SIMULATED by neuron-sim 0.1.0+sim, model 7" in text
-    assert "within 12 %" in text
+    assert "SIMULATED by neuron-sim 0.1.0 (7): no device" in text
+
+
+def test_a_row_without_a_range_or_with_inexact_counts_is_marked_and_the_foot_says_why():
+    known = {"total_time_low_us": 43.0, "total_time_high_us": 80.0, "case": "known"}
+    error = "no range: AWS may compile this HLO to another program; counts are not exact"
+    lines = render([row(**known), row(time_error=error)], "table").splitlines()
+    assert [line for line in lines if "56.0 (43-80)" in line]
+    assert [line for line in lines if "56.0" in line and "~*" in line]
+    assert lines[-1] == "~ no range, * inexact counts: AWS may compile this HLO to another program."
+    assert "exact unless *" in lines[-3]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_row_with_a_name_of_forty_characters_takes_one_line_and_the_foot_three(width):
+    long = {"kernel": "my_attention_kernels.flash_attention_fwd", "total_time_low_us": 43.0, "total_time_high_us": 80.0}
+    lines = render([row(**long, dims=(("M", 1024), ("K", 1024), ("N", 1024)))], "table", width=width).splitlines()
+    (line,) = (line for line in lines if "my_attention_kernels.flash_attention_fwd" in line)
+    assert "M1024 K1024 N1024 56.0 (43-80)" in line
+    assert len(lines[lines.index("") :]) <= 1 + 3
+    assert max(map(len, lines)) <= width
 
 
 @pytest.mark.parametrize("format", ["table", "md"])
 def test_simulated_rows_beside_measured_ones_are_named(format):
     text = " ".join(render([row(), row(case="other", source="measured", tool="neuron-explorer 2.32")], format).split())
-    assert "not to be compared: mlp_nkilib" in text
+    assert "not comparable with them: mlp_nkilib" in text
     assert "Measured with neuron-explorer 2.32" in text
 
 

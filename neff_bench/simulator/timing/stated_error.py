@@ -10,22 +10,20 @@ from neff_bench.simulator.timing.interval import Interval, interval, library_ker
 from neff_bench.simulator.timing.likeness import Likeness, library_kernel, likeness
 from neff_bench.simulator.timing.schedule import Schedule
 
-BEFORE_MIDDLE_END = "before the compiler's middle end, counts and HBM bytes are not exact"
-"""Of programs to which AWS's compiler adds loads and stores that are not known."""
+BEFORE_MIDDLE_END = "AWS's compiler changes this program in ways that are not known; counts and HBM bytes are not exact"
+"""For programs to which AWS's compiler adds loads and stores."""
 
-LEFT_OUT = "of them AWS's compiler leaves out 72 to 100 % in the one kernel that was compared"
-"""Of loads of what still lies in SBUF: the five shapes of a GEMM that simulator/compiler/passes/loads.py tells of."""
+LEFT_OUT = "AWS's compiler left out 72 to 100 % of such bytes in the one kernel that was compared"
+"""For loads of what still lies in SBUF: the five shapes of a GEMM that simulator/compiler/passes/loads.py names."""
 
-OUR_LOWERING = "as we lower the HLO, whose counts and bytes are not exact"
-"""Of HLO graphs that AWS's compiler is not known to lower to the same program."""
+OUR_LOWERING = "AWS may compile this HLO to another program; counts and bytes are not exact"
+"""For HLO graphs that AWS's compiler is not known to lower to the same program."""
 
-COLLECTIVES_MODELLED = "collectives are modelled and were never compared with hardware"
-"""Of programs that communicate between ranks."""
+COLLECTIVES_MODELLED = "the model of collectives was never compared with hardware"
+"""For programs that communicate between ranks."""
 
-VARIABLE_COLLECTIVES = (
-    "the run alone knows how much its ranks send, collective and HBM bytes are not exact but those of full buffers"
-)
-"""Of programs with collectives of variable length."""
+VARIABLE_COLLECTIVES = "how much its ranks send is known in the run alone; collective and HBM bytes are not exact but those of full buffers"
+"""For programs with collectives of variable length."""
 
 
 def total_interval(program: Program, schedule: Schedule, unknown: Uncompared) -> Interval | None:
@@ -38,14 +36,14 @@ def time_error(program: Program, schedule: Schedule, unknown: Uncompared) -> str
     """One line for every simulated profile: total time against hardware. `unknown`: operations that were never compared with it."""
     other = not_comparable(program, schedule)
     if other:
-        return f"not comparable with measured rows: {other}"
+        return f"no range: {other}"
     like = likeness(program, schedule, unknown.share)
     found = _interval(program, like)
-    said = f"no interval: no measured row on {program.target} and chips like it"
+    said = f"no range: no row was measured on {program.target} or chips like it"
     if found is not None:
-        said = f"{_percent(found.low)} to {_percent(found.high)} % on hardware ({_known(found, like, program.target)})"
+        said = f"{_percent(found.low)} to {_percent(found.high)} % on hardware: {_known(found, like, program.target)}"
     if program.left_out_bytes:
-        said += f"; {program.left_out_bytes:,} bytes that still lie in SBUF are not loaded again: {LEFT_OUT}"
+        said += f"; {program.left_out_bytes:,} bytes that still lie in SBUF are not loaded again ({LEFT_OUT})"
     return f"{said}; never compared with hardware: {', '.join(unknown.named)}" if unknown.named else said
 
 
@@ -54,11 +52,11 @@ def not_comparable(program: Program, schedule: Schedule) -> str:
     ranks communicate. Empty where it is comparable."""
     calibration = calibration_of(program.target)
     if calibration is not None:
-        return f"constants of {calibration.name} ({calibration.digest}), fitted to {len(calibration.traces)} traces"
+        return f"nothing was compared with the constants of calibration {calibration.name} ({calibration.digest}), fitted to {len(calibration.traces)} traces"
     if program.from_hlo and not program.lowered_as_known:
         return OUR_LOWERING
     if program.before_middle_end:
-        spills = f"; it spills {program.spilled_bytes:,} bytes: which AWS's compiler spills is not known"
+        spills = f"; it spills {program.spilled_bytes:,} bytes, and which ones AWS's compiler spills is not known"
         return BEFORE_MIDDLE_END + (spills if program.spilled_bytes else "")
     if not any(transfer.queue == COLLECTIVES for core in schedule.cores for transfer in core.code.transfers):
         return ""
@@ -79,12 +77,12 @@ def _known(found: Interval, like: Likeness, target: str) -> str:
     cores = f"NC-v{like.generation}, LNC {like.lnc}"
     chip = "" if target in found.targets else f", not measured on {target}"
     if found.kernel:
-        return f"80 % interval of {found.rows} measured rows of nki-library's {found.kernel}, {cores}{chip}"
-    kind = f"{cores}, {'compiled by AWS' if like.compiled else 'current dialect'}"
+        return f"the range of {found.rows} measured rows of nki-library's {found.kernel} ({cores}{chip})"
+    kind = f"{cores}, {'old dialect or XLA' if like.compiled else 'current dialect'}"
     rows, kernels = found.alike
-    alike = f"{rows} of {kernels} {'kernel' if kernels == 1 else 'kernels'}" if rows else "none"
-    binds = "; the Tensor Engine binds" if like.tensor_busy else ""
+    alike = f"{rows} of {kernels} {'kernel' if kernels == 1 else 'kernels'} are" if rows else "none is"
+    binds = ", the Tensor Engine binds" if like.tensor_busy else ""
     return (
-        f"80 % interval of a kernel of a new kind: {found.first} rows at first sight, {found.rows} of {found.families} kernels since, "
-        f"{alike} like this one: {kind}{chip}{binds}"
+        f"8 of 10 kernels of a new kind lie in this range (evidence: {found.rows} measured rows of {found.families} kernels, {found.first} of "
+        f"them simulated before anybody compared them; {alike} like this one: {kind}{chip}{binds})"
     )

@@ -6,14 +6,18 @@ returns the text. Whatever lies here is offered by every command that has `--for
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import itertools
 import pkgutil
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 from neff_bench.errors import WrongCall
-from neff_bench.terminal.answer import Answer
+from neff_bench.terminal.answer import Answer, Column, Grid
 
 DEFAULT = "table"
 FORMATS = tuple(
@@ -22,16 +26,53 @@ FORMATS = tuple(
 
 
 class Page(NamedTuple):
-    """What a format for people is laid out for. `width`: columns of the terminal."""
+    """What a format for people is laid out for.
+
+    `width`: columns of the terminal. `wide`: every column on one line, however long. `columns`: the heads or names of the
+    columns that were asked for, in this order; none for those of the answer.
+    """
 
     width: int = 120
     color: bool = False
+    wide: bool = False
+    columns: tuple[str, ...] = ()
 
 
 def render(answer: Answer, format: str, page: Page = Page()) -> str:
-    """The answer in one of FORMATS."""
-    text: str = _module(format).render(answer, page)
+    """The answer in one of FORMATS. Raises `WrongCall` for a column that it does not have."""
+    text: str = _module(format).render(_with_columns(answer, page.columns) if page.columns else answer, page)
     return text
+
+
+def _with_columns(answer: Answer, names: Sequence[str]) -> Answer:
+    """The answer with these columns alone: of its records, and of each table that has all of them."""
+    known = dict.fromkeys(
+        [
+            *answer.fields,
+            *(name for grid in answer.grids for column in grid.columns for name in (column.head, column.name)),
+        ]
+    )
+    keys = {column.head: column.name for grid in answer.grids for column in grid.columns if column.name}
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise WrongCall(f"--columns: no column {name!r}; {meant}there are {', '.join(filter(None, known))}")
+    fields = list(dict.fromkeys(keys.get(name, name) for name in names))
+    records = [{name: record.get(name) for name in fields} for record in answer.records]
+    return replace(answer, records=records, fields=fields, grids=[_of_grid(grid, names) for grid in answer.grids])
+
+
+def _of_grid(grid: Grid, names: Sequence[str]) -> Grid:
+    """The grid with the columns of these names or heads, whatever their rank; the bounds of a range follow their number."""
+    columns: dict[int, Column] = {}
+    for name in names:
+        for at, column in enumerate(grid.columns):
+            if name and name in (column.name, column.head):
+                columns[at] = column._replace(rank=0, common=False, bound=False)
+                bounds = itertools.takewhile(lambda other: grid.columns[other].bound, range(at + 1, len(grid.columns)))
+                columns.update({other: grid.columns[other] for other in bounds if not column.bound})
+    return replace(grid.only(columns), columns=list(columns.values()), about="", keeps_empty=True) if columns else grid
 
 
 def chosen(format: str | None, output: Path | None) -> str:

@@ -1,208 +1,237 @@
-"""Tables for a terminal.
+"""Tables for a terminal: one line for each row, as long as the page is wide enough.
 
-Where a page is too narrow for a table, each of its lines becomes a block of `head text` pairs: nothing is cut.
+A page that is too narrow first leaves out the columns of the highest rank, then wraps texts at spaces, then at `.` and `_`.
+Where that does not help either, each row becomes a block of `head text` pairs. No text is ever cut.
 """
 
 from __future__ import annotations
 
-import io
 import itertools
-import textwrap
+import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
 
 from neff_bench.terminal.answer import NONE, Answer, Column, Grid
 from neff_bench.terminal.formats import Page
 from neff_bench.terminal.text import plain
 
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-
 SUFFIX = ".txt"
-NARROWEST = 24
-"""Columns that a text which may wrap keeps at least; a longer word is folded."""
 INDENT, GAP = "  ", "   "
-"""Of a block: before its lines, and between two pairs."""
+"""Before the lines of a block, and between two of its pairs."""
 STYLES = {
     "passed": "green",
-    "failed": "red",
-    "not built": "red",
-    "suspect": "red",
     "wrong": "red",
+    "not built": "red",
+    "failed": "red",
+    "suspect": "red",
     "unchecked": "yellow",
     "captured": "yellow",
     "unprofiled": "yellow",
     "worse": "red",
     "better": "green",
 }
+_BREAKS = (re.compile(r"\S+\s*"), re.compile(r"[^\s._]*[\s._]+|[^\s._]+"))
+"""The parts that a text may be broken into: words, or also what ends in `.` or `_`."""
 
 
 def render(answer: Answer, page: Page) -> str:
     """A table for each grid, laid out for the page."""
-    text = None if page.color else _plain(answer, page.width)
-    return _with_rich(answer, page) if text is None else text
+    parts = ["\n".join(line.rstrip() for line in _grid(grid, page)) for grid in answer.grids]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _with_rich(answer: Answer, page: Page) -> str:
-    from rich.console import Console
-
-    out = io.StringIO()
-    color = page.color
-    system: Literal["standard"] | None = "standard" if color else None
-    console = Console(
-        file=out, width=page.width, force_terminal=color, no_color=not color, color_system=system, highlight=False
-    )
-    for number, grid in enumerate(answer.grids):
-        if number:
-            console.print()
-        _print(console, grid)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
-
-
-def _print(console: Console, grid: Grid) -> None:
-    from rich.text import Text
-
+def _grid(grid: Grid, page: Page) -> Iterator[str]:
     if grid.title:
-        console.print(Text(plain(grid.title), style="bold"), soft_wrap=True)
-    if grid.lines:
-        shown = grid.shown()
-        if _least_width(shown) <= console.width:
-            console.print(_table(shown))
-        else:
-            for line in shown.lines:
-                for part in _block(shown.columns, line, console.width):
-                    console.print(Text(part), soft_wrap=True)
+        yield _styled(plain(grid.title), page, bold=True)
+    if grid.lines and grid.shown(wide=page.wide).columns:
+        shown = _with_ranges(grid.shown(wide=page.wide))
+        shown, said = _without_common(shown)
+        fitting = shown if page.wide else _without_ranked(shown, page.width)
+        hidden = len(grid.shown(wide=True).columns) - len(grid.shown(wide=page.wide).columns)
+        gone = hidden + len(shown.columns) - len(fitting.columns)
+        said += [grid.about] if grid.about else []
+        said += [f"--wide: {gone} more {'column' if gone == 1 else 'columns'}"] if gone else []
+        if said:
+            yield from _folded("; ".join(said), page.width)
+        yield from _table(fitting, page) or _blocks(shown, page)
         if grid.notes:
-            console.print()
+            yield ""
     for note in grid.notes:
-        console.print(Text(plain(note)))
+        yield from _folded(plain(note), page.width)
 
 
-def _plain(answer: Answer, width: int) -> str | None:
-    """What rich prints without colour, without its import of 50 ms; None where that takes more than ASCII or a word is folded."""
-    parts: list[str] = []
-    for number, grid in enumerate(answer.grids):
-        parts += [""] if number else []
-        parts += [plain(grid.title)] if grid.title else []
-        lines = _aligned(grid.shown(), width) if grid.lines else []
-        notes = [_wrapped(plain(note), width) for note in grid.notes]
-        if lines is None or None in notes:
-            return None
-        parts += lines + ([""] if lines and notes else [])
-        parts += [line for note in notes for line in note or ()]
-    text = "\n".join(line.rstrip() for line in parts) + "\n"
-    return text if text.replace("─", "").isascii() else None
+def _with_ranges(grid: Grid) -> Grid:
+    """The two columns of a range stand behind the number that it is the range of."""
+    columns, lines = list(grid.columns), [list(line) for line in grid.lines]
+    lows = [at for at in range(1, len(columns) - 1) if columns[at].bound and columns[at + 1].bound]
+    for at in reversed(lows):
+        ranges = [f"({_end(line[at])}-{_end(line[at + 1])})" if line[at] != NONE else "" for line in lines]
+        values = [_rounded(line[at - 1]) for line in lines]
+        wide, most = max(map(len, values)), max(map(len, ranges))
+        for line, value, text in zip(lines, values, ranges):
+            line[at - 1 : at + 2] = [f"{value:>{wide}} {text:<{most}}"]
+        columns[at - 1 : at + 2] = [columns[at - 1]._replace(right=False)]
+    return Grid(columns, lines, grid.notes, grid.title, grid.about, grid.keeps_empty)
 
 
-def _aligned(grid: Grid, width: int) -> list[str] | None:
-    """The lines of a table; None where it does not fit, a word is folded, or a text is not ASCII."""
-    lines = [[column.head for column in grid.columns], *grid.lines]
-    if not grid.columns or not all(map(_is_simple, itertools.chain(*lines))):
-        return None
-    room = width - len(grid.columns) + 1
-    widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
-    wrapping = [at for at, column in enumerate(grid.columns) if column.wraps]
-    for at in wrapping:
-        widths[at] = min(widths[at], room)
-    over = sum(widths) - room
-    if over > 0:
-        if over >= sum(widths[at] for at in wrapping):
-            return None
-        _narrow(widths, wrapping, over)
-        if min(widths) < 1:
-            return None
-    form = " ".join(f"{{:{'>' if column.right else '<'}{size}}}" for column, size in zip(grid.columns, widths))
-    head, *rest = ([_wrapped(text, size) for text, size in zip(line, widths)] for line in lines)
-    if any(cell is None for line in (head, *rest) for cell in line):
-        return None
-    shown = [
-        [form.format(*texts) for texts in itertools.zip_longest(*(cell or () for cell in line), fillvalue="")]
-        for line in (head, *rest)
+def _rounded(number: str) -> str:
+    """A number that has a range, with three or four digits."""
+    if number == NONE:
+        return number
+    return f"{float(number):.{0 if float(number) >= 1000 else 1 if float(number) >= 10 else 2}f}"
+
+
+def _end(number: str) -> str:
+    """An end of a range: a whole number from 10 on, one digit behind the point below."""
+    return f"{float(number):.0f}" if float(number) >= 10 else f"{float(number):.1f}"
+
+
+def _without_common(grid: Grid) -> tuple[Grid, list[str]]:
+    """The grid without the columns that say the same of all lines, and what they say."""
+    same = [
+        at for at, column in enumerate(grid.columns) if column.common and len({line[at] for line in grid.lines}) == 1
     ]
-    above = [*shown[0], "─" * len(shown[0][0])] if any(column.head.strip() for column in grid.columns) else []
-    return above + [text for line in shown[1:] for text in line]
+    said = [f"{grid.columns[at].head} {plain(grid.lines[0][at])}" for at in same]
+    return grid.only(at for at in range(len(grid.columns)) if at not in same), [", ".join(said)] if said else []
 
 
-def _narrow(widths: list[int], wrapping: Sequence[int], over: int) -> None:
-    """Take `over` from the columns that wrap. The widest of them shrink together until they are as wide as the next, as rich's do."""
-    while over > 0:
-        most = max(widths[at] for at in wrapping)
-        step = min(over, most - max((widths[at] for at in wrapping if widths[at] < most), default=0))
-        widest = [at for at in wrapping if widths[at] == most]
-        for others, at in zip(range(len(widest), 0, -1), widest):
-            cut = min(step, round(over / others))
-            widths[at] -= cut
-            over -= cut
+def _without_ranked(grid: Grid, width: int) -> Grid:
+    """As many columns as fit on one line: those of the highest rank go first."""
+    order = sorted(range(len(grid.columns)), key=lambda at: -grid.columns[at].rank)
+    while sum(_widths(grid)) + len(grid.columns) - 1 > width and order and grid.columns[order[0]].rank:
+        gone = order.pop(0)
+        order = [at - (at > gone) for at in order]
+        grid = grid.only(at for at in range(len(grid.columns)) if at != gone)
+    return grid
 
 
-def _is_simple(text: str) -> bool:
-    """Whether each character takes one column and rich keeps all of them."""
-    return text.isascii() and text.isprintable() and text == text.strip()
+def _widths(grid: Grid) -> list[int]:
+    """How wide each column is without a break."""
+    texts = zip(*([column.head for column in grid.columns], *grid.lines), strict=True)
+    return [max(map(_width, column)) for column in texts]
 
 
-def _wrapped(text: str, width: int) -> list[str] | None:
-    """The text on lines; None where a word is longer than a line."""
-    if len(text) <= width:
-        return [text]
-    if max(map(len, text.split()), default=0) > width:
-        return None
-    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
+def _table(grid: Grid, page: Page) -> list[str]:
+    """The lines of the table; empty where the page is too narrow for it."""
+    for breaks in _BREAKS:
+        widths = _widths(grid) if page.wide else _fitted(grid, page.width, breaks)
+        if not widths:
+            continue
+        headed = any(column.head.strip() for column in grid.columns)
+        head = [column.head for column in grid.columns]
+        shown = [*_line(grid.columns, head, widths, breaks, page, bold=True)] if headed else []
+        shown += ["─" * (sum(widths) + len(widths) - 1)] if headed else []
+        return shown + [
+            text for line in grid.lines for text in _line(grid.columns, line, widths, breaks, page, bold=False)
+        ]
+    return []
 
 
-def _least_width(grid: Grid) -> int:
-    """Columns that the table takes at least."""
-    from rich.cells import cell_len
+def _fitted(grid: Grid, width: int, breaks: re.Pattern[str]) -> list[int]:
+    """The widths of the columns on a page: those that wrap share what is left. Empty where it is too narrow."""
+    widths, room = _widths(grid), width - len(grid.columns) + 1
+    wrapping = [at for at, column in enumerate(grid.columns) if column.wraps]
+    least = {
+        at: max(_width(part.rstrip()) for line in (grid.columns[at].head, *(line[at] for line in grid.lines))
+                for part in (*breaks.findall(line), ""))
+        for at in wrapping
+    }  # fmt: skip
+    while sum(widths) > room:
+        able = [at for at in wrapping if widths[at] > least[at]]
+        if not able:
+            return []
+        widths[max(able, key=lambda at: widths[at])] -= 1
+    return widths
 
-    total = len(grid.columns) - 1
-    for index, column in enumerate(grid.columns):
-        texts = [line[index] for line in grid.lines]
-        if column.wraps:
-            longest = max((cell_len(word) for text in texts for word in text.split()), default=0)
-            total += max(cell_len(column.head), min(longest, NARROWEST))
-        else:
-            total += max(cell_len(text) for text in (column.head, *texts))
-    return total
 
-
-def _table(grid: Grid) -> RenderableType:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    headed = any(column.head for column in grid.columns)
-    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False, show_header=headed)
-    for column in grid.columns:
-        justify: Literal["left", "right"] = "right" if column.right else "left"
-        table.add_column(
-            Text(column.head), justify=justify, overflow="fold", no_wrap=not column.wraps, header_style="bold"
+def _line(
+    columns: Sequence[Column],
+    line: Sequence[str],
+    widths: Sequence[int],
+    breaks: re.Pattern[str],
+    page: Page,
+    *,
+    bold: bool,
+) -> Iterator[str]:
+    """One row of the table, on as many lines as its longest text takes."""
+    cells = [_wrapped(plain(text), size, breaks) for text, size in zip(line, widths)]
+    for texts in itertools.zip_longest(*cells, fillvalue=""):
+        padded = (
+            _padding(text, size, column.right, _styled(text, page, bold=bold))
+            for text, size, column in zip(texts, widths, columns)
         )
+        yield " ".join(padded)
+
+
+def _padding(text: str, width: int, right: bool, styled: str) -> str:
+    space = " " * (width - _width(text))
+    return space + styled if right else styled + space
+
+
+def _wrapped(text: str, width: int, breaks: re.Pattern[str]) -> list[str]:
+    """The text on lines of a width that has room for each of its parts."""
+    if _width(text) <= width:
+        return [text]
+    lines = [""]
+    for part in breaks.findall(text.strip()):
+        if _width(lines[-1]) + _width(part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    return [line.rstrip() for line in lines if line.strip()]
+
+
+def _blocks(grid: Grid, page: Page) -> Iterator[str]:
+    """Each row as its first text on lines of its own, then `head text` pairs, as many on a line as fit."""
     for line in grid.lines:
-        table.add_row(*(Text(plain(text), style=STYLES.get(text, "")) for text in line))
-    return table
-
-
-def _block(columns: Sequence[Column], line: Sequence[str], width: int) -> Iterator[str]:
-    """The first text on lines of its own, then `head text` pairs, as many on a line as fit."""
-    from rich.cells import cell_len
-
-    first, *rest = (
-        f"{column.head} {plain(text)}" if number and column.head else plain(text)
-        for number, (column, text) in enumerate(zip(columns, line, strict=True))
-        if number == 0 or text not in ("", NONE)
-    )
-    yield from _folded(first, width)
-    filled = ""
-    for pair in rest:
-        if filled and cell_len(INDENT) + cell_len(filled) + len(GAP) + cell_len(pair) > width:
-            yield from (INDENT + part for part in _folded(filled, width - len(INDENT)))
-            filled = ""
-        filled += (GAP if filled else "") + pair
-    if filled:
-        yield from (INDENT + part for part in _folded(filled, width - len(INDENT)))
+        first, *rest = (
+            f"{column.head} {text}" if number and column.head else text
+            for number, (column, text) in enumerate(
+                zip(grid.columns, (plain(text).strip() for text in line), strict=True)
+            )
+            if number == 0 or text not in ("", NONE)
+        )
+        yield from _folded(first, page.width)
+        filled = ""
+        for pair in rest:
+            if filled and len(INDENT) + _width(filled) + len(GAP) + _width(pair) > page.width:
+                yield from (INDENT + part for part in _folded(filled, page.width - len(INDENT)))
+                filled = ""
+            filled += (GAP if filled else "") + pair
+        if filled:
+            yield from (INDENT + part for part in _folded(filled, page.width - len(INDENT)))
 
 
 def _folded(text: str, width: int) -> list[str]:
-    from rich.console import Console
-    from rich.text import Text
+    """The text on lines of this width, broken between words and, where a word is longer than a line, within it."""
+    words = [part for word in _BREAKS[0].findall(text) for part in _chopped(word, width)]
+    lines = [""]
+    for word in words:
+        if _width(lines[-1]) + _width(word.rstrip()) > width:
+            lines.append("")
+        lines[-1] += word
+    return [line.rstrip() for line in lines] if words else [text]
 
-    return [part.plain.rstrip() for part in Text(text).wrap(Console(width=width), width, overflow="fold")]
+
+def _chopped(word: str, width: int) -> Iterator[str]:
+    while _width(word.rstrip()) > width:
+        room = next(at for at in range(len(word), 0, -1) if _width(word[:at]) <= width or at == 1)
+        yield word[:room]
+        word = word[room:]
+    yield word
+
+
+def _width(text: str) -> int:
+    """The columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _styled(text: str, page: Page, *, bold: bool) -> str:
+    color = STYLES.get(text)
+    if not page.color or not (bold or color):
+        return text
+    import click
+
+    return click.style(text, fg=color, bold=bold or None)

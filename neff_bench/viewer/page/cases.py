@@ -36,7 +36,7 @@ def notes_of(timeline: Timeline) -> tuple[str, ...]:
         summary = timeline.summary
         said.append(
             f"SIMULATED by {summary.get('profiler_version') or 'neuron-sim'}, model {summary.get('simulator_model') or 'of the trace'}:"
-            f" no device ran; times {summary.get('simulator_time_error') or 'carry the error of the model'}."
+            f" no device ran. Times: {summary.get('simulator_time_error') or 'the trace does not say how far off they are'}."
         )
     if timeline.unnamed_count:
         count = f"{timeline.unnamed_count} of {len(timeline.instructions)} instructions"
