@@ -1,0 +1,202 @@
+"""Where each rule of advice begins and ends, and what it says can be gained."""
+
+import pytest
+
+from neff_bench.chips import CHIPS
+from neff_bench.parsers.event_rows import DmaRow, InstructionRow, LinkedDmaRow, LinkedInstructionRow, Predecessor
+from neff_bench.viewer.advice.facts import alone_ns
+from tests.viewer.test_advice_rules import READS, product, rows, said
+
+
+def advice(start, *words, **more):
+    """The advice whose title starts so, None without one."""
+    found = [one for title, one in said(*words, **{"total_time": 1e-7, **more}).items() if title.startswith(start)]
+    return found[0] if found else None
+
+
+def issues(engine, count, first=0):
+    """DMAs that an engine issues, 200 ns each, with nothing beside them."""
+    return [InstructionRow(400 * at, 200, 0, engine, "sg00", "DMA_DIRECT2D") for at in range(first, first + count)]
+
+
+def packets(count, size, apart=10, queue="hardware_dynamic"):
+    return [DmaRow(timestamp=at * apart, duration=5, transfer_size=size, queue_type=queue) for at in range(count)]
+
+
+def row(begin, duration):
+    return InstructionRow(timestamp=begin, duration=duration)
+
+
+def test_time_alone_is_the_union_of_some_without_the_others():
+    assert alone_ns([row(0, 10), row(5, 10), row(20, 5)], []) == 20
+    assert alone_ns([row(0, 30)], [row(10, 5), row(12, 8)]) == 20
+    assert alone_ns([row(0, 10)], [row(10, 10)]) == 10
+
+
+@pytest.mark.parametrize(
+    ("on_sync", "on_scalar", "said_so"), [(8, 0, True), (7, 0, False), (9, 1, True), (17, 2, False)]
+)
+def test_one_queue_is_eight_dmas_of_which_nine_in_ten_are_of_one_engine(on_sync, on_scalar, said_so):
+    found = advice("Issue DMAs from several", [*issues("Sync", on_sync), *issues("Scalar", on_scalar, on_sync)])
+    assert (found is not None) == said_so
+    if found:
+        assert found.gain_us == pytest.approx((on_sync + on_scalar) * 0.2 * 2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "said_so"), [(511, 12, True), (512, 12, False), (4, 12, False), (5, 12, True)]
+)
+def test_packets_of_less_than_512_bytes_are_small_and_those_of_a_semaphore_no_data(size, count, said_so):
+    found = advice("Move more with each DMA", dma=packets(count, size))
+    assert (found is not None) == said_so
+    if found:
+        assert (
+            found.gain_us == pytest.approx(count * 5e-3)
+            and f"{count} of {count} DMA packets move {size} bytes" in found.evidence
+        )
+
+
+@pytest.mark.parametrize(
+    ("count", "row_bytes", "said_so"), [(8, 64, True), (7, 64, False), (8, 128, False), (8, 127, True)]
+)
+def test_a_dma_of_16_kib_is_not_small(count, row_bytes, said_so):
+    """128 packets each, of which the file tells what triggered them. The product after them all makes a critical path."""
+    loads = [LinkedInstructionRow(3000 * at, 50, 0, "Sync", "sg00", "DMA_DIRECT2D", id=at) for at in range(count)]
+    after = [Predecessor(at) for at in range(count)]
+    last = LinkedInstructionRow(3000 * count, 50, 0, "Tensor", "sg00", "MATMUL", id=count, predecessors=after)
+    moves = [
+        LinkedDmaRow(3000 * at + 1000 + part, 10, row_bytes * 8, trigger=at)
+        for at in range(count)
+        for part in range(16)
+    ]
+    assert (advice("Move more with each DMA", [*loads, last], moves) is not None) == said_so
+
+
+def test_descriptors_that_software_writes_cost_half_of_their_issue():
+    found = advice("Let the hardware write", issues("GpSimd", 3))
+    assert found.gain_us == pytest.approx(0.3) and "3 of 3 DMAs" in found.evidence
+    assert not advice("Let the hardware write", issues("GpSimd", 3), instance_type="inf2.xlarge")
+    assert not advice("Let the hardware write", issues("Sync", 3))
+
+
+@pytest.mark.parametrize(("reload", "said_so"), [(1000, False), (1001, True)])
+def test_spills_count_from_a_quarter_of_what_is_read(reload, said_so):
+    found = advice("Keep what is used again", spill_save_bytes=500, spill_reload_bytes=reload, hbm_read_bytes=4000)
+    assert (found is not None) == said_so
+    if found:
+        assert found.gain_us == pytest.approx(1501 / CHIPS["trn2"].hbm_bandwidth / 1000)
+
+
+@pytest.mark.parametrize(
+    ("read", "reload", "said_so"), [(1_500_000, 0, True), (1_499_999, 0, False), (1_600_000, 100_001, False)]
+)
+def test_reading_again_is_half_as_much_again_as_there_is_without_spills(read, reload, said_so):
+    counters = {**READS, "hbm_read_bytes": read, "spill_reload_bytes": reload, "hbm_write_bytes": 500_000}
+    found = advice("Load each tensor once", issues("Sync", 6), **counters)
+    assert (found is not None) == said_so
+    if found:
+        assert found.gain_us == pytest.approx(1.2 * (1 - 1 / 1.5)) and "1.5 times" in found.evidence
+
+
+@pytest.mark.parametrize(("written", "again"), [(2_000_000, False), (2_000_001, True)])
+def test_most_of_what_is_read_again_is_the_kernels_own_where_more_than_half_was_written(written, again):
+    counters = {**READS, "hbm_read_bytes": 4_000_000, "hbm_write_bytes": written}
+    assert (advice("Keep intermediate", issues("Sync", 6), **counters) is not None) == again
+
+
+@pytest.mark.parametrize(
+    ("small", "said_so"),
+    [
+        (packets(256, 64, apart=39), True),
+        (packets(255, 64, apart=1), False),
+        (packets(256, 511), True),
+        (packets(256, 512), False),
+        (packets(256, 4), False),
+        (packets(256, 64, queue="static"), False),
+        (
+            [*packets(255, 64), DmaRow(timestamp=10_000, duration=5, transfer_size=64, queue_type="software_dynamic")],
+            False,
+        ),
+        (
+            [*packets(255, 64), DmaRow(timestamp=9_999, duration=5, transfer_size=64, queue_type="software_dynamic")],
+            True,
+        ),
+    ],
+)
+def test_a_storm_is_256_small_packets_in_ten_microseconds(small, said_so):
+    assert (advice("Join the small dynamic DMAs", dma=small) is not None) == said_so
+
+
+@pytest.mark.parametrize(
+    ("on_vector", "on_gpsimd", "said_so"), [(8, 0, True), (7, 0, False), (9, 1, True), (17, 2, False)]
+)
+def test_copies_are_shared_where_one_engine_has_nine_in_ten_of_eight(on_vector, on_gpsimd, said_so):
+    copies = [*rows("Vector", "COPY", "", on_vector), *rows("GpSimd", "CAST", "", on_gpsimd)]
+    found = advice("Share the copies between Vector and Scalar", copies)
+    assert (found is not None) == said_so
+    if found and not on_gpsimd:
+        assert found.gain_us == pytest.approx(8 * 0.2 / 2) and "idle 100%" in found.evidence
+
+
+def test_copies_of_scalar_are_shared_with_vector_as_far_as_it_is_idle():
+    busy = [InstructionRow(400 * at + 200, 100, 0, "Vector", "sg00", "TENSOR_TENSOR") for at in range(8)]
+    found = advice("Share the copies between Scalar and Vector", [*rows("Scalar", "COPY", "", 8), *busy])
+    assert found.gain_us == pytest.approx(1.6 * (1 - 0.8 / 3.1) / 2)
+
+
+@pytest.mark.parametrize(("loads", "gain"), [(2, None), (3, 0.4), (5, 0.8)])
+def test_a_third_load_of_a_table_is_one_too_many(loads, gain):
+    found = advice("Group the activation functions", rows("Scalar", "ACT_TABLE_LOAD", "", loads))
+    assert (found and found.gain_us) == (gain and pytest.approx(gain))
+
+
+def test_work_on_gpsimd_could_take_half():
+    assert advice("Move work from GpSimd", rows("GpSimd", "TENSOR_TENSOR", "", 1)).gain_us == pytest.approx(0.1)
+    assert not advice("Move work from GpSimd", [*rows("GpSimd", "DRAIN", "", 1), *issues("GpSimd", 1)])
+
+
+@pytest.mark.parametrize(
+    ("active", "limit", "said_so"), [(0.1, 0.5, True), (0.099, 0.5, False), (0.5, 1, False), (0.5, 0.99, True)]
+)
+def test_the_tensor_engine_is_throttled_from_a_tenth_of_the_time(active, limit, said_so):
+    keys = {
+        "throttle_activity_1_active_time_nc0_percent": active,
+        "throttle_activity_1_avg_util_limit_nc0_percent": limit,
+    }
+    found = advice("Keep the Tensor Engine busy", rows("Tensor", "MATMUL", product(512)), **keys)
+    assert (found is not None) == said_so
+    if found:
+        assert found.gain_us == pytest.approx(2.4 * (1 - limit))
+
+
+@pytest.mark.parametrize(("duration", "mbu", "engine", "memory"), [(360, 0.6, True, True), (359, 0.599, False, False)])
+def test_nine_tenths_of_an_engine_and_six_of_hbm_are_the_roof(duration, mbu, engine, memory):
+    work = [
+        *rows("Vector", "TENSOR_TENSOR", "", 10, duration),
+        InstructionRow(3900, 100, 0, "Scalar", "sg00", "ACTIVATE"),
+    ]
+    assert (advice("Vector is at its roof", work) is not None) == engine
+    assert (advice("HBM is at its roof", mbu_estimated_percent=mbu) is not None) == memory
+
+
+def test_products_that_read_float32_could_take_half():
+    wide = "src=fp32@0x4000[1,0,0][512,1,1] dst=bfloat16@0x2000000[1,0,0][512,1,1]"
+    found = advice("Give the Tensor Engine bfloat16", rows("Tensor", "MATMUL", wide, 4))
+    assert found.gain_us == pytest.approx(0.4) and "4 of 4" in found.evidence
+    written = "src=bfloat16@0x4000[1,0,0][512,1,1] dst=fp32@0x2000000[1,0,0][512,1,1]"
+    assert not advice("Give the Tensor Engine bfloat16", rows("Tensor", "MATMUL", written, 4))
+
+
+@pytest.mark.parametrize(("count", "said_so"), [(4, True), (3, False)])
+def test_four_transposes_are_worth_a_word(count, said_so):
+    turned = rows("Tensor", "MATMUL", product(128), count, linked=True, instruction_type="TRANSPOSE")
+    found = advice("Lay the tensor out", turned)
+    assert (found is not None) == said_so
+    if found:
+        assert found.gain_us == pytest.approx(0.8) and "4 of 4" in found.evidence
+
+
+@pytest.mark.parametrize(("total_us", "said_so"), [(5.0, True), (5.1, False)])
+def test_what_gains_less_than_two_percent_is_not_said(total_us, said_so):
+    work = rows("GpSimd", "TENSOR_TENSOR", "", 1)
+    assert (advice("Move work from GpSimd", work, total_time=total_us * 1e-6) is not None) == said_so
