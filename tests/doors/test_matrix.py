@@ -229,12 +229,13 @@ def tune(folder):
 def mcp(folder):
     """Its estimate; what profile does is what the commands do."""
     pytest.importorskip("mcp")
-    from neff_bench.doors import mcp_server
+    from neff_bench.doors.mcp_calls import Limits
+    from neff_bench.doors.mcp_server import Tensor, Tools
 
-    found = {}
+    found, tools = {}, Tools(Limits(folder.resolve(), 60.0, 4 << 30))
     for case in CASES:
-        inputs = {"x": mcp_server.Tensor(shape=list(SHAPE), dtype="float32")}
-        answer = mcp_server.estimate(entry(folder, *case), inputs) if case[1] != "wrong" else {}
+        inputs = {"x": Tensor(shape=list(SHAPE), dtype="float32")}
+        answer = tools.estimate(entry(folder, *case), inputs) if case[1] != "wrong" else {}
         found[case] = answer.get("row") or answer
     return found
 
