@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from neff_bench.errors import WrongCall
-from neff_bench.stage2_profile.metrics.rows import Row, columns, to_dict
+from neff_bench.stage2_profile.metrics.rows import Row, columns, to_dict, to_flat
 
 if TYPE_CHECKING:
     import pandas
@@ -42,7 +42,7 @@ class Rows(Sequence[Row]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """A column for each key. Raises `WrongCall` when pandas is not installed."""
-        return _package("pandas").DataFrame(self.to_dicts(), columns=columns(self._rows))
+        return _package("pandas").DataFrame(list(map(to_flat, self._rows)), columns=columns(self._rows))
 
     def to_arrow(self) -> pyarrow.Table:
         """The same as an Arrow table, which needs pyarrow."""
@@ -53,7 +53,7 @@ class Rows(Sequence[Row]):
         return _package("polars").DataFrame(self._by_column(), strict=False)
 
     def _by_column(self) -> dict[str, list[Any]]:
-        records = self.to_dicts()
+        records = list(map(to_flat, self._rows))
         return {name: [record.get(name) for record in records] for name in columns(self._rows)}
 
 

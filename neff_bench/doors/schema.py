@@ -14,6 +14,11 @@ from neff_bench.stage2_profile.metrics.rows import METRICS, Row
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 
+_DIMS = {
+    "type": "object",
+    "additionalProperties": {"type": "integer"},
+    "description": "The size of each dimension of the case, by its name.",
+}
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
@@ -28,13 +33,13 @@ def schema() -> None:
 
 
 def row_schema() -> dict[str, Any]:
-    """A list of rows. Keys that a row has beside those named are its dimensions."""
+    """A list of rows."""
     hints = typing.get_type_hints(Row)
     properties = {}
     for field in fields(Row):
-        if field.name in ("dims", "by_rank"):
+        if field.name == "by_rank":
             continue
-        described = _type(hints[field.name])
+        described = _DIMS if field.name == "dims" else _type(hints[field.name])
         if field.name in METRICS:
             described["description"] = f"Unit: {METRICS[field.name].unit}."
         properties[field.name] = described
@@ -46,7 +51,7 @@ def row_schema() -> dict[str, Any]:
             "type": "object",
             "properties": properties,
             "required": list(properties),
-            "additionalProperties": {"type": "integer", "description": "The size of a dimension of the case."},
+            "additionalProperties": False,
         },
     }
 

@@ -81,7 +81,7 @@ def add(store: Path, db: Path, sha: str | None, date: str | None, machine: str |
         raise WrongCall("--date needs --commit")
     at = record.named(sha, date) if sha is not None else record.here(Path.cwd())
     rows = record.kept(load(store).records, machine)
-    if not rows:
+    if not any(values for _, _, values, _ in rows):
         raise WrongCall(f"{store}: no profiled row to add")
     with database.opened(db, write=True) as connection:
         values, replaced = database.add(connection, at.sha, at.date, at.subject, rows)
@@ -91,30 +91,37 @@ def add(store: Path, db: Path, sha: str | None, date: str | None, machine: str |
 
 @command("check")
 @DB
-@click.option("--last", type=click.IntRange(1), default=1, show_default=True, help="Commits that are judged.")
+@click.option("--last", type=click.IntRange(1), default=1, show_default=True, help="Commits that are judged together.")
 @FORMAT
 def check(db: Path, last: int, format_: str) -> int:
-    """Say what the newest commits changed; exit code 1 when something got worse.
+    """Say what the newest commits made worse or better; exit code 1 when something got worse.
 
-    A step in a measured series shows after three values, so judge the last five commits there.
+    Asks what `neff-bench gate` asks, of the rows of the newest commits and of those before them. `show` finds since when a measured
+    series drifts by less than its noise.
 
     \b
     neff-bench history check --db history
     neff-bench history check --db history --last 5
     """
     from neff_bench.history import database, verdicts
+    from neff_bench.stage2_profile.compare.verdict import first_failure
+    from neff_bench.stage2_profile.gate.report import answer
+    from neff_bench.terminal.output import write_answer
 
     with database.opened(db) as connection:
-        found = list(verdicts.events(connection, last))
+        found = verdicts.judged(connection, last)
         for series in verdicts.began(connection, last):
             streams.notice(
-                f"{series.key.case_name}: a new series by {series.key.made_by} begins; it is compared with nothing before it"
+                f"{series.key.case_name}: a new series by {series.key.made_by} begins; its times are compared with nothing before it"
             )
-    _print(found, format_)
-    worse = sum(event.verdict == "worse" for event in found)
-    if worse:
-        streams.error(f"{worse} got worse")
-    return FAILED if worse else DONE
+    if found is None:
+        streams.line("nothing to compare with: the history has no commit before")
+        return DONE
+    write_answer(answer(found, {}, (), (), "History check"), format_, None)
+    worse = first_failure(found)
+    if worse is not None:
+        streams.error(worse)
+    return DONE if worse is None else FAILED
 
 
 @command("show")
@@ -135,7 +142,7 @@ def show(db: Path, only: tuple[str, ...], metric: str | None, format_: str) -> N
     with database.opened(db) as connection:
         found = [
             event
-            for event in verdicts.events(connection, None)
+            for event in verdicts.events(connection)
             if (metric is None or event.metric == metric)
             and (not only or any(fnmatchcase(event.series.key.case_name, glob) for glob in only))
         ]

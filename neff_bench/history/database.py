@@ -3,8 +3,9 @@
     commits   one line for each commit, in the order of their dates
     series    what must not be joined: a case on one machine, simulated by one model or measured with one tool version
     points    the value of one metric of one series at one commit
+    rows      what else is known of a series at one commit, as JSON: how its case was built, checked and what it is
 
-A commit that is added again replaces its own points.
+A commit that is added again replaces its own points and rows. Versions before schema 2 kept no rows: a point then stands for a good one.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from neff_bench.history.errors import HistoryError
 
 FILE = "history.sqlite"
-SCHEMA = 1
+SCHEMA = 2
 BUSY_S = 60.0
 """How long a writer waits for another."""
 
@@ -33,6 +36,9 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS points (
     series INTEGER NOT NULL REFERENCES series, metric TEXT NOT NULL, commit_id INTEGER NOT NULL REFERENCES commits,
     value REAL NOT NULL, PRIMARY KEY (series, metric, commit_id)) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS rows (
+    series INTEGER NOT NULL REFERENCES series, commit_id INTEGER NOT NULL REFERENCES commits, record TEXT NOT NULL,
+    PRIMARY KEY (series, commit_id)) WITHOUT ROWID""",
 )
 
 
@@ -122,22 +128,25 @@ def add(
     sha: str,
     date: str,
     subject: str,
-    rows: Sequence[tuple[SeriesKey, str, Mapping[str, float]]],
+    rows: Sequence[tuple[SeriesKey, str, Mapping[str, float], Mapping[str, Any]]],
 ) -> tuple[int, int]:
-    """Add the values of `rows` (series, label, value by metric) at a commit. Returns (values, of these replaced)."""
+    """Add `rows` (series, label, value by metric, what else is known) at a commit. Returns (values, of these replaced)."""
     connection.execute(
         "INSERT INTO commits (sha, date, subject) VALUES (?, ?, ?) ON CONFLICT (sha) DO UPDATE SET date = excluded.date",
         (sha, date, subject),
     )
     commit = connection.execute("SELECT id FROM commits WHERE sha = ?", (sha,)).fetchone()[0]
     count = replaced = 0
-    for key, label, values in rows:
+    for key, label, values, record in rows:
         series = _series_id(connection, key, label)
         known = connection.execute(
             "SELECT COUNT(*) FROM points WHERE series = ? AND commit_id = ?", (series, commit)
         ).fetchone()[0]
         replaced += min(known, len(values))
         connection.execute("DELETE FROM points WHERE series = ? AND commit_id = ?", (series, commit))
+        connection.execute(
+            "INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", (series, commit, orjson.dumps(dict(record)).decode())
+        )
         connection.executemany(
             "INSERT INTO points VALUES (?, ?, ?, ?)",
             [(series, metric, commit, value) for metric, value in values.items()],
@@ -201,3 +210,29 @@ def points(
         values.append(value)
     if current is not None:
         yield (*current, ids, values)
+
+
+def records(connection: sqlite3.Connection, commits: Sequence[Commit]) -> dict[tuple[int, int], dict[str, Any]]:
+    """The row records at some commits by (series, commit), the oldest commit first."""
+    asked = {commit.id: at for at, commit in enumerate(commits)}
+    keys = {one.id: one.key for one in series(connection)}
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    for id_, metric, ids, values in points(connection):
+        for commit, value in zip(ids, values, strict=True):
+            if commit in asked:
+                found.setdefault((id_, commit), _record(keys[id_]))[metric] = value
+    if _has_rows(connection):
+        for id_, commit, record in connection.execute("SELECT series, commit_id, record FROM rows"):
+            if commit in asked:
+                found[id_, commit] = {**found.get((id_, commit), {}), **orjson.loads(record)}
+    return dict(sorted(found.items(), key=lambda item: (asked[item[0][1]], item[0][0])))
+
+
+def _has_rows(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'rows'").fetchone()[0])
+
+
+def _record(key: SeriesKey) -> dict[str, Any]:
+    """What the name of a series says of a row."""
+    made_by = "model" if key.source == "simulated" else "tool"
+    return {"case": key.case_name, "source": key.source, made_by: key.made_by, "status": "profiled"}

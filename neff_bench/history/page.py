@@ -43,7 +43,7 @@ def content(directory: Path, link: str | None) -> dict[str, Any]:
             series = known[series_id]
             places = [place[id_] for id_ in ids]
             changes = [
-                [places[change.at], change.before, change.after, verdicts.verdict(metric, change)]
+                [places[change.at], change.before, change.after, verdicts.direction(metric, change)]
                 for change in verdicts.changes_of(series, metric, values)
             ]
             lines.append([series_id, metric, packed(places, values), changes])

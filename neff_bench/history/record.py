@@ -55,21 +55,54 @@ def _utc(date: str) -> str:
     return found.astimezone(timezone.utc).isoformat(timespec="seconds")
 
 
-def kept(records: Sequence[Mapping[str, Any]], machine: str | None) -> list[tuple[SeriesKey, str, dict[str, float]]]:
-    """(series, label, value by metric) of each profiled row; other rows have no numbers to keep.
+SPREAD = (
+    "total_time_iqr_us",
+    "total_time_ci_low_us",
+    "total_time_ci_high_us",
+    "total_time_low_us",
+    "total_time_high_us",
+)
+"""What the verdict on a time needs beside the time."""
+SAID = (
+    *(
+        "case",
+        "kernel",
+        "implementation",
+        "dims",
+        "dtype",
+        "target",
+        "lnc",
+        "ranks",
+        "rank",
+        "source",
+        "status",
+        "check",
+    ),
+    *("model", "tool", "reason", *SPREAD),
+)
+"""What is kept of a row beside its metrics."""
+
+
+def kept(
+    records: Sequence[Mapping[str, Any]], machine: str | None
+) -> list[tuple[SeriesKey, str, dict[str, float], dict[str, Any]]]:
+    """(series, label, value by metric, what else is known) of each row. One that failed has no metrics, and a series of its own.
 
     `machine`: a name for where measured rows come from; the kind of this host when None.
     """
-    found = []
+    found: list[tuple[SeriesKey, str, dict[str, float], dict[str, Any]]] = []
     for row in records:
+        said = {name: row[name] for name in SAID if row.get(name) is not None}
         values = {metric: float(row[metric]) for metric in METRICS if isinstance(row.get(metric), (int, float))}
         if row.get("status") != "profiled" or not values:
+            found.append((SeriesKey(str(row["case"]), "", "", ""), _label(row), {}, said))
             continue
         simulated = row.get("source") == "simulated"
         made_by = row.get("model") if simulated else row.get("tool")
         where = "" if simulated else machine or f"{platform.system()} {platform.machine()}"
-        key = SeriesKey(str(row["case"]), str(row.get("source")), str(made_by), where)
-        found.append((key, _label(row), values))
+        found.append(
+            (SeriesKey(str(row["case"]), str(row.get("source")), str(made_by), where), _label(row), values, said)
+        )
     return found
 
 

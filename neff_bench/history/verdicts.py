@@ -1,18 +1,18 @@
-"""What the newest commits made worse, and what better."""
+"""What the newest commits made worse or better, and every change of every series."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from neff_bench.history import database
 from neff_bench.history.changes import Change, exact_changes, measured_changes
 from neff_bench.history.database import Commit, Series
-from neff_bench.stage2_profile.compare.comparison import COMPARED
-
-WINDOW = 200
-"""Values that the check of a measured series looks at. Older ones say nothing about the newest commits."""
+from neff_bench.stage2_profile.compare.command import check_common
+from neff_bench.stage2_profile.compare.comparison import COMPARED, pair_cases
+from neff_bench.stage2_profile.compare.verdict import Config, Judged, judge
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def changes_of(series: Series, metric: str, values: Sequence[float]) -> list[Cha
     return exact_changes(values) if exact else measured_changes(values)
 
 
-def verdict(metric: str, change: Change) -> str:
+def direction(metric: str, change: Change) -> str:
     """Which way a change goes."""
     better = COMPARED[metric].better if metric in COMPARED else None
     if better not in ("lower", "higher"):
@@ -49,20 +49,43 @@ def verdict(metric: str, change: Change) -> str:
     return "better" if (change.after < change.before) == (better == "lower") else "worse"
 
 
-def events(connection: sqlite3.Connection, newest: int | None) -> Iterator[Event]:
-    """Changes at the `newest` commits (None: at all of them), series by series."""
+def judged(connection: sqlite3.Connection, last: int) -> list[Judged] | None:
+    """What the `last` commits made of the rows that were there before them; None where there is no commit before them.
+
+    Of each case the newest row of the window is held against the newest one before it. A case is gone when the commit before the
+    window has it and the window does not.
+    """
     commits = database.commits(connection)
-    by_id = {commit.id: commit for commit in commits}
-    recent = {commit.id for commit in (commits if newest is None else commits[-newest:])}
+    before, window = commits[:-last], commits[-last:]
+    if not before:
+        return None
+    older, newer = (_newest(database.records(connection, of)) for of in (before, window))
+    held = [row for case, (at, rows) in older.items() if case in newer or at == before[-1].id for row in rows]
+    pairing = pair_cases(held, [row for _, rows in newer.values() for row in rows], False)
+    check_common(pairing, before[-1].sha, window[-1].sha)
+    return judge(pairing, Config())
+
+
+def _newest(records: Mapping[tuple[int, int], dict[str, Any]]) -> dict[str, tuple[int, list[dict[str, Any]]]]:
+    """The newest commit that has each case, and its rows there."""
+    found: dict[str, tuple[int, list[dict[str, Any]]]] = {}
+    for (_, commit), row in records.items():
+        at, rows = found.get(row["case"], (commit, []))
+        found[row["case"]] = (commit, [*rows, row] if at == commit else [row])
+    return found
+
+
+def events(connection: sqlite3.Connection) -> Iterator[Event]:
+    """Every change, series by series."""
+    by_id = {commit.id: commit for commit in database.commits(connection)}
     known = {one.id: one for one in database.series(connection)}
-    for series_id, metric, ids, values in database.points(connection, None if newest is None else WINDOW):
+    for series_id, metric, ids, values in database.points(connection):
         series = known[series_id]
-        if ids[-1] not in recent or min(values) == max(values):
+        if min(values) == max(values):
             continue
         for change in changes_of(series, metric, values):
-            if ids[change.at] in recent:
-                doubt = None if is_exact(series) else len(values) - change.at
-                yield Event(series, metric, by_id[ids[change.at]], change, verdict(metric, change), doubt)
+            doubt = None if is_exact(series) else len(values) - change.at
+            yield Event(series, metric, by_id[ids[change.at]], change, direction(metric, change), doubt)
 
 
 def began(connection: sqlite3.Connection, newest: int) -> list[Series]:

@@ -14,6 +14,7 @@ import orjson
 
 from neff_bench.errors import WrongCall
 from neff_bench.installation import __version__
+from neff_bench.stage2_profile.metrics.rows import from_dict
 from neff_bench.system.files import write_whole
 
 SCHEMA = 1
@@ -130,4 +131,4 @@ def _checked(path: Path, content: Any) -> list[dict[str, Any]]:
     for number, record in enumerate(content, start=1):
         if not isinstance(record, dict) or not isinstance(record.get("case"), str):
             raise WrongCall(f"{path}: row {number} has no case; expected the rows of profile-neffs --format json")
-    return content
+    return [from_dict(record) for record in content]

@@ -47,11 +47,13 @@ def _list_metrics(ctx: click.Context, option: click.Parameter, value: bool) -> N
 )
 @output_options
 def compare(format_: str | None, output: Path | None, **options: Any) -> int:
-    """Compare profiles: the ratio of each metric, and which side is better unless noise or the model's error explain it.
+    """Compare profiles: the ratio of each metric, and whether B is worse, better, the same, or nobody can tell.
 
     A and B are stores, JSON files of rows (profile-neffs --format json), or single profiles (profile JSON, NTFF or one
     bundle), which are compared whatever their names. Rows that differ in LNC, target or source are
-    not compared unless --mixed says so. Exit code 0: compared; 1: a rule of --fail-if is broken; 2: wrong call.
+    not compared unless --mixed says so. Exit code 0: nothing is worse; 1: B is worse, as `neff-bench gate` says it, or a
+    rule of --fail-if is broken, which then decides alone; 2: wrong call. --between says which of two implementations is better
+    and ends with 0.
 
     \b
     neff-bench compare before.json after.json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from neff_bench.errors import WrongCall
+from neff_bench.errors import DONE, FAILED, WrongCall
 from neff_bench.stage2_profile.compare import baseline as baselines
 from neff_bench.stage2_profile.compare.baseline import Rows, load
 from neff_bench.stage2_profile.compare.comparison import (
@@ -16,6 +16,7 @@ from neff_bench.stage2_profile.compare.comparison import (
 )
 from neff_bench.stage2_profile.compare.gates import broken_rules, parse_rule
 from neff_bench.stage2_profile.compare.report import answer
+from neff_bench.stage2_profile.compare.verdict import Config, first_failure, judge, summary
 from neff_bench.terminal.output import write_answer, write_bytes
 from neff_bench.terminal.streams import error, notice
 from neff_bench.viewer.suffix import PAGE
@@ -57,7 +58,8 @@ def compare_rows(
         a, b, notes = old.name, new.name, about(old)
     check_common(pairing, a, b)
     broken = broken_rules(pairing, asked) if asked else []
-    found = answer(pairing, a, b, metrics, list_all, broken, notes)
+    judged = [] if between or asked else judge(pairing, Config())
+    found = answer(pairing, a, b, metrics, list_all, broken, [*(summary(judged) if judged else ()), *notes])
     if format_ == PAGE and output is not None:
         from neff_bench.stage2_profile.compare.page import comparison_page
 
@@ -67,8 +69,12 @@ def compare_rows(
         write_answer(found, format_, output)
     if broken:
         error(f"{len(broken)} broken, the first: {broken[0]}")
-        return 1
-    return _saved(save, rows) if save is not None else 0
+        return FAILED
+    worse = first_failure(judged)
+    if worse is not None:
+        error(worse)
+        return FAILED
+    return _saved(save, rows) if save is not None else DONE
 
 
 def check_common(pairing: Pairing, a: str, b: str) -> None:

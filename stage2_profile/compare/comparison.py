@@ -10,15 +10,7 @@ from typing import Any
 
 from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.capture.runs import UNTRACED
-from neff_bench.stage2_profile.compare.verdict import (
-    Record,
-    Uncertainty,
-    Verdict,
-    device_ratio,
-    noise_us,
-    uncertainty,
-    verdict,
-)
+from neff_bench.stage2_profile.compare.verdict import Record, Verdict, interval, verdict_of
 from neff_bench.stage2_profile.metrics.rows import METRICS
 
 _ORDER = ("us", "s", "percent")
@@ -56,26 +48,26 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Difference:
-    """One metric of one pair. `ratio`: b / a; `on_device`: the interval in which it lies there, None where that is not known.
-    `verdict`: of b against a (see verdict.py). `noise_us`: the larger IQR of the two totals."""
+    """One metric of one pair. `ratio`: b / a, and the interval in which it lies, None where that is not known. `verdict`: of b
+    against a (see verdict.py), None for a figure of the case itself, of which neither direction is better."""
 
     label: str
     metric: str
     a: float | None
     b: float | None
     ratio: float | None
-    on_device: tuple[float, float] | None
+    ratio_interval: tuple[float, float] | None
     verdict: Verdict | None
-    noise_us: float | None = None
 
 
 def dims(record: Record) -> tuple[tuple[str, int], ...]:
-    """The dimensions of a row record: the whole numbers between `implementation` and `dtype`."""
-    keys = list(record)
-    if "implementation" not in keys or "dtype" not in keys:
-        return ()
-    between = keys[keys.index("implementation") + 1 : keys.index("dtype")]
-    return tuple((key, record[key]) for key in between if record[key] is not None)
+    """The dimensions of a row record, in the order in which the name of its case has them: the keys of an object have none."""
+    case = str(record["case"])
+    return tuple(sorted((record.get("dims") or {}).items(), key=lambda dim: (case.find(f"_{dim[0]}{dim[1]}"), dim[0])))
+
+
+def _sizes(record: Record) -> frozenset[tuple[str, int]]:
+    return frozenset(dims(record))
 
 
 def pair_cases(a: Sequence[Record], b: Sequence[Record], mixed: bool) -> Pairing:
@@ -85,7 +77,7 @@ def pair_cases(a: Sequence[Record], b: Sequence[Record], mixed: bool) -> Pairing
         b,
         exact=lambda row: row["case"],
         loose=lambda row: (
-            *(row.get("kernel") or row["case"], row.get("implementation"), dims(row), row.get("dtype")),
+            *(row.get("kernel") or row["case"], row.get("implementation"), _sizes(row), row.get("dtype")),
             *(row.get("ranks"), row.get("rank")),
         ),
         mixed=mixed,
@@ -106,7 +98,7 @@ def pair_implementations(rows: Sequence[Record], a: str, b: str, mixed: bool) ->
             raise WrongCall(f"--between: no row of implementation {name!r} (there are: {', '.join(known) or 'none'})")
 
     def shape(row: Record) -> tuple[Any, ...]:
-        return (row["kernel"], dims(row), row["dtype"], row.get("ranks"), row.get("rank"))
+        return (row["kernel"], _sizes(row), row["dtype"], row.get("ranks"), row.get("rank"))
 
     return _pair(
         [row for row in rows if row.get("implementation") == a],
@@ -167,7 +159,7 @@ def _is_nrtpy(row: Record) -> bool:
 
 def label(row: Record, other: Record) -> str:
     """A short name for people: kernel, implementation where both have the same, shape, dtype, target and LNC."""
-    if row.get("kernel") is None or (row["kernel"], dims(row)) != (other.get("kernel"), dims(other)):
+    if row.get("kernel") is None or (row["kernel"], _sizes(row)) != (other.get("kernel"), _sizes(other)):
         return str(row["case"]) if row["case"] == other["case"] else f"{row['case']} / {other['case']}"
     kernel = row["kernel"]
     if row["implementation"] == other["implementation"]:
@@ -185,18 +177,20 @@ def of_ranks(row: Record) -> str:
 
 def differences(pair: Pair) -> list[Difference]:
     """Every metric that one side has at least."""
-    times = uncertainty(pair.a, pair.b)
     found = []
     for name, metric in COMPARED.items():
-        a, b, better = pair.a.get(name), pair.b.get(name), metric.better
+        a, b = pair.a.get(name), pair.b.get(name)
         if a is None and b is None:
             continue
-        uncertain = Uncertainty() if metric.exact else times
+        verdict = None if metric.better == "either" and a != b else verdict_of(pair.a, pair.b, name)[0]
         ratio = b / a if a and b is not None else None
-        interval = device_ratio(ratio, better, uncertain) if ratio and uncertain else None
-        noise = noise_us(pair.a, pair.b) if name == "total_time_us" else None
-        found.append(Difference(pair.label, name, a, b, ratio, interval, verdict(a, b, better, uncertain), noise))
+        found.append(Difference(pair.label, name, a, b, ratio, _ratio_interval(pair, name) if ratio else None, verdict))
     return found
+
+
+def _ratio_interval(pair: Pair, name: str) -> tuple[float, float] | None:
+    a, b = interval(pair.a, pair.b, name), interval(pair.b, pair.a, name)
+    return (b[0] / a[1], b[1] / a[0] if a[0] else math.inf) if a and b and a[1] else None
 
 
 def geometric_mean(ratios: Sequence[float]) -> float | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.compare.comparison import COMPARED, Pair, Pairing
-from neff_bench.stage2_profile.compare.verdict import SAME
+from neff_bench.stage2_profile.compare.verdict import SAME, change_percent
 
 
 @dataclass(frozen=True)
@@ -47,13 +46,6 @@ def broken_rules(pairing: Pairing, rules: Iterable[Rule]) -> list[str]:
         for rule in rules:
             lines += _broken(pair, rule)
     return lines
-
-
-def change_percent(a: float, b: float) -> float:
-    """From a to b in percent of a; infinite from nothing to something."""
-    if a == 0:
-        return 0.0 if b == 0 else math.inf
-    return 100 * (b - a) / abs(a)
 
 
 def _broken(pair: Pair, rule: Rule) -> list[str]:

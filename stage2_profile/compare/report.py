@@ -8,14 +8,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from neff_bench.stage2_profile.compare.comparison import COMPARED, Difference, Pairing, differences, geometric_mean
-from neff_bench.stage2_profile.compare.verdict import Verdict
+from neff_bench.stage2_profile.compare.verdict import VERDICTS
 from neff_bench.stage2_profile.metrics.exactness import exact_part
 from neff_bench.stage2_profile.metrics.rows import BAD, METRICS
 from neff_bench.terminal.answer import Answer, Column, Grid
 
 ALWAYS = ("total_time_us", "total_active_time_us", "mfu_percent")
-FIELDS = ("case", "metric", "a", "b", "ratio", "ratio_low", "ratio_high", "verdict", "winner", "noise_us")
-VERDICTS: tuple[Verdict | None, ...] = ("better", "worse", "same", "within noise", "within error", None)
+FIELDS = ("case", "metric", "a", "b", "ratio", "ratio_low", "ratio_high", "verdict", "winner")
 MAX_NAMED = 10
 
 
@@ -82,24 +81,20 @@ def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
     mean = geometric_mean([difference.ratio for difference in totals if difference.ratio])
     if mean is not None:
         counts = Counter(difference.verdict for difference in totals)
-        parts = [f"{counts[verdict]} {verdict or 'unknown'}" for verdict in VERDICTS if counts[verdict]]
+        parts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
         lines.append(
             f"B takes {mean:.4f} times the total time of A (geometric mean over {len(totals)}: {', '.join(parts)})."
         )
     if all(pair.a.get("source") == pair.b.get("source") == "simulated" for pair in pairing.pairs) and pairing.pairs:
         errors = sorted({str(pair.b.get("time_error")) for pair in pairing.pairs if pair.b.get("time_error")})
         lines.append(f"SIMULATED: {exact_part(errors)}times: " + (" or ".join(errors) or "of the model") + ".")
-        if any(difference.verdict == "within error" for difference in found):
-            lines.append(
-                "within error (x to y): on the device B/A lies between x and y, so neither side is known to be better."
-            )
         models = {(pair.a.get("model"), pair.b.get("model")) for pair in pairing.pairs}
         lines += [
             f"The times of A and B come from different models ({one}, {other})."
             for one, other in sorted(models, key=str)
             if one != other
         ]
-    elif any(difference.noise_us is None for difference in totals):
+    elif any(difference.ratio_interval is None for difference in totals):
         lines.append("Noise is not known where a case has one profiled execution; --num-exec 20 gives ten.")
     lines += [f"Mixed: {pair.label}: {pair.mixed}." for pair in pairing.pairs if pair.mixed]
     lines += _named(
@@ -132,16 +127,10 @@ def _broken(broken: Sequence[str]) -> list[str]:
 
 
 def _line(difference: Difference, label: str) -> list[str]:
-    verdict: str = difference.verdict or "unknown"
-    if difference.verdict == "within error" and difference.on_device is not None:
-        low, high = difference.on_device
-        verdict += f" ({low:.2f} to {high:.2f})"
-    elif difference.noise_us is not None and difference.verdict != "same":
-        verdict += (
-            f" (noise {difference.noise_us:.3g} us)"
-            if verdict != "within noise"
-            else f" ({difference.noise_us:.3g} us)"
-        )
+    verdict: str = difference.verdict or "changed"
+    if difference.verdict == "cannot tell" and difference.ratio_interval is not None:
+        low, high = difference.ratio_interval
+        verdict += f" (B/A from {low:.2f} to {high:.2f})"
     ratio = "-" if difference.ratio is None else f"{difference.ratio:.4f}"
     return [label, difference.metric, _number(difference.a), _number(difference.b), ratio, verdict]
 
@@ -160,9 +149,8 @@ def _record(difference: Difference) -> dict[str, Any]:
         "a": difference.a,
         "b": difference.b,
         "ratio": difference.ratio,
-        "ratio_low": difference.on_device[0] if difference.on_device else None,
-        "ratio_high": difference.on_device[1] if difference.on_device else None,
+        "ratio_low": difference.ratio_interval[0] if difference.ratio_interval else None,
+        "ratio_high": difference.ratio_interval[1] if difference.ratio_interval else None,
         "verdict": difference.verdict,
         "winner": winner,
-        "noise_us": difference.noise_us,
     }

@@ -1,115 +1,241 @@
-"""What may be said of two numbers of one case: better, worse, or nothing, because noise or the model explains them.
+"""Worse, better, same, or cannot tell: the one place where `compare`, `gate` and `history check` ask. Pure functions on row records.
 
-The numbers themselves are exact: a simulated time is the same in every run of one model, and a counter is a fact of the
-program. A verdict says more. It speaks about the device, so it needs the interval in which the ratio B/A lies there:
+Every number has an interval. The verdict of two numbers is that of their intervals and of the smallest change that counts:
 
-- Counters and bytes: the ratio itself, whoever counted.
-- Measured times: the samples move by their interquartile range. The larger one of A and B, as a fraction of its total time,
-  is the noise of every time and rate of the pair, since engines have no range of their own. One sample has no range: the
-  verdict stands then, and the comparison says that its noise is not known.
-- Simulated times of the same case by the same model: most of the model's error is common to both sides and cancels. Published
-  variants of one kernel that differ by 5 % and more mostly come in the right order; docs/measured-rows.md counts the pairs. Nobody has looked
-  at pairs that differ by less. So 5 % is the interval.
-- Simulated times of different programs (other implementation, other case) or of different models: each side has its own
-  80 % interval, and the two may point in opposite directions. Nothing smaller than both together is a difference.
-- A simulated time without an interval has no verdict.
+- A counter is exact, whoever counted: any difference counts.
+- A simulated time is exact too: a model that is deterministic says something else only where the program does. A change below
+  SMALLEST_PERCENT is none, since no model is that fine. That holds for one implementation and one model. Two implementations, or two
+  models, are as far off as their ranges say: then the interval is the range of each side.
+- A measured time scatters over its executions. Its interval is the confidence interval of the median over several captures, or of
+  one capture the interquartile range. Times and rates of single parts have no spread of their own, and get that of the total.
+  A change below `time_percent` is none. A time that was measured once has no interval.
 
-A ratio whose interval holds 1 is "within noise" or "within error", not better and not worse. `--fail-if` does not ask for
-a verdict: it compares the exact numbers with the percentage that its user allows.
+Worse: all that the change may be is above the smallest change. Better: all of it is below. Same: all of it is within. Anything else,
+or no interval: cannot tell. nvbench's robust comparison has the same four words (SLOW, FAST, SAME, AMBG) by the same intervals; a
+test over the samples, as benchstat makes it, needs more than a row keeps, so that no library for statistics is used.
+
+A counter that rose fails no case whose time got better: it is the price of that.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from neff_bench.stage2_profile.metrics.metric import Better
+from neff_bench.stage2_profile.metrics.rows import BAD, METRICS
+
+if TYPE_CHECKING:
+    from neff_bench.stage2_profile.compare.comparison import Pairing
 
 Record = Mapping[str, Any]
-Verdict = Literal["better", "worse", "same", "changed", "within noise", "within error"]
+Interval = tuple[float, float]
+Verdict = Literal["worse", "better", "cannot tell", "same"]
+VERDICTS: tuple[Verdict, ...] = ("worse", "better", "cannot tell", "same")
+"""In the order of the answer. The word for several is the first of them that one of them has."""
 
 SAME = 1e-9
 """Relative difference below which two numbers are one number that was written twice."""
-
-SAME_PROGRAM_FRACTION = 0.05
-"""Difference of two simulated times of one case below which the order on hardware is not known: the public pairs (variants of
-the NKIBench tasks on trn2, github.com/Jerry2423/kda-for-trainium) were compared beyond it only."""
+SMALLEST_PERCENT = 0.1
+"""Of a simulated time: a change by less is none."""
+COUNTERS = (
+    "matmul_instruction_count",
+    "instruction_count",
+    "dma_packet_count",
+    "hbm_read_bytes",
+    "hbm_write_bytes",
+    "hardware_flops",
+)
+"""What a kernel asks of the device. The instructions of all engines together: work may move from one to another."""
 
 
 @dataclass(frozen=True)
-class Uncertainty:
-    """The device's B/A lies between `low` and `high` times the ratio of the two numbers, because of `cause`."""
+class Config:
+    """What decides about a case. `times`: metrics in us. `time_percent`: a measured time that changed by less is the same.
+    `counters`: exact metrics, of which any rise is worse."""
 
-    low: float = 1.0
-    high: float = 1.0
-    cause: Literal["", "noise", "error"] = ""
-
-
-def device_interval(row: Record) -> tuple[float, float] | None:
-    """Lowest and highest time on the device over the row's own: of a simulated row its 80 % interval, None where it has none; of
-    a measured row 1 and 1."""
-    if row.get("source") != "simulated":
-        return 1.0, 1.0
-    total, low, high = (row.get(name) for name in ("total_time_us", "total_time_low_us", "total_time_high_us"))
-    return (low / total, high / total) if total and low is not None and high is not None else None
+    times: tuple[str, ...] = ("total_time_us",)
+    time_percent: float = 1.0
+    counters: tuple[str, ...] = COUNTERS
 
 
-def noise_us(a: Record, b: Record) -> float | None:
-    """The larger interquartile range of the two totals; None when neither has one."""
-    ranges = [row.get("total_time_iqr_us") for row in (a, b)]
-    return max((value for value in ranges if value is not None), default=None)
+@dataclass(frozen=True)
+class Judged:
+    """One metric of one case. `label`: the case for people. `metric`: `status` and `check` stand for the build and for the outputs'
+    check. `before`, `after`: numbers, or texts of those two. `why`: of a verdict that the numbers alone do not give. `fails`: whether
+    the case got worse by it."""
+
+    case: str
+    label: str
+    metric: str
+    before: float | str | None
+    after: float | str | None
+    verdict: Verdict
+    why: str = ""
+    fails: bool = False
+
+    @property
+    def change_percent(self) -> float | None:
+        """From before to after in percent of before; None where it is not known."""
+        if not isinstance(self.before, (int, float)) or not isinstance(self.after, (int, float)) or not self.before:
+            return None
+        return change_percent(self.before, self.after)
 
 
-def uncertainty(a: Record, b: Record) -> Uncertainty | None:
-    """Of the times and rates of two rows; None when a simulated side has no interval."""
-    if "simulated" not in (a.get("source"), b.get("source")):
-        return _noise(a, b)
-    if _same_program(a, b):
-        return Uncertainty(1 - SAME_PROGRAM_FRACTION, 1 + SAME_PROGRAM_FRACTION, "error")
-    first, second = device_interval(a), device_interval(b)
-    if first is None or second is None:
-        return None
-    return Uncertainty(second[0] / first[1], second[1] / first[0], "error")
-
-
-def device_ratio(ratio: float, better: Better | None, uncertain: Uncertainty) -> tuple[float, float]:
-    """Lowest and highest B/A on the device. A rate is a number over a time, so its interval is the inverse one."""
-    if better != "higher":
-        return ratio * uncertain.low, ratio * uncertain.high
-    return ratio / uncertain.high, ratio / uncertain.low if uncertain.low else math.inf
-
-
-def verdict(a: float | None, b: float | None, better: Better | None, uncertain: Uncertainty | None) -> Verdict | None:
-    """Of b against a. None where a number is not known, or the error of the model where it decides.
-
-    `better`: `either` for a figure of the case itself, whose change is neither better nor worse.
-    """
-    if a is None or b is None:
-        return None
-    if abs(b - a) <= SAME * max(abs(a), abs(b)):
-        return "same"
-    if uncertain is None:
-        return None
-    if uncertain.cause and a:
-        low, high = device_ratio(b / a, better, uncertain)
-        if low <= 1 <= high:
-            return "within noise" if uncertain.cause == "noise" else "within error"
-    if better == "either":
-        return "changed"
-    return "better" if (b < a) == (better == "lower") else "worse"
-
-
-def _same_program(a: Record, b: Record) -> bool:
-    return a.get("source") == b.get("source") and a.get("model") == b.get("model") and a.get("case") == b.get("case")
-
-
-def _noise(a: Record, b: Record) -> Uncertainty:
-    fractions = [
-        row["total_time_iqr_us"] / row["total_time_us"]
-        for row in (a, b)
-        if row.get("total_time_iqr_us") and row.get("total_time_us")
+def judge(pairing: Pairing, config: Config) -> list[Judged]:
+    """Each metric that decides, of each case that both sides have, and a line for each case that is on one side only or is not
+    comparable. A case that is new has none: there is nothing to hold it against."""
+    found = [judged for pair in pairing.pairs for judged in _judged(pair.a, pair.b, pair.label, config)]
+    found += [_said(pair.b, pair.label, "status", None, None, "cannot tell", pair.mixed) for pair in pairing.refused]
+    found += [
+        _said(row, str(row["case"]), "status", row.get("status"), None, "cannot tell", "not there any more")
+        for row in pairing.only_a
     ]
-    noise = max(fractions, default=0.0)
-    return Uncertainty(max(0.0, 1 - noise), 1 + noise, "noise") if noise else Uncertainty()
+    return sorted(found, key=lambda judged: VERDICTS.index(judged.verdict))
+
+
+def word_of(judged: Sequence[Judged]) -> Verdict:
+    """The one word for all of it. What is the price of a better time is not worse."""
+    words = {each.verdict for each in judged if each.fails or each.verdict != "worse"}
+    return next((verdict for verdict in VERDICTS if verdict in words), "cannot tell")
+
+
+def summary(judged: Sequence[Judged]) -> list[str]:
+    """The word in a few sentences."""
+    cases = dict.fromkeys(each.case for each in judged)
+    failing = dict.fromkeys(each.case for each in judged if each.fails)
+    better = {each.case for each in judged if each.verdict == "better"} - set(failing)
+    if not cases:
+        return ["NOTHING TO JUDGE: no case is on both sides."]
+    told = {
+        "worse": f"{len(failing)} of {len(cases)} cases got worse",
+        "better": f"none of {len(cases)} cases got worse, {len(better)} got better",
+        "cannot tell": f"of {len(cases)} cases none is known to have got worse or better",
+        "same": f"none of {len(cases)} cases changed",
+    }
+    word = word_of(judged)
+    also = f"; {len(better)} got better" if better and failing else ""
+    counted = {verdict: sum(each.verdict == verdict for each in judged) for verdict in VERDICTS}
+    return [
+        f"{word.upper()}: {told[word]}{also}.",
+        ", ".join(f"{count} {verdict}" for verdict, count in counted.items() if count) + " (metrics).",
+    ]
+
+
+def first_failure(judged: Sequence[Judged]) -> str | None:
+    """What got worse first, in a line; None where nothing did."""
+    failing = next((each for each in judged if each.fails), None)
+    return None if failing is None else f"worse: {failing.label}: {failing.metric} {failing.before} -> {failing.after}"
+
+
+def _judged(a: Record, b: Record, label: str, config: Config) -> Iterator[Judged]:
+    runs = [row.get("status") in ("profiled", "estimated") for row in (a, b)]
+    if not all(runs):
+        verdict: Verdict = "cannot tell" if runs[0] == runs[1] else "worse" if runs[0] else "better"
+        reason = str((b if not runs[1] else a).get("reason") or "")
+        yield _said(b, label, "status", a.get("status"), b.get("status"), verdict, reason)
+        return
+    if a.get("check") != b.get("check") and (a.get("check") is not None or b.get("check") in BAD):
+        verdict = "worse" if b.get("check") in BAD else "better" if b.get("check") == "passed" else "cannot tell"
+        yield _said(b, label, "check", a.get("check"), b.get("check"), verdict, str(b.get("reason") or ""))
+    times = list(_metrics(a, b, label, config.times, config.time_percent))
+    yield from times
+    verdicts = {judged.verdict for judged in times}
+    faster = "better" in verdicts and "worse" not in verdicts
+    for judged in _metrics(a, b, label, config.counters, 0.0):
+        paid = faster and judged.fails
+        yield replace(judged, fails=False, why="the price of a better time") if paid else judged
+
+
+def _metrics(a: Record, b: Record, label: str, names: Sequence[str], time_percent: float) -> Iterator[Judged]:
+    for name in names:
+        if a.get(name) is not None or b.get(name) is not None:
+            verdict, why = verdict_of(a, b, name, time_percent)
+            yield _said(b, label, name, a.get(name), b.get(name), verdict, why)
+
+
+def verdict_of(a: Record, b: Record, name: str, time_percent: float = Config.time_percent) -> tuple[Verdict, str]:
+    """The verdict on a metric of two rows, b against a, and why it is one that the numbers alone do not give."""
+    before, after = a.get(name), b.get(name)
+    if before is None or after is None:
+        return "cannot tell", "known on one side only"
+    if abs(after - before) <= SAME * max(abs(before), abs(after)):
+        return "same", ""
+    intervals = interval(a, b, name), interval(b, a, name)
+    if intervals[0] is None or intervals[1] is None:
+        return "cannot tell", _no_interval(a, b)
+    exact, simulated = METRICS[name].exact, _one_model(a, b)
+    allowed = 0.0 if exact else SMALLEST_PERCENT if simulated else time_percent
+    verdict = of_intervals(intervals[0], intervals[1], allowed)
+    if METRICS[name].better == "higher":
+        turned: dict[Verdict, Verdict] = {"worse": "better", "better": "worse"}
+        verdict = turned.get(verdict, verdict)
+    return verdict, f"{_shown(intervals[0])} and {_shown(intervals[1])} overlap" if verdict == "cannot tell" else ""
+
+
+def of_intervals(before: Interval, after: Interval, allowed_percent: float) -> Verdict:
+    """Of a metric of which less is better."""
+    low, high = change_percent(before[1], after[0]), change_percent(before[0], after[1])
+    allowed = allowed_percent + 100 * SAME
+    if low > allowed:
+        return "worse"
+    if high < -allowed:
+        return "better"
+    return "same" if -allowed <= low and high <= allowed else "cannot tell"
+
+
+def interval(row: Record, other: Record, name: str) -> Interval | None:
+    """Where a metric of a row lies when the row is held against another; None where that is not known."""
+    value = row.get(name)
+    if value is None or METRICS[name].exact:
+        return None if value is None else (value, value)
+    spread = (1.0, 1.0) if _one_model(row, other) else _spread(row)
+    if spread is None:
+        return None
+    low, high = (
+        spread if METRICS[name].better != "higher" else (1 / spread[1], 1 / spread[0] if spread[0] else math.inf)
+    )
+    return value * low, value * high
+
+
+def _spread(row: Record) -> Interval | None:
+    """Lowest and highest total time over the row's own: of a simulated row its range, of a measured one its scatter."""
+    total = row.get("total_time_us")
+    simulated = row.get("source") == "simulated"
+    names = (
+        ("total_time_low_us", "total_time_high_us") if simulated else ("total_time_ci_low_us", "total_time_ci_high_us")
+    )
+    low, high = (row.get(name) for name in names)
+    if total and (low is None or high is None) and not simulated and row.get("total_time_iqr_us") is not None:
+        low, high = total - row["total_time_iqr_us"] / 2, total + row["total_time_iqr_us"] / 2
+    return (max(low, 0.0) / total, high / total) if total and low is not None and high is not None else None
+
+
+def _one_model(a: Record, b: Record) -> bool:
+    """Whether two simulated rows differ in their program alone."""
+    agree = all(a.get(name) == b.get(name) for name in ("source", "model", "implementation"))
+    return agree and a.get("source") == "simulated"
+
+
+def _no_interval(a: Record, b: Record) -> str:
+    if "simulated" not in (a.get("source"), b.get("source")):
+        return "its noise is not known; capture it several times"
+    if a.get("source") == b.get("source") and a.get("model") != b.get("model"):
+        return f"simulated by two models, {a.get('model')} and {b.get('model')}"
+    return "a side has no range"
+
+
+def change_percent(before: float, after: float) -> float:
+    """From before to after in percent of before; infinite from nothing to something."""
+    if before == 0:
+        return 0.0 if after == 0 else math.copysign(math.inf, after)
+    return 100 * (after - before) / abs(before)
+
+
+def _said(row: Record, label: str, metric: str, before: Any, after: Any, verdict: Verdict, why: str) -> Judged:
+    return Judged(str(row["case"]), label, metric, before, after, verdict, why, fails=verdict == "worse")
+
+
+def _shown(interval: Interval) -> str:
+    return f"{interval[0]:.4g} to {interval[1]:.4g}"

@@ -11,9 +11,9 @@ import msgspec
 from neff_bench.errors import DONE, FAILED, WrongCall
 from neff_bench.stage2_profile.compare import baseline as baselines
 from neff_bench.stage2_profile.compare.baseline import Rows, load
+from neff_bench.stage2_profile.compare.command import check_common
 from neff_bench.stage2_profile.compare.comparison import Pairing, pair_cases
-from neff_bench.stage2_profile.gate.config import Config
-from neff_bench.stage2_profile.gate.judge import Finding, judge
+from neff_bench.stage2_profile.compare.verdict import Config, Judged, first_failure, judge
 from neff_bench.stage2_profile.gate.lines import Change, Line, changed_lines, lines_of
 from neff_bench.stage2_profile.gate.report import answer
 from neff_bench.terminal.output import write_answer
@@ -34,19 +34,20 @@ def run_gate(
     newer = load(after)
     older = Rows(str(before), []) if update and not before.exists() else load(before)
     pairing = pair_cases(older.records, newer.records, False)
-    findings = judge(pairing, config)
-    moved = [finding.case for finding in findings if finding.verdict in ("worse", "better")]
+    if older.records:
+        check_common(pairing, older.name, newer.name)
+    judged = judge(pairing, config)
+    moved = [each.case for each in judged if each.verdict in ("worse", "better")]
     lines = _changes(pairing, list(dict.fromkeys(moved)), older, newer)
     new = [str(row["case"]) for row in pairing.only_b]
     notes = [*_not_covered(changed), *_simulated(newer.records)]
-    write_answer(answer(findings, lines, new, notes), format_, output)
+    write_answer(answer(judged, lines, new, notes, "Kernel gate"), format_, output)
     if update:
-        _take_over(before, after, older, newer, findings)
-    failing = [finding for finding in findings if finding.fails]
-    if failing:
-        first = failing[0]
-        error(f"worse: {first.kernel} {first.shape}: {first.metric} {first.before} -> {first.after}")
-    return FAILED if failing else DONE
+        _take_over(before, after, older, newer, judged)
+    worse = first_failure(judged)
+    if worse is not None:
+        error(worse)
+    return DONE if worse is None else FAILED
 
 
 def _changes(pairing: Pairing, moved: Sequence[str], older: Rows, newer: Rows) -> dict[str, Sequence[Change] | str]:
@@ -67,10 +68,10 @@ def _lines(rows: Rows, cases: Sequence[str]) -> Mapping[str, Any]:
     return {case: msgspec.convert(rows.lines[case], tuple[Line, ...]) for case in cases if case in rows.lines}
 
 
-def _take_over(before: Path, after: Path, older: Rows, newer: Rows, findings: Sequence[Finding]) -> None:
+def _take_over(before: Path, after: Path, older: Rows, newer: Rows, judged: Sequence[Judged]) -> None:
     """Write the baseline again: what got better and what is new comes from the newer side, everything else stays."""
-    worse = {finding.case for finding in findings if finding.fails}
-    better = {finding.case for finding in findings if finding.verdict == "better"} - worse
+    worse = {each.case for each in judged if each.fails}
+    better = {each.case for each in judged if each.verdict == "better"} - worse
     known = {str(row["case"]): row for row in older.records}
     taken = {
         str(row["case"]): row

@@ -8,32 +8,12 @@ counters: [dma_packet_count, hbm_read_bytes]
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.compare.comparison import COMPARED
-
-COUNTERS = (
-    "matmul_instruction_count",
-    "instruction_count",
-    "dma_packet_count",
-    "hbm_read_bytes",
-    "hbm_write_bytes",
-    "hardware_flops",
-)
-"""What a kernel asks of the device. The instructions of all engines together: work may move from one to another."""
-
-
-@dataclass(frozen=True)
-class Config:
-    """`times`: metrics in us, judged by their interval. `time_percent`: a measured time that changed by less is the same.
-    `counters`: exact metrics, of which any rise is worse."""
-
-    times: tuple[str, ...] = ("total_time_us",)
-    time_percent: float = 1.0
-    counters: tuple[str, ...] = COUNTERS
+from neff_bench.stage2_profile.compare.verdict import Config
 
 
 def read_config(path: Path | None) -> Config:

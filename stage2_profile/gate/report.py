@@ -1,18 +1,17 @@
-"""The answer of the gate."""
+"""What was judged as an answer: that of `gate` and of `history check`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from neff_bench.stage2_profile.gate.judge import VERDICTS, Finding
+from neff_bench.stage2_profile.compare.verdict import Judged, summary
 from neff_bench.stage2_profile.gate.lines import Change
 from neff_bench.terminal.answer import Answer, Column, Grid
 
-FIELDS = "kernel shape metric before after change_percent verdict fails why case lines".split()
+FIELDS = "label metric before after change_percent verdict fails why case lines".split()
 COLUMNS = (
-    Column("kernel"),
-    Column("shape", wraps=True),
+    Column("case", wraps=True),
     Column("metric"),
     Column("before", right=True),
     Column("after", right=True),
@@ -20,8 +19,7 @@ COLUMNS = (
     Column("verdict", wraps=True),
 )
 LINE_COLUMNS = (
-    Column("kernel"),
-    Column("shape", wraps=True),
+    Column("case", wraps=True),
     Column("source line", wraps=True),
     Column("before", wraps=True),
     Column("after", wraps=True),
@@ -33,10 +31,11 @@ Lines = Mapping[str, "Sequence[Change] | str"]
 """Case -> its changed source lines, or why they are not known."""
 
 
-def answer(findings: Sequence[Finding], lines: Lines, new: Sequence[str], notes: Sequence[str]) -> Answer:
+def answer(judged: Sequence[Judged], lines: Lines, new: Sequence[str], notes: Sequence[str], title: str) -> Answer:
     """`new`: cases that only the newer side has. `notes`: what must be said first."""
-    told = [finding for finding in findings if finding.verdict != "same"]
-    grids = [Grid(COLUMNS, [_line(finding) for finding in told], [*notes, *summary(findings, new)], "Kernel gate")]
+    told = [each for each in judged if each.verdict != "same"]
+    said = [*notes, *summary(judged), *([f"New, with nothing to hold against: {', '.join(new)}."] if new else ())]
+    grids = [Grid(COLUMNS, [_line(each) for each in told], said, title)]
     grids += (
         [Grid(LINE_COLUMNS, source, [], "Source lines whose instructions changed")]
         if (source := _source(told, lines))
@@ -45,61 +44,31 @@ def answer(findings: Sequence[Finding], lines: Lines, new: Sequence[str], notes:
     unknown = [f"{case}: source lines: {why}" for case, why in lines.items() if isinstance(why, str)]
     if unknown:
         grids.append(Grid((), [], unknown))
-    return Answer([_record(finding, lines) for finding in findings], FIELDS, grids)
+    return Answer([_record(each, lines) for each in judged], FIELDS, grids)
 
 
-def summary(findings: Sequence[Finding], new: Sequence[str]) -> list[str]:
-    """What the gate says in a few sentences; the first is the verdict."""
-    cases = dict.fromkeys(finding.case for finding in findings)
-    failing = dict.fromkeys(finding.case for finding in findings if finding.fails)
-    better = {finding.case for finding in findings if finding.verdict == "better"} - set(failing)
-    counted = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in VERDICTS}
-    said = ", ".join(f"{count} {verdict}" for verdict, count in counted.items() if count)
-    lines = []
-    if failing:
-        lines.append(f"FAILED: {len(failing)} of {len(cases)} cases got worse.")
-    elif cases and counted["cannot tell"] == len(findings):
-        lines.append(f"CANNOT TELL: nothing of {len(cases)} cases could be compared.")
-    elif cases:
-        lines.append(
-            f"PASSED: none of {len(cases)} cases got worse" + (f", {len(better)} got better." if better else ".")
-        )
-    else:
-        lines.append("NOTHING TO JUDGE: no case is on both sides.")
-    if better and failing:
-        lines.append(f"{len(better)} cases got better.")
-    if said:
-        lines.append(f"{said} (metrics).")
-    if new:
-        lines.append(f"New, with nothing to hold against: {', '.join(new)}.")
-    return lines
-
-
-def _line(finding: Finding) -> list[str]:
-    change = finding.change_percent
-    verdict = f"{finding.verdict} ({finding.why})" if finding.why else finding.verdict
+def _line(judged: Judged) -> list[str]:
+    change = judged.change_percent
+    verdict = f"{judged.verdict} ({judged.why})" if judged.why else judged.verdict
     return [
-        finding.kernel,
-        finding.shape,
-        finding.metric,
-        _shown(finding.before),
-        _shown(finding.after),
+        judged.label,
+        judged.metric,
+        _shown(judged.before),
+        _shown(judged.after),
         "-" if change is None else f"{change:+.2f} %",
         verdict,
     ]
 
 
-def _source(told: Sequence[Finding], lines: Lines) -> list[list[str]]:
+def _source(told: Sequence[Judged], lines: Lines) -> list[list[str]]:
     found = []
-    for finding in {each.case: each for each in told}.values():
-        changes = lines.get(finding.case, ())
+    for judged in {each.case: each for each in told}.values():
+        changes = lines.get(judged.case, ())
         if isinstance(changes, str):
             continue
-        found += [
-            [finding.kernel, finding.shape, _place(change), change.was, change.now] for change in changes[:MAX_LINES]
-        ]
+        found += [[judged.label, _place(change), change.was, change.now] for change in changes[:MAX_LINES]]
         if len(changes) > MAX_LINES:
-            found.append([finding.kernel, finding.shape, f"and {len(changes) - MAX_LINES} more lines", "", ""])
+            found.append([judged.label, f"and {len(changes) - MAX_LINES} more lines", "", ""])
     return found
 
 
@@ -110,10 +79,10 @@ def _place(change: Change) -> str:
     return f"{change.file}:{change.after} (was {change.before})"
 
 
-def _record(finding: Finding, lines: Lines) -> dict[str, Any]:
-    changes = lines.get(finding.case, ())
+def _record(judged: Judged, lines: Lines) -> dict[str, Any]:
+    changes = lines.get(judged.case, ())
     return {
-        **{name: getattr(finding, name) for name in FIELDS if name != "lines"},
+        **{name: getattr(judged, name) for name in FIELDS if name != "lines"},
         "lines": [] if isinstance(changes, str) else [vars(change) for change in changes],
     }
 

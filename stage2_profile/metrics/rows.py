@@ -3,7 +3,7 @@ everywhere (docs/metrics.md shows what follows from it)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -198,21 +198,32 @@ def with_ranks(rows: Iterable[Row]) -> list[Row]:
 
 
 def to_dict(row: Row) -> dict[str, Any]:
-    """Keys in the order of the columns, each dimension under its own name."""
-    record: dict[str, Any] = {}
-    for name in NAMES:
-        if name == "dims":
-            record.update((dim_column(dim), size) for dim, size in row.dims)
-        elif name == "findings":
-            record[name] = msgspec.to_builtins(row.findings)
-        else:
-            record[name] = rounded(name, getattr(row, name))
-    return record
+    """The record of a row: what `--format json` writes. The dimensions are one object, each under its own name."""
+    record = {name: rounded(name, getattr(row, name)) for name in NAMES}
+    return {**record, "dims": dict(row.dims), "findings": msgspec.to_builtins(row.findings)}
+
+
+def to_flat(row: Row) -> dict[str, Any]:
+    """The same for a table, in the order of `columns`: a column for each dimension, and each finding as a sentence."""
+    record = to_dict(row)
+    dims = {dim_column(name): size for name, size in record.pop("dims").items()}
+    return {**record, **dims, "findings": [str(finding) for finding in row.findings]}
 
 
 def dim_column(name: str) -> str:
     """The column of a dimension: its own name, `dim_<name>` where another column has that name."""
     return f"dim_{name}" if name in NAMES else name
+
+
+def from_dict(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record as this version writes it. Earlier ones wrote each dimension beside the other keys, and other words for a check."""
+    record = dict(record)
+    if record.get("check") in ("failed", "zero"):
+        record["check"] = "wrong"
+    if not isinstance(record.get("dims"), dict):
+        dims = [name for name, value in record.items() if name not in NAMES and type(value) is int]
+        record["dims"] = {name.removeprefix("dim_"): record.pop(name) for name in dims}
+    return record
 
 
 def rounded(name: str, value: Any) -> Any:
@@ -221,6 +232,6 @@ def rounded(name: str, value: Any) -> Any:
 
 
 def columns(rows: Iterable[Row]) -> list[str]:
-    """Column names for rows of several kernels: the dimensions of all of them, in order of appearance."""
+    """Column names of `to_flat` for rows of several kernels: the dimensions of all of them, in order of appearance."""
     dims = dict.fromkeys(dim_column(name) for row in rows for name, _ in row.dims)
     return [column for name in NAMES for column in (dims if name == "dims" else [name])]

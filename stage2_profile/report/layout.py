@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from neff_bench.chips.dtypes import SHORT
 from neff_bench.stage2_profile.metrics.exactness import is_exact, reason_of
 from neff_bench.stage2_profile.metrics.metric import Metric
-from neff_bench.stage2_profile.metrics.rows import METRICS, Row, columns, to_dict, with_ranks
+from neff_bench.stage2_profile.metrics.rows import METRICS, Row, columns, to_dict, to_flat, with_ranks
 from neff_bench.terminal.answer import HIDDEN, NONE, Answer, Column, Grid
 
 DIGITS = {"us": 2, "s": 2, "percent": 1, "TFLOPS": 1, "FLOPs/byte": 1}
@@ -72,7 +72,7 @@ def answer(rows: Sequence[Row]) -> Answer:
     timed = any(row.total_time_us is not None for row in rows)
     about = "engines, DMA: % of total us" if timed else ""
     grid = Grid(COLUMNS, [cells(row) for row in every], notes(rows), about=about)
-    return Answer([to_dict(row) for row in every], columns(every), [grid])
+    return Answer(list(map(to_flat, every)), columns(every), [grid], list(map(to_dict, every)))
 
 
 def _shapes(row: Row) -> str:

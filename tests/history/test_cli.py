@@ -43,10 +43,11 @@ def test_a_slower_kernel_is_told_and_fails_the_check(history, add):
         add(number)
     add(4, total_time_us=31.5)
     done = history("check", "--format", "json")
-    [event] = json.loads(done.stdout)
+    [time, _] = json.loads(done.stdout)
     assert done.returncode == 1
-    assert (event["commit"], event["metric"], event["before"], event["after"]) == ("c4", "total_time_us", 30.0, 31.5)
-    assert event["verdict"] == "worse"
+    assert (time["metric"], time["before"], time["after"], time["verdict"]) == ("total_time_us", 30.0, 31.5, "worse")
+    [event] = json.loads(history("show", "--format", "json").stdout)
+    assert (event["commit"], event["verdict"]) == ("c4", "worse")
 
 
 def test_an_improvement_passes_and_is_told(history, add):
@@ -54,7 +55,7 @@ def test_an_improvement_passes_and_is_told(history, add):
     add(2, hbm_read_bytes=900)
     done = history("check", "--format", "json")
     assert done.returncode == 0
-    assert [event["verdict"] for event in json.loads(done.stdout)] == ["better"]
+    assert [judged["verdict"] for judged in json.loads(done.stdout)] == ["better", "same"]
 
 
 def test_only_the_newest_commits_are_judged(history, add):
@@ -77,13 +78,15 @@ def test_a_new_model_begins_a_new_series_and_says_so(history, add):
 def test_simulated_and_measured_values_are_never_joined(history, add):
     add(1)
     add(2, source="measured", tool="neuron-explorer 2.29", total_time_us=99.0)
-    assert history("check").returncode == 0
+    done = history("check")
+    assert done.returncode == 2
+    assert "source simulated against measured" in done.stderr
 
 
 def test_the_time_to_compile_is_not_kept(history, add):
     add(1)
     add(2, compile_time_s=50.0)
-    assert history("check").stdout.strip() == "no change"
+    assert "SAME: none of 1 cases changed." in history("check").stdout
 
 
 def test_a_commit_that_is_added_again_replaces_its_values(history, add):
@@ -93,11 +96,40 @@ def test_a_commit_that_is_added_again_replaces_its_values(history, add):
     assert history("check").returncode == 0
 
 
+def test_a_case_that_no_longer_builds_got_worse_and_comes_back_better(history, add, tmp_path):
+    add(1)
+    add(2)
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    other = {**rows[0], "case": "other"}
+    for number, row in (
+        (3, {"case": ROW["case"], "status": "failed", "check": "not built", "reason": "k.py:3: no"}),
+        (4, rows[0]),
+    ):
+        (tmp_path / "rows.json").write_text(json.dumps([row, other]))
+        assert history("add", "rows.json", "--commit", f"c{number}", "--date", f"2026-01-{number:02d}").returncode == 0
+        done = history("check")
+        assert done.returncode == (1 if number == 3 else 0)
+        assert "k.py:3: no" in done.stdout
+    assert "BETTER: none of 2 cases got worse, 1 got better." in done.stdout
+
+
+def test_a_history_of_an_earlier_version_is_read(history, add, tmp_path):
+    add(1)
+    add(2, total_time_us=31.0)
+    with sqlite3.connect(tmp_path / "history" / database.FILE) as connection:
+        connection.execute("DROP TABLE rows")
+        connection.execute("PRAGMA user_version = 1")
+    assert "total_time_us" in history("check").stdout
+    add(3, total_time_us=31.0)
+    assert "SAME" in history("check").stdout
+
+
 def test_commits_are_ordered_by_their_dates(history, add):
     add(3, total_time_us=31.0)
     add(1)
     add(2)
-    assert "c3" in history("check").stdout
+    assert history("check").returncode == 1
+    assert "c3" in history("show").stdout
 
 
 def test_the_commit_is_the_one_checked_out(history, tmp_path):
@@ -135,7 +167,7 @@ def test_two_writers_lose_nothing(tmp_path):
         "for n in range(40):\n"
         "    with d.opened(Path('h'), write=True) as c:\n"
         "        key = d.SeriesKey(f'{sys.argv[1]}{n}', 'simulated', 'm', '')\n"
-        "        d.add(c, f'c{n}', f'2026-01-01T00:00:{n:02d}', '', [(key, 'x', {'total_time_us': 1.0})])\n"
+        "        d.add(c, f'c{n}', f'2026-01-01T00:00:{n:02d}', '', [(key, 'x', {'total_time_us': 1.0}, {})])\n"
     )
     writers = [subprocess.Popen([sys.executable, "-c", program, name], cwd=tmp_path) for name in "ab"]
     assert [writer.wait() for writer in writers] == [0, 0]
@@ -154,11 +186,11 @@ def test_the_first_writer_waits_for_another_one(tmp_path):
 
 def test_a_killed_writer_leaves_the_history_as_it_was(tmp_path):
     with database.opened(tmp_path / "h", write=True) as connection:
-        database.add(connection, "a", "2026-01-01", "", [(SeriesKey("x", "simulated", "m", ""), "x", {"m": 1.0})])
+        database.add(connection, "a", "2026-01-01", "", [(SeriesKey("x", "simulated", "m", ""), "x", {"m": 1.0}, {})])
     program = (
         "import time; from pathlib import Path; from neff_bench.history import database as d\n"
         "with d.opened(Path('h'), write=True) as c:\n"
-        "    d.add(c, 'b', '2026-01-02', '', [(d.SeriesKey('x', 'simulated', 'm', ''), 'x', {'m': 2.0})])\n"
+        "    d.add(c, 'b', '2026-01-02', '', [(d.SeriesKey('x', 'simulated', 'm', ''), 'x', {'m': 2.0}, {})])\n"
         "    print('written', flush=True); time.sleep(60)\n"
     )
     writer = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, text=True)

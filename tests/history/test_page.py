@@ -28,8 +28,9 @@ def directory(tmp_path):
                     SeriesKey("a</script>", "simulated", "m", ""),
                     "a</script><b>",
                     {"total_time_us": 30.0 + (number > 5)},
+                    {},
                 ),
-                (SeriesKey("b", "measured", "t", "trn2"), "b", {"total_time_us": 10 + 0.01 * (number % 3)}),
+                (SeriesKey("b", "measured", "t", "trn2"), "b", {"total_time_us": 10 + 0.01 * (number % 3)}, {}),
             ]
             database.add(connection, f"{number:040x}", f"2026-01-{number + 1:02d}T00:00:00+00:00", "subject", rows)
     return tmp_path / "h"

@@ -32,16 +32,17 @@ def test_rows_have_the_documented_keys_in_order(profile_neffs, make_bundle):
     make_bundle()
     (row,) = rows(profile_neffs("--format", "json"))
     assert (
-        list(row)[:38]
+        list(row)[:36]
         == (
-            "case kernel implementation M K N dtype target lnc ranks rank slowest_rank source status check max_abs_error total_time_us "
+            "case kernel implementation dims dtype target lnc ranks rank slowest_rank source status check max_abs_error total_time_us "
             "total_time_low_us total_time_high_us total_active_time_us tensor_active_us vector_active_us scalar_active_us gpsimd_active_us sync_active_us "
             "dma_active_us mfu_percent mfu_peak_tflops model_flops hardware_flops matmul_instruction_count hbm_read_bytes "
             "hbm_write_bytes arithmetic_intensity compile_time_s tensor_instruction_count vector_instruction_count "
             "scalar_instruction_count"
         ).split()
     )
-    assert list(row)[-1] == "reason"
+    assert list(row)[-2:] == ["findings", "reason"]
+    assert row["dims"] == {"M": 2, "K": 3, "N": 4}
     assert row["total_time_us"] == pytest.approx(102)
     assert row["tensor_active_us"] == pytest.approx(25.5)
     assert row["sync_active_us"] is None
@@ -325,7 +326,7 @@ def test_two_processes_profile_one_store_once(make_bundle, make_case, store, fak
 def test_rows_are_in_the_order_of_their_numbers(profile_neffs, make_bundle, make_case):
     for size in (1024, 512, 2048):
         make_bundle(make_case(dims=(("K", size),)))
-    assert [row["K"] for row in rows(profile_neffs("--format", "json"))] == [512, 1024, 2048]
+    assert [row["dims"]["K"] for row in rows(profile_neffs("--format", "json"))] == [512, 1024, 2048]
     assert re.findall(r"K\d+", profile_neffs().stdout) == ["K512", "K1024", "K2048"]
 
 

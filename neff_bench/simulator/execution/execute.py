@@ -255,6 +255,8 @@ def _causes(
         )
 
     _run(program, memories, inspect)
+    if not nan and not makers and any(_is_fill(instruction) for core in program.cores for instruction in core):
+        return  # the kernel itself says infinity
     maker = makers[0] if makers else wrote.get(output)
     by = f", though no input is; the first comes from {maker.op}" if maker is not None else ", though no input is"
     line = None if maker is None else source_of(program, maker)

@@ -86,7 +86,7 @@ def test_a_kernel_of_one_s_own_becomes_a_checked_row(generate, project, tmp_path
     assert manifest.min_hbm_bytes == 2 * 128 * 64 * 4
     assert str(tmp_path).encode() not in (bundle.path / "case.json").read_bytes()
     (row,) = profiled(tmp_path)
-    assert (row["check"], row["kernel"], row["M"], row["N"]) == ("passed", "mine.scale", 128, 64)
+    assert (row["check"], row["kernel"], row["dims"]) == ("passed", "mine.scale", {"M": 128, "N": 64})
     assert row["mfu_percent"] > 0
 
 

@@ -6,11 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from neff_bench.stage2_profile.compare.comparison import pair_cases
+from neff_bench.stage2_profile.compare.verdict import Config, judge, summary
 from neff_bench.stage2_profile.gate.cli import gate
-from neff_bench.stage2_profile.gate.config import Config
-from neff_bench.stage2_profile.gate.judge import judge
-from neff_bench.stage2_profile.gate.report import summary
-from tests.stage2_profile.gate.test_judge import row
+from tests.stage2_profile.compare.test_verdict import row
 
 
 @pytest.fixture
@@ -34,7 +32,7 @@ def test_a_worse_case_fails_and_names_what_got_worse_and_where(file):
     result = run(before, file("b.json", row(dma_packet_count=60), lines={"mlp_1": [more]}), "--format", "json")
     assert result.exit_code == 1
     (worse,) = [each for each in json.loads(result.stdout) if each["verdict"] == "worse"]
-    assert (worse["kernel"], worse["shape"], worse["metric"]) == ("mlp", "b1 bfloat16 trn2/2", "dma_packet_count")
+    assert (worse["label"], worse["metric"]) == ("mlp nkilib b1 bfloat16 trn2/2", "dma_packet_count")
     assert (worse["before"], worse["after"]) == (50, 60)
     assert (worse["lines"][0]["file"], worse["lines"][0]["before"], worse["lines"][0]["after"]) == (
         "nkilib_src/k.py",
@@ -47,7 +45,7 @@ def test_an_improvement_passes_is_told_and_becomes_the_baseline(file):
     baseline, better = file("base.json", row(), row("mlp_2")), row(dma_packet_count=40)
     result = run(baseline, file("b.json", better, row("mlp_2", dma_packet_count=70)), "--update")
     assert result.exit_code == 1
-    assert "1 cases got better" in result.output
+    assert "1 got better" in result.output
     kept = {each["case"]: each["dma_packet_count"] for each in json.loads(baseline.read_text())["rows"]}
     assert kept == {"mlp_1": 40, "mlp_2": 50}
 
@@ -88,6 +86,6 @@ def test_the_configuration_chooses_the_metrics(file, tmp_path):
 
 def test_a_gate_that_could_compare_nothing_does_not_say_that_it_passed():
     gone = judge(pair_cases([row()], [], False), Config())
-    assert summary(gone, [])[0] == "CANNOT TELL: nothing of 1 cases could be compared."
-    assert summary(judge(pair_cases([row()], [row()], False), Config()), [])[0] == "PASSED: none of 1 cases got worse."
-    assert summary([], ["new"])[0] == "NOTHING TO JUDGE: no case is on both sides."
+    assert summary(gone)[0] == "CANNOT TELL: of 1 cases none is known to have got worse or better."
+    assert summary(judge(pair_cases([row()], [row()], False), Config()))[0] == "SAME: none of 1 cases changed."
+    assert summary([])[0] == "NOTHING TO JUDGE: no case is on both sides."
