@@ -8,15 +8,10 @@ from pathlib import Path
 from neff_bench.errors import DONE, FAILED, WrongCall
 from neff_bench.stage2_profile.compare import baseline as baselines
 from neff_bench.stage2_profile.compare.baseline import Rows, load
-from neff_bench.stage2_profile.compare.comparison import (
-    Pairing,
-    pair_cases,
-    pair_implementations,
-    pair_two,
-)
+from neff_bench.stage2_profile.compare.comparison import pair_cases, pair_implementations, pair_two
 from neff_bench.stage2_profile.compare.gates import broken_rules, parse_rule
 from neff_bench.stage2_profile.compare.report import answer
-from neff_bench.stage2_profile.compare.verdict import Config, first_failure, judge, summary
+from neff_bench.stage2_profile.compare.verdict import Config, Pairing, first_failure, judge, summary
 from neff_bench.terminal.output import write_answer, write_bytes
 from neff_bench.terminal.streams import error, notice
 from neff_bench.viewer.suffix import PAGE

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.capture.runs import UNTRACED
-from neff_bench.stage2_profile.compare.verdict import Record, Verdict, interval, verdict_of
+from neff_bench.stage2_profile.compare.verdict import Pair, Pairing, Record, Verdict, interval, verdict_of
 from neff_bench.stage2_profile.metrics.rows import METRICS
 
 _ORDER = ("us", "s", "percent")
@@ -24,26 +24,6 @@ COMPARED = {
 """The metrics that have a better direction (or `either`): times first, then rates, then what is counted."""
 
 MUST_AGREE = ("target", "lnc", "source")
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One case on both sides. `mixed`: what of MUST_AGREE differs, as text."""
-
-    label: str
-    a: Record
-    b: Record
-    mixed: str = ""
-
-
-@dataclass(frozen=True)
-class Pairing:
-    """`pairs` are compared; `refused` would be, were it not for what they mix; `only_a`, `only_b` have no counterpart."""
-
-    pairs: list[Pair] = field(default_factory=list)
-    refused: list[Pair] = field(default_factory=list)
-    only_a: list[Record] = field(default_factory=list)
-    only_b: list[Record] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from neff_bench.errors import WrongCall
-from neff_bench.stage2_profile.compare.comparison import COMPARED, Pair, Pairing
-from neff_bench.stage2_profile.compare.verdict import SAME, change_percent
+from neff_bench.stage2_profile.compare.comparison import COMPARED
+from neff_bench.stage2_profile.compare.verdict import SAME, Pair, Pairing, change_percent
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from neff_bench.stage2_profile.compare.baseline import load
-from neff_bench.stage2_profile.compare.comparison import Difference, Pairing, differences, pair_cases, pair_two
+from neff_bench.stage2_profile.compare.comparison import Difference, differences, pair_cases, pair_two
+from neff_bench.stage2_profile.compare.verdict import Pairing
 
 
 def compare(a: str | os.PathLike[str], b: str | os.PathLike[str], *, mixed: bool = False) -> list[Difference]:

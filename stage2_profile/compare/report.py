@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from neff_bench.stage2_profile.compare.comparison import COMPARED, Difference, Pairing, differences, geometric_mean
-from neff_bench.stage2_profile.compare.verdict import VERDICTS
+from neff_bench.stage2_profile.compare.comparison import COMPARED, Difference, differences, geometric_mean
+from neff_bench.stage2_profile.compare.verdict import VERDICTS, Pairing
 from neff_bench.stage2_profile.metrics.exactness import exact_part
 from neff_bench.stage2_profile.metrics.rows import BAD, METRICS
 from neff_bench.terminal.answer import Answer, Column, Grid

@@ -21,13 +21,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from neff_bench.stage2_profile.metrics.rows import BAD, METRICS
-
-if TYPE_CHECKING:
-    from neff_bench.stage2_profile.compare.comparison import Pairing
 
 Record = Mapping[str, Any]
 Interval = tuple[float, float]
@@ -48,6 +45,26 @@ COUNTERS = (
     "hardware_flops",
 )
 """What a kernel asks of the device. The instructions of all engines together: work may move from one to another."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One case on both sides. `mixed`: what differs of what must agree, as text."""
+
+    label: str
+    a: Record
+    b: Record
+    mixed: str = ""
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """`pairs` are compared; `refused` would be, were it not for what they mix; `only_a`, `only_b` have no counterpart."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    refused: list[Pair] = field(default_factory=list)
+    only_a: list[Record] = field(default_factory=list)
+    only_b: list[Record] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from neff_bench.errors import DONE, FAILED, WrongCall
 from neff_bench.stage2_profile.compare import baseline as baselines
 from neff_bench.stage2_profile.compare.baseline import Rows, load
 from neff_bench.stage2_profile.compare.command import check_common
-from neff_bench.stage2_profile.compare.comparison import Pairing, pair_cases
-from neff_bench.stage2_profile.compare.verdict import Config, Judged, first_failure, judge
+from neff_bench.stage2_profile.compare.comparison import pair_cases
+from neff_bench.stage2_profile.compare.verdict import Config, Judged, Pairing, first_failure, judge
 from neff_bench.stage2_profile.gate.lines import Change, Line, changed_lines, lines_of
 from neff_bench.stage2_profile.gate.report import answer
 from neff_bench.terminal.output import write_answer
