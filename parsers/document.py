@@ -112,14 +112,19 @@ class Document:
         return rows
 
     def node(self) -> dict[str, Any] | None:
-        """The keys of a bare summary, or of the first `n_<hash>` node; None where there is neither."""
+        """The keys of a bare summary, or of the first node; None where there is neither."""
+        return next(iter(self.nodes()), None)
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """The keys of a bare summary, or of each `n_<hash>` node; an only node may have any name."""
         if self.has("total_time"):
-            keys: dict[str, Any] = self._small(self.data, dict[str, Any])
-            return keys
+            return [self._small(self.data, dict[str, Any])]
         if len(self.data) > SMALL_BYTES:
-            return None
-        nodes = [value for key, value in self._small(self.data, dict[str, msgspec.Raw]).items() if key.startswith("n_")]
-        return self._small(memoryview(nodes[0]), dict[str, Any]) if nodes else None
+            return []
+        values = self._small(self.data, dict[str, msgspec.Raw])
+        named = [raw for key, raw in values.items() if key.startswith("n_")]
+        nodes = [self._small(memoryview(raw), Any) for raw in named or (values.values() if len(values) == 1 else ())]
+        return [node for node in nodes if isinstance(node, dict) and (named or "total_time" in node)]
 
     def keep(self, *tables: str) -> None:
         """Gives back the memory of all but these tables; no other may be asked for afterwards."""

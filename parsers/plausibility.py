@@ -9,6 +9,8 @@ ENGINES = ("tensor", "scalar", "vector", "gpsimd", "sync")
 OF_A_PEAK = ("mfu_estimated", "mfu_hlo_estimated", "mfu_inst_estimated", "hfu_estimated", "mbu_estimated")
 OF_THE_TIME = (*(f"{engine}_engine_active_time" for engine in ENGINES), "dma_active_time", "total_active_time")
 
+COUNTS_PASSES = ("hfu_estimated",)
+"""float32 takes four passes of the PE, and hardware FLOPs count them all."""
 PEAK_FACTOR = 4
 """A rate above the stated peak by less may be that of another dtype: tools differ in which peak they take."""
 TIME_TOLERANCE = 0.02
@@ -21,18 +23,25 @@ LEAST_ACTIVE = 0.05
 
 def doubts(summary: Summary) -> tuple[str, ...]:
     """One sentence for each figure that cannot be, or that says little of the kernel; empty for a plausible summary."""
-    found = []
+    waits = first_execution(summary.total_time_s, summary.total_active_time_s)
+    found = impossible(summary, PEAK_FACTOR)
+    return (*found, waits) if waits else found
+
+
+def impossible(summary: Summary, most: float) -> tuple[str, ...]:
+    """One sentence for each figure that cannot be. `most`: how much of the stated peak a kernel may reach, whose dtype may be a faster one."""
+    total_s = summary.total_time_s
+    found = ["total_time is 0 s"] if total_s is not None and total_s <= 0 else []
     for name in OF_A_PEAK:
         share = getattr(summary, f"{name}_fraction")
-        if share is not None and share > PEAK_FACTOR:
+        limit = PEAK_FACTOR if name in COUNTS_PASSES else most
+        if share is not None and share > limit * (1 + TIME_TOLERANCE):
             found.append(f"{name}_percent is {share:.0%} of the peak, which no device reaches")
-    total_s = summary.total_time_s
     for name in OF_THE_TIME:
         time_s = getattr(summary, f"{name}_s")
         if total_s and time_s is not None and time_s > total_s * (1 + TIME_TOLERANCE):
             found.append(f"{name} is {time_s:g} s, longer than the total_time of {total_s:g} s")
-    waits = first_execution(total_s, summary.total_active_time_s)
-    return (*found, waits) if waits else tuple(found)
+    return tuple(found)
 
 
 def first_execution(total_s: float | None, active_s: float | None) -> str | None:

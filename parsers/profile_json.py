@@ -50,13 +50,20 @@ class Profile:
 
 
 @guarded
-def read_summary(source: str | os.PathLike[str] | bytes) -> Summary:
-    """The summary of a profile of any shape, or of a Parquet directory; of the first node when there are several. Raises ParseError."""
+def read_summary(source: str | os.PathLike[str] | bytes, *, only: bool = False) -> Summary:
+    """The summary of a profile of any shape, or of a Parquet directory; of the first node when there are several. Raises ParseError, with
+    `only` also for several."""
     if not isinstance(source, bytes) and Path(source).is_dir():
         from neff_bench.parsers.parquet import read_parquet
 
         return read_parquet(source)[0]
-    return summary_of(Document(source))
+    document = Document(source)
+    if only and not document.has("summary") and len(nodes := document.nodes()) > 1:
+        totals = " and ".join(f"{node.get('total_time')} s" for node in nodes)
+        raise ParseError(
+            document.name, 0, f"{len(nodes)} summaries of one trace, with the total times {totals}; expected one"
+        )
+    return summary_of(document)
 
 
 @guarded

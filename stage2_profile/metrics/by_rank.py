@@ -49,7 +49,7 @@ def read_summary(path: Path, record: runs.Run, file: str) -> Summary:
 
     data = runs.read_file(path, record, file)
     try:
-        return profile_json.read_summary(data)
+        return profile_json.read_summary(data, only=True)
     except ParseError as error:
         raise ParseError(file, error.offset, error.what) from None
 

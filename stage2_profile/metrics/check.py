@@ -76,6 +76,13 @@ def with_findings(verdict: Verdict, findings: Sequence[Finding]) -> Verdict:
     return replace(verdict, check=check, reason="; ".join(filter(None, (str(grave[0]), told))))
 
 
+def suspected(verdict: Verdict, doubts: Sequence[str]) -> Verdict:
+    """A verdict beside figures that cannot be: outputs that are right say nothing of the times."""
+    check: Check = "wrong" if verdict.check == "wrong" else "suspect"
+    told = verdict.reason if check == "wrong" else None
+    return replace(verdict, check=check, reason="; ".join(filter(None, (told, *doubts))))
+
+
 _BY_LUCK: tuple[Kind, ...] = ("unwritten-output", "race")
 _GRAVE: tuple[Kind, ...] = ("unwritten-output", "unwritten-read", "not-finite", "race")
 

@@ -21,9 +21,11 @@ from neff_bench.stage2_profile.metrics.check import (
     check_outputs,
     checked,
     kept_verdict,
+    suspected,
     with_findings,
 )
 from neff_bench.stage2_profile.metrics.peaks import peak_tflops
+from neff_bench.stage2_profile.metrics.plausible import suspicions
 from neff_bench.stage2_profile.metrics.rows import Row, Status, built_fields
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
 
@@ -75,6 +77,8 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         others = [read_summaries(*other, rank) for other in runs.series(bundle.path, record) if other[0] != path]
         numbers, warnings = _numbers(bundle.manifest, record, path, rank, [summaries, *others], read_traces)
         verdict = with_findings(_verdict(bundle, path, record, rank), record.findings)
+        if impossible := suspicions(_numbered(record, summaries), numbers, bundle.manifest.case.dtype):
+            verdict = suspected(verdict, impossible)
     except RunDamaged as error:
         return _failed_run(bundle, path, record, f"{error}; profile it again with --force")
     except (ParseError, OSError) as error:
@@ -105,6 +109,13 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         findings=record.findings,
         reason=verdict.reason,
     )
+
+
+def _numbered(record: runs.Run, summaries: Sequence[Summary]) -> list[tuple[int, Summary]]:
+    """Summaries with the numbers of their executions; nrtpy times them after a warm-up, so none of them is the first."""
+    viewed = sorted({each.execution for each in record.executions if each.summary is not None})
+    numbers = viewed if len(viewed) == len(summaries) else range(2, len(summaries) + 2)
+    return list(zip(numbers, summaries))
 
 
 def without_damage(path: Path, record: runs.Run) -> runs.Run:

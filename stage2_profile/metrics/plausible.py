@@ -1,0 +1,47 @@
+"""Whether what a tool says of a kernel can be true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from neff_bench.chips.dtypes import RATE
+from neff_bench.parsers.plausibility import TIME_TOLERANCE, impossible
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.summary import Summary
+
+SPREAD_MAX = 4.0
+"""Between the totals of executions of one capture. Hardware repeats itself within some percent; the first execution waits and is left out."""
+SAME = (
+    "matmul_instruction_count",
+    *(f"{engine}_engine_instruction_count" for engine in ("tensor", "vector", "scalar", "gpsimd", "sync")),
+)
+"""Counts that are of the program, and not of one execution."""
+
+
+def suspicions(executions: Sequence[tuple[int, Summary]], numbers: Mapping[str, Any], dtype: str) -> tuple[str, ...]:
+    """One sentence for each figure that cannot be; none for a plausible row. `executions`: of one rank, each with its number.
+    `numbers`: of the row."""
+    fastest = max(1.0, RATE.get(dtype, 1.0))
+    found = [doubt for _, summary in executions for doubt in impossible(summary, fastest)]
+    mfu = numbers.get("mfu_percent")
+    if mfu is not None and mfu > 100 * (1 + TIME_TOLERANCE):
+        found.append(f"MFU is {mfu:.0f} % of the peak of {numbers['mfu_peak_tflops']:.0f} TFLOPS")
+    later = [(number, summary) for number, summary in executions if number > 1]
+    totals = {number: summary.total_time_s for number, summary in later if summary.total_time_s}
+    if totals and max(totals.values()) > SPREAD_MAX * min(totals.values()):
+        slow, fast = max(totals, key=totals.__getitem__), min(totals, key=totals.__getitem__)
+        found.append(f"execution {slow} took {totals[slow]:g} s, execution {fast} {totals[fast]:g} s")
+    for name in SAME:
+        counts = {number: count for number, summary in later if (count := getattr(summary, name)) is not None}
+        if len(set(counts.values())) > 1:
+            (one, first), (other, second) = next(iter(counts.items())), _other(counts)
+            found.append(f"{name} is {first} in execution {one} and {second} in execution {other}")
+    return tuple(dict.fromkeys(found))
+
+
+def _other(counts: Mapping[int, int]) -> tuple[int, int]:
+    """An execution whose count is not that of the first."""
+    first = next(iter(counts.values()))
+    return next((number, count) for number, count in counts.items() if count != first)

@@ -1,0 +1,63 @@
+"""What cannot be true is suspect, and the row says which figure."""
+
+import json
+
+import pytest
+
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.profile_json import read_summary
+from neff_bench.stage2_profile.metrics.plausible import suspicions
+
+
+def summary(**keys):
+    return read_summary(json.dumps({"total_time": 1e-4, "tensor_engine_instruction_count": 9, **keys}).encode())
+
+
+def said(*executions, first=2, dtype="bfloat16", **numbers):
+    return suspicions([*enumerate((summary(**keys) for keys in executions), first)], numbers, dtype)
+
+
+def test_a_plausible_row_has_nothing_to_be_said():
+    keys = {"tensor_engine_active_time": 1e-4, "mfu_estimated_percent": 0.99, "hfu_estimated_percent": 3.9}
+    assert said(keys, {"total_time": 1.5e-4}, mfu_percent=99.0, mfu_peak_tflops=79) == ()
+    assert said({"mfu_estimated_percent": 1.9}, dtype="float8_e4m3") == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "numbers", "says"),
+    [
+        ({"total_time": 0}, {}, "total_time is 0 s"),
+        ({"total_active_time": 2e-4}, {}, "total_active_time is 0.0002 s, longer than the total_time of 0.0001 s"),
+        ({"tensor_engine_active_time": 1}, {}, "tensor_engine_active_time is 1 s, longer"),
+        ({"dma_active_time": 1.1e-4}, {}, "dma_active_time is 0.00011 s, longer"),
+        ({"mfu_estimated_percent": 1.9}, {}, "mfu_estimated_percent is 190% of the peak"),
+        ({"mbu_estimated_percent": 1.5}, {}, "mbu_estimated_percent is 150% of the peak"),
+        ({}, {"mfu_percent": 4520.0, "mfu_peak_tflops": 79.0}, "MFU is 4520 % of the peak of 79 TFLOPS"),
+    ],
+)
+def test_a_figure_that_cannot_be_is_named(keys, numbers, says):
+    (found,) = said(keys, **numbers)
+    assert says in found
+
+
+def test_executions_that_do_not_agree_are_named():
+    assert said({}, {"total_time": 9e-4}) == ("execution 3 took 0.0009 s, execution 2 0.0001 s",)
+    assert said({}, {"tensor_engine_instruction_count": 8}) == (
+        "tensor_engine_instruction_count is 9 in execution 2 and 8 in execution 3",
+    )
+    assert said({"total_time": 9e-4}, {}, first=1) == ()
+
+
+def test_a_trace_with_two_summaries_has_none_to_be_believed():
+    two = json.dumps({"n_a": {"total_time": 1e-4}, "n_b": {"total_time": 9e-4}}).encode()
+    with pytest.raises(ParseError, match="2 summaries of one trace, with the total times 0.0001 s and 0.0009 s"):
+        read_summary(two, only=True)
+    assert read_summary(b'{"model": {"total_time": 1e-4}}').total_time_s == 1e-4
+
+
+def test_a_row_that_cannot_be_is_suspect_and_fails_the_command(profile_neffs, make_bundle):
+    make_bundle(total_time=1e-9)
+    done = profile_neffs("--format", "json")
+    (row,) = json.loads(done.stdout)
+    assert (done.exit_code, row["check"]) == (1, "suspect")
+    assert "MFU is" in row["reason"]
