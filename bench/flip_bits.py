@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from neff_bench.stage2_profile.command import find_entries, known_rows
+from neff_bench.stage2_profile.directory import find_entries, known_rows
 from neff_bench.stage2_profile.metrics.rows import to_dict
 from neff_bench.stage2_profile.options import Options
 from neff_bench.stage2_profile.pipeline import Pipeline

@@ -263,7 +263,7 @@ def tree(directory: Path, known: dict[str, Kind], changed: dict[str, bytes]) -> 
 
 def profile(path: Path, **options: Any) -> None:
     """`profile-neffs --parse-only`, its answer to a file."""
-    from neff_bench.stage2_profile.command import profile_directory
+    from neff_bench.stage2_profile.directory import profile_directory
     from neff_bench.stage2_profile.options import Options
 
     answer = path.parent / "answer.json"

@@ -37,7 +37,7 @@ def profile(options: Options) -> int:
     profile-neffs neffs --output report.html   # a page: the rows, and the timeline of each
     """
     with stoppable() as stop:
-        from neff_bench.stage2_profile.command import profile_directory
+        from neff_bench.stage2_profile.directory import profile_directory
 
         return stop.exit_code(profile_directory(replace(options, stop=stop)))
 

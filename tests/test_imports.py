@@ -4,7 +4,7 @@ import ast
 import builtins
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from pathlib import Path
 
@@ -215,6 +215,13 @@ def test_a_name_stands_for_one_module_of_a_room(room):
             continue
         places[path.stem].append(place)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_no_name_of_a_file_stands_in_more_than_three_places():
+    """A command's `cli` and a room's `errors` mean the same everywhere; any other name says what its module holds."""
+    names = [path.name for room in ALLOWED for path in (HOUSE / room).rglob("*.py") if "template" not in path.parts]
+    alike = {name: count for name, count in Counter(names).items() if count > 3}
+    assert alike.keys() == {"__init__.py", "cli.py", "errors.py"}
 
 
 @pytest.mark.parametrize(

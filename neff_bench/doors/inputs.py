@@ -17,9 +17,9 @@ def read_input(name: str, given: Input) -> tuple[tuple[int, ...], str, np.ndarra
 
     Raises `WrongCall` for what is neither an array nor a shape with a dtype, and for a dtype that is not known.
     """
-    from neff_bench.simulator.dtypes import dtype_name
     from neff_bench.simulator.errors import SimulatorError
     from neff_bench.simulator.nki.launch import as_numpy, kind_of
+    from neff_bench.simulator.numpy_dtypes import dtype_name
     from neff_bench.simulator.recording.dtype_names import dtype_of
 
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):

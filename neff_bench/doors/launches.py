@@ -18,8 +18,8 @@ from neff_bench.neffs.intake import own_case
 from neff_bench.neffs.sources import keep_sources
 from neff_bench.neffs.store import Store
 from neff_bench.parsers.source_files import source_files
-from neff_bench.simulator.dtypes import dtype_name
 from neff_bench.simulator.files.neff import write_neff
+from neff_bench.simulator.numpy_dtypes import dtype_name
 from neff_bench.stage1_generate.jobs.tensors import write_array
 
 if TYPE_CHECKING:

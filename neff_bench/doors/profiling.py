@@ -224,7 +224,7 @@ def _built(cases: Sequence[Case], directory: Path, workers: int) -> list[str]:
 
 
 def _profiled(directory: Path, names: Sequence[str]) -> list[Row]:
-    from neff_bench.stage2_profile.command import profiled_rows
+    from neff_bench.stage2_profile.directory import profiled_rows
     from neff_bench.stage2_profile.options import Options
 
     _, rows = profiled_rows(Options(directory=directory, only=tuple(dict.fromkeys(names))))

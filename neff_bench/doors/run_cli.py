@@ -98,7 +98,7 @@ def _command(words: tuple[str, ...]) -> list[str]:
 
 
 def _table(store: Path, names: list[str]) -> None:
-    from neff_bench.stage2_profile.command import profile_directory
+    from neff_bench.stage2_profile.directory import profile_directory
     from neff_bench.stage2_profile.options import Options
 
     try:

@@ -23,7 +23,7 @@ from neff_bench.stage1_generate.jobs.worker import DISK_FULL, refused, started
 from neff_bench.stage1_generate.jobs.worker_process import run_module
 from neff_bench.stage1_generate.options import Options
 from neff_bench.stage1_generate.own_kernel import implementation_of
-from neff_bench.stage1_generate.toolchains.command import reason
+from neff_bench.stage1_generate.toolchains.compiler_process import reason
 from neff_bench.stage1_generate.toolchains.find import Toolchain
 from neff_bench.system.warm import WarmParent
 

@@ -25,7 +25,7 @@ from neff_bench.neffs.store import Store
 from neff_bench.parsers.errors import ParseError
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
 from neff_bench.stage1_generate.jobs.worker_process import run_module
-from neff_bench.stage1_generate.toolchains.command import end_with_builder, reason, run
+from neff_bench.stage1_generate.toolchains.compiler_process import end_with_builder, reason, run
 
 DEBUG = {"NEURON_FRAMEWORK_DEBUG": "1", "XLA_IR_DEBUG": "1", "XLA_HLO_DEBUG": "1", "NKI_DEBUG_INFO": "1"}
 _CACHE = "compile-cache"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from neff_bench.stage1_generate.jobs.job import Job
 from neff_bench.stage1_generate.own_kernel import implementation_of
-from neff_bench.stage1_generate.toolchains.command import python_environment
+from neff_bench.stage1_generate.toolchains.compiler_process import python_environment
 from neff_bench.system.warm import WarmParent
 
 _WORKER = (

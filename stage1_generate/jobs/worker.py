@@ -33,8 +33,8 @@ from neff_bench.stage1_generate.jobs.keys import tree_digest
 from neff_bench.stage1_generate.jobs.matching import match
 from neff_bench.stage1_generate.kernel import Dims, Kernel, Tensor
 from neff_bench.stage1_generate.own_kernel import implementation_of, kernel_of, search_folders
-from neff_bench.stage1_generate.toolchains.command import end_with_builder
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
+from neff_bench.stage1_generate.toolchains.compiler_process import end_with_builder
 from neff_bench.stage1_generate.toolchains.find import nkilib_version
 
 if TYPE_CHECKING:

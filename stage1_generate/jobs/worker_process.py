@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from neff_bench.neffs.bundle import LOG
-from neff_bench.stage1_generate.toolchains.command import python_environment
+from neff_bench.stage1_generate.toolchains.compiler_process import python_environment
 from neff_bench.system.warm import WarmParent, WarmProcess
 
 LOG_BYTES = 16 << 20

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import orjson
 
-from neff_bench.stage1_generate.toolchains.command import python_environment, run
 from neff_bench.stage1_generate.toolchains.compiled import Request
+from neff_bench.stage1_generate.toolchains.compiler_process import python_environment, run
 
 GRAPH = Path("model/graph.hlo")
 NEFF = "graph.neff"

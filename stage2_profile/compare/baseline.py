@@ -90,7 +90,7 @@ def environment(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _store_records(path: Path) -> list[dict[str, Any]]:
-    from neff_bench.stage2_profile.command import find_entries
+    from neff_bench.stage2_profile.directory import find_entries
     from neff_bench.stage2_profile.metrics.rows import to_dict, with_ranks
     from neff_bench.stage2_profile.options import Options
     from neff_bench.stage2_profile.pipeline import Pipeline

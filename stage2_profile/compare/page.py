@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from neff_bench.stage2_profile.command import find_entries, profile_files
 from neff_bench.stage2_profile.compare.verdict import Pair, Pairing
+from neff_bench.stage2_profile.directory import find_entries, profile_files
 from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.page import timeline_or_problem
 from neff_bench.terminal.answer import Answer, Grid

@@ -119,7 +119,7 @@ def lines_of(store: Path, cases: Sequence[str]) -> dict[str, tuple[Line, ...] | 
     from neff_bench.errors import WrongCall
     from neff_bench.neffs.errors import NeffsError
     from neff_bench.parsers.errors import ParseError
-    from neff_bench.stage2_profile.command import detail_path, profiled_rows
+    from neff_bench.stage2_profile.directory import detail_path, profiled_rows
     from neff_bench.stage2_profile.errors import ProfileError
     from neff_bench.stage2_profile.options import Options
 

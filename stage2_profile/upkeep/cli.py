@@ -29,7 +29,7 @@ def fsck(directory: Path, repairs: bool, format_: str | None, output: Path | Non
     neff-bench fsck neffs --format json
     neff-bench fsck neffs --repair && profile-neffs neffs
     """
-    from neff_bench.stage2_profile.upkeep.command import check_store
+    from neff_bench.stage2_profile.upkeep.answers import check_store
 
     return check_store(directory, repairs, chosen(format_, output), output)
 
@@ -49,7 +49,7 @@ def gc(directory: Path, keep: int, dry_run: bool, format_: str | None, output: P
     neff-bench gc neffs --keep 1
     neff-bench gc neffs --keep 3 --dry-run
     """
-    from neff_bench.stage2_profile.upkeep.command import remove_runs
+    from neff_bench.stage2_profile.upkeep.answers import remove_runs
 
     return remove_runs(directory, keep, dry_run, chosen(format_, output), output)
 
@@ -70,6 +70,6 @@ def merge(into: Path, sources: tuple[Path, ...], format_: str | None, output: Pa
     generate-neffs --shapes shapes.yaml --shard 2/2 --out b     # on another one
     neff-bench merge neffs.out a b && profile-neffs neffs.out
     """
-    from neff_bench.stage2_profile.upkeep.command import merge_stores
+    from neff_bench.stage2_profile.upkeep.answers import merge_stores
 
     return merge_stores(into, sources, chosen(format_, output), output)

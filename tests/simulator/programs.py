@@ -2,8 +2,8 @@
 
 import math
 
-from neff_bench.simulator.dtypes import dtype_name
 from neff_bench.simulator.execution.execute import execute
+from neff_bench.simulator.numpy_dtypes import dtype_name
 from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 

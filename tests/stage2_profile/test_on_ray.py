@@ -9,7 +9,7 @@ from neff_bench.neffs.parcel import pack_bundle
 from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile import on_ray
 from neff_bench.stage2_profile.capture import runs
-from neff_bench.stage2_profile.command import profiled_rows
+from neff_bench.stage2_profile.directory import profiled_rows
 from neff_bench.stage2_profile.errors import CaptureFailed
 from neff_bench.stage2_profile.options import Options
 from neff_bench.stage2_profile.upkeep import fsck

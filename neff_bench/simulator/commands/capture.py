@@ -203,8 +203,8 @@ def _run(
         return [[{}] * count for _ in files]
     import numpy as np
 
-    from neff_bench.simulator.dtypes import numpy_dtype
     from neff_bench.simulator.execution.execute import execute_ranks
+    from neff_bench.simulator.numpy_dtypes import numpy_dtype
 
     buffers = {program.buffers[index].name: program.buffers[index] for index in program.inputs}
     inputs = [

@@ -15,13 +15,13 @@ import numpy as np
 
 from neff_bench.neffs.findings import Finding, found
 from neff_bench.parsers.formats import packed
-from neff_bench.simulator.dtypes import INTEGERS, numpy_dtype, to_float32
 from neff_bench.simulator.errors import ExecutionError
 from neff_bench.simulator.execution.collective import meet_ranks, source_of
 from neff_bench.simulator.execution.findings import one_a_line, unwritten, without_outputs
 from neff_bench.simulator.machine.memory import UNWRITTEN_INT32, Memory
 from neff_bench.simulator.machine.operands import Operands, Registers
 from neff_bench.simulator.machine.products import products
+from neff_bench.simulator.numpy_dtypes import INTEGERS, numpy_dtype, to_float32
 from neff_bench.simulator.operations import OPERATIONS
 from neff_bench.simulator.program import Instruction, Program
 
@@ -32,7 +32,7 @@ _PIECE = 1 << 14
 def execute(
     program: Program, inputs: Mapping[str, np.ndarray], findings: list[Finding] | None = None
 ) -> dict[str, np.ndarray]:
-    """Outputs by name, each in its buffer's shape and numpy dtype (see `neff_bench.simulator.dtypes`).
+    """Outputs by name, each in its buffer's shape and numpy dtype (see `neff_bench.simulator.numpy_dtypes`).
 
     `inputs`: arrays by input name. Their size and dtype must be the buffer's; raw uint8 bytes of the same length are accepted
     too. A missing input is zero. `findings`: receives what the program shows, which outputs are not whole, and which hold NaN or

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from neff_bench.simulator.dtypes import SIZE_BYTES
+from neff_bench.simulator.numpy_dtypes import SIZE_BYTES
 from neff_bench.simulator.program import PROGRAM_VERSION, Access, Buffer, Program
 
 BUFFER_BYTES_MAX = 1 << 40

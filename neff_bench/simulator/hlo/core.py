@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from neff_bench.simulator.dtypes import numpy_dtype
 from neff_bench.simulator.hlo.graph import Value
 from neff_bench.simulator.hlo.pool import Pool
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.numpy_dtypes import numpy_dtype
 from neff_bench.simulator.program import PARTITIONS
 
 IDENTITY_BYTES = PARTITIONS * 4

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from neff_bench.parsers.hlo import DotDimensions, HloComputation, HloInstruction, HloModule
-from neff_bench.simulator.dtypes import DTYPES, numpy_dtype
 from neff_bench.simulator.errors import CompileError
+from neff_bench.simulator.numpy_dtypes import DTYPES, numpy_dtype
 
 _UNARY = {
     "abs": "abs",

@@ -11,7 +11,6 @@ from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.hlo import read_hlo
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.dtypes import numpy_dtype
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.hlo.core import IDENTITY_BYTES, Core
 from neff_bench.simulator.hlo.dot import K_TILE, Span
@@ -23,6 +22,7 @@ from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.numpy_dtypes import numpy_dtype
 from neff_bench.simulator.program import Program
 
 MACS_MAX = 1 << 60

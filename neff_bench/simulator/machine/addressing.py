@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from neff_bench.simulator.dtypes import SIZE_BYTES, numpy_dtype, size_bytes
 from neff_bench.simulator.errors import ExecutionError
+from neff_bench.simulator.numpy_dtypes import SIZE_BYTES, numpy_dtype, size_bytes
 from neff_bench.simulator.program import Access, Buffer
 
 

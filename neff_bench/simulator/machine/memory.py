@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from neff_bench.simulator.dtypes import SIZE_BYTES, numpy_dtype, to_float32
 from neff_bench.simulator.errors import ExecutionError
 from neff_bench.simulator.machine import addressing
 from neff_bench.simulator.machine.addressing import Layout, bits, is_gather
 from neff_bench.simulator.machine.marks import Marks, granules
 from neff_bench.simulator.machine.products import Product
+from neff_bench.simulator.numpy_dtypes import SIZE_BYTES, numpy_dtype, to_float32
 from neff_bench.simulator.program import Access, Program
 
 _UNWRITTEN = 0x7FFF

@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from neff_bench.simulator.dtypes import INTEGERS, from_float32, numpy_dtype, to_float32
 from neff_bench.simulator.errors import ExecutionError
 from neff_bench.simulator.machine.memory import Memory
+from neff_bench.simulator.numpy_dtypes import INTEGERS, from_float32, numpy_dtype, to_float32
 from neff_bench.simulator.program import PARTITIONS, Access, Instruction
 
 

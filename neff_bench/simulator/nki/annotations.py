@@ -38,7 +38,7 @@ class Annotation:
 
         from neff_bench.neffs.dtypes import value_shape
         from neff_bench.parsers.formats import packed
-        from neff_bench.simulator.dtypes import PACKED, canonical, dtype_name, from_float32
+        from neff_bench.simulator.numpy_dtypes import PACKED, canonical, dtype_name, from_float32
 
         shape, dtype = self.of
         if shape is None:

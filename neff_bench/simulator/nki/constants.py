@@ -12,7 +12,7 @@ def identity(n: int, dtype: Any) -> np.ndarray:
     """The identity matrix [n, n]."""
     import numpy
 
-    from neff_bench.simulator.dtypes import numpy_dtype
+    from neff_bench.simulator.numpy_dtypes import numpy_dtype
     from neff_bench.simulator.recording.dtype_names import dtype_of
 
     return numpy.eye(n).astype(numpy_dtype(dtype_of(dtype)))

@@ -40,9 +40,9 @@ def install() -> None:
     """
     if sdk_present() or getattr(sys.modules.get("nki"), "__recorder__", None) == _MARK:
         return
-    from neff_bench.simulator.dtypes import DTYPES
     from neff_bench.simulator.nki import annotations, collectives, compiler, constants, isa, jit, language, simulate
     from neff_bench.simulator.nki.keywords import KEYWORDS
+    from neff_bench.simulator.numpy_dtypes import DTYPES
     from neff_bench.simulator.recording import enums
 
     nki = _module("nki", jit=jit.jit, simulate=simulate.simulate, cpu_simulate=simulate.simulate)
@@ -109,18 +109,18 @@ def _offer_beta() -> None:
 
 def _install_beta() -> None:
     from neff_bench.simulator.nki import annotations
-    from neff_bench.simulator.nki.beta import closed, compiler, host, isa, jit, language
+    from neff_bench.simulator.nki.beta import closed, compiler, decorators, isa, jit, language
     from neff_bench.simulator.recording import enums
 
     package = _module("neuronxcc")
     package.__path__ = []
     members = {
         "tensor": annotations.tensor,
-        "baremetal": host.baremetal,
-        "benchmark": host.benchmark,
-        "profile": host.profile,
-        "trace": host.trace,
-        "simulate_kernel": host.simulate_kernel,
+        "baremetal": decorators.baremetal,
+        "benchmark": decorators.benchmark,
+        "profile": decorators.profile,
+        "trace": decorators.trace,
+        "simulate_kernel": decorators.simulate_kernel,
     }
     beta = _module("neuronxcc.nki", jit=jit.jit, **members)
     beta.__path__ = []

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from neff_bench.chips import first_of_generation
-from neff_bench.simulator.dtypes import dtype_name, numpy_dtype
 from neff_bench.simulator.errors import KernelError, SimulatorError
 from neff_bench.simulator.nki.annotations import Annotation
 from neff_bench.simulator.nki.jit import label
 from neff_bench.simulator.nki.mistakes import home
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.numpy_dtypes import dtype_name, numpy_dtype
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.recording.tensor import NkiTensor
 from neff_bench.terminal import streams

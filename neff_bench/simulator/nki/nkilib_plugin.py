@@ -23,13 +23,13 @@ import ml_dtypes
 import numpy as np
 
 from neff_bench.parsers.formats import packed
-from neff_bench.simulator.dtypes import convert, dtype_name
 from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.nki.compiler import CompiledKernel, CompileOptions, NKIFrontend
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.jit import body
 from neff_bench.simulator.nki.launch import launch_ranks
 from neff_bench.simulator.nki.simulate import simulate
+from neff_bench.simulator.numpy_dtypes import convert, dtype_name
 from neff_bench.simulator.operations import microscaling
 
 _FLOAT8 = {np.dtype(getattr(ml_dtypes, name)) for name in ("float8_e4m3", "float8_e4m3fn", "float8_e5m2")}

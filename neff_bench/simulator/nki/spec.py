@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from neff_bench.simulator.dtypes import DTYPES
 from neff_bench.simulator.errors import SpecError
+from neff_bench.simulator.numpy_dtypes import DTYPES
 
 
 class InputSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

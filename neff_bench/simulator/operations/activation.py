@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neff_bench.chips import chip_for, names_from
-from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.accumulators import accumulate
 from neff_bench.simulator.machine.activations import activation_function, prelu

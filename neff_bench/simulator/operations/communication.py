@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.costs.links import collective_cost
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.operands import Operands

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from neff_bench.simulator.costs.triggers import by_dma
-from neff_bench.simulator.dtypes import (
+from neff_bench.simulator.machine import alu
+from neff_bench.simulator.machine.addressing import bits, is_gather
+from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.numpy_dtypes import (
     SIZE_BYTES,
     convert,
     from_float32,
     to_float32,
 )
-from neff_bench.simulator.machine import alu
-from neff_bench.simulator.machine.addressing import bits, is_gather
-from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access
 from neff_bench.simulator.recording import check

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from neff_bench.chips import Chip, chip_for
-from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.costs.steps import Lowered
-from neff_bench.simulator.dtypes import (
+from neff_bench.simulator.machine import alu
+from neff_bench.simulator.machine.operands import Operands, column
+from neff_bench.simulator.numpy_dtypes import (
     INTEGERS,
     PACKED,
     convert,
@@ -21,8 +23,6 @@ from neff_bench.simulator.dtypes import (
     numpy_dtype,
     to_float32,
 )
-from neff_bench.simulator.machine import alu
-from neff_bench.simulator.machine.operands import Operands, column
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check

@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 
 from neff_bench.chips import Chip, chip_for
-from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.table import DOUBLE_ROW, ONES_BOTH, ONES_MOVE, ONES_STAY, PRODUCT, TRANSPOSE
 from neff_bench.simulator.costs.tensor_engine import on_pe, product_row
-from neff_bench.simulator.dtypes import (
+from neff_bench.simulator.machine.addressing import bits
+from neff_bench.simulator.machine.memory import Memory
+from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.native.recorder import compiled, compiled_form
+from neff_bench.simulator.numpy_dtypes import (
     SIZE_BYTES,
     copy_to_float32,
     from_float32,
     numpy_dtype,
     to_float32,
 )
-from neff_bench.simulator.machine.addressing import bits
-from neff_bench.simulator.machine.memory import Memory
-from neff_bench.simulator.machine.operands import Operands
-from neff_bench.simulator.native.recorder import compiled, compiled_form
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check

@@ -9,11 +9,11 @@ from neff_bench.chips import Chip
 from neff_bench.simulator.costs.steps import ALL, Lowered, Step, on_engine
 from neff_bench.simulator.costs.table import ANY, row_for
 from neff_bench.simulator.costs.triggers import by_dma
-from neff_bench.simulator.dtypes import (
-    numpy_dtype,
-)
 from neff_bench.simulator.errors import ExecutionError
 from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.numpy_dtypes import (
+    numpy_dtype,
+)
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check

@@ -14,13 +14,13 @@ import numpy as np
 from neff_bench.chips import Chip, chip_for, names_from
 from neff_bench.chips.dtypes import VALUES
 from neff_bench.parsers.formats.packed import packed, unpacked
-from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.table import PRODUCT
 from neff_bench.simulator.costs.tensor_engine import on_pe, product_row
-from neff_bench.simulator.dtypes import PACKED, SIZE_BYTES
 from neff_bench.simulator.machine.addressing import bits
 from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.numpy_dtypes import PACKED, SIZE_BYTES
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.operations.matmul import add_product, adds, check_bank
 from neff_bench.simulator.program import Access, Instruction, Program

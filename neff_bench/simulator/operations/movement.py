@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.machine.addressing import bits
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.declaration import operation

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from neff_bench.chips import chip_for, names_from
-from neff_bench.simulator.costs.engines import engine_work
-from neff_bench.simulator.dtypes import INTEGERS, numpy_dtype
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.numpy_dtypes import INTEGERS, numpy_dtype
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import engine as engine_enum

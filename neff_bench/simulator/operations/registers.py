@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.declaration import function, operation
 from neff_bench.simulator.operations.dma import write_converted

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.accumulators import prepare
 from neff_bench.simulator.machine.operands import Operands

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from neff_bench.simulator.costs.engines import engine_work
-from neff_bench.simulator.dtypes import (
+from neff_bench.simulator.costs.engine_work import engine_work
+from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.numpy_dtypes import (
     to_float32,
 )
-from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid

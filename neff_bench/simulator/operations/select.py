@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from neff_bench.simulator.costs.engines import engine_work
-from neff_bench.simulator.dtypes import (
-    FLOATS,
-    to_float32,
-)
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.accumulators import accumulate
 from neff_bench.simulator.machine.operands import Operands
+from neff_bench.simulator.numpy_dtypes import (
+    FLOATS,
+    to_float32,
+)
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum

@@ -125,7 +125,7 @@ def shared_constant(constant: Any) -> NkiTensor:
     """Shared HBM that the program carries: a numpy array, or the path of a .npy file. Both cores see one copy."""
     import numpy as np
 
-    from neff_bench.simulator.dtypes import dtype_name, numpy_dtype
+    from neff_bench.simulator.numpy_dtypes import dtype_name, numpy_dtype
 
     now = recorder()
     if isinstance(constant, (str, bytes)) or hasattr(constant, "__fspath__"):

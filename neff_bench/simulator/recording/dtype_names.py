@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neff_bench.parsers.formats import packed
-from neff_bench.simulator.dtypes import DTYPES, size_bytes
+from neff_bench.simulator.numpy_dtypes import DTYPES, size_bytes
 from neff_bench.simulator.recording.recorder import invalid
 
 _KNOWN: dict[Any, str] = {name: name for name in DTYPES} | {dtype: name for name, dtype in packed.DTYPES.items()}

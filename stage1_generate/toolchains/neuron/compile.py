@@ -25,8 +25,8 @@ from neff_bench.sdk.release import Command, Release
 from neff_bench.sdk.words import Asked, words
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains import hlo
-from neff_bench.stage1_generate.toolchains.command import run
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
+from neff_bench.stage1_generate.toolchains.compiler_process import run
 from neff_bench.stage1_generate.toolchains.neuron import interfaces, torch_trace
 from neff_bench.stage1_generate.toolchains.neuron.sdk import arguments, release, resolve, versions
 

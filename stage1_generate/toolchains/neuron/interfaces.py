@@ -19,7 +19,7 @@ from typing import Any
 from neff_bench.parsers.formats.neff import plain_name
 from neff_bench.sdk.release import Nki
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
-from neff_bench.stage1_generate.toolchains.command import run
+from neff_bench.stage1_generate.toolchains.compiler_process import run
 
 PENGUIN = "penguin.py"
 """The kernel in penguin's IR, as neuronx-cc reads it."""

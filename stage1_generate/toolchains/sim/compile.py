@@ -9,8 +9,8 @@ import orjson
 
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains import hlo
-from neff_bench.stage1_generate.toolchains.command import python_environment, run
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
+from neff_bench.stage1_generate.toolchains.compiler_process import python_environment, run
 
 NKI_NEFF = "file.neff"
 SPEC = Path("kernel.json")

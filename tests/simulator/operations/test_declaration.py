@@ -10,7 +10,7 @@ import pytest
 from neff_bench.chips import CHIPS
 from neff_bench.installation import PACKAGE
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
-from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.costs.table import ANY, DMA, TABLES
 from neff_bench.simulator.nki import collectives, isa
 from neff_bench.simulator.operations import FUNCTIONS, OPERATIONS
@@ -27,7 +27,7 @@ NOT_OFFERED = {"compare_branch"}
 """Recorded for a loop, and no function of `nki.isa`."""
 
 NEW = """
-from neff_bench.simulator.costs.engines import engine_work
+from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.costs.table import on_vector
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.declaration import operation

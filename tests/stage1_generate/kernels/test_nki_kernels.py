@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from neff_bench.simulator.dtypes import numpy_dtype
 from neff_bench.simulator.execution.execute import execute
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
+from neff_bench.simulator.numpy_dtypes import numpy_dtype
 
 
 def run(entry, inputs, dtype, lnc, target="trn2"):

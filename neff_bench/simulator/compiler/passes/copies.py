@@ -19,7 +19,7 @@ import msgspec
 from neff_bench.simulator.compiler.passes.loads import fills
 from neff_bench.simulator.compiler.program.rectangles import box_of, overlap
 from neff_bench.simulator.compiler.program.uses import Uses, uses_of
-from neff_bench.simulator.costs.engines import POINTERS
+from neff_bench.simulator.costs.engine_work import POINTERS
 from neff_bench.simulator.program import Access, Buffer, Instruction
 
 _READ_PSUM = frozenset({"tensor_tensor", "tensor_scalar", "tensor_reduce", "activation"})

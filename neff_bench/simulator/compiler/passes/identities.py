@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from neff_bench.simulator.dtypes import numpy_dtype
+from neff_bench.simulator.numpy_dtypes import numpy_dtype
 from neff_bench.simulator.program import PARTITIONS, Access, Buffer, Instruction, Program
 
 

@@ -26,7 +26,7 @@ from neff_bench.simulator.compiler.passes.loads import load_of
 from neff_bench.simulator.compiler.passes.psum_in_place import BANK_BYTES, BANKS_IN_PLACE, psum_in_place
 from neff_bench.simulator.compiler.program.dependencies import table_and_edges
 from neff_bench.simulator.compiler.program.uses import Uses, uses_of
-from neff_bench.simulator.costs.engines import POINTERS
+from neff_bench.simulator.costs.engine_work import POINTERS
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
 
 ELEMENTS_MAX = 512

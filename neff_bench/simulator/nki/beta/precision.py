@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
-from neff_bench.simulator.dtypes import INTEGERS, SIZE_BYTES, numpy_dtype
+from neff_bench.simulator.numpy_dtypes import INTEGERS, SIZE_BYTES, numpy_dtype
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.dtype_names import dtype_of
 from neff_bench.simulator.recording.recorder import invalid

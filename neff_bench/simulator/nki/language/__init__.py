@@ -2,7 +2,6 @@
 
 # ruff: noqa: F401 - the module is the namespace that kernels import
 
-from neff_bench.simulator.dtypes import DTYPES
 from neff_bench.simulator.nki.language.broadcasting import broadcast_to
 from neff_bench.simulator.nki.language.control import (
     affine_range,
@@ -61,6 +60,7 @@ from neff_bench.simulator.nki.language.tiles import (
     reduce_sum as sum,
 )
 from neff_bench.simulator.nki.names import missing
+from neff_bench.simulator.numpy_dtypes import DTYPES
 from neff_bench.simulator.recording.creation import ndarray, shared_constant
 from neff_bench.simulator.recording.regions import (
     MemoryRegion,

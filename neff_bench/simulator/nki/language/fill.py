@@ -103,7 +103,7 @@ def shared_identity_matrix(n: int, dtype: Any = "uint8", dst: NkiTensor | None =
     """The identity [n, n] in SBUF, loaded from a constant."""
     import numpy as np
 
-    from neff_bench.simulator.dtypes import numpy_dtype
+    from neff_bench.simulator.numpy_dtypes import numpy_dtype
     from neff_bench.simulator.recording.dtype_names import dtype_of
 
     kind = dtype_of(dtype)

@@ -2,7 +2,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from neff_bench.simulator.dtypes import (
+from neff_bench.simulator.errors import SimulatorError
+from neff_bench.simulator.numpy_dtypes import (
     DTYPES,
     FLOATS,
     canonical,
@@ -14,7 +15,6 @@ from neff_bench.simulator.dtypes import (
     size_bytes,
     to_float32,
 )
-from neff_bench.simulator.errors import SimulatorError
 
 ALL_BFLOAT16 = np.arange(65536, dtype=np.uint16).view(ml_dtypes.bfloat16)
 

@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from neff_bench.stage1_generate.errors import BuildError
-from neff_bench.stage1_generate.toolchains.command import reason, run
+from neff_bench.stage1_generate.toolchains.compiler_process import reason, run
 
 
 @pytest.mark.parametrize(
