@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from neff_bench.experiments.results import METRICS
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
@@ -37,7 +38,7 @@ HEADS = {
 @click.option("--count", "-k", type=click.IntRange(1, 10_000), default=5, show_default=True, help="Number of buckets.")
 @click.option("--dimension", type=click.Choice(["M", "K", "N"]), default="M", show_default=True, help="What is padded.")
 @click.option("--at", metavar="K=SIZE,N=SIZE", help="The other dimensions, when the results hold several.")
-@click.option("--metric", type=click.Choice(["latency_ms", "total_time_us", "device_us"]), help="Column with the time.")
+@click.option("--metric", type=click.Choice(list(METRICS)), help="Column with the time.")
 @output_options
 def buckets(
     results: Path,

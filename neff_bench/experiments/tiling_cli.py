@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neff_bench.errors import WrongCall
+from neff_bench.experiments.results import METRICS
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
@@ -48,7 +49,7 @@ MAX_PLOTS = 12
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option(
     "--metric",
-    type=click.Choice(["latency_ms", "total_time_us", "device_us"]),
+    type=click.Choice(list(METRICS)),
     help="Column with the time.  [default: what there is]",
 )
 @click.option(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 
@@ -273,5 +273,3 @@ def _changed(before: Any, change: Any) -> Any:
 
 _NULLABLE = ("date", "needs_driver", "version", "neuronx-cc", "nrtpy", "runtime", "driver")
 """Fields whose None means "not known", and not "gone"."""
-
-ANSWERS: tuple[str, ...] = get_args(Answer)
