@@ -6,6 +6,7 @@ Whoever takes a lock checks that the file is still the one that the name stands 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import pwd
@@ -18,10 +19,20 @@ PRIVATE, SHARED = 0o600, 0o666
 """Permissions of a lock file: for one user, or for all users of the host."""
 _POLL_S = 0.05
 _HOLDER_BYTES = 200
+_NO_LOCKS = "this file system has no locks; put it on one that has them, such as a local disk"
 
 
 def try_lock(path: Path, mode: int = PRIVATE) -> int | None:
-    """A file descriptor that holds the lock, or None when another process holds it. Raises `OSError`, for a link too."""
+    """A file descriptor that holds the lock, or None when another process holds it. Raises `OSError` that names the file, for a link
+    too."""
+    try:
+        return _try(path, mode)
+    except OSError as error:
+        why = _NO_LOCKS if error.errno == errno.ENOLCK else error.strerror
+        raise OSError(error.errno, f"cannot be locked: {why}", str(path)) from None
+
+
+def _try(path: Path, mode: int) -> int | None:
     descriptor = _open(path, mode)
     if descriptor is None:
         return None

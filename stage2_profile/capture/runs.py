@@ -318,7 +318,8 @@ def locked(bundle: Path) -> Iterator[int | None]:
             shutil.rmtree(entry, ignore_errors=True)
         for directory in run_directories(bundle):
             for unwritten in directory.glob(".*"):  # a file of a run has no such name
-                unwritten.unlink(missing_ok=True)
+                if not unwritten.is_dir():
+                    unwritten.unlink(missing_ok=True)
         yield descriptor
     finally:
         unlock(profiles / LOCK, descriptor)
@@ -326,10 +327,13 @@ def locked(bundle: Path) -> Iterator[int | None]:
 
 def remove_left_lock(bundle: Path) -> None:
     """Remove the lock of a holder that was killed when its run was whole, which no other capture may come to remove. Nothing
-    happens to one that a process holds."""
-    if (bundle / PROFILES / LOCK).exists():
-        with locked(bundle):
-            pass
+    happens to one that a process holds, and to what cannot be locked."""
+    try:
+        if (bundle / PROFILES / LOCK).is_file():
+            with locked(bundle):
+                pass
+    except OSError:
+        pass  # the bundle's row says it
 
 
 def new_work(bundle: Path) -> Path:
@@ -342,8 +346,8 @@ def new_work(bundle: Path) -> Path:
 
 def publish(work: Path, run: Run) -> tuple[Path, Run]:
     """Make a work directory a run. Older failed runs go; good ones stay. Returns the run's directory and its record."""
-    for file in work.rglob("*"):
-        if file.is_symlink():
+    for file in list(work.rglob("*")):
+        if file.is_symlink() or (file.name.startswith(".") and file.is_file()):
             file.unlink()
         elif file.is_file():
             sync(file)
@@ -356,8 +360,15 @@ def publish(work: Path, run: Run) -> tuple[Path, Run]:
     sync(final.parent)
     for path in run_directories(final.parent.parent):
         if path != final and _failed(path):
-            shutil.rmtree(path, ignore_errors=True)
+            remove(path)
     return final, run
+
+
+def remove(path: Path) -> None:
+    """Remove a run, first out of sight: what is left of a removal that was killed is swept away with other leftovers."""
+    leftover = path.with_name(f"{WORK}{path.name}")
+    os.rename(path, leftover)
+    shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _failed(directory: Path) -> bool:

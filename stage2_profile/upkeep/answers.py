@@ -11,7 +11,7 @@ from neff_bench.neffs.errors import NeffsError, StoreError
 from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile.capture.safety import check_store as check_owner
 from neff_bench.stage2_profile.errors import ProfileError
-from neff_bench.stage2_profile.upkeep.fsck import Examined, Finding, examine
+from neff_bench.stage2_profile.upkeep.fsck import Examined, Finding, certain, examine
 from neff_bench.stage2_profile.upkeep.gc import Removed, collect
 from neff_bench.stage2_profile.upkeep.merge import GOOD, Merged, merge
 from neff_bench.stage2_profile.upkeep.repair import repair
@@ -23,6 +23,7 @@ def check_store(directory: Path, repairs: bool, format_: str, output: Path | Non
     """Examine a store and print what is wrong; returns the exit code. Raises `WrongCall` and `ProfileError`."""
     store, only = _store_of(directory)
     examined = examine(store, only)
+    examined.findings = certain(store, examined.findings)
     done: dict[Finding, str] = {}
     if repairs and examined.findings:
         check_owner(store)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, files_of, found_files, read_bundle
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, wrong_content, wrong_size
-from neff_bench.neffs.errors import BundleError
+from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.errors import RunDamaged
+from neff_bench.system.lock import try_lock, unlock
+from neff_bench.terminal.streams import notice
 
 Problem = Literal["damaged", "missing", "surplus"]
 OWN = ".store"
@@ -53,6 +56,48 @@ def examine(store: Path, only: str | None = None) -> Examined:
             done.runs += 1
             done.findings += _run(store, name, path, done)
     return done
+
+
+def certain(store: Path, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings that a second look finds too, while no other command works on the case. What a live command is about to write, move
+    or record is no finding. A case that stays in use is named on standard error."""
+    found: list[Finding] = []
+    for case in dict.fromkeys(finding.case for finding in findings):
+        mine = [finding for finding in findings if finding.case == case]
+        with _held(store, case) as held:
+            if not held:
+                notice(f"{case}: another command works on it now; look again when it is done")
+                continue
+            again = set(examine(store, case).findings if case is not None else _beside_the_bundles(store))
+            found += [finding for finding in mine if finding in again]
+    return found
+
+
+@contextmanager
+def _held(store: Path, case: str | None) -> Iterator[bool]:
+    """Whether no other command works on the case; none can begin inside."""
+    with ExitStack() as stack:
+        yield case is None or _takes(stack, store, case)
+
+
+def _takes(stack: ExitStack, store: Path, case: str) -> bool:
+    profiles = store / case / PROFILES
+    try:
+        stack.enter_context(Store(store).lock(case, _give_up))
+        if profiles.is_dir():
+            descriptor = try_lock(profiles / runs.LOCK)
+            if descriptor is None:
+                return False
+            stack.callback(unlock, profiles / runs.LOCK, descriptor)
+    except BlockingIOError:
+        return False
+    except (OSError, StoreError):
+        pass  # who may not lock here may not look under the lock: the second look has to do
+    return True
+
+
+def _give_up() -> None:
+    raise BlockingIOError
 
 
 def _beside_the_bundles(store: Path) -> Iterator[Finding]:

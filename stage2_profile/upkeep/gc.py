@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +44,7 @@ def collect(store: Path, keep: int, only: str | None = None, *, dry_run: bool = 
                     continue
                 size_bytes = sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
                 if not dry_run:
-                    _remove(path)
+                    runs.remove(path)
                 yield Removed(name, path.name, size_bytes)
 
 
@@ -56,10 +54,3 @@ def _is_readable(path: Path) -> bool:
     except RunDamaged:
         return False
     return True
-
-
-def _remove(path: Path) -> None:
-    """First out of sight: what is left of a removal that was killed is swept away with other leftovers."""
-    leftover = path.with_name(f"{runs.WORK}{path.name}")
-    os.rename(path, leftover)
-    shutil.rmtree(leftover, ignore_errors=True)

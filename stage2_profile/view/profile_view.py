@@ -70,6 +70,9 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
                 call(step, path, tool, options, hold, done_commands)
                 execution = msgspec.structs.replace(execution, session=step.file)
         except ViewFailed as error:
+            if options.stop.is_set():
+                status, reason = "captured", str(error)
+                break
             warnings.append(str(error))  # not documented by AWS, and no column depends on it
         executions.append(execution)
     viewed = msgspec.structs.replace(

@@ -150,6 +150,6 @@ def test_a_case_that_somebody_profiles_is_left_alone(call, profiled, store):
     call("profile", "--force")
     damage(profiled.path / "profiles" / "1" / "run.json")
     with runs.locked(profiled.path):
-        assert "another process profiles this case now" in call("fsck", "--repair", "--format", "json").stdout
+        assert "another command works on it now" in call("fsck", "--repair", "--format", "json").stderr
         assert call("gc", "--keep", "1", "--format", "json").stdout.strip() == "[]"
     assert [bundle.name for bundle in Store(store).bundles()] == [profiled.name]

@@ -1,0 +1,97 @@
+"""A bundle in an odd state costs its own row."""
+
+import errno
+import fcntl
+import json
+
+import pytest
+
+from neff_bench.stage2_profile.capture import runs
+from neff_bench.system import lock
+from tests.stage2_profile.conftest import case
+
+
+@pytest.fixture
+def three(make_bundle):
+    return [make_bundle(case("mlp", dims=(("b", size),))).path for size in (1, 2, 3)]
+
+
+def _rows(result):
+    assert result.exit_code == 1
+    return {row["case"]: row for row in json.loads(result.stdout)}
+
+
+def _directory(lock_file, _):
+    lock_file.mkdir()
+
+
+def _link(lock_file, elsewhere):
+    lock_file.symlink_to(elsewhere)
+
+
+@pytest.mark.parametrize("make", [_directory, _link])
+def test_a_lock_that_is_no_file_costs_its_own_row(profile_neffs, three, tmp_path, make):
+    (tmp_path / "elsewhere").write_text("mine")
+    (three[1] / "profiles").mkdir()
+    make(three[1] / "profiles" / ".lock", tmp_path / "elsewhere")
+    rows = _rows(profile_neffs("--format", "json"))
+    assert [rows[path.name]["status"] for path in three] == ["profiled", "failed", "profiled"]
+    assert ".lock: cannot be locked" in rows[three[1].name]["reason"]
+    assert (tmp_path / "elsewhere").read_text() == "mine"
+
+
+def test_a_file_system_without_locks_is_named(profile_neffs, three, monkeypatch):
+    def without(descriptor, flags):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(lock.fcntl, "flock", without)
+    rows = _rows(profile_neffs("--format", "json"))
+    assert {row["status"] for row in rows.values()} == {"failed"}
+    reasons = {row["reason"] for row in rows.values()}
+    assert all("cannot be locked: this file system has no locks" in reason for reason in reasons), reasons
+
+
+def test_a_hidden_file_of_a_tool_is_no_part_of_a_run(make_bundle, profile_neffs):
+    bundle = make_bundle().path
+    profile_neffs()
+    with runs.locked(bundle):
+        work = runs.new_work(bundle)
+        record = runs.read_run(bundle / "profiles" / "1")
+        (work / ".profile_exec_2.ntff.21170-ab").write_bytes(b"half")
+        path, record = runs.publish(work, record)
+    assert not [name for name in record.files if name.startswith(".")]
+    assert not list(path.glob(".*"))
+
+
+def test_fsck_says_nothing_of_a_case_that_another_command_works_on(make_bundle, profile_neffs, store, capfd):
+    from neff_bench.stage2_profile.upkeep.fsck import certain, examine
+
+    bundle = make_bundle().path
+    profile_neffs()
+    (bundle / "profiles" / "1" / "summary-2.json").write_text("{}")  # viewed, and not recorded yet
+    found = examine(store).findings
+    assert [finding.problem for finding in found] == ["surplus"]
+    with runs.locked(bundle):
+        assert certain(store, found) == []
+    assert "another command works on it now" in capfd.readouterr().err
+    assert certain(store, found) == found
+
+
+def test_fsck_looks_twice(make_bundle, profile_neffs, store):
+    from neff_bench.stage2_profile.upkeep.fsck import certain, examine
+
+    bundle = make_bundle().path
+    profile_neffs()
+    unrecorded = bundle / "profiles" / "1" / "summary-2.json"
+    unrecorded.write_text("{}")
+    found = examine(store).findings
+    unrecorded.unlink()
+    assert certain(store, found) == []
+
+
+def test_a_lock_that_is_held_is_no_error(tmp_path):
+    with lock.locked(tmp_path / "a"):
+        assert lock.try_lock(tmp_path / "a") is None
+    with open(tmp_path / "b", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert lock.try_lock(tmp_path / "b") is None
