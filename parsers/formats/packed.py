@@ -8,6 +8,7 @@ can be copied and compared, and arithmetic on it is an error. AWS's nki.language
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import ml_dtypes
@@ -20,6 +21,18 @@ DTYPES = {name: np.dtype([(name, f"<u{SIZE_BYTES[name]}")]) for name in PACKED}
 
 _known_to_numpy: dict[str, Any] = vars(np)["sctypeDict"]
 _known_to_numpy.update(DTYPES)  # by name, as the types of ml_dtypes: np.zeros(shape, nl.float8_e5m2_x4)
+
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_numpys = import_module("numpy._core._dtype" if int(np.__version__.split(".")[0]) > 1 else "numpy.core._dtype")
+_fields_of = vars(_numpys)["_struct_str"]
+
+
+def _shown(dtype: np.dtype, include_align: bool) -> Any:
+    """What numpy prints for a structure: host code of nki-library compares `str(dtype)` with the names of packed types."""
+    return _NAMES.get(dtype) or _fields_of(dtype, include_align)
+
+
+vars(_numpys)["_struct_str"] = _shown
 
 
 def is_packed(dtype: np.dtype) -> bool:
@@ -58,4 +71,4 @@ def packed(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def _name(array: np.ndarray) -> str:
-    return next(name for name, dtype in DTYPES.items() if dtype == array.dtype)
+    return _NAMES[array.dtype]

@@ -56,16 +56,20 @@ def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fi
     A kernel that returns nothing writes its arguments: those are its outputs, and a numpy or torch argument gets the new
     values. `fits`: raise CapacityError when the kernel's tensors do not fit on the chip, else warn. Raises KernelError.
     """
+    return _launched(function, [_call(function, args, kwargs)], lnc, fits=fits)[0]
+
+
+def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> inspect.BoundArguments:
+    """A kernel's arguments by name. Raises KernelError where it does not take them."""
     if not callable(function):
         raise KernelError(f"a kernel is a function, not {type(function).__name__}")
     signature = inspect.signature(function)
     try:
-        call = signature.bind(*args, **kwargs)
+        return signature.bind(*args, **kwargs)
     except TypeError as error:
         raise KernelError(
             f"{label(function)}{signature} is called with other arguments: {error}", home(function)
         ) from error
-    return _launched(function, [call], lnc, fits=fits)[0]
 
 
 def launch_ranks(function: Callable[..., Any], ranks: Sequence[Mapping[str, Any]], lnc: int) -> list[Launch]:
@@ -107,7 +111,7 @@ def program_of(
     Raises KernelError for a kernel that fails.
     """
     given: dict[str, Any] = {}
-    call = inspect.signature(function).bind(**inputs)
+    call = _call(function, (), inputs)
     held = _held(call, given)
     arrays = {name: as_numpy(value) for name, value in given.items()}
     return _recorded(function, call.signature, held, arrays, output_names, chip, lnc, fits=True)[0]

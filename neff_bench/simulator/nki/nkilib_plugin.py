@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+from collections.abc import Mapping
 from enum import Enum
 from importlib import import_module
 from importlib.util import find_spec
@@ -100,11 +101,15 @@ def _install_ranks(harness: Any) -> None:
     harness._run_simulator_inference = run
 
 
+def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """A kernel's arguments by its own names: their tests mark those that an output aliases."""
+    return {name.removesuffix(".must_alias_input"): value for name, value in inputs.items()}
+
+
 def _outputs_of_ranks(test: Any) -> list[dict[str, np.ndarray]]:
     """The outputs of each rank under the names of the expected ones, in their dtypes."""
     given, ranks = test.kernel_input or {}, range(test.inference_args.collective_ranks)
-    bound = [dict(given.for_rank(rank) if hasattr(given, "for_rank") else given) for rank in ranks]
-    bound = [{name.removesuffix(".must_alias_input"): value for name, value in each.items()} for each in bound]
+    bound = [_named(given.for_rank(rank) if hasattr(given, "for_rank") else given) for rank in ranks]
     os.environ["NKI_NC_VERSION"] = test.compiler_input.platform_target.get_nc_gen()
     launched = launch_ranks(body(test.kernel_func), bound, test.compiler_input.logical_nc_config)
     expected = sys.modules["test.utils.common_dataclasses"].normalize_golden_output
@@ -223,7 +228,7 @@ class _Standalone(ModuleType):
     def _compile_nki_ir_to_tensorizer_ir(
         kernel: Any, target: str, lnc: int, inputs: dict[str, Any], outputs: list[Any], version: NKI_IR_VERSION
     ) -> tuple[Any, None]:
-        return NKIFrontend().compile(kernel, inputs, target, lnc), None
+        return NKIFrontend().compile(kernel, _named(inputs), target, lnc), None
 
     @staticmethod
     def _write_tensorizer_ir(module: Any, folder: str) -> None:
@@ -242,7 +247,7 @@ class _Standalone(ModuleType):
     ) -> None:
         """Write `file.neff` into `folder`."""
         names = [output.name for output in outputs]
-        made = NKIFrontend().compile(kernel, inputs, target, lnc, names)
+        made = NKIFrontend().compile(kernel, _named(inputs), target, lnc, names)
         CompiledKernel.from_frontend(made, CompileOptions(output_path=f"{folder}/file.neff"))
 
 

@@ -123,3 +123,24 @@ for rows, code in ((0, True), (None, False)):
 """
     environment = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)
     subprocess.run([sys.executable, "-c", script], env=environment, check=True)
+
+
+def test_the_frontend_of_older_releases_records_a_kernel_and_writes_a_neff(tmp_path):
+    script = f"""{_INSTALLED}
+import nki, nki.language as nl, numpy as np
+from neuronxcc.nki_standalone import NKI_IR_VERSION, _compile_nki_ir_to_tensorizer_ir, compile_nki_ir_kernel_to_neff
+
+@nki.jit
+def double(x, shapes):
+    out = nl.ndarray(x.shape, x.dtype, nl.shared_hbm)
+    nl.store(out, nl.add(nl.load(x), nl.load(x)))
+    return out
+
+inputs = {{"x.must_alias_input": np.ones((4, 4), np.float32), "shapes": ((1, 2), ("slice", (0, 1)))}}
+module, _ = _compile_nki_ir_to_tensorizer_ir(double, "trn2", 1, inputs, [], NKI_IR_VERSION.beta2)
+assert len(module.program.inputs) == 1
+compile_nki_ir_kernel_to_neff(double, inputs, [], "trn2", 1, {str(tmp_path)!r}, NKI_IR_VERSION.beta2, "")
+"""
+    environment = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)
+    assert (tmp_path / "file.neff").stat().st_size > 0
