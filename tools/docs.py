@@ -4,7 +4,8 @@
     python tools/docs.py --check README.md docs/*.md  # say what is stale, change nothing
 
 In a block, `$ ` starts a command, `> ` continues it; what follows is its standard output. The commands of a page run one
-after the other in a directory of their own, which holds nothing but the repository's shapes.yaml. A block is stale when its output differs in anything but what differs
+after the other in a directory of their own, which holds the repository's shapes.yaml and the files that the page shows: a
+line that begins with a file's name in backquotes and ends in a colon, then the file's text in a block. A block is stale when its output differs in anything but what differs
 from host to host: wall times, dates, versions of Python and fingerprints of the model, and, in a block that begins with
 "```console host", every number and the name of the library that was timed. A page with NEEDS in it is passed over while NKILIB_PATH is not set.
 Exit code 1: a command failed that does not say `|| true` (the page is left as it was), or --check found a stale page.
@@ -23,6 +24,7 @@ import tempfile
 from pathlib import Path
 
 BLOCK = re.compile(r"```console( host)?\n(.*?)```\n", re.DOTALL)
+FILE = re.compile(r"^`([\w.]+)`[^\n]*:\n\n```\w+\n(.*?)```\n", re.DOTALL | re.MULTILINE)
 NEEDS = "<!-- needs NKILIB_PATH -->"
 SHAPES = Path(__file__).parents[1] / "shapes.yaml"
 ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "120", "LC_ALL": "C.UTF-8"}
@@ -70,6 +72,8 @@ def refreshed(text: str) -> str:
     """The page with fresh output in the blocks that are stale; a block that holds stays to the byte."""
     with tempfile.TemporaryDirectory() as directory:
         shutil.copy(SHAPES, directory)
+        for name, content in FILE.findall(text):
+            (Path(directory) / name).write_text(content)
         return BLOCK.sub(lambda block: _fresh_block(block, Path(directory)), text)
 
 

@@ -12,13 +12,13 @@ import orjson
 
 from neff_bench.history import database, verdicts
 from neff_bench.history.errors import HistoryError
-from neff_bench.system.files import write_whole
+from neff_bench.terminal.output import write_bytes
 
 TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def write(directory: Path, output: Path, link: str | None) -> None:
-    """Write the page of the history in `directory`. `link`: address of a commit, with {sha}. Raises HistoryError."""
+    """Write the page of the history in `directory`. `link`: address of a commit, with {sha}. Raises `HistoryError` and `OutputError`."""
     if link is not None and (not link.startswith(("https://", "http://")) or "{sha}" not in link):
         raise HistoryError(
             f"--link {link!r}: expected an address with {{sha}} in it, such as https://host/commit/{{sha}}"
@@ -26,10 +26,7 @@ def write(directory: Path, output: Path, link: str | None) -> None:
     text = TEMPLATE.read_text(encoding="utf-8").replace(
         "/*DATA*/null", _script_safe(orjson.dumps(content(directory, link)))
     )
-    try:
-        write_whole(output, text.encode())
-    except OSError as error:
-        raise HistoryError(f"{output}: cannot write it: {error.strerror}") from None
+    write_bytes(text.encode(), output)
 
 
 def content(directory: Path, link: str | None) -> dict[str, Any]:

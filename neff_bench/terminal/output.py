@@ -16,6 +16,8 @@ from neff_bench.terminal.options import OutputOptions, offers, remembered
 
 WIDTH = 120
 """Columns of a table where standard output is no terminal and COLUMNS is not set."""
+HOW_TO_OPEN = {".html": "; open it in a browser", ".pftrace": "; open it at ui.perfetto.dev"}
+"""What is said of a file that was written, by its suffix."""
 
 
 output_options = offers(OutputOptions)
@@ -44,8 +46,14 @@ def write_bytes(data: bytes, output: Path) -> None:
             output.write_bytes(data)  # a pipe, or /dev/stdout
         else:
             write_whole(output.resolve(), data)
+            streams.status(f"wrote {output}, {_size(len(data))}{HOW_TO_OPEN.get(output.suffix.lower(), '')}")
     except OSError as error:
         raise OutputError(f"{output}: cannot write it: {error.strerror}") from None
+
+
+def _size(count: int) -> str:
+    """A number of bytes as people read it."""
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.1f} kB" if count >= 1e3 else f"{count} bytes"
 
 
 def page(output: Path | None) -> Page:
