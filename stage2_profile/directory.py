@@ -237,7 +237,8 @@ def profile_files(entry: Entry, run: str | None) -> ProfileFiles:
     """The files that the timeline of a case is read from, or why there are none. `run`: the one that its row is of."""
     if not isinstance(entry, Bundle):
         problem = None if hasattr(entry, "ntff") else str(entry)
-        return ProfileFiles(detail_path(entry, None), getattr(entry, "neff", None), problem=problem)
+        trace = getattr(entry, "ntff", None)
+        return ProfileFiles(detail_path(entry, None), trace, getattr(entry, "neff", None), problem=problem)
     if run is None:
         return ProfileFiles(problem="it has no profile")
     try:
@@ -245,7 +246,7 @@ def profile_files(entry: Entry, run: str | None) -> ProfileFiles:
         record = read_run(directory)
         place = shown_execution(directory, record)
         trace = directory / record.executions[place].ntff if place is not None else None
-        return ProfileFiles(detail_path(entry, run) or trace, entry.path / str(entry.manifest.neff), entry.path)
+        return ProfileFiles(detail_path(entry, run) or trace, trace, entry.path / str(entry.manifest.neff), entry.path)
     except (ProfileError, OSError) as error:
         return ProfileFiles(problem=str(error))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -233,3 +234,18 @@ def test_compiled_captured_and_read_on_three_machines_is_the_table_of_one(built,
     (one,), (other,) = json.loads(here.stdout), json.loads(read.stdout)
     assert one["status"] == "profiled"
     assert {key for key in one if one[key] != other[key]} <= {"command"}
+
+
+def test_an_unchanged_case_has_no_difference_on_the_page_whatever_was_viewed_before(built, tmp_path):
+    before, after = tmp_path / "before", tmp_path / "after"
+    shutil.copytree(built, before)
+    assert run("neff_bench.stage2_profile.cli", str(before)).returncode == 0
+    shutil.copytree(before, after)
+    assert run("neff_bench.stage2_profile.cli", str(before), "--output", str(tmp_path / "a.html")).returncode == 0
+    done = run("neff_bench", "compare", str(before), str(after), "--output", str(tmp_path / "diff.html"))
+    page = (tmp_path / "diff.html").read_text()
+    assert done.returncode == 0, done.stderr
+    by_line = page[page.index("Difference by source line") :]
+    assert "matmul_nki.py:" in by_line and "The summaries say the same." in by_line
+    differences = page[page.index("Difference by engine") : page.index("Difference by counter")]
+    assert set(re.findall(r"[-+][0-9]+\.[0-9]{3}\b", differences)) == {"+0.000"}

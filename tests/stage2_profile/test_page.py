@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from neff_bench.stage2_profile.cli import profile
+from neff_bench.stage2_profile.compare import page
 from neff_bench.stage2_profile.compare.cli import compare
+from neff_bench.stage2_profile.compare.verdict import Pair
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.page import report_page, rooflines_of, roots_of
@@ -47,7 +49,7 @@ def test_two_profiles_stand_over_each_other(store, tmp_path):
     (tmp_path / "other").mkdir()
     other = simulated_json(tmp_path / "other", tiles=2)
     done = CliRunner().invoke(compare, [str(store), str(other), "--output", "diff.html"])
-    assert done.exit_code == 0 and done.stdout == ""
+    assert done.exit_code == 1 and done.stdout == ""  # twice the work is worse
     assert events_of(tmp_path / "diff.html") == rows_in(store) + rows_in(other) != 2 * rows_in(store)
     text = (tmp_path / "diff.html").read_text()
     assert all(f"Difference by {what}" in text for what in ("engine and queue", "source line", "counter"))
@@ -96,3 +98,11 @@ def test_source_files_are_found_where_the_kernel_was_compiled(tmp_path):
     assert Path("/kernels") in roots_of(ProfileFiles(bundle=tmp_path))
     (tmp_path / "kernel.json").write_text('{"path": 3}')
     assert roots_of(ProfileFiles(bundle=tmp_path)) == (tmp_path / "sources", *roots_of(ProfileFiles()))
+
+
+def test_a_trace_is_not_held_against_a_whole_profile(store, tmp_path, monkeypatch):
+    trace = tmp_path / "trace.ntff"
+    trace.write_bytes((tmp_path / "left" / "bad.ntff").read_bytes())
+    files = ProfileFiles(store), ProfileFiles(trace, trace)
+    case = page._case(Pair("x", {"case": "x"}, {"case": "x"}), *files)
+    assert case.problem == "one side is a trace, the other a whole profile without its trace; give both as one"
