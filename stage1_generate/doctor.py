@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.sdk.identify import newest_published
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
 from neff_bench.terminal.output import output_options, write_answer
 
 if TYPE_CHECKING:
+    from neff_bench.sdk.release import Release
     from neff_bench.stage1_generate.host import Devices, Package, Tool
     from neff_bench.stage1_generate.sdk_parts import Sdk
 
@@ -69,6 +71,9 @@ class Report:
     show_default=True,
     help="As for generate.",
 )
+@click.option(
+    "--install-help", is_flag=True, help="Print how the newest release of the AWS Neuron SDK is installed, and end."
+)
 @click.option("--nkilib", type=click.Path(path_type=Path), help="Checkout of nki-library (else $NKILIB_PATH).")
 @click.option(
     "--out",
@@ -83,12 +88,37 @@ def doctor(
     toolchain: Literal["auto", "neuron", "sim"],
     nkilib: Path | None,
     out: Path,
+    install_help: bool,
 ) -> int:
     """Say what this host can build and profile, and why not the rest. Opens no device."""
+    if install_help:
+        click.echo(install_commands(newest_published()))
+        return 0
     format = chosen(format_, output)
     report = examine(toolchain, nkilib, out)
     write_answer(answer(report), format, output)
     return 1 if report.problems else 0
+
+
+def install_commands(release: Release) -> str:
+    """How the parts of a release are installed that are on no public index; what the public index has under their names is empty.
+    Each wheel has its version, so that pip takes no other for newer (AWS Neuron docs, setup/; read 2026-11-23)."""
+    from neff_bench.stage1_generate.host import AWS_INDEX
+
+    wheels = {"neuronx-cc": release.versions.neuronx_cc, "nki": release.versions.nki}
+    pinned = [f"'{name}=={'.'.join(version.split('.')[:2])}.*'" for name, version in wheels.items() if version]
+    pip = f"pip install {{}} --extra-index-url={AWS_INDEX}"
+    return "\n".join([
+        f"# AWS Neuron SDK {release.name} ({release.date})",
+        "# Compilers, on any Linux host; in this environment:",
+        pip.format(" ".join(pinned)),
+        "# Closed kernels and XLA graphs through torch:",
+        pip.format("torch-neuronx"),
+        "# Times without a trace; in an environment of its own, whose Python NEFF_BENCH_NRTPY_PYTHON names:",
+        pip.format("nrtpy"),
+        "# Driver, runtime and profiler, on a host with the device, from AWS's package repository:",
+        "sudo apt-get install aws-neuronx-dkms aws-neuronx-collectives aws-neuronx-runtime-lib aws-neuronx-tools",
+    ])  # fmt: skip
 
 
 def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: Path) -> Report:

@@ -257,7 +257,7 @@ def versions(contract, directory):
     tools, *others, _ = documented.VERSIONS[contract["name"]]
     if found[1:] != others or not found[0].startswith(tools):
         yield f"{found}"
-    if contract["versions"].get("nrtpy") != (contract["name"] if contract["name"] in ("2.32", "2.33") else None):
+    if contract["versions"].get("nrtpy") != {"2.32": "2.32", "2.33": "2.35.30"}.get(contract["name"]):
         yield "nrtpy"
 
 

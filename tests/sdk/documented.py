@@ -252,6 +252,8 @@ NOTES = (
     ("2.32", "20 us"),
     ("2.33", "warnings on the console"),
     ("2.33", "ends with this release"),
+    ("2.33", "2.33.1 of 2026-11-11"),
+    ("2.33", "PyTorch is TorchNeuron"),
 )
 PACKAGES = {
     "neuronx-cc": ("neuronxcc", "starfish"),

@@ -201,7 +201,10 @@ def compile_to_bir(kernel_func, frontend, inputs, compile_opts, output_names):
 
 def compile_kernel_to_nir(kernel_func, inputs, compile_opts, frontend, enable_cache, trace_cache):
     assert enable_cache is False
-    assert kernel_func.lnc == compile_opts.lnc
+    if contract()["nki"]["lnc_by"] == "environment":
+        assert getattr(kernel_func, "lnc", None) is None, "kernel[lnc] is deprecated in this release"
+    else:
+        assert kernel_func.lnc == compile_opts.lnc
     return traced(kernel_func, inputs, None, "compile_kernel_to_nir", compile_opts)
 
 

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from neff_bench.stage1_generate import sdk_parts
 from neff_bench.stage1_generate.doctor import doctor
+from neff_bench.stage1_generate.host import AWS_INDEX
 from tests.neuron_ls import announced, devices, install
 from tests.sdk import contracts, fake_nki
 
@@ -130,3 +131,11 @@ def test_what_does_not_fit_or_should_be_known_is_a_warning(versions, warning):
 def test_parquet_alone_needs_pyarrow():
     found = sdk_parts.examine({"neuron-explorer": "2.34.2"}, {}, False)
     assert next(ability.why_not for ability in found.abilities if "--hot" in ability.what).endswith("[parquet]'")
+
+
+def test_install_help_names_the_wheels_of_the_newest_release_by_version_and_aws_index():
+    done = run("--install-help")
+    wheels = [line for line in done.output.splitlines() if "neuronx-cc==" in line]
+    assert done.exit_code == 0
+    assert wheels == [f"pip install 'neuronx-cc==2.28.*' 'nki==0.7.*' --extra-index-url={AWS_INDEX}"]
+    assert not any(line.startswith("pip") and AWS_INDEX not in line for line in done.output.splitlines())

@@ -61,7 +61,8 @@ def _compile_nki(request: Request) -> Compiled:
     import numpy as np
 
     sys.path[:0] = [path for path in request.paths if path not in sys.path]
-    name, compile_with = interfaces.choose(release().nki)
+    nki = release().nki
+    name, compile_with = interfaces.choose(nki)
     kernel = resolve(request.entry)
     tensors = {tensor.name: np.zeros(tensor.shape, numpy_dtype(tensor.dtype)) for tensor in request.inputs}
     scalars = {key: _value(value) for key, value in request.arguments.items()}
@@ -72,9 +73,11 @@ def _compile_nki(request: Request) -> Compiled:
             for tensor in request.outputs
         )
     inputs = {**tensors, **scalars}
-    with plain_directory(release().nki.backend_splits_paths):
+    with plain_directory(nki.backend_splits_paths):
         neff = str(Path(NKI_NEFF).absolute())
-        work = interfaces.Work(kernel, inputs, outputs, request.target, request.lnc, neff, arguments(request))
+        work = interfaces.Work(
+            kernel, inputs, outputs, request.target, request.lnc, neff, arguments(request), nki.lnc_by == "launch grid"
+        )
         start = time.perf_counter()
         outputs_said = compile_with(work)
         time_s = time.perf_counter() - start

@@ -32,7 +32,8 @@ class Work:
     """One kernel to compile into `neff` (absolute path).
 
     `kernel`: the `@nki.jit` object. `inputs`: its keyword arguments, tensors as numpy arrays. `outputs`: stubs with shape,
-    dtype and name; None when nobody has declared them. `arguments`: further words for neuronx-cc.
+    dtype and name; None when nobody has declared them. `arguments`: further words for neuronx-cc. `grid`: NKI takes the LNC
+    from `kernel[lnc]`, and not from the environment.
     """
 
     kernel: Any
@@ -42,6 +43,7 @@ class Work:
     lnc: int
     neff: str
     arguments: tuple[str, ...]
+    grid: bool = True
 
     @property
     def needed_outputs(self) -> list[SimpleNamespace]:
@@ -272,8 +274,8 @@ def _options(options_type: Any, work: Work) -> Any:
 
 
 def _launched(work: Work) -> Any:
-    """The kernel with its launch grid, where it can be given one."""
-    return work.kernel[work.lnc] if hasattr(work.kernel, "__getitem__") else work.kernel
+    """The kernel with its launch grid, where the release takes the LNC from there: later ones deprecate `kernel[lnc]`."""
+    return work.kernel[work.lnc] if work.grid and hasattr(work.kernel, "__getitem__") else work.kernel
 
 
 def _get(module: str, name: str) -> Any:

@@ -8,7 +8,7 @@ TARGET_AT_IMPORT = os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE")
 
 
 class Kernel:
-    def __init__(self, func, lnc=1):
+    def __init__(self, func, lnc=None):
         self.func, self.lnc = func, lnc
 
     def __getitem__(self, lnc):
