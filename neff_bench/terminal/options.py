@@ -44,10 +44,10 @@ def globs(help: str) -> Any:
     return option(default=(), multiple=True, metavar="GLOB", help=help)
 
 
-def argument(*, default: Any = None, **how: Any) -> Any:
-    """A field that is an operand of the command."""
-    how = {"required": False, "default": default, **how}
-    return field(default=default, metadata={"parameter": (click.Argument, (), how)})
+def argument(*, default: Any = None, required: bool = False, **how: Any) -> Any:
+    """A field that is an operand of the command. `required`: it must be given, so its default counts in Python alone."""
+    given = {"required": True} if required else {"required": False, "default": default}
+    return field(default=default, metadata={"parameter": (click.Argument, (), {**given, **how})})
 
 
 def takes(options: type[T]) -> Callable[[Callable[[T], Any]], Function]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import click
 
+from neff_bench.stage2_profile.compare.asked import CompareOptions
 from neff_bench.terminal.command import command
-from neff_bench.terminal.formats import chosen
-from neff_bench.terminal.output import output_options
-from neff_bench.viewer.suffix import PAGE, is_page
+from neff_bench.terminal.options import takes
 
 
 def _list_metrics(ctx: click.Context, option: click.Parameter, value: bool) -> None:
@@ -24,29 +20,12 @@ def _list_metrics(ctx: click.Context, option: click.Parameter, value: bool) -> N
 
 
 @command("compare")
-@click.argument("first", metavar="A", type=click.Path(path_type=Path))
-@click.argument("second", metavar="[B]", required=False, type=click.Path(path_type=Path))
-@click.option("--between", nargs=2, metavar="IMPL IMPL", help="Compare two implementations inside A.")
-@click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Compare A with a saved baseline.")
-@click.option("--save", type=click.Path(path_type=Path), metavar="FILE", help="Save the rows of A as a baseline.")
-@click.option(
-    "--fail-if",
-    "rules",
-    multiple=True,
-    metavar="METRIC:PCT%",
-    help="Exit with 1 when the metric gets worse by more; METRIC:=PCT%: when it changes by more (repeatable).",
-)
+@takes(CompareOptions)
 @click.option(
     "--list-metrics", is_flag=True, is_eager=True, expose_value=False, callback=_list_metrics,
     help="Say which metrics there are, and exit.",
 )  # fmt: skip
-@click.option("--mixed", is_flag=True, help="Compare also what differs in LNC, target or source.")
-@click.option("--metric", "metrics", multiple=True, metavar="GLOB", help="Show these metrics (repeatable).")
-@click.option(
-    "--all", "list_all", is_flag=True, help="List what is the same too, and every metric unless --metric chooses."
-)
-@output_options
-def compare(format_: str | None, output: Path | None, **options: Any) -> int:
+def compare(options: CompareOptions) -> int:
     """Compare profiles: the ratio of each metric, and whether B is worse, better, the same, or nobody can tell.
 
     A and B are stores, JSON files of rows (profile-neffs --format json), or single profiles (profile JSON, NTFF or one
@@ -66,8 +45,7 @@ def compare(format_: str | None, output: Path | None, **options: Any) -> int:
     """
     from neff_bench.stage2_profile.compare.command import compare_rows
 
-    page = format_ is None and is_page(output)
-    return compare_rows(format_=PAGE if page else chosen(format_, output), output=output, **options)
+    return compare_rows(options)
 
 
 if __name__ == "__main__":

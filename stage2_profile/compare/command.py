@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from neff_bench.errors import DONE, FAILED, WrongCall
 from neff_bench.stage2_profile.compare import baseline as baselines
+from neff_bench.stage2_profile.compare.asked import CompareOptions
 from neff_bench.stage2_profile.compare.baseline import Rows, load
 from neff_bench.stage2_profile.compare.comparison import pair_cases, pair_implementations, pair_two
 from neff_bench.stage2_profile.compare.gates import broken_rules, parse_rule
@@ -17,51 +17,41 @@ from neff_bench.terminal.streams import error, notice
 from neff_bench.viewer.suffix import PAGE
 
 
-def compare_rows(
-    *,
-    first: Path,
-    second: Path | None,
-    between: tuple[str, str] | None,
-    baseline: Path | None,
-    save: Path | None,
-    rules: Sequence[str],
-    mixed: bool,
-    metrics: Sequence[str],
-    list_all: bool,
-    format_: str,
-    output: Path | None,
-) -> int:
+def compare_rows(options: CompareOptions) -> int:
     """Compare, print, judge and save; returns the exit code. Raises `WrongCall`."""
-    asked = [parse_rule(rule) for rule in rules]
-    if sum((second is not None, bool(between), baseline is not None)) > 1:
+    asked, format_ = [parse_rule(rule) for rule in options.rules], options.format
+    first, second = options.first, options.second
+    if sum((second is not None, bool(options.between), options.baseline is not None)) > 1:
         raise WrongCall("B, --between and --baseline exclude each other")
     rows = load(first)
-    if second is None and not between and baseline is None:
-        if save is None or asked:
+    if second is None and not options.between and options.baseline is None:
+        if options.save is None or asked:
             raise WrongCall("nothing to compare with: name B, --between IMPL IMPL or --baseline FILE")
-        return _saved(save, rows)
-    if between:
-        a, b = between
-        pairing, notes = pair_implementations(rows.records, a, b, mixed), [f"Both in {rows.name}."]
+        return _saved(options.save, rows)
+    if options.between:
+        a, b = options.between
+        pairing, notes = pair_implementations(rows.records, a, b, options.mixed), [f"Both in {rows.name}."]
     else:
-        other = load(second) if second is not None else load(baseline or first)
+        other = load(second) if second is not None else load(options.baseline or first)
         old, new = (rows, other) if second is not None else (other, rows)
         if old.single and new.single:
-            pairing = pair_two(old.records[0], new.records[0], mixed)
+            pairing = pair_two(old.records[0], new.records[0], options.mixed)
         else:
-            pairing = pair_cases(old.records, new.records, mixed)
+            pairing = pair_cases(old.records, new.records, options.mixed)
         a, b, notes = old.name, new.name, about(old)
     check_common(pairing, a, b)
     broken = broken_rules(pairing, asked) if asked else []
-    judged = [] if between or asked else judge(pairing, Config())
-    found = answer(pairing, a, b, metrics, list_all, broken, [*(summary(judged) if judged else ()), *notes])
-    if format_ == PAGE and output is not None:
+    judged = [] if options.between or asked else judge(pairing, Config())
+    found = answer(
+        pairing, a, b, options.metrics, options.list_all, broken, [*(summary(judged) if judged else ()), *notes]
+    )
+    if format_ == PAGE and options.output is not None:
         from neff_bench.stage2_profile.compare.page import comparison_page
 
-        before, after = (first, first) if between else (first, second) if second else (None, first)
-        write_bytes(comparison_page(found, pairing, before, after), output)
+        before, after = (first, first) if options.between else (first, second) if second else (None, first)
+        write_bytes(comparison_page(found, pairing, before, after), options.output)
     else:
-        write_answer(found, format_, output)
+        write_answer(found, format_, options.output)
     if broken:
         error(f"{len(broken)} broken, the first: {broken[0]}")
         return FAILED
@@ -69,7 +59,7 @@ def compare_rows(
     if worse is not None:
         error(worse)
         return FAILED
-    return _saved(save, rows) if save is not None else DONE
+    return _saved(options.save, rows) if options.save is not None else DONE
 
 
 def check_common(pairing: Pairing, a: str, b: str) -> None:

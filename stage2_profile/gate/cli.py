@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import click
-
+from neff_bench.stage2_profile.gate.asked import GateOptions
 from neff_bench.terminal.command import command
-from neff_bench.terminal.formats import chosen
-from neff_bench.terminal.output import output_options
+from neff_bench.terminal.options import takes
 
 
 @command("gate")
-@click.argument("before", type=click.Path(path_type=Path))
-@click.argument("after", type=click.Path(path_type=Path, exists=True))
-@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="YAML: times, time_percent, counters.")
-@click.option(
-    "--changed", type=click.Path(path_type=Path), metavar="FILE", help="Repeat its lines `not covered: NAME`."
-)
-@click.option("--update", is_flag=True, help="Take what got better, and what is new, into the baseline BEFORE.")
-@output_options
-def gate(
-    before: Path, after: Path, config: Path | None, changed: Path | None, update: bool,
-    format_: str | None, output: Path | None,
-) -> int:  # fmt: skip
+@takes(GateOptions)
+def gate(options: GateOptions) -> int:
     """Say of each metric of each kernel whether it is worse, better, the same, or whether nobody can tell.
 
     BEFORE and AFTER are profiled stores; BEFORE may be a baseline, which is a file that --update makes and keeps. Counters and
@@ -35,12 +21,8 @@ def gate(
     neff-bench gate baseline.json neffs.out --update
     """
     from neff_bench.stage2_profile.gate.command import run_gate
-    from neff_bench.stage2_profile.gate.config import read_config
 
-    return run_gate(
-        before, after, read_config(config), update=update, changed=changed,
-        format_=chosen(format_, output), output=output,
-    )  # fmt: skip
+    return run_gate(options)
 
 
 if __name__ == "__main__":

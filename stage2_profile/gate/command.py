@@ -13,7 +13,9 @@ from neff_bench.stage2_profile.compare import baseline as baselines
 from neff_bench.stage2_profile.compare.baseline import Rows, load
 from neff_bench.stage2_profile.compare.command import check_common
 from neff_bench.stage2_profile.compare.comparison import pair_cases
-from neff_bench.stage2_profile.compare.verdict import Config, Judged, Pairing, first_failure, judge
+from neff_bench.stage2_profile.compare.verdict import Judged, Pairing, first_failure, judge
+from neff_bench.stage2_profile.gate.asked import GateOptions
+from neff_bench.stage2_profile.gate.config import read_config
 from neff_bench.stage2_profile.gate.lines import Change, Line, changed_lines, lines_of
 from neff_bench.stage2_profile.gate.report import answer
 from neff_bench.terminal.output import write_answer
@@ -22,17 +24,13 @@ from neff_bench.terminal.streams import error, notice
 NOT_COVERED = "not covered: "
 
 
-def run_gate(
-    before: Path, after: Path, config: Config, *, update: bool, changed: Path | None, format_: str, output: Path | None
-) -> int:
-    """Judge, print, take over what got better; returns the exit code. Raises `WrongCall`.
-
-    `changed`: a file whose lines `not covered: NAME` are told with the answer.
-    """
-    if update and before.is_dir():
+def run_gate(options: GateOptions) -> int:
+    """Judge, print, take over what got better; returns the exit code. Raises `WrongCall`."""
+    before, config, format_ = options.before, read_config(options.config), options.format
+    if options.update and before.is_dir():
         raise WrongCall(f"--update: {before} is a store; name a file, which becomes the baseline")
-    newer = load(after)
-    older = Rows(str(before), []) if update and not before.exists() else load(before)
+    newer = load(options.after)
+    older = Rows(str(before), []) if options.update and not before.exists() else load(before)
     pairing = pair_cases(older.records, newer.records, False)
     if older.records:
         check_common(pairing, older.name, newer.name)
@@ -40,10 +38,10 @@ def run_gate(
     moved = [each.case for each in judged if each.verdict in ("worse", "better")]
     lines = _changes(pairing, list(dict.fromkeys(moved)), older, newer)
     new = [str(row["case"]) for row in pairing.only_b]
-    notes = [*_not_covered(changed), *_simulated(newer.records)]
-    write_answer(answer(judged, lines, new, notes, "Kernel gate"), format_, output)
-    if update:
-        _take_over(before, after, older, newer, judged)
+    notes = [*_not_covered(options.changed), *_simulated(newer.records)]
+    write_answer(answer(judged, lines, new, notes, "Kernel gate"), format_, options.output)
+    if options.update:
+        _take_over(before, options.after, older, newer, judged)
     worse = first_failure(judged)
     if worse is not None:
         error(worse)

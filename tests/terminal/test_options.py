@@ -42,6 +42,21 @@ def test_a_field_that_is_no_option_has_no_flag():
     assert CliRunner().invoke(show, ["--internal", "8"]).exit_code == 2
 
 
+def test_an_operand_that_must_be_given_is_asked_for():
+    @dataclass(frozen=True, kw_only=True)
+    class One:
+        before: str = argument(required=True)
+
+    @command("one")
+    @takes(One)
+    def one(options):
+        print(options.before)
+
+    missing = CliRunner().invoke(one, [])
+    assert missing.exit_code == 2 and "Missing argument 'BEFORE'" in missing.stderr
+    assert CliRunner().invoke(one, ["this"]).output == "this\n"
+
+
 def test_help_lists_a_commands_own_options_first():
     lines = CliRunner().invoke(show, ["--help"]).output.split()
     assert [word for word in lines if word.startswith("--")] == [
