@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
@@ -65,11 +66,16 @@ def of_source(source: Source, target: str) -> list[Finding]:
     for rule in _rules(target):
         if source.old and rule.code != "NBLN101":
             continue
-        for judge in rule.judges:
-            if isinstance(judge, OfSource):
-                for node, said in judge.find(source):
-                    found.add(_finding(rule, f"{source.path}:{getattr(node, 'lineno', 0)}", said))
+        for node, said in judged_source(rule, source):
+            found.add(_finding(rule, f"{source.path}:{getattr(node, 'lineno', 0)}", said))
     return sorted(found)
+
+
+def judged_source(rule: Rule, source: Source) -> Iterator[tuple[ast.AST, str]]:
+    """The places of a source that break a rule, each with what stands there."""
+    for judge in rule.judges:
+        if isinstance(judge, OfSource):
+            yield from judge.find(source)
 
 
 def of_refusal(what: str, place: str, target: str) -> Finding | None:

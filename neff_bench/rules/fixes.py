@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from neff_bench.rules import RULES
-from neff_bench.rules.rule import OfSource
+from neff_bench.rules.findings import judged_source
 from neff_bench.rules.source import Source
 
 
@@ -31,10 +31,8 @@ def edits(source: Source, codes: Iterable[str]) -> list[Edit]:
     found = set()
     for code in codes:
         rule = RULES[code]
-        for judge in rule.judges:
-            if rule.fix is not None and isinstance(judge, OfSource):
-                for node, _ in judge.find(source):
-                    found |= {Edit(at(*begin), at(*end), text) for begin, end, text in rule.fix(node, source)}
+        for node, _ in judged_source(rule, source) if rule.fix else ():
+            found |= {Edit(at(*begin), at(*end), text) for begin, end, text in rule.fix(node, source)}  # type: ignore[misc]
     return sorted(found, reverse=True)
 
 

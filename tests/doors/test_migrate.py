@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import defaultdict
 
 KERNEL = """\
 import neuronxcc.nki as nki
@@ -30,13 +31,82 @@ def test_each_use_has_its_line_and_what_replaces_it(tmp_path):
     path = tmp_path / "kernel.py"
     path.write_text(KERNEL)
     done = migrate(path)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     lines = {int(line.split(":")[1]): line for line in done.stdout.splitlines()}
     assert set(lines) == {1, 2, 3, 4, 6, 9, 10, 12}
-    assert lines[2].endswith("import neuronxcc.nki.isa -> import nki.isa")
-    assert "nki-library" in lines[4]
-    assert "nl.arange -> slices and nl.ds(start, size)" in lines[9]
-    assert "nl.load(mask=) -> slices" in lines[10]
+    assert lines[2].endswith("[--diff does it]") and "import nki" in lines[2]
+    assert any("nki-library" in line for line in done.stdout.splitlines() if ":4:" in line)
+    assert "nl.arange -> use slices, nl.ds(start, size)" in lines[9]
+    assert "nl.load(mask=) -> take the slice" in lines[10]
+    assert any("nisa.nc_matmul" in line for line in done.stdout.splitlines() if ":12:" in line)
+
+
+OPERATORS = """\
+from neuronxcc import nki
+import neuronxcc.nki.language as nl
+import neuronxcc.nki.isa as nisa
+
+@nki.baremetal(save_neff_name="kernel.neff")
+def kernel(x):
+    tile = nl.load(x)
+    out = nl.ndarray((128, 64), nl.float32, buffer=nl.shared_hbm)
+    tile = nisa.activation(op=nl.exp, data=tile)
+    other = -tile
+    tile[0:4, 0:4] = other * 2.0
+    nl.store(out, tile)
+    return out
+
+nki.simulate_kernel(kernel, 3)
+"""
+
+
+def test_operators_and_assignments_and_results_of_instructions_are_named(tmp_path):
+    path = tmp_path / "kernel.py"
+    path.write_text(OPERATORS)
+    lines = defaultdict(str)
+    for line in migrate(path).stdout.splitlines():
+        lines[int(line.split(":")[1])] += line
+    assert "`neff-bench run`" in lines[5] and "nki.simulate" in lines[15]
+    assert "dst=" in lines[9] and "nl.negative" in lines[10] and "nisa.tensor_copy" in lines[11]
+
+
+def test_a_patch_does_what_has_a_fix_and_the_rest_is_told(tmp_path):
+    path = tmp_path / "kernel.py"
+    path.write_text(OPERATORS)
+    done = migrate("--diff", path)
+    assert done.returncode == 1
+    added = [line for line in done.stdout.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    assert added == [
+        "+import nki", "+import nki.language as nl", "+import nki.isa as nisa", "+@nki.jit", "+nki.simulate(kernel)(3)",
+    ]  # fmt: skip
+    assert "kernel.py:10: " in done.stderr
+    assert path.read_text() == OPERATORS
+
+
+def test_a_kernel_after_its_patch_has_nothing_left_and_is_recorded(tmp_path):
+    path = tmp_path / "kernel.py"
+    path.write_text("""\
+import numpy as np
+from neuronxcc import nki
+import neuronxcc.nki.language as nl
+
+@nki.baremetal
+def kernel(x):
+    out = nl.ndarray((128, 64), nl.float32, buffer=nl.shared_hbm)
+    nl.store(out, nl.exp(nl.load(x)))
+    return out
+
+if __name__ == "__main__":
+    kernel(np.zeros((128, 64), np.float32))
+""")
+    done = migrate("--diff", path)
+    assert done.returncode == 0 and done.stderr == ""
+    subprocess.run(["patch", "-p0", str(path)], input=done.stdout, text=True, check=True, capture_output=True)
+    again = migrate(path)
+    assert (again.returncode, again.stdout) == (0, "")
+    command = [sys.executable, "-m", "neff_bench", "check", str(path)]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0 and "no known rule broken" in checked.stdout, checked.stdout
 
 
 def test_a_kernel_of_the_current_dialect_has_nothing_to_change(tmp_path):

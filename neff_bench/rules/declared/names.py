@@ -5,7 +5,7 @@ import ast
 from collections.abc import Iterator
 
 from neff_bench.rules.judges import called, dropped, keyword, name, refusal, renamed, replaced, source
-from neff_bench.rules.rule import OfSource, rule
+from neff_bench.rules.rule import OfSource, Place, rule
 from neff_bench.rules.source import Source
 
 _NO_TILE = ("register_", "get_", "nc_version", "core_", "engine", "oob_mode", "dge_mode", "reduce_cmd", "matmul_perf_mode", "dma_engine")
@@ -15,6 +15,30 @@ _MASK = "take the slice that the mask lets through"
 def _old(given: Source) -> Iterator[ast.AST]:
     imports = (*given.of(ast.Import), *given.of(ast.ImportFrom))
     return (node for node in imports if "neuronxcc" in ast.unparse(node))
+
+
+def _to_nki(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
+    """An import of the old dialect as one of the current: `from neuronxcc import nki` is `import nki`."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)) and "kernels" not in ast.unparse(node):
+        new = ast.unparse(node).replace("neuronxcc.nki", "nki").replace("from neuronxcc import nki", "import nki")
+        yield (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0), new
+
+
+def _to_jit(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
+    """A decorator that benchmarked a kernel as nki.jit; `nki.simulate_kernel(kernel, x)` as `nki.simulate(kernel)(x)`."""
+    full = given.full(node)
+    for function in given.of(ast.FunctionDef):
+        for one in function.decorator_list:
+            if node is one or (isinstance(one, ast.Call) and node is one.func):
+                prefix = ast.unparse(node).rpartition(".")[0]
+                yield (one.lineno, one.col_offset), (one.end_lineno or one.lineno, one.end_col_offset or 0), f"{prefix}.jit" if prefix else "jit"
+    for call in given.of(ast.Call):
+        if call.func is node and full == "nki.simulate_kernel" and call.args and isinstance(node, ast.Attribute):
+            first = call.args[0]
+            after: list[ast.expr | ast.keyword] = [*call.args[1:], *call.keywords]
+            begin = (after[0].lineno, after[0].col_offset) if after else (first.end_lineno or 0, first.end_col_offset or 0)
+            text = f"{ast.unparse(node.value)}.simulate({ast.unparse(first)})("
+            yield (call.lineno, call.col_offset), begin, text
 
 
 def _taken_results(given: Source) -> Iterator[ast.AST]:
@@ -36,6 +60,17 @@ def _mode_in_place_of_priority(given: Source) -> Iterator[ast.AST]:
                 yield node
 
 
+def _package_kernels(given: Source) -> Iterator[ast.AST]:
+    packages = ("nki.kernels.", "nki._private_kernels.", "nki._pre_prod_kernels.")
+    return (node for full, nodes in given.uses.items() if full.startswith(packages) for node in nodes if isinstance(node, ast.ImportFrom))
+
+
+def _added_products(given: Source) -> Iterator[ast.AST]:
+    for node in given.of(ast.AugAssign):
+        if isinstance(node.value, ast.Call) and given.full(node.value.func) in ("nki.isa.nc_matmul", "nki.language.matmul"):
+            yield node
+
+
 def _method(method: str, word: str = "") -> OfSource:
     return source(lambda given: (node for node in given.calls.get(f".{method}", ()) if not word or any(one.arg == word for one in node.keywords)))
 
@@ -44,7 +79,7 @@ def _variable(text: str) -> OfSource:
     return source(lambda given: (node for node in given.of(ast.Constant) if node.value == text))
 
 
-rule("N101", "neuronxcc.nki is the package of the old dialect", "import nki; `neff-bench migrate` names what changes with it", "notes migration", "DA", source(_old), since="2.30")
+rule("N101", "neuronxcc.nki is the package of the old dialect", "import nki; `neff-bench migrate` names what changes with it", "notes migration", "DA", source(_old), since="2.30", fix=_to_nki)
 rule("N102", "index grids are gone", "use slices, nl.ds(start, size) or tile.ap(...)", "migration stubs", "DA", name("nki.language.arange", "nki.language.mgrid"), says="attribute missing")
 rule("N103", "no call takes mask=", _MASK, "migration notes", "DA", keyword("nki.isa. nki.language.", "mask"), says="unexpected keyword argument")
 rule("N104", "an instruction returns no tile", "make the tile first and give it as dst=", "migration", "DA", source(_taken_results), refusal(r"^nisa\.\w+ missing \d+ required positional"), says="missing argument")
@@ -52,7 +87,7 @@ rule("N105", "instructions take no dtype=", "give dst the dtype", "migration nki
 rule("N106", "nisa.memset takes a tile, not a shape", "nl.ndarray(...), then nisa.memset(dst=...)", "migration", "D", refusal("^memset: dst must be a tensor, not tuple"), says="missing argument")
 rule("N107", "nl.par_dim and block dimensions are gone", "put the partitions first; a list of tiles stands for blocks", "migration stubs", "DA", name("nki.language.par_dim"), since="2.29")
 rule("N108", "SDK 2.28 has no nl.load and nl.store", "nisa.dma_copy", "stubs notes", "DA", name("nki.language.load", "nki.language.store"), until="2.28")
-rule("N109", "nki.benchmark, nki.profile, nki.baremetal and nki.simulate_kernel are gone", "call the kernel; time it with `neff-bench run`; compute it with nki.simulate", "migration stubs", "DA", name("nki.benchmark", "nki.profile", "nki.baremetal", "nki.simulate_kernel"))
+rule("N109", "nki.benchmark, nki.profile, nki.baremetal and nki.simulate_kernel are gone", "call the kernel; time it with `neff-bench run`; compute it with nki.simulate", "migration stubs", "DA", name("nki.benchmark", "nki.profile", "nki.baremetal", "nki.simulate_kernel"), fix=_to_jit)
 rule("N110", "nki.tensor is no class of tiles", "annotate nothing, or nl.NkiTensor", "migration", "D", name("nki.tensor.Tensor"))
 rule("N111", "nisa.affine_select takes no pred=", "pattern=, offset=, channel_multiplier= and cmp_op=", "migration stubs", "DA", keyword("nki.isa.affine_select", "pred"), says="unexpected keyword argument")
 rule("N112", "nisa.iota takes no expr=", "pattern=, offset= and channel_multiplier=", "migration stubs", "DA", keyword("nki.isa.iota", "expr"), says="unexpected keyword argument")
@@ -84,3 +119,13 @@ rule("N141", "nisa.activation_reduce is kept for old kernels alone", "nisa.activ
 rule("N142", "AWS calls affine_range, sequential_range and static_range deprecated", "range", "loops", "DO", name("nki.language.affine_range", "nki.language.sequential_range", "nki.language.static_range"), since="2.32")
 rule("N143", "nl.dynamic_range needs the parser front end", "nl.fori_loop", "notes 2.33", "D", name("nki.language.dynamic_range"), since="2.33")
 rule("N144", "tile_size.psum_fmax is deprecated", "psum_bank_fmax_bytes", "sizes", "DO", name("nki.language.tile_size.psum_fmax"), since="2.30")
+rule("N145", "nl.loop_reduce is gone", "an accumulator tile and nisa.tensor_tensor(dst=acc, data1=acc, data2=x, op=...)", "migration", "D", name("nki.language.loop_reduce"))
+rule("N146", "nl.static_cast is gone", "nisa.tensor_copy(dst=tile_of_the_other_dtype, src=x)", "migration", "D", name("nki.language.static_cast"))
+rule("N147", "nl.spmd_dim and nl.nc are gone", "kernel[2] for the two cores of LNC 2; a loop for other programs", "migration", "D", name("nki.language.spmd_dim", "nki.language.nc"))
+rule("N148", "nl.atomic_rmw is gone", "nisa.dma_compute(dst, [dst, value], reduce_op=nl.add)", "migration", "D", name("nki.language.atomic_rmw"))
+rule("N149", "nl.fp32 is gone", "the number itself, -3.4028235e38 for fp32.min", "migration", "D", name("nki.language.fp32"))
+rule("N150", "nki.trace is gone", "nki.jit", "migration", "D", name("nki.trace"), fix=replaced("trace", "jit"))
+rule("N151", "decorators of nki.compiler are gone", "leave them out: the current compiler takes instructions as they are", "migration", "D", name("nki.compiler.skip_middle_end_transformations", "nki.compiler.enable_stack_allocator", "nki.compiler.force_auto_alloc"))
+rule("N152", "nki.compiler.sbuf and psum place no tiles", "nl.ndarray(..., address=(partition, byte))", "migration", "D", name("nki.compiler.sbuf.alloc", "nki.compiler.sbuf.mod_alloc", "nki.compiler.psum.alloc", "nki.compiler.psum.mod_alloc"))
+rule("N153", "kernels of the compiler's package are gone", "the kernel of nki-library (nkilib) of the same purpose", "migration", "D", source(_package_kernels))
+rule("N154", "a product is not added to a tile", "nisa.nc_matmul(dst=psum, ..., accumulate=True) after the first", "migration", "D", source(_added_products))

@@ -12,6 +12,8 @@ _PARSER = "2.32"
 _DYNAMIC = ("nki.language.dynamic_range",)
 _LOOPS = (*_DYNAMIC, "nki.language.fori_loop", "nki.language.while_loop")
 _ENUMS = ("engine", "dge_mode", "oob_mode", "perf_mode", "dma_engine")
+_TILES = frozenset("load zeros ones full ndarray copy exp log sqrt rsqrt reciprocal sigmoid tanh relu silu gelu sin cos abs square negative add subtract multiply divide maximum minimum power sum max min mean var softmax matmul transpose where broadcast_to rmsnorm nc_matmul nc_transpose activation tensor_reduce tensor_tensor tensor_scalar tensor_copy reciprocal iota affine_select memset tensor_partition_reduce bn_stats bn_aggr activation_reduce tensor_tensor_scan scalar_tensor_tensor".split())
+"""Functions of nki.language, and of nki.isa in the old dialect, that give a tile."""
 _MAKES = ("nki.language.ndarray", "nki.language.zeros", "nki.language.full")
 
 
@@ -126,10 +128,52 @@ def _same_names(given: Source) -> Iterator[ast.AST]:
                         seen.add(word.value.value)
 
 
-def _stored(node: ast.AST) -> bool:
-    """`tile[0:4] = ...`: a subscript with a slice is no entry of a list."""
-    targets = node.targets if isinstance(node, ast.Assign) else ()
-    return any(isinstance(one, ast.Subscript) and any(isinstance(part, ast.Slice) for part in ast.walk(one.slice)) for one in targets)
+def _tiles(given: Source, function: ast.FunctionDef) -> set[str]:
+    """The names of a function that hold tiles: results of nl and nisa, and of operators on them."""
+    tiles: set[str] = set()
+    for node in given.below(function):
+        if isinstance(node, ast.Assign) and _is_tile(node.value, tiles, given):
+            tiles |= {one.id for one in node.targets if isinstance(one, ast.Name)}
+    return tiles
+
+
+def _is_tile(node: ast.AST, tiles: set[str], given: Source) -> bool:
+    if isinstance(node, ast.Call):
+        full = given.full(node.func)
+        return (full.startswith("nki.language.") and full[13:] in _TILES) or (full.startswith("nki.isa.") and full[8:] in _TILES)
+    if isinstance(node, ast.BinOp):
+        return _is_tile(node.left, tiles, given) or _is_tile(node.right, tiles, given)
+    if isinstance(node, (ast.Subscript, ast.UnaryOp)):
+        return _is_tile(node.value if isinstance(node, ast.Subscript) else node.operand, tiles, given)
+    return isinstance(node, ast.Name) and node.id in tiles
+
+
+def _operators(given: Source) -> Iterator[ast.AST]:
+    """Operators on tiles; of several in an expression the outermost."""
+    for function in given.device:
+        tiles, inner = _tiles(given, function), set()
+        for node in given.below(function):
+            if isinstance(node, (ast.BinOp, ast.Compare, ast.AugAssign)) and id(node) not in inner:
+                sides = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value) if isinstance(node, ast.AugAssign) else (node.left, *node.comparators)
+                identity = isinstance(node, ast.Compare) and (isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)) or any(_words(one, type(None)) for one in node.comparators))
+                if not identity and any(_is_tile(side, tiles, given) for side in sides):
+                    inner |= {id(one) for one in given.below(node)}
+                    yield node
+
+
+def _negated(given: Source) -> Iterator[ast.AST]:
+    for function in given.device:
+        tiles = _tiles(given, function)
+        yield from (node for node in given.below(function) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and _is_tile(node.operand, tiles, given))
+
+
+def _stored(given: Source) -> Iterator[ast.AST]:
+    """`tile[...] = ...`."""
+    for function in given.device:
+        tiles = _tiles(given, function)
+        for node in given.below(function):
+            if isinstance(node, ast.Assign) and any(isinstance(one, ast.Subscript) and _is_tile(one.value, tiles, given) for one in node.targets):
+                yield node
 
 
 def _grids(given: Source, dimensions: range) -> Iterator[ast.AST]:
@@ -155,9 +199,9 @@ rule("P211", "no subscript among several targets of an assignment", "one assignm
 rule("P212", "a class that a kernel uses inherits NKIObject", "class Name(nl.NKIObject)", "notes", "D", source(_plain_classes), until=_PARSER)
 rule("P213", "a kernel sees no variables of the function around it", "make them parameters", "collectives", "M", source(_closures), until=_PARSER, says="name not resolved")
 rule("P214", "a tile is no condition", "nisa.register_load and a dynamic loop, or arithmetic", "errors", "D", refusal("it cannot steer Python"), says="err_ambiguous_tensor_truth_value")
-rule("P215", "tiles have no operators", "the nl or nisa function", "triton-viz harness", "M", refusal(r"a tensor of nki has no .*; call nl\.(?!negative)"), says="binary operators on tensors not supported. Use nki.isa directly.")
-rule("P216", "tiles have no unary minus", "nl.negative", "triton-viz", "M", refusal(r"call nl\.negative"), says="cannot negate values of this type")
-rule("P217", "no assignment into a tile", "nisa.tensor_copy, or dst=tile[...]", "triton-viz nkilib", "MC", _of(ast.Assign, _stored), says="mutation not supported")
+rule("P215", "tiles have no operators", "the nl or nisa function", "triton-viz harness", "M", refusal(r"a tensor of nki has no .*; call nl\.(?!negative)"), source(_operators), says="binary operators on tensors not supported. Use nki.isa directly.")
+rule("P216", "tiles have no unary minus", "nl.negative", "triton-viz", "M", refusal(r"call nl\.negative"), source(_negated), says="cannot negate values of this type")
+rule("P217", "no assignment into a tile", "nisa.tensor_copy, or dst=tile[...]", "triton-viz nkilib", "MC", source(_stored), until="2.28", says="mutation not supported")
 rule("P218", "two instructions do not have one name", "a name of its own for each", "standalone prefill nkilib", "MC", source(_same_names), since="2.29", says="duplicate op name")
 rule("P220", "the variable of a dynamic loop is not written", "another variable", "notes", "D", source(_assigned), since="2.30", says="AssertionError")
 rule("P221", "dynamic loops do not nest", "range for the inner loop", "notes", "D", source(_nested), since="2.29", until="2.29", says="Could not find register")

@@ -1,0 +1,43 @@
+"""What a kernel of the old dialect (`neuronxcc.nki`) has to change for the current one, from the same rules and fixes as `check`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from neff_bench.rules import RULES
+from neff_bench.rules.findings import judged_source
+from neff_bench.rules.fixes import applied, edits
+from neff_bench.rules.source import Source
+
+CODES = (
+    *(code for code, rule in sorted(RULES.items()) if code[3] == "N" and rule.until is None and "O" not in rule.sure),
+    *("NBLP214", "NBLP215", "NBLP216", "NBLP217", "NBLM505"),
+)
+"""The rules that tell the dialects apart: names and arguments that are gone for good, and what tiles do no longer."""
+
+
+class Use(NamedTuple):
+    """One thing to change. `name`: what stands in the source; `instead`: what takes its place; `fixed`: a patch does it."""
+
+    line: int
+    name: str
+    instead: str
+    fixed: bool
+
+
+def uses(source: Source) -> list[Use]:
+    """What a source has to change, by line. A file of the current dialect has nothing to change."""
+    if not source.old:
+        return []
+    found = set()
+    for code in CODES:
+        rule = RULES[code]
+        for node, said in judged_source(rule, source):
+            fixed = rule.fix is not None and any(True for _ in rule.fix(node, source))
+            found.add(Use(getattr(node, "lineno", 0), said or rule.forbids, rule.instead, fixed))
+    return sorted(found)
+
+
+def patched(source: Source) -> str:
+    """The source with all that a patch does."""
+    return applied(source, edits(source, CODES)) if source.old else source.text
