@@ -23,7 +23,7 @@ class Options(CaseOptions, ClusterOptions):
     preset: str | None = option(
         help="A named list of matmul shapes instead of a file: llm, tiling, sweep, boundary, ..."
     )
-    out: Path = option(default=DEFAULT_STORE, show_default=True, type=PATH, help="Directory of the bundles.")
+    out: Path = option(default=Path(DEFAULT_STORE), show_default=True, type=PATH, help="Directory of the bundles.")
     toolchain: Literal["auto", "neuron", "sim"] = option(
         default="auto",
         type=click.Choice(["auto", "neuron", "sim"]),
