@@ -83,7 +83,7 @@ def build(job: Job) -> Manifest:
     _keep_sources(Path(compiled.neff), request.paths)
     in_files, in_note = match("input", _renamed(inputs, parameters), neff.inputs)
     # What our own compiler writes first, the kernel returns first.
-    results_in_neff = tuple(tensor.name for tensor in neff.outputs) if neff.simulated else compiled.outputs
+    results_in_neff = tuple(tensor.name for tensor in neff.outputs) if job.toolchain == "sim" else compiled.outputs
     if outputs is None:
         outputs = _said_by(neff, results_in_neff)
         results = tuple(tensor.name for tensor in outputs)

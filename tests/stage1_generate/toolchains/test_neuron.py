@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from neff_bench.neffs.bundle import verify_bundle
@@ -256,12 +257,13 @@ def own(tmp_path, generate):
     (tmp_path / "mine.py").write_text(OWN_KERNEL)
     (tmp_path / "right.py").write_text("def right(x, factor):\n    return x * factor\n")
 
-    def build(*fakes, implementation="nki", more=""):
-        (tmp_path / "own.yaml").write_text(OWN.format(implementation) + more)
+    def build(*fakes, implementation="nki", more="", text=OWN):
+        (tmp_path / "own.yaml").write_text(text.format(implementation) + more)
         root = str(Path(__file__).parents[3])
         env = {
             "PYTHONPATH": os.pathsep.join([root, *map(str, places(tmp_path, fakes))]),
             "FAKE_SDK_PYTHON": sys.executable,
+            "FAKE_NEFF": os.environ.get("FAKE_NEFF", ""),
             "FAKE_CONTRACT": str(contracts.write("2.32", tmp_path)),
             "PATH": os.pathsep.join([str(FAKES / "cc" / "bin"), os.environ["PATH"]]),
         }
@@ -286,6 +288,56 @@ def test_the_newest_generation_finds_the_outputs_itself(own):
     done, manifest = own("2.32")
     assert done.returncode == 0, done.stderr
     assert [(tensor.name, tensor.shape) for tensor in manifest.outputs] == [("output_0", (128, 64))]
+
+
+IN_PLACE = """
+import nki
+import nki.isa
+import nki.language as nl
+
+
+@nki.jit
+def scale(acc, x, factor=1.0):
+    return nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm), acc
+"""
+IN_PLACE_CASE = OWN.replace(
+    "{{x: {{shape: [M, 64], dtype: bfloat16}}}}",
+    "{{acc: {{shape: [M, 64], values: constant, scale: 3}}, x: {{shape: [M, 64], values: constant, scale: 5}}}}\n    dtype: float32",
+)
+
+
+@pytest.fixture
+def in_place(own, tmp_path, monkeypatch):
+    """Build a kernel that writes into its first input, by NKI 0.6. `neff`: what its compiler writes otherwise. Returns the first
+    value of each tensor too, by its name in the NEFF."""
+
+    def build(neff=""):
+        (tmp_path / "mine.py").write_text(IN_PLACE)
+        (tmp_path / "right.py").write_text("def right(acc, x, factor):\n    return 2 * x, acc + x\n")
+        monkeypatch.setenv("FAKE_NEFF", neff)
+        done, manifest = own("2.32", text=IN_PLACE_CASE)
+        (bundle,) = Store(tmp_path / "out").bundles()
+        tensors = (*manifest.inputs, *manifest.outputs)
+        values = {tensor.name: float(np.fromfile(bundle.path / tensor.file, np.float32)[0]) for tensor in tensors}
+        return done, manifest, values
+
+    return build
+
+
+@pytest.mark.parametrize("order", ["", "reversed"])
+def test_tensors_of_an_in_place_kernel_are_those_of_its_names_in_any_order_of_the_neff(in_place, order):
+    done, manifest, values = in_place(order)
+    assert done.returncode == 0, done.stderr
+    assert values == {"acc.must_alias_input": 3.0, "x": 5.0, "output_0": 10.0, "acc": 8.0}
+    assert manifest.writes_inputs
+    assert manifest.inputs[0].name == ("x" if order else "acc.must_alias_input")
+
+
+def test_a_compiler_that_builds_for_another_lnc_is_not_believed(in_place):
+    done, manifest, _ = in_place("other lnc")
+    assert (done.returncode, manifest.status) == (1, "failed")
+    lnc = manifest.case.lnc
+    assert manifest.reason == f"the NEFF has LNC {3 - lnc}, its case LNC {lnc}"
 
 
 def test_an_older_generation_says_what_it_must_be_told(own):
