@@ -1,6 +1,7 @@
 # make run    the shipped shapes.yaml, from nothing to a table of engine times
 # make test   lint, types, tests; CHECKOUTS=dir adds the tests that read other projects (tests/checkouts.py)
 # make bench gate  our speed beside its peers, as ratios
+# make docs   the pages as a site in build/site; a dead link fails
 # make gate   exit code 1 when this tree is slower than the build in bench/gate.base
 # make mutants  200 random mistakes in the product, and which of them the tests notice (docs/mutants.md)
 # make wild CHECKOUTS=dir  public kernels against their references: right, wrong, refused by name, crashed
@@ -14,7 +15,7 @@ BIN := .venv/bin
 # The commands and tests start many Python processes; each would compile the package anew without cached bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test bench gate mutants fidelity correlation wild clean
+.PHONY: run test docs bench gate mutants fidelity correlation wild clean
 
 run: .venv/run
 	$(BIN)/generate-neffs --shapes shapes.yaml --out $(OUT)
@@ -29,6 +30,10 @@ test: .venv/test
 bench: .venv/test
 	@missed=0; for part in commands store parsers recorder scheduler executor peers latency; do \
 	    $(BIN)/python bench/$$part.py || missed=1; done; exit $$missed
+
+docs: .venv/test
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 gate: .venv/test
 	$(BIN)/python bench/gate.py

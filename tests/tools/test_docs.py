@@ -100,3 +100,8 @@ def test_links_of_the_pages_lead_somewhere(page):
     text = page.read_text()
     links = [part.split(")")[0] for part in text.split("](")[1:]]
     assert all(link.startswith("http") or (page.parent / link.partition("#")[0]).exists() for link in links)
+
+
+def test_every_page_is_in_the_navigation_of_the_site():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    assert [page.name for page in PAGES[1:] if page.name not in navigation] == []
