@@ -42,9 +42,9 @@ relative_files = True
 source = {product}
 data_file = {data}
 context = ${{PYTEST_CURRENT_TEST-}}
-patch = subprocess
+patch = subprocess, fork, _exit
 """
-"""A process that a test starts counts as that test."""
+"""A process that a test starts, or forks, counts as that test."""
 
 
 class Verdict(NamedTuple):
@@ -127,7 +127,7 @@ def record(tests: list[str], jobs: int) -> int:
             str(jobs),
             *tests,
         ]
-        pytest(tree, words, None)
+        pytest(tree, words, None, COVERAGE_PROCESS_START=str(settings))
         shutil.copy2(Path(scratch) / "coverage", RECORD / "coverage")
         shutil.copy2(tree / "seconds.json", RECORD / "seconds.json")
     print(f"{RECORD}: {len(json.loads((RECORD / 'seconds.json').read_bytes()))} tests")
@@ -136,6 +136,11 @@ def record(tests: list[str], jobs: int) -> int:
 
 _seconds: dict[str, float] = {}
 _failed: set[str] = set()
+
+
+def pytest_runtest_setup() -> None:
+    """Of pytest. Processes that tests start read the settings, and in them the test's name, not the values of this process."""
+    os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
 
 
 def pytest_runtest_logreport(report: Any) -> None:
@@ -217,9 +222,9 @@ def judge(mutant: Mutant, tests: list[str], known: dict[tuple[str, str, str], st
     return Verdict(mutant, killed, len(tests))
 
 
-def pytest(tree: Path, words: list[str], limit_s: float | None) -> bool:
+def pytest(tree: Path, words: list[str], limit_s: float | None, **more: str) -> bool:
     """Whether all pass in time. The copy comes first on Python's path, also for the commands that tests start."""
-    environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", **more}
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", *words]
     try:
         done = subprocess.run(command, cwd=tree, env=environ, capture_output=limit_s is not None, timeout=limit_s)

@@ -32,7 +32,7 @@ def misbehave(s):
     if s == 7:
         os.kill(os.getpid(), 9)
 """
-CASES = "cases: [{{kernel: mlp, implementation: nkilib, b: 1, s: {s}, h: 128, i: 128}}]"
+CASES = "cases: [{{kernel: mlp, implementation: nkilib, b: 1, s: {s}, h: 128, i: 128, lnc: 2}}]"
 
 
 def name(s):
