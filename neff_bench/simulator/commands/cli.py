@@ -125,8 +125,11 @@ def compile_command(
     Compiler options of neuronx-cc that change nothing here (-O, --auto-cast, --model-type) are accepted.
     """
     from neff_bench.simulator.commands.compile import compile_model, told
+    from neff_bench.simulator.execution.findings import of_program
 
     program = compile_model(model, framework, target, lnc, output, disable_dge)
+    for finding in of_program(program):
+        streams.warning(str(finding))
     if verbose in ("info", "debug"):
         for line in told(program, output):
             streams.line(line)

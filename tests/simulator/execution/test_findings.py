@@ -1,5 +1,9 @@
 """Twenty mistakes of a kernel, each told with its line and without a reference; and that right kernels get no finding."""
 
+import json
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -320,3 +324,15 @@ def test_a_place_that_is_no_line_is_kept_as_it_is():
         == "1 value is NaN (%dot.3 = dot(%p0, %p1))"
     )
     assert str(found("not-finite", "1 value is NaN", None)) == "1 value is NaN"
+
+
+def test_compile_tells_what_the_program_shows(tmp_path):
+    body = MISTAKES["the second half of the output"][1]
+    (tmp_path / "mistake.py").write_text(f"{HEAD}{body}    return out\n")
+    inputs = [{"name": "x", "shape": [256, 64], "dtype": "float32"}]
+    (tmp_path / "kernel.json").write_text(json.dumps({"entry": "mistake.py:kernel", "inputs": inputs}))
+    words = ["compile", "--framework", "NKI", str(tmp_path / "kernel.json"), "--target", "trn2", "--lnc", "1"]
+    command = [sys.executable, "-m", "neff_bench.simulator", *words, "--output", str(tmp_path / "file.neff")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "128 of 256 rows of output0 were never written (mistake.py:" in done.stderr
