@@ -105,17 +105,23 @@ def install_commands(release: Release) -> str:
     Each wheel has its version, so that pip takes no other for newer (AWS Neuron docs, setup/; read 2026-11-23)."""
     from neff_bench.stage1_generate.host import AWS_INDEX
 
-    wheels = {"neuronx-cc": release.versions.neuronx_cc, "nki": release.versions.nki}
-    pinned = [f"'{name}=={'.'.join(version.split('.')[:2])}.*'" for name, version in wheels.items() if version]
-    pip = f"pip install {{}} --extra-index-url={AWS_INDEX}"
+    def pip(**wheels: str | None) -> str:
+        pinned = [
+            f"'{name.replace('_', '-')}=={'.'.join(version.split('.')[:2])}.*'"
+            for name, version in wheels.items()
+            if version
+        ]
+        return f"pip install {' '.join(pinned)} --extra-index-url={AWS_INDEX}"
+
+    here = release.versions
     return "\n".join([
         f"# AWS Neuron SDK {release.name} ({release.date})",
         "# Compilers, on any Linux host; in this environment:",
-        pip.format(" ".join(pinned)),
-        "# Closed kernels and XLA graphs through torch:",
-        pip.format("torch-neuronx"),
+        pip(neuronx_cc=here.neuronx_cc, nki=here.nki),
+        "# Closed kernels, and XLA graphs through torch:",
+        pip(torch_neuronx=here.torch_neuronx),
         "# Times without a trace; in an environment of its own, whose Python NEFF_BENCH_NRTPY_PYTHON names:",
-        pip.format("nrtpy"),
+        pip(nrtpy=here.nrtpy),
         "# Driver, runtime and profiler, on a host with the device, from AWS's package repository:",
         "sudo apt-get install aws-neuronx-dkms aws-neuronx-collectives aws-neuronx-runtime-lib aws-neuronx-tools",
     ])  # fmt: skip

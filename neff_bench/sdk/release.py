@@ -53,6 +53,7 @@ class Versions(Entry, frozen=True, kw_only=True):
     runtime: str | None = None
     driver: str | None = None
     nrtpy: str | None = None
+    torch_neuronx: str | None = msgspec.field(default=None, name="torch-neuronx")
 
 
 class Flag(Entry, frozen=True, kw_only=True):

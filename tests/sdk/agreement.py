@@ -259,6 +259,8 @@ def versions(contract, directory):
         yield f"{found}"
     if contract["versions"].get("nrtpy") != {"2.32": "2.32", "2.33": "2.35.30"}.get(contract["name"]):
         yield "nrtpy"
+    if contract["versions"].get("torch-neuronx") != {"2.33": "2.9.0.2.15.32035"}.get(contract["name"]):
+        yield "torch-neuronx"
 
 
 def parquet_schema(contract, directory):
