@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
@@ -40,6 +41,10 @@ class Mutant(NamedTuple):
 
     def place(self, source: bytes) -> bytes:
         return source[: self.start] + self.new.encode() + source[self.end :]
+
+    def text(self, root: Path) -> str:
+        """The line as it stands in the file."""
+        return (root / self.path).read_text(encoding="utf-8").splitlines()[self.line - 1].strip()
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {one_line(self.old)} -> {one_line(self.new)}"

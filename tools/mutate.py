@@ -200,14 +200,14 @@ def choose(of: list[str], number: int, seed: int) -> list[Mutant]:
     return sorted(random.Random(seed).sample(every, min(number, len(every))))  # noqa: S311 - a choice, no secret
 
 
-def equivalent() -> dict[tuple[str, str, str], str]:
-    """(path, what stands there, what it becomes) -> the reason why nobody could see the difference."""
+def equivalent() -> dict[tuple[str, str, str, str], str]:
+    """(path, text of the line, what stands there, what it becomes) -> the reason why nobody could see the difference."""
     entries = yaml.safe_load((ROOT / "tools" / "equivalent.yaml").read_text()) or []
-    return {(entry["path"], entry["old"], entry["new"]): entry["reason"] for entry in entries}
+    return {(entry["path"], entry["line"], entry["old"], entry["new"]): entry["reason"] for entry in entries}
 
 
-def judge(mutant: Mutant, tests: list[str], known: dict[tuple[str, str, str], str], trees: Queue[Path]) -> Verdict:
-    if reason := known.get((mutant.path, one_line(mutant.old), one_line(mutant.new))):
+def judge(mutant: Mutant, tests: list[str], known: dict[tuple[str, str, str, str], str], trees: Queue[Path]) -> Verdict:
+    if reason := known.get((mutant.path, mutant.text(ROOT), one_line(mutant.old), one_line(mutant.new))):
         return Verdict(mutant, False, len(tests), reason)
     tree = trees.get()
     path = tree / mutant.path

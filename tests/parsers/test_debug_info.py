@@ -5,7 +5,7 @@ import json
 import pytest
 
 from neff_bench.parsers.container import read_container
-from neff_bench.parsers.debug_info import align, read_labels
+from neff_bench.parsers.debug_info import StreamLabels, align, read_labels
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.event_tables import read_timeline
 from neff_bench.parsers.source_files import source_files
@@ -113,3 +113,9 @@ def test_the_neff_of_another_program_is_refused(pair, files, write):
     other = write("other.neff", files.neff_of(files.neff_members(), uuid=bytes(range(16))))
     with pytest.raises(ParseError, match="another program"):
         read_timeline(pair[1], other)
+
+
+def test_slots_outside_of_the_compilers_are_the_runtimes():
+    labels = StreamLabels(("first", None, "last"), (True, False, True), 0, 2)
+    assert [labels.of(pc) for pc in (0, 1, 2)] == [("first", "compiled"), (None, "unaligned"), ("last", "compiled")]
+    assert labels.of(-1) == labels.of(3) == (None, "runtime")

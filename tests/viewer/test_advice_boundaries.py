@@ -3,7 +3,14 @@
 import pytest
 
 from neff_bench.chips import CHIPS
-from neff_bench.parsers.event_rows import DmaRow, InstructionRow, LinkedDmaRow, LinkedInstructionRow, Predecessor
+from neff_bench.parsers.event_rows import (
+    Dependence,
+    DmaRow,
+    InstructionRow,
+    LinkedDmaRow,
+    LinkedInstructionRow,
+    Predecessor,
+)
 from neff_bench.viewer.advice.facts import alone_ns
 from tests.viewer.test_advice_rules import READS, product, rows, said
 
@@ -69,7 +76,12 @@ def test_a_dma_of_16_kib_is_not_small(count, row_bytes, said_so):
         for at in range(count)
         for part in range(16)
     ]
-    assert (advice("Move more with each DMA", [*loads, last], moves) is not None) == said_so
+    found = advice("Move more with each DMA", [*loads, last], moves)
+    assert (found is not None) == said_so
+    if found:
+        chip, moved = CHIPS["trn2"], count * 16 * row_bytes * 8
+        one_dma_ns = chip.dma_start_ns + chip.dma_wait_ns + moved / (chip.dma_engine_bandwidth * chip.dma_engines)
+        assert found.gain_us == pytest.approx(3 * count - one_dma_ns / 1000)
 
 
 def test_descriptors_that_software_writes_cost_half_of_their_issue():
@@ -200,3 +212,42 @@ def test_four_transposes_are_worth_a_word(count, said_so):
 def test_what_gains_less_than_two_percent_is_not_said(total_us, said_so):
     work = rows("GpSimd", "TENSOR_TENSOR", "", 1)
     assert (advice("Move work from GpSimd", work, total_time=total_us * 1e-6) is not None) == said_so
+
+
+def test_a_dma_of_gpsimd_that_the_path_waits_for_gains_what_hardware_starts_earlier():
+    load = LinkedInstructionRow(0, 50, 0, "GpSimd", "sg00", "DMA_DIRECT2D", id=0)
+    last = LinkedInstructionRow(3000, 50, 0, "Tensor", "sg00", "MATMUL", id=1, predecessors=[Predecessor(0)])
+    chip = CHIPS["trn2"]
+    earlier_ns = chip.software_dma_prepare_ns + chip.software_dma_start_ns - chip.dma_start_ns
+    found = advice("Let the hardware write", [load, last], [LinkedDmaRow(2000, 900, 65536, trigger=0)])
+    assert found.gain_us == pytest.approx(earlier_ns / 1000) and "waits for the start of 1 of them" in found.evidence
+
+
+def test_spills_and_what_each_core_needs_once_are_not_read_again():
+    counters = {**READS, "hbm_read_bytes": 2_000_000, "spill_reload_bytes": 400_000, "hbm_write_bytes": 500_000}
+    found = advice("Load each tensor once", issues("Sync", 6), **counters)
+    assert found.gain_us == pytest.approx(1.2 * (1 - 1 / 1.6)) and "1.6 times" in found.evidence
+    loads = issues("Sync", 6)
+    loads[5].subgraph = "sg01"
+    found = advice("Load each tensor once", loads, **{**READS, "hbm_write_bytes": 500_000})
+    assert found.gain_us == pytest.approx(1.2 * (1 - 2 / 4)) and "4.0 times by 2 cores" in found.evidence
+
+
+@pytest.mark.parametrize(
+    ("type_", "beside", "said_so"),
+    [
+        (Dependence.FLOW, "", True),
+        (next(one for one in Dependence if one is not Dependence.FLOW), "", False),
+        (Dependence.FLOW, "src1=bfloat16@0x2000000[1,1,1][256,1,1] ", False),
+    ],
+)
+def test_a_chain_is_of_results_that_are_read_and_empties_no_psum(type_, beside, said_so):
+    chain = []
+    for number in range(12):
+        read, written = (f"bfloat16@0x{0x1000 * (number + more):x}[1,1,1][256,1,1]" for more in (1, 2))
+        before = [Predecessor(number - 1, type_)] if number else []
+        chain.append(
+            LinkedInstructionRow(300 * number, 300, 0, "Vector", "sg00", "TENSOR_SCALAR", 0, f"src={read} {beside}dst={written}",
+                                 id=number, predecessors=before)
+        )  # fmt: skip
+    assert (advice("Join elementwise instructions", chain) is not None) == said_so
