@@ -39,6 +39,11 @@ COMMANDS = {
     "compare": Lazy(
         "neff_bench.stage2_profile.compare.cli", "compare", "Compare two profiled stores or implementations."
     ),
+    "explain": Lazy(
+        "neff_bench.simulator.commands.cli",
+        "explain_command",
+        "Say why a simulated NEFF takes its time, and what would help.",
+    ),
     "gate": Lazy("neff_bench.stage2_profile.gate.cli", "gate", "Judge a change of kernels: worse, better, same."),
     "fsck": Lazy("neff_bench.stage2_profile.upkeep.cli", "fsck", "Compare every file of a store with its checksum."),
     "gc": Lazy("neff_bench.stage2_profile.upkeep.cli", "gc", "Remove old runs from a store."),

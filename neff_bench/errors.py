@@ -21,6 +21,8 @@ The text of each is one line: what, where, what was expected, what to do.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 DONE, FAILED, WRONG = 0, 1, 2
 """Exit codes. A command that a signal ended exits with 128 plus the number of the signal."""
 
@@ -35,6 +37,14 @@ class WrongCall(NeffBenchError):
 
 class OutputError(NeffBenchError):
     """An answer that could not be written where it was to go."""
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """`; did you mean dma_copy?`, or nothing where no known name is like this one."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, [*known], n=1)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 def exit_code(error: NeffBenchError) -> int:

@@ -14,6 +14,7 @@ from neff_bench.system.signals import Ended, Stop, stoppable
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 from neff_bench.terminal.options import takes
+from neff_bench.terminal.text import listed
 
 if TYPE_CHECKING:
     from neff_bench.neffs.case import Case
@@ -121,7 +122,7 @@ def _selected(options: Options) -> list[Case]:
     cases = _read(options)
     for glob in options.only:
         if not any(fnmatchcase(case.name, glob) for case in cases):
-            raise WrongCall(f"--only {glob}: matches none of the {len(cases)} cases (see --list)")
+            raise WrongCall(f"--only {glob}: matches none of the cases; there is {listed(case.name for case in cases)}")
     selected = [
         case
         for case in cases

@@ -44,7 +44,7 @@ from neff_bench.system.warm import WarmParent
 from neff_bench.terminal.output import write_answer, write_bytes, write_text
 from neff_bench.terminal.progress import progress
 from neff_bench.terminal.streams import error, notice
-from neff_bench.terminal.text import plain, shell_word
+from neff_bench.terminal.text import listed, plain, shell_word
 
 HOT = 10
 """Lines and instructions of each engine when only --search is given."""
@@ -145,7 +145,7 @@ def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> 
 
         def done(row: Row) -> None:
             status = "cached" if row.case in pipeline.cached else row.status
-            step(f"{row.case}: {status}" + (f", {row.reason}" if row.reason else ""), failed=row.failed)
+            step(f"{row.case}: {status}", failed=row.failed)  # the table says why
 
         rows = profile_all(pipeline, found, workers, done)
     if pipeline.options.steps != "parse":
@@ -160,9 +160,11 @@ def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> 
 
 def chosen_entries(options: Options) -> list[Entry]:
     """What --only, --skip and --shard leave of the directory; nothing where the shard has no case. Raises `WrongCall`."""
-    found = selected(find_entries(options.directory), options.only, options.skip)
+    entries = list(find_entries(options.directory))
+    found = selected(entries, options.only, options.skip)
     if not found:
-        why = " that --only and --skip leave" if options.only or options.skip else "; generate-neffs makes them"
+        left = f" that --only and --skip leave; there is {listed(entry.name for entry in entries)}"
+        why = left if entries else "; generate-neffs makes them"
         raise WrongCall(f"{options.directory}: no bundle and no profile{why}")
     if options.shard is not None:
         found = [entry for entry in found if options.shard.holds(entry.name)]

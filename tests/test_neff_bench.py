@@ -28,5 +28,7 @@ def test_every_command_has_help_with_an_example(name):
     assert f"neff-bench {name}" in result.output or f"{name}-neffs" in result.output
 
 
-def test_an_unknown_command_is_a_wrong_call():
-    assert CliRunner().invoke(main, ["analyse"]).exit_code == 2
+def test_an_unknown_command_is_a_wrong_call_and_the_nearest_is_named():
+    done = CliRunner().invoke(main, ["comapre"])
+    assert done.exit_code == 2
+    assert done.stderr == "error: No such command 'comapre'; did you mean compare? (see neff-bench --help)\n"

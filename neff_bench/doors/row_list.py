@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.metrics.rows import Row, columns, to_dict, to_flat
+from neff_bench.stage2_profile.report.layout import answer, html_of
+from neff_bench.terminal.formats import render
 
 if TYPE_CHECKING:
     import pandas
@@ -31,7 +33,12 @@ class Rows(Sequence[Row]):
         return len(self._rows)
 
     def __repr__(self) -> str:
-        return f"Rows({list(self._rows)!r})"
+        """The table of the commands."""
+        return render(answer(self._rows), "table") if self._rows else "Rows()"
+
+    def _repr_html_(self) -> str:
+        """The table, as a notebook shows it."""
+        return html_of(self._rows)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rows) and self._rows == other._rows

@@ -53,7 +53,7 @@ def run(target: str | None, lnc: int | None, store: Path, module: bool, script: 
         launched, code = (_on_sdk if on_sdk else _embedded)(Path(scratch), store, target, lnc, words)
     if launched:
         _table(store, launched)
-    else:
+    elif code == 0:
         streams.notice("the script launched no kernel")
     return code if code >= 0 else 128 - code
 

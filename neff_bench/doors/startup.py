@@ -6,11 +6,15 @@ The script may start further Pythons (a harness for each kernel, pytest-xdist): 
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
+
+from neff_bench.errors import NeffBenchError
+from neff_bench.installation import IMPORT_ROOT
 
 PACKAGES = ("nki", "neuronxcc", "torch_neuronx", "torch_xla")
 
@@ -40,6 +44,21 @@ def _prepare(store: Path, names: Path, lnc: int | None) -> None:
             file.writelines(f"{name}\n" for name in launches.names[before:])
 
     embed(hear, lnc)
+    sys.excepthook = _told
+
+
+def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A traceback without our own frames. What a kernel did wrong is told once, at its line."""
+    told = traceback.TracebackException(kind, error, trace)
+    one: traceback.TracebackException | None = told
+    while one is not None:
+        one.stack = traceback.StackSummary.from_list(
+            [frame for frame in one.stack if not frame.filename.startswith(f"{IMPORT_ROOT}/neff_bench/")]
+        )
+        one = one.__cause__ or one.__context__
+    if isinstance(error, NeffBenchError):
+        told.__cause__ = told.__context__ = None
+    print("".join(told.format()), end="", file=sys.stderr)
 
 
 class _FirstImport(MetaPathFinder, Loader):

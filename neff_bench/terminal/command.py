@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import click
 
-from neff_bench.errors import DONE, FAILED, WRONG, NeffBenchError, exit_code
+from neff_bench.errors import DONE, FAILED, WRONG, NeffBenchError, exit_code, meant
 from neff_bench.installation import __version__
 from neff_bench.system import signals
 from neff_bench.terminal import streams
@@ -61,6 +61,12 @@ class Command(_Answering):
 
 class Group(_Answering, click.Group):
     """A command with commands of its own."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """The command that the first word names. An unknown one is told with the nearest that there is."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"No such command {args[0]!r}{meant(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
 
 
 def command(name: str, version: Callable[[], str] | None = None, **attributes: Any) -> Callable[[Function], Command]:

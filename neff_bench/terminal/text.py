@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+](inf|nan)")
@@ -36,6 +37,13 @@ def plain(text: str) -> str:
 
 def _prints(character: str) -> bool:
     return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """`a, b, c and 5 more`: what there is, for a message."""
+    every = [plain(name) for name in names]
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
 
 
 def plain_lines(text: str) -> str:

@@ -54,7 +54,7 @@ def packets(kind: DmaKind) -> Callable[[Ntff], int | None]:
     return lambda trace: trace.dma_kinds[kind].packets if kind in trace.dma_kinds else None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Row:
     """One case with the numbers of its newest profile. None: not known.
 
@@ -158,6 +158,22 @@ class Row:
     findings: tuple[Finding, ...] = ()
     reason: str | None = None
     by_rank: tuple[Row, ...] = ()
+
+    def __repr__(self) -> str:
+        """The kernel, its shape, chip and LNC, its time and its check on a line."""
+        shape = " ".join(f"{name}{size}" for name, size in self.dims) or self.shapes
+        what = (self.kernel or self.case, self.implementation, shape, self.dtype, f"{self.target}/{self.lnc}")
+        low, high = self.total_time_low_us, self.total_time_high_us
+        spread = f" ({low:.1f} to {high:.1f})" if low is not None and high is not None else ""
+        time = f"{self.total_time_us:.2f} us{spread}" if self.total_time_us is not None else self.reason
+        said = filter(None, (time, self.source, self.status, self.check))
+        return f"<Row {' '.join(filter(None, what))}: {', '.join(said)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from neff_bench.stage2_profile.report.layout import html_of
+
+        return html_of([self])
 
     @property
     def failed(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 from neff_bench.chips.dtypes import SHORT
 from neff_bench.stage2_profile.metrics.exactness import is_exact, reason_of
@@ -73,6 +74,16 @@ def answer(rows: Sequence[Row]) -> Answer:
     about = "engines, DMA: % of total us" if timed else ""
     grid = Grid(COLUMNS, [cells(row) for row in every], notes(rows), about=about)
     return Answer(list(map(to_flat, every)), columns(every), [grid], list(map(to_dict, every)))
+
+
+def html_of(rows: Sequence[Row]) -> str:
+    """The table of rows for a notebook, with what must be said under it."""
+    (grid,) = answer(rows).grids
+    shown = grid.shown()
+    head = "".join(f"<th>{escape(column.head)}</th>" for column in shown.columns)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in shown.lines)
+    notes = "".join(f"<p>{escape(note)}</p>" for note in shown.notes)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
 def _shapes(row: Row) -> str:

@@ -170,3 +170,11 @@ def test_a_row_has_the_interval_in_which_hardware_lies(kernel):
     assert re.search(alike, unknown.time_error)
     wider = unknown.total_time_high_us / unknown.total_time_low_us
     assert wider > row.total_time_high_us / row.total_time_low_us
+
+
+def test_a_row_is_a_line_and_rows_are_a_table(tmp_path):
+    (tmp_path / "mine.py").write_text(SCALE)
+    row = neff_bench.estimate(f"{tmp_path / 'mine.py'}:scale", {"x": ((128, 8), "float32")})
+    assert repr(row).startswith("<Row mine.scale nki 128x8 float32 trn2/1: ") and len(repr(row)) < 120
+    assert "<td>128x8</td>" in row._repr_html_() and "SIMULATED" in row._repr_html_()
+    assert repr(neff_bench.Rows([row, row])).count("mine.scale") == 2

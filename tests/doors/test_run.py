@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -290,3 +291,18 @@ def test_what_python_runs_when_it_starts_is_still_run(run, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("print('here')\n")
     done = run("print('script')\n", environment={"PYTHONPATH": str(tmp_path)})
     assert done.stdout.splitlines()[-2:] == ["here", "script"]
+
+
+def test_a_script_that_fails_shows_its_own_frames_alone(run):
+    done = run("import numpy as np\nfrom kernels import scale\nscale(np.ones((129, 8), np.float32))\n")
+    frames = [line.split('"')[1] for line in done.stderr.splitlines() if line.startswith("  File ")]
+    assert [Path(frame).name for frame in frames] == ["script.py", "kernels.py"]
+    assert "kernels.py:" in done.stderr.splitlines()[-1] and "launched no kernel" not in done.stderr
+
+
+def test_an_operation_that_does_not_exist_is_told_with_the_nearest(run, tmp_path):
+    (tmp_path / "slip.py").write_text(
+        "import nki\nimport nki.isa as nisa\n\n@nki.jit\ndef f(x):\n    nisa.dma_copi(x, x)\n"
+    )
+    done = run("import numpy as np\nfrom slip import f\nf(np.ones((128, 8), np.float32))\n")
+    assert done.stderr.splitlines()[-1].endswith("slip.py:6: nki.isa has no 'dma_copi'; did you mean dma_copy?")

@@ -304,6 +304,7 @@ def explain_command(
     \b
     Examples:
       neuron-sim explain file.neff
+      neff-bench explain file.neff        # the same
       neuron-sim explain file.neff --what-if hbm_bandwidth=2x --what-if dma_issue_ns=100 --format json
       neuron-sim explain --operations --target trn2
     """

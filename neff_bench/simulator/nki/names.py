@@ -5,6 +5,9 @@ From the API references of SDK 2.26 (`neuronxcc.nki`) and of NKI 0.3 to 0.7 (`nk
 
 from __future__ import annotations
 
+import sys
+
+from neff_bench.errors import meant
 from neff_bench.simulator.errors import KernelError, MissingAttribute, MissingModel
 from neff_bench.simulator.recording.recorder import here
 
@@ -33,4 +36,5 @@ def missing(module: str, name: str) -> KernelError:
     """The error for a name of `module`, at the kernel's line; an AttributeError too, for `hasattr`."""
     if name in KNOWN.get(module, ()):
         return MissingModel(f"{module}.{name} is not modelled", here())
-    return MissingAttribute(f"{module} has no {name!r}", here())
+    known = [word for word in dir(sys.modules.get(module)) if not word.startswith("_")]
+    return MissingAttribute(f"{module} has no {name!r}{meant(name, known)}", here())
