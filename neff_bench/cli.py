@@ -40,8 +40,8 @@ COMMANDS = {
         "neff_bench.stage2_profile.compare.cli", "compare", "Compare two profiled stores or implementations."
     ),
     "explain": Lazy(
-        "neff_bench.simulator.commands.cli",
-        "explain_command",
+        "neff_bench.doors.explain_cli",
+        "explain",
         "Say why a simulated NEFF takes its time, and what would help.",
     ),
     "gate": Lazy("neff_bench.stage2_profile.gate.cli", "gate", "Judge a change of kernels: worse, better, same."),

@@ -68,7 +68,7 @@ def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> inspect.Bound
         return signature.bind(*args, **kwargs)
     except TypeError as error:
         raise KernelError(
-            f"{label(function)}{signature} is called with other arguments: {error}", home(function)
+            f"{label(function).rpartition('.')[2]}{signature} is called with other arguments: {error}", home(function)
         ) from error
 
 
