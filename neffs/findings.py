@@ -14,7 +14,7 @@ from neff_bench.system.files import write_whole
 FILE = "findings.json"
 """Where a simulated capture leaves them, in its working directory."""
 
-Kind = Literal["unwritten-read", "unwritten-output", "not-finite", "race", "doubled-work"]
+Kind = Literal["unwritten-read", "unwritten-output", "not-finite", "race", "doubled-work", "refused"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +22,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     `unwritten-read`: memory is read that nothing wrote. `unwritten-output`: an output is written in part or never. `not-finite`: an
     output has NaN or infinities although no input has. `race`: one core reads or writes what the other writes, and nothing orders
-    them. `doubled-work`: both cores of a logical core do the same.
+    them. `doubled-work`: both cores of a logical core do the same. `refused`: AWS's compiler refuses it, by a rule of
+    `neff-bench check`.
     """
 
     kind: Kind

@@ -71,6 +71,7 @@ def row_of(program: Program, flops: int | None = None) -> Row:
 
     from neff_bench.neffs.intake import own_case, shapes_in_words
     from neff_bench.parsers.profile_json import read_summary
+    from neff_bench.simulator.calls import refused
     from neff_bench.simulator.execution.findings import of_program
     from neff_bench.simulator.timing.counters import summarise
     from neff_bench.simulator.timing.schedule import schedule
@@ -113,7 +114,7 @@ def row_of(program: Program, flops: int | None = None) -> Row:
         uncompared_operations=summary.simulator_uncompared_operations,
         check="suspect" if verdict.check == "suspect" else None,
         reason=verdict.reason,
-        findings=tuple(findings),
+        findings=(*findings, *refused(program)),
         **row_numbers([summary], model_flops=flops, peak=peak),
     )
 

@@ -14,6 +14,7 @@ from neff_bench.rules import RULES, Rule
 from neff_bench.rules.call import Call, Kernel
 from neff_bench.rules.rule import Found, Level, OfCalls, OfKernel, OfSource, Refusal
 from neff_bench.rules.source import Source
+from neff_bench.sdk.identify import newest_published
 
 TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
 
@@ -93,6 +94,15 @@ def refused_by(findings: Iterable[Finding], release: str, lowest: Level = "error
     order = ("note", "warning", "error")
     hard = [one for one in findings if release in one.releases and order.index(one.level) >= order.index(lowest)]
     return min(hard, default=None)
+
+
+def refused_today(findings: Iterable[Finding]) -> list[Finding]:
+    """Those for which the newest release that is out refuses a kernel."""
+    hard = [one for one in findings if one.level == "error"]
+    if not hard:
+        return []
+    release = newest_published().name
+    return [one for one in hard if release in one.releases]
 
 
 def kept(findings: Iterable[Finding], source: Source | None, codes: Collection[str]) -> list[Finding]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.neffs.findings import Finding as KnownFinding
+from neff_bench.neffs.findings import found
 from neff_bench.rules import findings
 from neff_bench.rules.call import Call, Kernel, Operand, Tile
 from neff_bench.rules.findings import Finding
@@ -16,6 +18,14 @@ def judged(program: Program) -> list[Finding]:
     return sorted(
         {*findings.of_calls(calls(program), program.target), *findings.of_kernel(kernel(program), program.target)}
     )
+
+
+def refused(program: Program) -> list[KnownFinding]:
+    """What the newest release of AWS's compiler that is out refuses in a kernel of the current dialect."""
+    if program.from_hlo or program.before_middle_end or program.keeps_weights:
+        return []
+    hard = findings.refused_today(judged(program))
+    return [found("refused", f"AWS's compiler refuses it, {one.code}: {one.text}", one.place) for one in hard]
 
 
 def calls(program: Program) -> Iterator[Call]:
@@ -71,10 +81,10 @@ def _names(program: Program, indices: list[int]) -> tuple[str, ...]:
 
 
 def _operand(access: Access, program: Program, known: dict[Access, Operand]) -> Operand:
-    found = known.get(access)
-    if found is None:
+    operand = known.get(access)
+    if operand is None:
         buffer = program.buffers[access.buffer]
-        found = known[access] = Operand(
+        operand = known[access] = Operand(
             buffer.memory,
             access.dtype,
             access.shape,
@@ -85,7 +95,7 @@ def _operand(access: Access, program: Program, known: dict[Access, Operand]) -> 
             any(part.index.elements > 1 for part in access.dynamic),
             access.columns * SIZE_BYTES[access.dtype],
         )
-    return found
+    return operand
 
 
 def _start(access: Access, buffer: Buffer) -> int:

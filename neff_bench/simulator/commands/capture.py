@@ -214,8 +214,11 @@ def _run(
         }
         for given in files
     ]
+    from neff_bench.simulator.calls import refused
+
     found: list[findings.Finding] = []
     outputs = [[made] for made in execute_ranks(program, inputs, found)]
+    found += refused(program)
     for finding in found:
         streams.warning(str(finding))
     findings.leave(Path(request.session).parent, found)
