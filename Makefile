@@ -2,6 +2,7 @@
 # make test   lint, types, tests; CHECKOUTS=dir adds the tests that read other projects (tests/checkouts.py)
 # make bench gate  our speed beside its peers, as ratios
 # make docs   the pages as a site in build/site; a dead link fails
+# make sanitize  the compiled core under AddressSanitizer and UBSan
 # make gate   exit code 1 when this tree is slower than the build in bench/gate.base
 # make mutants  200 random mistakes in the product, and which of them the tests notice (docs/mutants.md)
 # make wild CHECKOUTS=dir  public kernels against their references: right, wrong, refused by name, crashed
@@ -15,7 +16,7 @@ BIN := .venv/bin
 # The commands and tests start many Python processes; each would compile the package anew without cached bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test docs bench gate mutants fidelity correlation wild clean
+.PHONY: sanitize run test docs bench gate mutants fidelity correlation wild clean
 
 run: .venv/run
 	$(BIN)/generate-neffs --shapes shapes.yaml --out $(OUT)
@@ -26,6 +27,14 @@ test: .venv/test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto
+
+# The core is compiled anew, before and after: a sanitized one runs in no other Python.
+SANITIZE := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+sanitize: .venv/test
+	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/pip install --quiet --editable . --no-deps
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+	    $(BIN)/pytest $(foreach room,compiler recording timing native,tests/simulator/$(room)); status=$$?; \
+	    $(BIN)/pip install --quiet --editable . --no-deps; exit $$status
 
 bench: .venv/test
 	@missed=0; for part in commands store parsers recorder scheduler executor peers latency; do \

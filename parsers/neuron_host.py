@@ -31,6 +31,6 @@ def runtime_version(root: Path = Path("/")) -> str | None:
 def first_line(path: Path) -> str | None:
     """The text of a file of one line, None where it cannot be read or is empty."""
     try:
-        return path.read_text(errors="replace").strip() or None
+        return path.read_text(errors="replace", encoding="utf-8").strip() or None
     except OSError:
         return None

@@ -139,7 +139,12 @@ def _tool(name: str) -> Tool:
         return Tool(name, None, None)
     try:
         asked = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, errors="replace", timeout=_TOOL_TIMEOUT_S
+            [path, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TOOL_TIMEOUT_S,
+            encoding="utf-8",
         )
     except (OSError, subprocess.TimeoutExpired):
         return Tool(name, path, None)

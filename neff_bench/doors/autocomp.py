@@ -42,14 +42,14 @@ class NeffBench(EvalBackend):  # type: ignore[misc]  # autocomp has no types
 
         Raises `FileNotFoundError` for a problem without a harness.
         """
-        harness = _harness(prob).read_text()
+        harness = _harness(prob).read_text(encoding="utf-8")
         with ThreadPoolExecutor(self.jobs) as pool:
             return list(pool.map(lambda code: self._evaluated(harness.replace(_PLACE, code)), code_strs))
 
     def _evaluated(self, source: str) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="neff-bench-autocomp-") as scratch:
             script = Path(scratch) / "candidate.py"
-            script.write_text(source)
+            script.write_text(source, encoding="utf-8")
             command = [sys.executable, "-m", "neff_bench", "run", "--target", self.target]
             command += ["--store", str(Path(scratch) / "store"), str(script)]
             paths = os.pathsep.join(filter(None, [str(IMPORT_ROOT), os.environ.get("PYTHONPATH")]))
@@ -57,7 +57,7 @@ class NeffBench(EvalBackend):  # type: ignore[misc]  # autocomp has no types
                 done = subprocess.run(
                     command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, cwd=scratch,
                     env={**os.environ, "PYTHONPATH": paths},
-                )  # fmt: skip
+                encoding="utf-8")  # fmt: skip
             except subprocess.TimeoutExpired:
                 reason = f"took longer than {TIMEOUT_S:g} s"
                 return {"correct": False, "latency": None, "stdout": "", "stderr": reason}

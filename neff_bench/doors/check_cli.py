@@ -96,7 +96,7 @@ def check(
     if fix:
         _fix(files, wanted)
     answers = _judged(files, _chips(target), shapes, wanted)
-    texts = {str(path): path.read_text(errors="replace") for path in files}
+    texts = {str(path): path.read_text(errors="replace", encoding="utf-8") for path in files}
     _baseline(baseline, answers, texts)
     _tell(form, answers, wanted, texts)
     return int(any(_refused(answer, release, wanted) for answer in answers for release in releases))
@@ -167,7 +167,7 @@ def _fix(files: Sequence[Path], wanted: Wanted) -> None:
         codes = [code for code in wanted.codes if set(RULES[code].releases) & set(wanted.releases)]
         changes = [] if source.old else edits(source, codes)
         if changes:
-            path.write_text(applied(source, changes))
+            path.write_text(applied(source, changes), encoding="utf-8")
             streams.notice(f"{path}: {len(changes)} changes")
 
 

@@ -84,7 +84,7 @@ def read(path: Path) -> Source:
     from neff_bench.simulator.errors import SpecError
 
     try:
-        return Source(path.read_text(), str(path))
+        return Source(path.read_text(encoding="utf-8"), str(path))
     except SyntaxError as error:
         raise SpecError(f"SyntaxError: {error.msg}", f"{path}:{error.lineno}") from error
     except (UnicodeDecodeError, ValueError) as error:

@@ -71,7 +71,7 @@ def _fill(directory: Path, case: Case, key: str, launch: Launch) -> None:
     program = launch.program
     write_neff(program, str(directory / "file.neff"))
     keep_sources(directory, source_files(directory / "file.neff"), sys.path)
-    (directory / LOG).write_text("Recorded while the script ran.\n")
+    (directory / LOG).write_text("Recorded while the script ran.\n", encoding="utf-8")
     inputs = tuple(
         write_array(directory, "inp", name, dtype_name(array.dtype), array)
         for name, array in ((name, launch.inputs[name]) for name in _names(program.buffers, program.inputs))

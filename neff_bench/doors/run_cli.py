@@ -68,7 +68,7 @@ def _embedded(
     names.touch()
     given = environment(scratch, store, names, target, lnc)
     code = subprocess.run(_command(words), env=given, check=False).returncode
-    return names.read_text().splitlines(), code
+    return names.read_text(encoding="utf-8").splitlines(), code
 
 
 def _on_sdk(

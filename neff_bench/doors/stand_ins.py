@@ -36,11 +36,11 @@ def environment(scratch: Path, store: Path, names: Path, target: str | None, lnc
     startup.mkdir()
     commands.mkdir()
     (startup / "sitecustomize.py").write_text(
-        _STARTUP.format(store=str(store.resolve()), names=str(names.resolve()), lnc=lnc)
+        _STARTUP.format(store=str(store.resolve()), names=str(names.resolve()), lnc=lnc), encoding="utf-8"
     )
     for tool in TOOLS:
         path = commands / tool
-        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m neff_bench.simulator "$@"\n')
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m neff_bench.simulator "$@"\n', encoding="utf-8")
         path.chmod(0o755)
     added = {
         "PYTHONPATH": [str(startup), str(IMPORT_ROOT), os.environ.get("PYTHONPATH")],

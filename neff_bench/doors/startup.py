@@ -40,7 +40,7 @@ def _prepare(store: Path, names: Path, lnc: int | None) -> None:
     def hear(launch: Launch) -> None:
         before = len(launches.names)
         launches.add(launch)
-        with names.open("a") as file:
+        with names.open("a", encoding="utf-8") as file:
             file.writelines(f"{name}\n" for name in launches.names[before:])
 
     embed(hear, lnc)

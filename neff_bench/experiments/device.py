@@ -244,7 +244,13 @@ def _stage(command: str, arguments: list[str]) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     words = [sys.executable, "-m", "neff_bench", command, *arguments]
     done = subprocess.run(
-        words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
+        words,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        encoding="utf-8",
     )
     *lines, last = done.stderr.splitlines() or [""]
     refused = done.returncode == WRONG and last.startswith("error: ")

@@ -31,7 +31,7 @@ def here(directory: Path) -> At:
     """The commit that is checked out in `directory`. Raises HistoryError when it is no git checkout."""
     words = ["git", "-C", str(directory), "log", "-1", "--format=%H%n%cI%n%s"]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, encoding="utf-8")
     except OSError:
         raise HistoryError("git is not installed: name the commit with --commit SHA --date DATE") from None
     if done.returncode != 0:

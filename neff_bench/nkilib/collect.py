@@ -89,7 +89,7 @@ class _Record:
             self.count += 1
         except (TypeError, ValueError) as error:
             said = {"entry": entry, "reason": str(error)}
-        with (self.folder / LAUNCHES).open("a") as file:
+        with (self.folder / LAUNCHES).open("a", encoding="utf-8") as file:
             file.write(json.dumps(said) + "\n")
 
     @property

@@ -66,7 +66,7 @@ def discover(library: Library, kernels: Sequence[Kernel], shapes: Path, out: Pat
                     cases[kernel.name] = launch
                 reasons[kernel.entry] = reason or f"{file.name} does not launch it by itself{ended}"
     found = {kernel.name: reasons[kernel.entry] for kernel in kernels if kernel.name not in cases}
-    _write(out, shapes.read_text(), cases)
+    _write(out, shapes.read_text(encoding="utf-8"), cases)
     return Discovered(cases, found)
 
 
@@ -87,7 +87,7 @@ def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeo
         done = subprocess.run(
             pytest_command(words, str(folder / "output")),
             cwd=checkout, env=told, capture_output=True, text=True, timeout=timeout_s, check=False,
-        )  # fmt: skip
+        encoding="utf-8")  # fmt: skip
     except subprocess.TimeoutExpired:
         return f" within {timeout_s:g} s"
     error = next((line for line in done.stdout.splitlines() if line.startswith("E  ")), "")
@@ -97,7 +97,7 @@ def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeo
 def _smallest(folder: Path, entry: str) -> tuple[dict[str, Any] | None, str | None]:
     """The launch with the least bytes; without any, the reason of one that could not be written down."""
     try:
-        said = [json.loads(line) for line in (folder / LAUNCHES).read_text().splitlines()]
+        said = [json.loads(line) for line in (folder / LAUNCHES).read_text(encoding="utf-8").splitlines()]
     except OSError:
         return None, None
     mine = [launch for launch in said if launch["entry"] == entry]

@@ -92,6 +92,7 @@ def require_clean(checkout: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
+        encoding="utf-8",
     )
     if status.returncode != 0:
         raise InstallError(f"{checkout}: is not a git checkout ({status.stderr.strip()}); pass --allow-dirty to go on")
@@ -115,7 +116,7 @@ def require_ours(target: Path) -> None:
 
 def _read_list(target: Path) -> dict[str, str]:
     try:
-        files = json.loads((target / LIST).read_text())["files"]
+        files = json.loads((target / LIST).read_text(encoding="utf-8"))["files"]
     except FileNotFoundError:
         raise InstallError(f"{target}: was not written by install-benchmarks ({LIST} is missing)") from None
     except (ValueError, KeyError, TypeError):
@@ -146,7 +147,7 @@ def _remove_listed(target: Path) -> int:
 
 def _write_list(staging: Path, names: list[str]) -> None:
     written = {name: _digest(staging / name) for name in names}
-    (staging / LIST).write_text(json.dumps({"files": written}, indent=1, sort_keys=True) + "\n")
+    (staging / LIST).write_text(json.dumps({"files": written}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _digest(path: Path) -> str:

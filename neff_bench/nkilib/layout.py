@@ -31,7 +31,7 @@ def template(checkout: Path, wheel: Path | None) -> Iterator[tuple[str, bytes]]:
     this version. Raises InstallError."""
     header = licence_header(checkout)
     for path in _files(TEMPLATE):
-        name, text = path.relative_to(TEMPLATE).as_posix(), path.read_text()
+        name, text = path.relative_to(TEMPLATE).as_posix(), path.read_text(encoding="utf-8")
         if name == SHAPES:
             text = shapes_of(text, checkout)
         elif name == REQUIREMENTS:
@@ -59,7 +59,11 @@ def beside_package() -> Iterator[tuple[str, bytes]]:
 
 def licence_header(checkout: Path) -> str:
     """The comment that the checkout's own files begin with; nothing where they have none."""
-    lines = (checkout / "src" / "nkilib_src" / "nkilib" / "__init__.py").read_text().splitlines(keepends=True)
+    lines = (
+        (checkout / "src" / "nkilib_src" / "nkilib" / "__init__.py")
+        .read_text(encoding="utf-8")
+        .splitlines(keepends=True)
+    )
     count = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
     return "".join(lines[:count])
 

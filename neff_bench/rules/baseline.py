@@ -14,13 +14,15 @@ from neff_bench.rules.report import fingerprint
 def write(path: Path, findings: Iterable[Finding], texts: Mapping[str, str]) -> None:
     """Leave a file with all findings."""
     known = {fingerprint(one, texts.get(one.file, "")): f"{one.code} {one.file}" for one in findings}
-    path.write_text(json.dumps(dict(sorted(known.items(), key=lambda item: item[1])), indent=1) + "\n")
+    path.write_text(
+        json.dumps(dict(sorted(known.items(), key=lambda item: item[1])), indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def new(path: Path, findings: Iterable[Finding], texts: Mapping[str, str]) -> list[Finding]:
     """The findings that a baseline does not hold. Raises WrongCall for a file that is no baseline."""
     try:
-        known = json.loads(path.read_text())
+        known = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(known, dict):
             raise ValueError("expected an object")
     except (OSError, ValueError) as error:

@@ -238,7 +238,7 @@ def documents() -> dict[str, dict[str, Any]]:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return {name: yaml.load((FOLDER / f"{name}.yaml").read_text(), loader) for name in names()}
+    return {name: yaml.load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), loader) for name in names()}
 
 
 def read(written: Mapping[str, Mapping[str, Any]], name: str) -> Release:

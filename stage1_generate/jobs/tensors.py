@@ -157,5 +157,5 @@ def write_rank_inputs(directory: Path, ranks: Sequence[Sequence[TensorFile]]) ->
     its name, that of nki-library."""
     lines = [" ".join(f"{tensor.name} ../../{tensor.file}" for tensor in tensors) for tensors in ranks]
     name = f"{len(ranks)}rank_inputs.txt"
-    (directory / name).write_text("\n".join(lines) + "\n")
+    (directory / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return name

@@ -258,7 +258,7 @@ def _limit_memory(job: Job) -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
     try:
-        Path("/proc/self/oom_score_adj").write_text("500")
+        Path("/proc/self/oom_score_adj").write_text("500", encoding="utf-8")
     except OSError:
         pass
 

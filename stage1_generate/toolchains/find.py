@@ -115,7 +115,7 @@ def nkilib_version(folder: Path) -> str | None:
             return commit
     said = folder / "nkilib_src" / "nkilib" / "version" / "__init__.py"
     if said.is_file():
-        found = re.search(r"__version__\s*=\s*['\"]([^'\"]+)", said.read_text(errors="replace"))
+        found = re.search(r"__version__\s*=\s*['\"]([^'\"]+)", said.read_text(errors="replace", encoding="utf-8"))
         if found is not None:
             return found.group(1)
     return None
@@ -125,15 +125,15 @@ def _head(git: Path) -> str | None:
     """The commit that a git directory (or the file that a work tree has in its place) is at."""
     try:
         if git.is_file():
-            git = git.parent / git.read_text().removeprefix("gitdir:").strip()
-        head = (git / "HEAD").read_text().strip()
+            git = git.parent / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
         if not head.startswith("ref: "):
             return head
         name = head.removeprefix("ref: ")
-        common = git / (git / "commondir").read_text().strip() if (git / "commondir").is_file() else git
+        common = git / (git / "commondir").read_text(encoding="utf-8").strip() if (git / "commondir").is_file() else git
         if (common / name).is_file():
-            return (common / name).read_text().strip()
-        packed = (common / "packed-refs").read_text().splitlines()
+            return (common / name).read_text(encoding="utf-8").strip()
+        packed = (common / "packed-refs").read_text(encoding="utf-8").splitlines()
         return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
     except (OSError, UnicodeDecodeError):
         return None

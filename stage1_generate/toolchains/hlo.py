@@ -41,4 +41,4 @@ def trace(request: Request) -> None:
 def write_command(argv: Sequence[str]) -> None:
     """Write `command.txt`: the argument list joined by single spaces, paths as base names."""
     words = [Path(word).name if "/" in word and not word.startswith("-") else word for word in argv]
-    Path("command.txt").write_text(" ".join(words) + "\n")
+    Path("command.txt").write_text(" ".join(words) + "\n", encoding="utf-8")

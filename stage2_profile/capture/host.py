@@ -120,7 +120,7 @@ def ancestors(pid: int) -> list[int]:
     line = [pid]
     while pid > 1:
         try:
-            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            pid = int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
         except (OSError, ValueError, IndexError):
             break
         line.append(pid)
@@ -132,7 +132,7 @@ def signed_locks(directory: Path, prefix: str) -> dict[int, tuple[int, ...]]:
     found: dict[int, tuple[int, ...]] = {}
     for path in directory.glob(f"{prefix}-*.lock"):
         try:
-            match = _SIGNED.match(path.read_text(errors="replace"))
+            match = _SIGNED.match(path.read_text(errors="replace", encoding="utf-8"))
         except OSError:
             continue
         core = path.stem.removeprefix(f"{prefix}-")

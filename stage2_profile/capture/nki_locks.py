@@ -167,7 +167,7 @@ class CoreLocks:
         """Whole, and writable for all: their clients open it for writing as whoever they are. Call it with `atomic_lock` held."""
         state[_LOCKS].update({str(core): end for core, end in ours.items()})
         beside = self._directory / f".locks.json.{os.getpid()}"
-        beside.write_text(json.dumps(state))
+        beside.write_text(json.dumps(state), encoding="utf-8")
         beside.chmod(0o666)
         beside.replace(self._directory / "locks.json")
 

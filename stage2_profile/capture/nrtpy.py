@@ -66,6 +66,7 @@ def find_nrtpy(environ: Mapping[str, str]) -> Tool:
             timeout=VERSION_TIMEOUT_S,
             text=True,
             errors="replace",
+            encoding="utf-8",
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolMissing(f"{argv[0]} cannot be asked for nrtpy: {error}") from None

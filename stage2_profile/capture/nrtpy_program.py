@@ -127,7 +127,7 @@ def run(nrtpy: Any, asked: Any) -> int:
         "std_dev_ms": measured.std_dev_ms,
         "durations_ms": list(measured.durations_ms),
     }
-    with open(f"{folder}{RESULT}.part", "w") as file:
+    with open(f"{folder}{RESULT}.part", "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1)
     os.replace(f"{folder}{RESULT}.part", f"{folder}{RESULT}")
     return 0

@@ -88,7 +88,7 @@ def _not_covered(changed: Path | None) -> list[str]:
     if changed is None:
         return []
     try:
-        said = changed.read_text().splitlines()
+        said = changed.read_text(encoding="utf-8").splitlines()
     except OSError as wrong:
         raise WrongCall(f"--changed {changed}: cannot read it: {wrong.strerror}") from None
     names = [line.removeprefix(NOT_COVERED) for line in said if line.startswith(NOT_COVERED)]

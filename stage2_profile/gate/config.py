@@ -23,7 +23,7 @@ def read_config(path: Path | None) -> Config:
     import yaml
 
     try:
-        said = yaml.safe_load(path.read_text())
+        said = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise WrongCall(f"--config {path}: cannot read it: {getattr(error, 'strerror', None) or error}") from None
     except yaml.YAMLError as error:

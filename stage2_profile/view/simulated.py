@@ -40,6 +40,7 @@ def simulated_events(trace: Path, neff: Path) -> list[Event]:
                 text=True,
                 timeout=_TIMEOUT_S,
                 check=False,
+                encoding="utf-8",
             )
             if done.returncode == 0:
                 return read_events(profile)

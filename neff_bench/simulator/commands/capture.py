@@ -105,7 +105,7 @@ def _pairs(request: CaptureRequest, ranks: int) -> list[Sequence[tuple[str, str]
     if request.multi_input is None:
         return [request.inputs] * ranks
     try:
-        with open(request.multi_input) as file:
+        with open(request.multi_input, encoding="utf-8") as file:
             lines = [line.split() for line in file if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise CaptureError(f"--multi-input: {error}", request.multi_input) from None

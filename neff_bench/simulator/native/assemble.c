@@ -55,7 +55,8 @@ static int64_t *addresses(const struct columns *columns, const struct buffers *b
     int64_t *address = malloc(bytes), count = NO_MEMORY;
 
     if (lives.buffer && lives.first && lives.last && address) {
-        memcpy(address, buffers->address, (size_t)buffers->count * sizeof *address);
+        if (buffers->count) /* an empty array has no address */
+            memcpy(address, buffers->address, (size_t)buffers->count * sizeof *address);
         count = find_lives(columns, buffers->count, NULL, &lives);
         if (count >= 0 && allocate(buffers, count, &lives, sizes, address) < 0)
             count = NO_MEMORY;

@@ -272,9 +272,11 @@ int64_t edges_of(int64_t *block, const struct buffers *buffers, const int64_t *a
     if (find_edges(&columns, buffers, address, size, settles, &edges) == 0) {
         size_t bytes = (size_t)(edges.count < room ? edges.count : room) * sizeof(int64_t);
         memcpy(given->start, edges.start, (size_t)(columns.instructions + 1) * sizeof(int64_t));
-        memcpy(given->before, edges.before, bytes);
-        memcpy(given->kind, edges.kind, bytes);
-        memcpy(given->operand, edges.operand, bytes);
+        if (bytes) { /* an empty array has no address */
+            memcpy(given->before, edges.before, bytes);
+            memcpy(given->kind, edges.kind, bytes);
+            memcpy(given->operand, edges.operand, bytes);
+        }
         count = edges.count;
     }
     edges_end(&edges);

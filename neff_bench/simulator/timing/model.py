@@ -38,7 +38,7 @@ def sources() -> tuple[Path, ...]:
         if path is None:
             continue
         found.add(path)
-        text = "\n" + path.read_text()
+        text = "\n" + path.read_text(encoding="utf-8")
         if path.name == "__init__.py" and "iter_modules(__path__)" in text:
             waiting += [f"{module}.{inside.stem}" for inside in path.parent.glob("*.py") if inside != path]
         for package, names in _IMPORT.findall(text):

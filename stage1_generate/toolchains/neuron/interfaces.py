@@ -232,7 +232,7 @@ def _trace_kernel() -> Compile:
         traced[work.lnc](**work.inputs)
         folder = Path(work.neff).parent
         penguin = folder / PENGUIN
-        with penguin.open("w") as output:
+        with penguin.open("w", encoding="utf-8") as output:
             writer.run(cu=builder.cu, output=output, save_weights=True, weights_dir=str(folder))
         words = ["neuronx-cc", "compile", "--framework", "XLA", PENGUIN, "--target", work.target]
         run([*words, "--lnc", str(work.lnc), "--output", Path(work.neff).name, *work.arguments])

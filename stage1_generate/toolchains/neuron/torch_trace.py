@@ -70,5 +70,5 @@ def _trace(function: Callable[..., Any], request: Request) -> Compiled:
     for name in ("command.txt", "model"):
         if (_WORK / name).exists():
             shutil.move(_WORK / name, name)
-    command = Path("command.txt").read_text().split() if Path("command.txt").is_file() else []
+    command = Path("command.txt").read_text(encoding="utf-8").split() if Path("command.txt").is_file() else []
     return Compiled(hlo.NEFF, "torch_neuronx.trace", time_s, tuple(command), versions())

@@ -141,8 +141,8 @@ static int64_t stack_of(struct places *p, PyObject *frame)
     now = at(frame);
     while (depth && p->standing[depth - 1].frame != frame)
         depth--;
-    seen = p->standing + depth - 1;
-    if (depth && !seen->resumed) {
+    seen = depth ? p->standing + depth - 1 : NULL;
+    if (seen && !seen->resumed) {
         cut(p, depth);
         if (seen->at != now) {
             seen->stack = place_of(p, frame, now, depth > 1 ? seen[-1].stack : 0) + 1;
