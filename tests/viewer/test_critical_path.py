@@ -94,3 +94,8 @@ def test_engines_of_two_cores_are_two():
     rows = [row(1, 0, 10, "Vector"), row(2, 5, 20, "Vector"), row(3, 30, 10, "Vector", after=[1])]
     rows[1].subgraph = "sg01"
     assert path(rows) == [(1, 0, 30, "Vector"), (3, 30, 40, "Vector")]
+
+
+def test_what_began_with_a_row_is_not_before_it():
+    rows = [row(1, 0, 10, "Vector"), row(2, 10, 0, "Scalar"), row(3, 10, 5, "Vector", after=[2])]
+    assert path(rows) == [(1, 0, 10, "Vector"), (3, 10, 15, "Vector")]
