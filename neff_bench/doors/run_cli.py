@@ -12,7 +12,7 @@ import click
 
 from neff_bench.chips import CHIPS
 from neff_bench.chips.calibration_option import calibration_option
-from neff_bench.errors import NeffBenchError
+from neff_bench.errors import DONE, FAILED, NeffBenchError
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
@@ -35,7 +35,7 @@ def run(target: str | None, lnc: int | None, store: Path, module: bool, script: 
     `import nki` and `import neuronxcc.nki` work in the script without the AWS SDK: a kernel takes numpy, torch (CPU), jax
     and ml_dtypes arrays and returns the same kind, nki.benchmark and the like answer with simulated times, and torch_xla
     is the CPU where it is not installed. Each distinct launch becomes a bundle; their table follows when the script
-    has ended. The exit code is the script's. Programs that the script starts find the same, and `neuron-profile`; SCRIPT
+    has ended. The exit code is the script's, or 1 when only a row of it failed or is suspect. Programs that the script starts find the same, and `neuron-profile`; SCRIPT
     may be a shell script, too. With the AWS SDK the script runs on it, unchanged.
 
     \b
@@ -51,11 +51,12 @@ def run(target: str | None, lnc: int | None, store: Path, module: bool, script: 
     on_sdk = choose("auto", None).has_nki
     with tempfile.TemporaryDirectory(prefix="neff-bench-run-") as scratch:
         launched, code = (_on_sdk if on_sdk else _embedded)(Path(scratch), store, target, lnc, words)
+    failed = DONE
     if launched:
-        _table(store, launched)
+        failed = _table(store, launched)
     elif code == 0:
         streams.notice("the script launched no kernel")
-    return code if code >= 0 else 128 - code
+    return 128 - code if code < 0 else code or failed
 
 
 def _embedded(
@@ -97,11 +98,12 @@ def _command(words: tuple[str, ...]) -> list[str]:
     return [sys.executable, *words]
 
 
-def _table(store: Path, names: list[str]) -> None:
+def _table(store: Path, names: list[str]) -> int:
     from neff_bench.stage2_profile.directory import profile_directory
     from neff_bench.stage2_profile.options import Options
 
     try:
-        profile_directory(Options(directory=store, only=tuple(names)))
+        return profile_directory(Options(directory=store, only=tuple(names)))
     except NeffBenchError as error:
         streams.error(str(error))
+        return FAILED

@@ -306,3 +306,18 @@ def test_an_operation_that_does_not_exist_is_told_with_the_nearest(run, tmp_path
     )
     done = run("import numpy as np\nfrom slip import f\nf(np.ones((128, 8), np.float32))\n")
     assert done.stderr.splitlines()[-1].endswith("slip.py:6: nki.isa has no 'dma_copi'; did you mean dma_copy?")
+
+
+def test_a_row_that_is_suspect_ends_a_good_script_with_one(run):
+    source = (
+        "import nki, nki.isa as nisa, nki.language as nl, numpy as np\n"
+        "@nki.jit\n"
+        "def half(x):\n"
+        "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+        "    nisa.dma_copy(dst=out[0:64, :], src=x[0:64, :])\n"
+        "    return out\n"
+        "half(np.ones((128, 64), np.float32))\n"
+    )
+    done = run(source)
+    assert done.returncode == 1
+    assert "64 of 128 rows of output0 were never written (script.py:5)" in done.stdout
