@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neff_bench.simulator.nki.launch import Launch
-    from neff_bench.simulator.program import Buffer
 
 
 class Launches:
@@ -73,12 +72,13 @@ def _fill(directory: Path, case: Case, key: str, launch: Launch) -> None:
     keep_sources(directory, source_files(directory / "file.neff"), sys.path)
     (directory / LOG).write_text("Recorded while the script ran.\n", encoding="utf-8")
     inputs = tuple(
-        write_array(directory, "inp", name, dtype_name(array.dtype), array)
-        for name, array in ((name, launch.inputs[name]) for name in _names(program.buffers, program.inputs))
+        write_array(directory, "inp", program.input_name(index), dtype_name(array.dtype), array)
+        for index, array in ((index, launch.inputs[program.buffers[index].name]) for index in program.inputs)
     )
     outputs = tuple(
         TensorFile(name, tuple(array.shape), dtype_name(array.dtype), array.nbytes, None, None)
-        for name, array in ((name, launch.outputs[name]) for name in _names(program.buffers, program.outputs))
+        for name in (program.buffers[index].name for index in program.outputs)
+        for array in (launch.outputs[name],)
     )
     write_manifest(
         directory,
@@ -96,10 +96,6 @@ def _fill(directory: Path, case: Case, key: str, launch: Launch) -> None:
             outputs=outputs,
         ),
     )
-
-
-def _names(buffers: Sequence[Buffer], indices: Sequence[int]) -> list[str]:
-    return [buffers[index].name for index in indices]
 
 
 def _digest_of(arrays: Mapping[str, np.ndarray]) -> str:
