@@ -138,8 +138,11 @@ class Chip:
 
     @property
     def sbuf_usable_bytes(self) -> int:
-        """What a kernel may place in each partition of SBUF."""
-        return self.sbuf_partition_bytes - self.sbuf_reserved_bytes
+        """What a kernel may place in each partition of SBUF.
+
+        AWS names the usable bytes for chips that current NKI runs on. On chips before them kernels fill whole partitions.
+        """
+        return self.sbuf_partition_bytes - (self.sbuf_reserved_bytes if self.generation >= 3 else 0)
 
     @property
     def lncs(self) -> tuple[int, ...]:

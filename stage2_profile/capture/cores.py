@@ -283,7 +283,7 @@ class CorePool:
                 try:
                     descriptor = try_lock(self._path(core), SHARED)
                 except OSError as error:
-                    self._give_up((*group, core), f"{self._path(core)} cannot be locked: {error.strerror}")
+                    self._give_up((*group, core), f"{self._path(core)} {error.strerror}")
                     break
                 if descriptor is None:
                     break

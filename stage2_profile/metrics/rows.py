@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -170,10 +171,8 @@ class Row:
         return f"<Row {' '.join(filter(None, what))}: {', '.join(said)}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from neff_bench.stage2_profile.report.layout import html_of
-
-        return html_of([self])
+        """What a notebook shows: the same line. `Rows` are a table."""
+        return f"<code>{escape(repr(self))}</code>"
 
     @property
     def failed(self) -> bool:

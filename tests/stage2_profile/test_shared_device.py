@@ -110,7 +110,7 @@ def test_a_busy_device_is_not_used_even_by_force_and_its_user_is_named(host, mak
     make_bundle(case(lnc=2))
     done = profile_neffs("--cores", "0-1", "--force-cores", "--lock-timeout", "0.3")
     assert done.exit_code == 1
-    assert "device 0 is used by process 1 (python3 train.py)" in done.output
+    assert "device 0 is used by process 1 (python3 train.py)" in " ".join(done.output.split())
     assert not (host / "log").exists()
 
 

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from neff_bench.simulator.compiler.program.capacity import capacity_bytes, share_bytes, span, union_bytes
+from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.compiler.program.capacity import share_bytes, span, union_bytes
 from neff_bench.simulator.program import Buffer, Instruction, Memory, Program
 from neff_bench.simulator.timing.schedule import CoreSchedule
 
@@ -24,11 +25,11 @@ class Use(NamedTuple):
 
 def memory_use(program: Program, number: int, timed: CoreSchedule) -> list[Use]:
     """The use of SBUF and PSUM of core `number`, in order of time; one for each change."""
-    held = _held_ns(program.cores[number], timed)
+    held, chip = _held_ns(program.cores[number], timed), chip_for(program.target)
     found: list[Use] = []
     memories: tuple[Memory, ...] = ("sbuf", "psum")
     for memory in memories:
-        capacity = capacity_bytes(program.target, memory)
+        capacity = chip.psum_partition_bytes if memory == "psum" else chip.sbuf_partition_bytes
         mine = {index: times for index, times in held.items() if program.buffers[index].memory == memory}
         for time_ns, used in _sweep(program.buffers, mine):
             found.append(Use(round(time_ns * 1000), memory, used / capacity))

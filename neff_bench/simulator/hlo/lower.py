@@ -52,7 +52,7 @@ def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
         raise CompileError(f"HLO module {module.name}: {module.mac_count:.3g} multiply-accumulates, at most {MACS_MAX}")
     inputs = tuple(InputSpec(f"input{n}", p.shape or (1,), p.dtype) for n, p in enumerate(graph.parameters))
     chip = chip_for(target)
-    kernel = _Kernel(graph, plan, chip.sbuf_usable_bytes, chip.generation)
+    kernel = _Kernel(graph, plan, chip.sbuf_partition_bytes - chip.sbuf_reserved_bytes, chip.generation)
     program = record(kernel.run, graph.name, inputs, {}, (), target, lnc)
     known = _is_known(plan, target)
     return _named(msgspec.structs.replace(program, model_flops=2 * module.mac_count, lowered_as_known=known), graph)

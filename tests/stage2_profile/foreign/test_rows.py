@@ -58,7 +58,7 @@ def test_a_neff_without_a_profile_is_listed_with_its_shapes():
     assert code == 0
     assert {row["status"] for row in found} == {"unprofiled"}
     small = next(row for row in found if row["case"].endswith("matmul_small"))
-    assert [small[name] for name in "MKN"] == [128, 256, 128]
+    assert [small["dims"][name] for name in "MKN"] == [128, 256, 128]
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="no measured profiles here")

@@ -64,7 +64,7 @@ def _addresses(tensors: tuple[np.ndarray, ...], size: int, bank: int) -> np.ndar
 
 def open_sbuf_bytes(chip: Chip) -> int:
     """Of each partition, for what the kernel did not place: the compiler keeps the rest (AWS docs, nki.language.tile_size)"""
-    return chip.sbuf_usable_bytes
+    return chip.sbuf_partition_bytes - chip.sbuf_reserved_bytes
 
 
 class _Ring:
