@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -79,12 +80,21 @@ def _loaded(path: Path) -> Any:
     return module
 
 
-def defined(path: Path) -> list[str] | None:
+def defined(path: Path) -> tuple[str, ...] | None:
     """The functions and other names that a file binds at its top level, in order, found without running it; None when that
     cannot be known (it imports `*`, or is no Python)."""
     try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        return _bound(path.read_bytes())
+    except OSError:
+        return None
+
+
+@cache
+def _bound(source: bytes) -> tuple[str, ...] | None:
+    """The same for the text of a file. A file may hold the kernels of many cases, and each case asks."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
         return None
     names: dict[str, None] = {}
     todo: list[ast.AST] = list(reversed(tree.body))
@@ -100,7 +110,7 @@ def defined(path: Path) -> list[str] | None:
                 return None
             names.update(dict.fromkeys((alias.asname or alias.name).partition(".")[0] for alias in node.names))
         todo.extend(reversed(list(ast.iter_child_nodes(node))))
-    return list(names)
+    return tuple(names)
 
 
 def functions(path: Path) -> list[str]:

@@ -52,11 +52,15 @@ class Closures:
     _files: dict[tuple[str, Path], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     _found: dict[tuple[Path, ...], dict[str, Module | None]] = field(default_factory=dict)
     _versions: dict[str, str | None] = field(default_factory=dict)
+    _digests: dict[tuple[tuple[str | Path, ...], frozenset[str]], str] = field(default_factory=dict)
 
     def digest(self, *roots: str | Path, without: Collection[str] = ()) -> str:
         """Hex sha256 over the closure's module names and the contents of their files; the folders do not count."""
-        lines = [f"{name} {said}" for name, said in sorted(self._closure(roots, without).items())]
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        asked = (roots, frozenset(without))
+        if asked not in self._digests:
+            lines = [f"{name} {said}" for name, said in sorted(self._closure(roots, without).items())]
+            self._digests[asked] = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        return self._digests[asked]
 
     def modules(self, *roots: str | Path, without: Collection[str] = ()) -> list[str]:
         """Sorted names of the modules and packages of the closure."""

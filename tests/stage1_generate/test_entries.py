@@ -1,7 +1,9 @@
+import ast
 import sys
 
 import pytest
 
+from neff_bench.stage1_generate import entries
 from neff_bench.stage1_generate.entries import defined, load, place
 
 
@@ -46,7 +48,7 @@ def test_names_of_a_file_are_known_without_running_it(tmp_path):
     path.write_text(
         "import os.path as p\nfrom x import y as z\nraise SystemExit\nif 1:\n  def f(): inside = 1\nk = lambda: 1\n"
     )
-    assert defined(path) == ["p", "z", "f", "k"]
+    assert defined(path) == ("p", "z", "f", "k")
     path.write_text("from x import *\n")
     assert defined(path) is None
 
@@ -57,3 +59,13 @@ def test_a_file_that_has_changed_is_loaded_again(tmp_path, monkeypatch):
     for value in (1, 2):
         path.write_text(f"value = {value}\n")
         assert load(f"{path}:value") == value
+
+
+def test_a_file_is_parsed_once_for_all_the_kernels_that_it_holds(tmp_path, monkeypatch):
+    path, parsed = tmp_path / "many.py", []
+    path.write_text("def first_of_many(): pass\n")
+    monkeypatch.setattr(entries.ast, "parse", lambda source, parse=ast.parse: parsed.append(source) or parse(source))
+    assert [defined(path), defined(path)] == [("first_of_many",)] * 2
+    assert len(parsed) == 1
+    path.write_text("def another_of_many(): pass\n")
+    assert defined(path) == ("another_of_many",)
