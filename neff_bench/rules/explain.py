@@ -6,7 +6,6 @@ from neff_bench.rules import RULES
 from neff_bench.rules.rule import SOURCES, Rule
 from neff_bench.sdk.release import names
 
-PAGE = "https://github.com/neff-bench/neff-bench/blob/main/docs/rules.md"
 _FAMILIES = {
     "N": "Names and arguments",
     "P": "Python forms inside a kernel",
@@ -20,9 +19,11 @@ _FAMILIES = {
 }
 
 
-def address(code: str) -> str:
-    """The place of a rule on its page."""
-    return f"{PAGE}#{code.lower()}"
+def address(code: str) -> str | None:
+    """Where the first source of a rule that is a page can be read; None for a rule that is known from measuring alone."""
+    return next(
+        (where for _, where in (SOURCES[key] for key in RULES[code].source) if where.startswith("https://")), None
+    )
 
 
 def listed() -> list[str]:

@@ -91,7 +91,7 @@ def _rule(code: str) -> dict[str, Any]:
         "shortDescription": {"text": rule.forbids},
         "fullDescription": {"text": f"{rule.forbids}. Instead: {rule.instead}."},
         "help": {"text": f"{rule.forbids}. Instead: {rule.instead}. Known by: {rule.known_by}."},
-        "helpUri": address(code),
+        **({"helpUri": where} if (where := address(code)) else {}),
         "defaultConfiguration": {"level": rule.level},
         "properties": {"chips": list(rule.chips) or ["all"], "releases": list(rule.releases)},
     }
