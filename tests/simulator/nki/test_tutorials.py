@@ -36,12 +36,13 @@ def tutorial(root, file, function, *arrays, lnc=1, **arguments):
     path = root / file
     spec = importlib.util.spec_from_file_location(f"tutorial_{path.stem}_{abs(hash(path))}", path)
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(path.parent))
-    with mock.patch.dict(os.environ, NEURON_PLATFORM_TARGET_OVERRIDE="trn2"):
+    with mock.patch.dict(os.environ):  # some files name their chip when they are imported
+        sys.path.insert(0, str(path.parent))
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.path.remove(str(path.parent))
+        os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = "trn2"
         return simulate(getattr(module, function))[lnc](*arrays, **arguments)
 
 
