@@ -140,7 +140,7 @@ class Chip:
     def sbuf_usable_bytes(self) -> int:
         """What a kernel may place in each partition of SBUF.
 
-        AWS names the usable bytes for chips that current NKI runs on. On chips before them kernels fill whole partitions.
+        AWS names the usable bytes for chips that current NKI runs on. No source names them for chips before these.
         """
         return self.sbuf_partition_bytes - (self.sbuf_reserved_bytes if self.generation >= 3 else 0)
 
