@@ -1,3 +1,4 @@
+import json
 import re
 
 import pytest
@@ -96,6 +97,8 @@ def test_columns_are_chosen_and_ordered_by_head_or_key():
     chosen = Page(80, columns=("total us", "case"))
     assert render(answer, "table", chosen).splitlines()[-1].split() == ["5.00", "(4.0-6.0)", "a"]
     assert render(answer, "csv", chosen).splitlines() == ["total_us,case", "5.0,a"]
+    nested = Answer(answer.records, answer.fields, answer.grids, [{"case": "a", "total_us": 5.0, "dims": {}}])
+    assert json.loads(render(nested, "json", chosen)) == [{"total_us": 5.0, "case": "a"}]
     assert render(answer, "table", Page(80, columns=("low",))).splitlines()[-1] == "4.00"
     with pytest.raises(WrongCall, match="no column 'total_su'; did you mean total_us"):
         render(answer, "csv", Page(80, columns=("total_su",)))

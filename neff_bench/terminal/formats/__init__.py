@@ -60,7 +60,11 @@ def _with_columns(answer: Answer, names: Sequence[str]) -> Answer:
             raise WrongCall(f"--columns: no column {name!r}; {meant}there are {', '.join(filter(None, known))}")
     fields = list(dict.fromkeys(keys.get(name, name) for name in names))
     records = [{name: record.get(name) for name in fields} for record in answer.records]
-    return replace(answer, records=records, fields=fields, grids=[_of_grid(grid, names) for grid in answer.grids])
+    document = answer.document
+    if isinstance(document, list):  # the same records, in the form that JSON has them
+        document = [{name: record[name] for name in fields if name in record} for record in document]
+    grids = [_of_grid(grid, names) for grid in answer.grids]
+    return replace(answer, records=records, fields=fields, grids=grids, document=document)
 
 
 def _of_grid(grid: Grid, names: Sequence[str]) -> Grid:

@@ -42,11 +42,11 @@ def render(answer: Answer, page: Page) -> str:
 def _grid(grid: Grid, page: Page) -> Iterator[str]:
     if grid.title:
         yield _styled(plain(grid.title), page, bold=True)
-    if grid.lines and grid.shown(wide=page.wide).columns:
-        shown = _with_ranges(grid.shown(wide=page.wide))
-        shown, said = _without_common(shown)
+    known = grid.shown(wide=page.wide)
+    if grid.lines and known.columns:
+        shown, said = _without_common(_with_ranges(known))
         fitting = shown if page.wide else _without_ranked(shown, page.width)
-        hidden = len(grid.shown(wide=True).columns) - len(grid.shown(wide=page.wide).columns)
+        hidden = len(grid.shown(wide=True).columns) - len(known.columns)
         gone = hidden + len(shown.columns) - len(fitting.columns)
         said += [grid.about] if grid.about else []
         said += [f"--wide: {gone} more {'column' if gone == 1 else 'columns'}"] if gone else []
