@@ -11,6 +11,7 @@ from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.hlo import read_hlo
 from neff_bench.simulator.chips import chip_for
+from neff_bench.simulator.compiler.code.allocation import open_sbuf_bytes
 from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.hlo.core import IDENTITY_BYTES, Core
 from neff_bench.simulator.hlo.dot import K_TILE, Span
@@ -52,7 +53,7 @@ def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
         raise CompileError(f"HLO module {module.name}: {module.mac_count:.3g} multiply-accumulates, at most {MACS_MAX}")
     inputs = tuple(InputSpec(f"input{n}", p.shape or (1,), p.dtype) for n, p in enumerate(graph.parameters))
     chip = chip_for(target)
-    kernel = _Kernel(graph, plan, chip.sbuf_partition_bytes - chip.sbuf_reserved_bytes, chip.generation)
+    kernel = _Kernel(graph, plan, open_sbuf_bytes(chip), chip.generation)
     program = record(kernel.run, graph.name, inputs, {}, (), target, lnc)
     known = _is_known(plan, target)
     return _named(msgspec.structs.replace(program, model_flops=2 * module.mac_count, lowered_as_known=known), graph)
