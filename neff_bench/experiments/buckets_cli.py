@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from neff_bench.errors import WrongCall
 from neff_bench.experiments.results import METRICS
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.formats import chosen
-from neff_bench.terminal.output import output_options
+from neff_bench.terminal.options import PATH, OutputOptions, argument, option, takes
 
 if TYPE_CHECKING:
     from neff_bench.experiments.bucketing import Choice
@@ -30,26 +31,25 @@ HEADS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class BucketsOptions(OutputOptions):
+    """Which results, and what is chosen among them."""
+
+    results: Path = argument(required=True, type=PATH)
+    lengths: str | None = option(
+        metavar="SPEC", help="uniform:LOW:HIGH, or a file of lengths and weights.  [default: uniform]"
+    )
+    count: int = option(
+        "--count", "-k", default=5, type=click.IntRange(1, 10_000), show_default=True, help="Number of buckets."
+    )
+    dimension: str = option(default="M", type=click.Choice(["M", "K", "N"]), show_default=True, help="What is padded.")
+    at: str | None = option(metavar="K=SIZE,N=SIZE", help="The other dimensions, when the results hold several.")
+    metric: str | None = option(type=click.Choice(list(METRICS)), help="Column with the time.")
+
+
 @command("buckets")
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--lengths", metavar="SPEC", help="uniform:LOW:HIGH, or a file of lengths and weights.  [default: uniform]"
-)
-@click.option("--count", "-k", type=click.IntRange(1, 10_000), default=5, show_default=True, help="Number of buckets.")
-@click.option("--dimension", type=click.Choice(["M", "K", "N"]), default="M", show_default=True, help="What is padded.")
-@click.option("--at", metavar="K=SIZE,N=SIZE", help="The other dimensions, when the results hold several.")
-@click.option("--metric", type=click.Choice(list(METRICS)), help="Column with the time.")
-@output_options
-def buckets(
-    results: Path,
-    lengths: str | None,
-    count: int,
-    dimension: str,
-    at: str | None,
-    metric: str | None,
-    format_: str | None,
-    output: Path | None,
-) -> None:
+@takes(BucketsOptions)
+def buckets(options: BucketsOptions) -> None:
     """The set of k buckets with the least expected latency, next to powers of two and vLLM's defaults.
 
     RESULTS: measured latencies (neff-bench latency --preset buckets, or profile-neffs). Buckets are chosen among the measured
@@ -74,11 +74,11 @@ def buckets(
     from neff_bench.experiments.results import read_results
     from neff_bench.stage1_generate.shapes.presets import VLLM_SEQUENCE_BUCKETS
 
-    format = chosen(format_, output)
-    found = read_results(results, metric)
-    line = _line(results, found.points, dimension, at)
+    format, count = options.format, options.count
+    found = read_results(options.results, options.metric)
+    line = _line(options.results, found.points, options.dimension, options.at)
     times = {size: point.time_us for size, point in zip(line.sizes(), line.points)}
-    weights = read_lengths(lengths or f"uniform:1:{max(times)}")
+    weights = read_lengths(options.lengths or f"uniform:1:{max(times)}")
     longest = max(weights)
     noise = noise_of(times, {size: point.noise_us for size, point in zip(line.sizes(), line.points)})
     best, fastest = least_padding(times, noise, weights, count), best_buckets(times, weights, count)
@@ -91,12 +91,11 @@ def buckets(
     else:
         streams.notice(f"vLLM's defaults end at {VLLM_SEQUENCE_BUCKETS[-1]}; the longest length is {longest}")
     choices.append(evaluate("one bucket", least_padding(times, noise, weights, 1), times, weights))
-    emit(_answer(choices, line, found.source, found.metric), format, output)
+    emit(_answer(choices, line, found.source, found.metric), format, options.output)
 
 
 def _line(path: Path, points: Any, dimension: str, at: str | None) -> Line:
     """The one line of points along `dimension`. Raises `BadResults` or `WrongCall`."""
-    from neff_bench.errors import WrongCall
     from neff_bench.experiments.errors import BadResults
     from neff_bench.experiments.tiling_analysis import find_lines
 
@@ -118,8 +117,6 @@ def _line(path: Path, points: Any, dimension: str, at: str | None) -> Line:
 
 
 def _at(text: str, dimension: str) -> dict[str, int]:
-    from neff_bench.errors import WrongCall
-
     wanted = {}
     for part in text.split(","):
         name, _, size = part.partition("=")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,10 @@ import click
 
 from neff_bench.chips import CHIPS
 from neff_bench.errors import WrongCall
-from neff_bench.experiments.workload import IMPLEMENTATIONS
+from neff_bench.experiments.workload import DTYPES, IMPLEMENTATIONS, lnc_of
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.formats import chosen
-from neff_bench.terminal.output import output_options
+from neff_bench.terminal.options import PATH, OutputOptions, argument, option, takes
 
 if TYPE_CHECKING:
     from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
@@ -44,61 +43,44 @@ QUICK = "quick"
 """The preset of a call without arguments."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class LatencyOptions(OutputOptions):
+    """What is timed, and on what."""
+
+    shapes: tuple[str, ...] = argument(default=(), nargs=-1, metavar="[SHAPE]...")
+    presets: tuple[str, ...] = option(
+        "--preset", default=(), multiple=True, type=click.Choice(PRESETS), help="A named list of shapes (repeatable)."
+    )
+    file: Path | None = option("--shapes", type=PATH, help="Shapes file; its matmul and mlp cases are timed.")
+    dtype: tuple[str, ...] = option(
+        default=(), multiple=True, type=click.Choice(DTYPES), help="Repeatable.  [default: float32]"
+    )
+    backend: str = option(
+        default="auto",
+        type=click.Choice(["auto", "neuron", "cuda", "torch", "jax", "numpy", "sim"]),
+        show_default=True,
+        help="auto: the first of neuron to numpy that this host has. sim: no host; the device and its host are simulated.",
+    )
+    target: str = option(
+        default="inf2", type=click.Choice(list(CHIPS)), show_default=True, help="Of the simulated device."
+    )
+    lnc: int | None = option(
+        type=click.IntRange(1, 2),
+        help="Of the simulated device, else the launch grid of NKI kernels.  [default: 2 or 1]",
+    )
+    implementation: str | None = option(
+        type=click.Choice(IMPLEMENTATIONS),
+        help="Time this NKI kernel; it needs a Neuron device or --backend sim.  [default: what the framework has]",
+    )
+    nkilib: Path | None = option(type=PATH, help="Checkout of nki-library (else $NKILIB_PATH).")
+    threads: int = option(default=1, type=click.IntRange(1, 4096), show_default=True, help="Of the CPU backends.")
+    warmup: int = option(default=5, type=click.IntRange(0, 100_000), show_default=True)
+    iterations: int = option(default=20, type=click.IntRange(1, 1_000_000), show_default=True)
+
+
 @command("latency")
-@click.argument("shapes", nargs=-1, metavar="[SHAPE]...")
-@click.option(
-    "--preset", "presets", multiple=True, type=click.Choice(PRESETS), help="A named list of shapes (repeatable)."
-)
-@click.option(
-    "--shapes", "file", type=click.Path(path_type=Path), help="Shapes file; its matmul and mlp cases are timed."
-)
-@click.option(
-    "--dtype",
-    multiple=True,
-    type=click.Choice(["float32", "bfloat16", "float16"]),
-    help="Repeatable.  [default: float32]",
-)
-@click.option(
-    "--backend",
-    type=click.Choice(["auto", "neuron", "cuda", "torch", "jax", "numpy", "sim"]),
-    default="auto",
-    show_default=True,
-    help="auto: the first of neuron to numpy that this host has. sim: no host; the device and its host are simulated.",
-)
-@click.option(
-    "--target", type=click.Choice(list(CHIPS)), default="inf2", show_default=True, help="Of the simulated device."
-)
-@click.option(
-    "--lnc",
-    type=click.IntRange(1, 2),
-    help="Of the simulated device, else the launch grid of NKI kernels.  [default: 2 or 1]",
-)
-@click.option(
-    "--implementation",
-    type=click.Choice(IMPLEMENTATIONS),
-    help="Time this NKI kernel; it needs a Neuron device or --backend sim.  [default: what the framework has]",
-)
-@click.option("--nkilib", type=click.Path(path_type=Path), help="Checkout of nki-library (else $NKILIB_PATH).")
-@click.option("--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Of the CPU backends.")
-@click.option("--warmup", type=click.IntRange(0, 100_000), default=5, show_default=True)
-@click.option("--iterations", type=click.IntRange(1, 1_000_000), default=20, show_default=True)
-@output_options
-def latency(
-    shapes: tuple[str, ...],
-    presets: tuple[str, ...],
-    file: Path | None,
-    dtype: tuple[str, ...],
-    backend: str,
-    target: str,
-    lnc: int | None,
-    implementation: str | None,
-    nkilib: Path | None,
-    threads: int,
-    warmup: int,
-    iterations: int,
-    format_: str | None,
-    output: Path | None,
-) -> int:
+@takes(LatencyOptions)
+def latency(options: LatencyOptions) -> int:
     """Time matmuls and MLPs as this host runs them: warm-up, synchronised iterations, compile time apart.
 
     SHAPE is MxKxN for a matmul or bxsxhxi for a gated MLP. Without any shape: four small matmuls, saved in ./results/ too.
@@ -118,47 +100,48 @@ def latency(
     """
     from neff_bench.experiments.backends import limit_threads
 
-    format = chosen(format_, output)
-    limit_threads(threads)
-    quick = not (shapes or presets or file)
-    workloads = _workloads(shapes, (QUICK,) if quick else presets, file, dtype or ("float32",))
-    if implementation is not None:
-        workloads = [replace(workload, implementation=implementation) for workload in workloads]
-    profiler = _profiler(backend, threads, target, lnc, nkilib)
-    if implementation is None and not profiler.runs_nki and any(workload.implementation for workload in workloads):
+    format = options.format
+    limit_threads(options.threads)
+    quick = not (options.shapes or options.presets or options.file)
+    if quick:
+        options = replace(options, presets=(QUICK,))
+    workloads = _workloads(options)
+    if options.implementation is not None:
+        workloads = [replace(workload, implementation=options.implementation) for workload in workloads]
+    profiler = _profiler(options)
+    if options.implementation is None and not profiler.runs_nki and any(one.implementation for one in workloads):
         streams.notice("no Neuron device: matmul and mlp of the framework are timed in place of the file's NKI kernels")
         workloads = list(dict.fromkeys(replace(workload, implementation=None) for workload in workloads))
-    results, lost = _time(profiler, workloads, warmup, iterations)
-    if quick and output is None:
+    results, lost = _time(profiler, workloads, options.warmup, options.iterations)
+    if quick and options.output is None:
         saved = RESULTS / f"{QUICK}.csv"
         _write(results, "csv", saved, lost)
-    _write(results, format, output, lost)
+    _write(results, format, options.output, lost)
     return 1 if any(result.reason for result in results) else 0
 
 
-def _workloads(
-    shapes: tuple[str, ...], presets: tuple[str, ...], file: Path | None, dtypes: tuple[str, ...]
-) -> list[Workload]:
+def _workloads(options: LatencyOptions) -> list[Workload]:
     """What to time, each once. Raises `WrongCall`."""
-    from neff_bench.experiments.workload import DTYPES, MatmulConfig, MlpConfig, parse_shape
+    from neff_bench.experiments.workload import MatmulConfig, MlpConfig, parse_shape
 
-    found: list[Workload] = [parse_shape(shape, dtype) for shape in shapes for dtype in dtypes]
-    if presets:
+    dtypes = options.dtype or ("float32",)
+    found: list[Workload] = [parse_shape(shape, dtype) for shape in options.shapes for dtype in dtypes]
+    if options.presets:
         from neff_bench.stage1_generate.shapes.presets import preset
 
-        entries = [entry for name in presets for entry in preset(name)]
+        entries = [entry for name in options.presets for entry in preset(name)]
         found += [MatmulConfig(entry["M"], entry["K"], entry["N"], dtype) for entry in entries for dtype in dtypes]
-    if file is not None:
+    if options.file is not None:
         from neff_bench.stage1_generate.errors import GenerateError
         from neff_bench.stage1_generate.shapes.read import read_shapes
 
         try:
-            cases = read_shapes(file)
+            cases = read_shapes(options.file)
         except GenerateError as error:
             raise WrongCall(str(error)) from None
         for case in cases:
-            dims = dict(case.dims)
             kernel = case.implementation if case.implementation in IMPLEMENTATIONS else None
+            dims = dict(case.dims)
             if case.kernel == "matmul" and case.dtype in DTYPES:
                 found.append(MatmulConfig(dims["M"], dims["K"], dims["N"], case.dtype, kernel))
             elif case.kernel == "mlp" and case.dtype in DTYPES:
@@ -170,18 +153,15 @@ def _workloads(
     return list(dict.fromkeys(found))
 
 
-def _profiler(backend: str, threads: int, target: str, lnc: int | None, nkilib: Path | None) -> Profiler:
-    if backend == "sim":
+def _profiler(options: LatencyOptions) -> Profiler:
+    if options.backend == "sim":
         from neff_bench.experiments.simulated import SimulatedProfiler
 
-        lncs = CHIPS[target].lncs
-        if lnc is not None and lnc not in lncs:
-            raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, lncs))}")
-        return SimulatedProfiler(target, lnc or max(lncs), nkilib)
+        return SimulatedProfiler(options.target, lnc_of(options.target, options.lnc), options.nkilib)
     from neff_bench.experiments.latency import NPUMatmulProfiler
 
-    chosen_backend = None if backend == "auto" else backend
-    return NPUMatmulProfiler(backend=chosen_backend, threads=threads, lnc=lnc or 1, nkilib=nkilib)
+    backend = None if options.backend == "auto" else options.backend
+    return NPUMatmulProfiler(backend=backend, threads=options.threads, lnc=options.lnc or 1, nkilib=options.nkilib)
 
 
 def _time(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -101,46 +101,25 @@ def read_projections(path: Path) -> list[Projection]:
     return found
 
 
-def report(
-    projections: Sequence[Projection],
-    *,
-    dtypes: Sequence[str],
-    batches: Sequence[int],
-    implementations: Sequence[str],
-    target: str,
-    lnc: int,
-    toolchain: str,
-    runs: int,
-    threads: int,
-    store: Path,
-    tile: tuple[int, int, int] | None = None,
-) -> list[ReportRow]:
+@dataclass(frozen=True)
+class Work:
+    """One row to be: a projection, how many times its rows, and what is built for it."""
+
+    projection: Projection
+    batch: int
+    build: Build
+
+
+def report(work: Sequence[Work], toolchain: str, runs: int, threads: int, store: Path) -> list[ReportRow]:
     """Build, profile and time everything. Raises `WrongCall` when a stage refuses the call, and `ExperimentError`."""
-    work = [
-        (
-            projection,
-            batch,
-            Build(batch * projection.M, projection.K, projection.N, dtype, implementation, target, lnc, tile),
-        )
-        for projection in projections
-        for batch in batches
-        for dtype in dtypes
-        for implementation in implementations
-    ]
-    rows = build_and_profile(list(dict.fromkeys(build for _, _, build in work)), store, toolchain)
-    host = _time_host([build for _, _, build in work], runs, threads)
-    counted = read_instructions(store, {build.name: rows[build.name] for _, _, build in work if build.name in rows})
+    builds = list(dict.fromkeys(one.build for one in work))
+    rows = build_and_profile(builds, store, toolchain)
+    host = _time_host(builds, runs, threads)
+    counted = read_instructions(store, {build.name: rows[build.name] for build in builds if build.name in rows})
     return [
-        _row(
-            projection,
-            batch,
-            build,
-            rows.get(build.name),
-            counted.get(build.name),
-            host.get((build.config, build.dtype)),
-            store,
-        )
-        for projection, batch, build in work
+        _row(one, rows.get(name), counted.get(name), host.get((one.build.config, one.build.dtype)), store)
+        for one in work
+        for name in (one.build.name,)
     ]
 
 
@@ -159,27 +138,27 @@ def _time_host(builds: Sequence[Build], runs: int, threads: int) -> dict[tuple[M
 
 
 def _row(
-    projection: Projection,
-    batch: int,
-    build: Build,
+    work: Work,
     row: Mapping[str, Any] | None,
     instructions: Instructions | None,
     host: ProfilingResult | None,
     store: Path,
 ) -> ReportRow:
+    build = work.build
     if row is None:
         raise ExperimentError(f"{build.name}: stage 2 gave no row for it")
     bundle = store / build.name
-    counts = asdict(instructions) if instructions else {}
+    counts = asdict(instructions) if instructions else dict.fromkeys(field.name for field in fields(Instructions))
+    counts.pop("read_bytes")
     device_us = row["total_time_us"]
     total_tiles = build.total_tiles
     sbuf_peak_bytes, psum_peak_bytes = _peaks(bundle, row)
     return ReportRow(
-        test_case=projection.name,
+        test_case=work.projection.name,
         M=build.M,
         N=build.N,
         K=build.K,
-        batch=batch,
+        batch=work.batch,
         dtype=build.dtype,
         implementation=build.implementation,
         target=build.target,
@@ -198,13 +177,8 @@ def _row(
         host_gflops_per_s=host.gflops_per_s if host else None,
         total_tiles=total_tiles,
         device_us_per_tile=device_us / total_tiles if device_us else None,
-        matmul_count=counts.get("matmul_count"),
-        matmul_us=counts.get("matmul_us"),
-        matmul_us_per_tile=counts["matmul_us"] / total_tiles if counts else None,
-        accumulate_count=counts.get("accumulate_count"),
-        accumulate_us=counts.get("accumulate_us"),
-        transpose_count=counts.get("transpose_count"),
-        transpose_us=counts.get("transpose_us"),
+        matmul_us_per_tile=instructions.matmul_us / total_tiles if instructions else None,
+        **counts,
         sbuf_peak_bytes=sbuf_peak_bytes,
         psum_peak_bytes=psum_peak_bytes,
         hbm_read_bytes=row["hbm_read_bytes"],

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from neff_bench.chips import CHIPS
+from neff_bench.errors import WrongCall
+from neff_bench.experiments.workload import K_TILE, M_TILE, N_TILE, lnc_of
 from neff_bench.terminal.command import command
-from neff_bench.terminal.formats import chosen
-from neff_bench.terminal.output import output_options
+from neff_bench.terminal.options import PATH, OutputOptions, option, takes
 
 if TYPE_CHECKING:
     from neff_bench.experiments.projection import Projection, ReportRow
@@ -58,46 +59,58 @@ MEMORY = {
 }
 
 
-def _common(function: Callable[..., int]) -> Callable[..., int]:
-    for option in reversed((
-        click.option("--implementation", multiple=True, type=click.Choice(["nki", "xla"]), help="Repeatable.  [default: nki]"),
-        click.option("--target", type=click.Choice(list(CHIPS)), default="trn2", show_default=True),
-        click.option("--lnc", type=click.IntRange(1, 2), help="Physical cores per logical core.  [default: the target's]"),
-        click.option("--toolchain", type=click.Choice(["auto", "neuron", "sim"]), default="auto", show_default=True),
-        click.option("--num-runs", type=click.IntRange(0, 100_000), default=20, show_default=True, help="Timed on the host; 0: none."),
-        click.option("--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Of the host's backend."),
-        click.option(
-            "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, show_default=True, help="Store of the bundles."
-        ),
-        output_options,
-    )):  # fmt: skip
-        function = option(function)
-    return function
+@dataclass(frozen=True, kw_only=True)
+class DeviceOptions(OutputOptions):
+    """What both commands ask: on which device, and how the host is timed."""
+
+    implementation: tuple[str, ...] = option(
+        default=(), multiple=True, type=click.Choice(["nki", "xla"]), help="Repeatable.  [default: nki]"
+    )
+    target: str = option(default="trn2", type=click.Choice(list(CHIPS)), show_default=True)
+    lnc: int | None = option(
+        type=click.IntRange(1, 2), help="Physical cores per logical core.  [default: the target's]"
+    )
+    toolchain: str = option(default="auto", type=click.Choice(["auto", "neuron", "sim"]), show_default=True)
+    num_runs: int = option(
+        default=20, type=click.IntRange(0, 100_000), show_default=True, help="Timed on the host; 0: none."
+    )
+    threads: int = option(default=1, type=click.IntRange(1, 4096), show_default=True, help="Of the host's backend.")
+    out: Path = option(default=Path(DEFAULT_OUT), type=PATH, show_default=True, help="Store of the bundles.")
+
+
+DTYPE = {"default": (), "multiple": True, "type": click.Choice(DTYPES), "help": "Repeatable.  [default: float32]"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectionOptions(DeviceOptions):
+    """Which projections, and how they are cut."""
+
+    cases: tuple[str, ...] = option(
+        "--test-case", default=(), multiple=True, metavar="NAME", help="Only these (repeatable).  [default: all seven]"
+    )
+    file: Path | None = option("--cases", type=PATH, help="YAML with more: `my_proj: {M: 64, N: 960, K: 768}`.")
+    dtype: tuple[str, ...] = option(**DTYPE)
+    batch: tuple[int, ...] = option(
+        default=(), multiple=True, type=click.IntRange(1, 4096), help="Times M rows; repeatable.  [default: 1]"
+    )
+    tile_m: int | None = option(type=click.IntRange(1, 128), help="Cut M into tiles of this size.")
+    tile_k: int | None = option(type=click.IntRange(1, 128), help="The same for K.")
+    tile_n: int | None = option(type=click.IntRange(1, 512), help="The same for N.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileOptions(DeviceOptions):
+    """Which tile."""
+
+    dtype: tuple[str, ...] = option(**DTYPE)
+    tile_m: int = option(default=M_TILE, type=int, show_default=True, help=f"Rows: at most {M_TILE}.")
+    tile_n: int = option(default=N_TILE, type=int, show_default=True, help=f"Columns: at most {N_TILE}.")
+    tile_k: int = option(default=K_TILE, type=int, show_default=True, help=f"Contraction: at most {K_TILE}.")
 
 
 @command("linear-projection")
-@click.option(
-    "--test-case", "cases", multiple=True, metavar="NAME", help="Only these (repeatable).  [default: all seven]"
-)
-@click.option(
-    "--cases", "file", type=click.Path(path_type=Path), help="YAML with more: `my_proj: {M: 64, N: 960, K: 768}`."
-)
-@click.option("--dtype", multiple=True, type=click.Choice(DTYPES), help="Repeatable.  [default: float32]")
-@click.option("--batch", multiple=True, type=click.IntRange(1, 4096), help="Times M rows; repeatable.  [default: 1]")
-@click.option("--tile-m", type=click.IntRange(1, 128), help="Cut M into tiles of this size.")
-@click.option("--tile-k", type=click.IntRange(1, 128), help="The same for K.")
-@click.option("--tile-n", type=click.IntRange(1, 512), help="The same for N.")
-@_common
-def linear_projection(
-    cases: tuple[str, ...],
-    file: Path | None,
-    dtype: tuple[str, ...],
-    batch: tuple[int, ...],
-    tile_m: int | None,
-    tile_k: int | None,
-    tile_n: int | None,
-    **rest: Any,
-) -> int:
+@takes(ProjectionOptions)
+def linear_projection(options: ProjectionOptions) -> int:
     """The projections of a llama block (q, k, v, o, up, gate, down at sequence 64): device against host.
 
     Device times come from a profile (simulated where there is no device, and marked so); host times from torch, or the
@@ -112,31 +125,24 @@ def linear_projection(
       neff-bench linear-projection --test-case k_proj --dtype float32 --dtype bfloat16 --dtype float8_e4m3
       neff-bench linear-projection --cases mine.yaml --batch 1 --batch 4 --output report.json
     """
-    from neff_bench.errors import WrongCall
     from neff_bench.experiments.projection import Projection, read_projections
     from neff_bench.stage1_generate.shapes.presets import LINEAR_PROJECTIONS
 
-    def choose() -> list[Projection]:
-        known = {name: Projection(name, *sizes) for name, sizes in LINEAR_PROJECTIONS.items()}
-        own = {projection.name: projection for projection in read_projections(file)} if file else {}
-        known |= own
-        unknown = [name for name in cases if name not in known]
-        if unknown:
-            raise WrongCall(f"--test-case {unknown[0]}: expected one of {', '.join(known)}")
-        return [known[name] for name in cases or own or known]
-
-    sizes = (tile_m, tile_k, tile_n)
+    known = {name: Projection(name, *sizes) for name, sizes in LINEAR_PROJECTIONS.items()}
+    own = {projection.name: projection for projection in read_projections(options.file)} if options.file else {}
+    known |= own
+    unknown = [name for name in options.cases if name not in known]
+    if unknown:
+        raise WrongCall(f"--test-case {unknown[0]}: expected one of {', '.join(known)}")
+    sizes = (options.tile_m, options.tile_k, options.tile_n)
     m, k, n = (size or TILE for size in sizes)
-    return _run(choose, dtype or ("float32",), batch or (1,), tile=(m, k, n) if any(sizes) else None, **rest)
+    chosen = [known[name] for name in options.cases or own or known]
+    return _run(options, chosen, options.dtype, options.batch, (m, k, n) if any(sizes) else None)
 
 
 @command("tile")
-@click.option("--dtype", multiple=True, type=click.Choice(DTYPES), help="Repeatable.  [default: float32]")
-@click.option("--tile-m", type=int, default=128, show_default=True, help="Rows: at most 128.")
-@click.option("--tile-n", type=int, default=512, show_default=True, help="Columns: at most 512.")
-@click.option("--tile-k", type=int, default=128, show_default=True, help="Contraction: at most 128.")
-@_common
-def tile(dtype: tuple[str, ...], tile_m: int, tile_n: int, tile_k: int, **rest: Any) -> int:
+@takes(TileOptions)
+def tile(options: TileOptions) -> int:
     """One matmul that fits a single tile: device against host.
 
     \b
@@ -144,70 +150,48 @@ def tile(dtype: tuple[str, ...], tile_m: int, tile_n: int, tile_k: int, **rest: 
       neff-bench tile --dtype float32 --tile-m 64 --tile-n 128 --tile-k 128
       neff-bench tile --dtype bfloat16 --dtype float32
     """
-    from neff_bench.errors import WrongCall
     from neff_bench.experiments.projection import Projection
-    from neff_bench.experiments.workload import K_TILE, M_TILE, N_TILE
 
-    def choose() -> list[Projection]:
-        for name, size, limit in (("m", tile_m, M_TILE), ("n", tile_n, N_TILE), ("k", tile_k, K_TILE)):
-            if not 1 <= size <= limit:
-                raise WrongCall(
-                    f"--tile-{name} {size}: one tile has from 1 to {limit}; linear-projection takes larger matmuls"
-                )
-        return [Projection("tile", tile_m, tile_n, tile_k)]
-
-    return _run(choose, dtype or ("float32",), (1,), **rest)
+    for name, limit in (("m", M_TILE), ("n", N_TILE), ("k", K_TILE)):
+        size = getattr(options, f"tile_{name}")
+        if not 1 <= size <= limit:
+            raise WrongCall(
+                f"--tile-{name} {size}: one tile has from 1 to {limit}; linear-projection takes larger matmuls"
+            )
+    return _run(options, [Projection("tile", options.tile_m, options.tile_n, options.tile_k)], options.dtype)
 
 
 def _run(
-    choose: Callable[[], list[Projection]],
+    options: DeviceOptions,
+    projections: list[Projection],
     dtypes: tuple[str, ...],
-    batches: tuple[int, ...],
-    implementation: tuple[str, ...],
-    target: str,
-    lnc: int | None,
-    toolchain: str,
-    num_runs: int,
-    threads: int,
-    out: Path,
-    format_: str | None,
-    output: Path | None,
+    batches: tuple[int, ...] = (),
     tile: tuple[int, int, int] | None = None,
 ) -> int:
-    from neff_bench.errors import WrongCall
     from neff_bench.experiments.backends import limit_threads
 
-    format = chosen(format_, output)
-    projections = choose()
-    limit_threads(threads)
-    lncs = CHIPS[target].lncs
-    if lnc is not None and lnc not in lncs:
-        raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, lncs))}")
-    if tile is not None and "xla" in implementation:
+    format = options.format
+    limit_threads(options.threads)
+    lnc = lnc_of(options.target, options.lnc)
+    if tile is not None and "xla" in options.implementation:
         raise WrongCall("--tile-m, --tile-k and --tile-n are of the nki kernel; the compiler chooses for xla")
+    from neff_bench.experiments.device import Build
     from neff_bench.experiments.output import emit
-    from neff_bench.experiments.projection import report
+    from neff_bench.experiments.projection import Work, report
 
-    rows = report(
-        projections,
-        dtypes=dtypes,
-        batches=batches,
-        implementations=implementation or ("nki",),
-        target=target,
-        lnc=lnc or max(lncs),
-        toolchain=toolchain,
-        runs=num_runs,
-        threads=threads,
-        store=out,
-        tile=tile,
-    )
-    emit(_answer(rows), format, output)
+    work = [
+        Work(one, batch, Build(batch * one.M, one.K, one.N, dtype, implementation, options.target, lnc, tile))
+        for one in projections
+        for batch in batches or (1,)
+        for dtype in dtypes or ("float32",)
+        for implementation in options.implementation or ("nki",)
+    ]
+    rows = report(work, options.toolchain, options.num_runs, options.threads, options.out)
+    emit(_answer(rows), format, options.output)
     return 1 if any(row.device_us is None or row.check != "passed" for row in rows) else 0
 
 
 def _answer(rows: list[ReportRow]) -> Answer:
-    from dataclasses import asdict
-
     from neff_bench.experiments.output import answer, grid
 
     records = [asdict(row) for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,8 @@ from neff_bench.errors import WrongCall
 from neff_bench.experiments.results import METRICS
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.formats import chosen
-from neff_bench.terminal.output import output_options, write_text
+from neff_bench.terminal.options import PATH, OutputOptions, argument, option, takes
+from neff_bench.terminal.output import write_text
 
 if TYPE_CHECKING:
     from neff_bench.experiments.results import Results
@@ -45,18 +46,22 @@ STEP_HEADS = {
 MAX_PLOTS = 12
 
 
+@dataclass(frozen=True, kw_only=True)
+class TilingOptions(OutputOptions):
+    """Which results, and how they are shown."""
+
+    results: Path = argument(required=True, type=PATH)
+    metric: str | None = option(
+        type=click.Choice(list(METRICS)), help="Column with the time.  [default: what there is]"
+    )
+    plot: Path | None = option(
+        type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Chart: FILE.svg, or - for text."
+    )
+
+
 @command("tiling")
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--metric",
-    type=click.Choice(list(METRICS)),
-    help="Column with the time.  [default: what there is]",
-)
-@click.option(
-    "--plot", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Chart: FILE.svg, or - for text."
-)
-@output_options
-def tiling(results: Path, metric: str | None, plot: Path | None, format_: str | None, output: Path | None) -> None:
+@takes(TilingOptions)
+def tiling(options: TilingOptions) -> None:
     """What tiles cost, from the CSV of neff-bench latency or the CSV or JSON of profile-neffs.
 
     Tiles are what one matmul instruction takes: M 128 (stationary rows), K 128 (contraction), N 512 (moving columns). Steps
@@ -73,12 +78,12 @@ def tiling(results: Path, metric: str | None, plot: Path | None, format_: str | 
     from neff_bench.experiments.results import read_results
     from neff_bench.experiments.tiling_analysis import analyse
 
+    plot, format = options.plot, options.format
     if plot is not None and str(plot) != "-" and plot.suffix.lower() != ".svg":
         raise WrongCall(f"--plot {plot}: expected a file name that ends in .svg, or - for text")
-    format = chosen(format_, output)
-    found = read_results(results, metric)
+    found = read_results(options.results, options.metric)
     analysis = analyse(found.points)
-    emit(_answer(found, analysis), format, output)
+    emit(_answer(found, analysis), format, options.output)
     _plot(found, analysis, plot)
 
 

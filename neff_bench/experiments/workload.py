@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from neff_bench.chips import CHIPS
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.errors import WrongCall
 
@@ -148,6 +149,14 @@ def parse_shape(text: str, dtype: str) -> Workload:
         return MatmulConfig(m, k, n, dtype)
     b, tokens, h, i = sizes
     return MlpConfig(b, tokens, h, i, dtype)
+
+
+def lnc_of(target: str, lnc: int | None) -> int:
+    """The cores of a logical core that `--lnc` asks for, by default as many as the chip joins. Raises `WrongCall`."""
+    lncs = CHIPS[target].lncs
+    if lnc is not None and lnc not in lncs:
+        raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, lncs))}")
+    return lnc or max(lncs)
 
 
 def _check(config: Workload, names: tuple[str, ...]) -> None:

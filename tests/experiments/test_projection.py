@@ -3,7 +3,8 @@
 import pytest
 
 from neff_bench.experiments import projection
-from neff_bench.experiments.projection import Projection, report
+from neff_bench.experiments.device import Build
+from neff_bench.experiments.projection import Projection, Work, report
 
 
 def row(source):
@@ -18,10 +19,8 @@ def test_only_two_measured_times_make_a_speed_up(tmp_path, monkeypatch, capsys, 
     monkeypatch.setattr(
         projection, "build_and_profile", lambda builds, store, toolchain: {build.name: row(source) for build in builds}
     )
-    (found,) = report(
-        [Projection("mine", 8, 16, 32)], dtypes=["float32"], batches=[1], implementations=["nki"], target="trn2", lnc=1,
-        toolchain="neuron", runs=3, threads=1, store=tmp_path,
-    )  # fmt: skip
+    work = Work(Projection("mine", 8, 16, 32), 1, Build(8, 32, 16, "float32", "nki", "trn2", 1))
+    (found,) = report([work], toolchain="neuron", runs=3, threads=1, store=tmp_path)
     expected = 1e3 * found.host_ms / 50.0 if source == "measured" else None
     assert found.speedup == (pytest.approx(expected) if expected else None)
     assert found.reads_per_input_byte == 4096 / (4 * (8 * 32 + 32 * 16))
