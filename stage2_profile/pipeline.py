@@ -193,9 +193,7 @@ class Pipeline:
         best = self._best(bundle, tool)
         usable = None if self.options.force and self.options.steps != "view" else self._usable(bundle, tool, best)
         if usable is None and self.options.steps == "view":
-            return failed_row(
-                bundle, "nothing captured yet; run profile-neffs --capture-only on a host with the device"
-            )
+            return failed_row(bundle, _no_capture(tool, best))
         path, record = usable or self._capture(bundle, tool, descriptor)
         taken = record if usable else None
         if record.status == "captured" and self.options.steps != "capture":
@@ -266,6 +264,15 @@ class Pipeline:
                 raise
             return None
         return path, record
+
+
+def _no_capture(tool: Tool, best: runs.Best) -> str:
+    """Why there is nothing to view, and how to get it."""
+    if best.found is not None and best.found[1].status != "failed":
+        record = best.found[1]
+        if record.kind == tool.kind == "sim":  # the timing model is part of the version
+            return f"captured by {record.tool} {record.tool_version}, this is {tool.name} {tool.version}: capture again without --view-only"
+    return "nothing captured yet; run profile-neffs --capture-only on a host with the device"
 
 
 def with_warnings(row: Row, more: Sequence[str]) -> Row:

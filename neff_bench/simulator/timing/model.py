@@ -10,9 +10,10 @@ from pathlib import Path
 
 from neff_bench.chips.calibration import Calibration, active, calibration_of
 from neff_bench.installation import PACKAGE
+from neff_bench.simulator.timing.meaning import meanings
 
 MODEL_VERSION = "2"
-"""Changes with the structure of the model; the fingerprint changes with any of its code."""
+"""Changes with the structure of the model; the fingerprint changes with what any of its code means."""
 
 _ROOTS = ("simulator.timing.schedule", "simulator.timing.timeline")
 """The modules that a program's times come out of."""
@@ -66,11 +67,8 @@ def _listed(folder: Path) -> frozenset[str]:
 
 @cache
 def fingerprint() -> str:
-    """8 hex digits over the modules that decide a simulated time."""
-    digest = hashlib.sha256()
-    for path in sources():
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:8]
+    """8 hex digits over what the modules mean that decide a simulated time: a comment or a docstring changes nothing."""
+    return hashlib.sha256("".join(meanings(sources())).encode()).hexdigest()[:8]
 
 
 def model_version() -> str:

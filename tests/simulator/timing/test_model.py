@@ -74,13 +74,26 @@ def test_the_parts_of_the_model_are_covered(part):
     assert f"simulator/{part}" in COVERED
 
 
+def name_with(monkeypatch, changed, text):
+    """The model's name when `text` ends the file `changed`."""
+    real = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: real(path) + (text if path == changed else b""))
+    model.fingerprint.cache_clear()
+    name = model.model_name("trn2")
+    monkeypatch.undo()
+    model.fingerprint.cache_clear()
+    return name
+
+
 def test_a_change_of_any_covered_file_changes_the_name(monkeypatch):
     before = model.model_name("trn2")
     for changed in model.sources():
-        real = Path.read_bytes
-        monkeypatch.setattr(Path, "read_bytes", lambda path: real(path) + (b"#" if path == changed else b""))
-        model.fingerprint.cache_clear()
-        assert model.model_name("trn2") != before, changed
-        monkeypatch.undo()
-    model.fingerprint.cache_clear()
+        assert name_with(monkeypatch, changed, b"\nint_or_name = 1;\n") != before, changed
     assert model.model_name("trn2") == before
+
+
+def test_a_comment_in_any_covered_file_leaves_the_name(monkeypatch):
+    before = model.model_name("trn2")
+    for changed in model.sources():
+        comment = b"\n# a comment\n\n'text'\n" if changed.suffix == ".py" else b"\n/* a comment */ // another\n"
+        assert name_with(monkeypatch, changed, comment) == before, changed
