@@ -1,27 +1,29 @@
-"""Is this tree slower than a pinned older build? For CI on machines that are never quiet.
+"""Is this tree slower, or larger in memory, than a pinned older build? For CI on machines that are never quiet.
 
     python bench/gate.py                       # beside the commit in bench/gate.base
     python bench/gate.py --base HEAD~3 --only decode_attention
-    python bench/gate.py --base HEAD --plant 10    # burn 10 % on purpose: it has to fail
+    python bench/gate.py --base HEAD --tree HEAD --plant 10    # burn 10 % on purpose: it has to fail
 
-Both trees run the same work in turns, and CPU time is compared pair by pair, so that what else the machine does hits both.
-Where the processor counts instructions for us (`perf stat`), these are compared instead. Pairs are added until the 95 %
-confidence interval of the median ratio lies on one side of the limit. Exit code 1: some work is slower than the limit.
+Both trees run the same work in turns, each with its own compiled core, and CPU seconds and peak memory are compared pair by pair, so
+that what else the machine does hits both. Pairs are added until the 95 % confidence interval of the median ratio of CPU seconds lies
+on one side of the limit. Exit code 1: some work is slower or larger than the limit, or the base cannot do it. A base is moved on
+purpose: bench/gate.base has its commit and the reason.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from workloads import WORKLOADS
+from workloads import WORKLOADS, make_files
 
 ROOT = Path(__file__).resolve().parent.parent
 BASE = Path(__file__).with_name("gate.base")
@@ -33,58 +35,81 @@ PAIRS_MIN, PAIRS_MAX = 7, 41
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", default=BASE.read_text().split()[0], help="commit to compare with")
+    parser.add_argument("--tree", help="commit that is judged; the working tree without it")
     parser.add_argument("--only", choices=sorted(WORKLOADS), action="append", help="may be repeated")
     parser.add_argument(
         "--plant", type=float, default=0.0, metavar="PERCENT", help="make the new tree slower on purpose"
     )
     options = parser.parse_args()
-    counts = counts_instructions()
-    print(f"compares {'instructions' if counts else 'CPU time'} with {options.base}; the limit is {LIMIT:.2f}")
-    slow = []
-    with tempfile.TemporaryDirectory(prefix="gate-") as folder:
-        base = Path(folder, "base")
-        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(base), options.base], cwd=ROOT, check=True)
-        try:
+    print(f"compares CPU seconds and peak memory with {options.base}; the limit is {LIMIT:.2f}")
+    print(f"{'':22s} {'CPU':>6s}   95 %             {'memory':>6s}", flush=True)
+    bad = 0
+    with tempfile.TemporaryDirectory(prefix="gate-") as folder, checked_out(options.base, folder) as base:
+        with checked_out(options.tree, folder) if options.tree else contextlib.nullcontext(ROOT) as tree:
+            make_files(Path(folder))
             for name in options.only or WORKLOADS:
-                ratio, low, high, pairs = compared(name, base, counts, options.plant / 100)
-                verdict = "slower" if ratio > LIMIT else "good"
-                slow += [name] if ratio > LIMIT else []
-                print(f"{name:18s} {ratio:6.3f}   95 % {low:.3f} to {high:.3f}   {pairs} pairs   {verdict}", flush=True)
-        finally:
-            subprocess.run(["git", "worktree", "remove", "--force", str(base)], cwd=ROOT, check=True)
-    return 1 if slow else 0
+                try:
+                    ratio, low, high, memory, pairs = compared(name, base, tree, Path(folder), options.plant / 100)
+                except Failed as error:
+                    bad += 1
+                    print(f"{name:22s} not compared: {error}", flush=True)
+                    continue
+                words = ["slower"] * (ratio > LIMIT) + ["larger"] * (memory > LIMIT)
+                bad += bool(words)
+                told = f"{ratio:6.3f}   {low:.3f} to {high:.3f}   {memory:6.3f}   {pairs} pairs"
+                print(f"{name:22s} {told}   {' and '.join(words) or 'good'}", flush=True)
+    return 1 if bad else 0
 
 
-def compared(name: str, base: Path, counts: bool, planted: float) -> tuple[float, float, float, int]:
-    """Median ratio of new to old, its confidence interval, and the number of pairs that it took."""
+class Failed(Exception):
+    """A tree cannot do a workload."""
+
+
+@contextlib.contextmanager
+def checked_out(commit: str, folder: str) -> Iterator[Path]:
+    """A worktree of a commit, with its core compiled."""
+    tree = Path(folder, commit.replace("/", "-"))
+    while tree.exists():
+        tree = tree.with_name(tree.name + "-again")
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), commit], cwd=ROOT, check=True)
+    try:
+        if (tree / "setup.py").exists():
+            subprocess.run([sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"], cwd=tree, check=True)
+        yield tree
+    finally:
+        subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
+
+
+def compared(name: str, base: Path, tree: Path, files: Path, planted: float) -> tuple[float, float, float, float, int]:
+    """Median ratio of new to old CPU seconds, its confidence interval, that of peak memory, and the number of pairs that it took."""
     ratios: list[float] = []
-    extra_s = planted * run(name, base, False) if planted else 0.0
-    run(name, ROOT, counts)  # both have their byte code and their files in memory
+    memory: list[float] = []
+    extra_s = planted * run(name, base, files)[0]
+    run(name, tree, files)  # both have their byte code and their files in memory
     while True:
-        order = [(base, 0.0), (ROOT, extra_s)]
+        order = [(base, 0.0), (tree, extra_s)]
         if len(ratios) % 2:
             order.reverse()
-        cost = {tree: run(name, tree, counts, plant_s) for tree, plant_s in order}
-        ratios.append(cost[ROOT] / cost[base])
+        cost = {one: run(name, one, files, plant_s) for one, plant_s in order}
+        for of_both, what in ((ratios, 0), (memory, 1)):
+            of_both.append(cost[tree][what] / cost[base][what])
         if len(ratios) >= PAIRS_MIN:
             low, high = interval(ratios)
             if low > LIMIT or high < LIMIT or len(ratios) >= PAIRS_MAX:
-                return statistics.median(ratios), low, high, len(ratios)
+                return statistics.median(ratios), low, high, statistics.median(memory), len(ratios)
 
 
-def run(name: str, tree: Path, counts: bool, planted_s: float = 0.0) -> float:
-    """CPU seconds, or instructions, of one run of a workload with the package of `tree`."""
-    argv = [sys.executable, str(Path(__file__).with_name("workloads.py")), name]
+def run(name: str, tree: Path, files: Path, planted_s: float = 0.0) -> tuple[float, float]:
+    """CPU seconds and bytes of peak memory of one run of a workload with the package of `tree`."""
+    argv = [sys.executable, str(Path(__file__).with_name("workloads.py")), name, str(files)]
     fixed = {"PYTHONPATH": str(tree), "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
     environ = {**os.environ, **fixed, "GATE_PLANTED_S": str(planted_s)}
-    if counts:
-        argv = ["perf", "stat", "-x,", "-e", "instructions:u", *argv]
-    done = subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has its byte code
+    done = subprocess.run(argv, env=environ, cwd=files, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(
-            f"{name} with {tree}: {done.stderr.strip().splitlines()[-1]}; pin a newer commit in {BASE.name}"
-        )
-    return float(done.stderr.strip().splitlines()[-1].split(",")[0]) if counts else float(done.stdout)
+        raise Failed(f"{tree.name}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    cpu_s, peak_bytes = done.stdout.split()
+    return float(cpu_s), float(peak_bytes)
 
 
 def interval(ratios: list[float]) -> tuple[float, float]:
@@ -95,16 +120,6 @@ def interval(ratios: list[float]) -> tuple[float, float]:
         skip += 1
         below += math.comb(n, skip) / 2**n
     return (ordered[skip], ordered[n - 1 - skip]) if skip >= 0 else (ordered[0], ordered[-1])
-
-
-def counts_instructions() -> bool:
-    """Whether `perf stat` is there, is allowed, and the processor counts."""
-    if shutil.which("perf") is None:
-        return False
-    done = subprocess.run(
-        ["perf", "stat", "-x,", "-e", "instructions:u", "true"], capture_output=True, text=True, check=False
-    )
-    return done.returncode == 0 and done.stderr.split(",")[0].strip().isdigit()
 
 
 if __name__ == "__main__":

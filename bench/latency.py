@@ -11,14 +11,18 @@ import importlib.util
 import statistics
 import sys
 
+from goals import Goals
+
 SHAPES = ((64, 64, 64), (128, 128, 128), (512, 512, 512), (1024, 1024, 1024))
 ROUNDS = 5
+TIMES = 1.1
 
 
 def main() -> int:
+    goals = Goals()
     if importlib.util.find_spec("torch") is None:
-        print("torch is not installed: nothing to compare with")
-        return 0
+        goals.not_compared("host latencies beside torch.utils.benchmark", "torch")
+        return goals.exit_code()
     import torch
     from torch.utils.benchmark import Timer
 
@@ -37,7 +41,8 @@ def main() -> int:
             mine, other = statistics.median(ours), statistics.median(theirs)
             fastest = min(ours) / min(theirs)
             print(f"{f'{m}x{k}x{n}':>16} {dtype:>9} {mine:9.4f} {other:9.4f} {mine / other:6.2f} {fastest:17.2f}")
-    return 0
+            goals.at_most(TIMES, f"latency of {m}x{k}x{n} in {dtype}", fastest, "torch's Timer, the fastest of each")
+    return goals.exit_code()
 
 
 if __name__ == "__main__":

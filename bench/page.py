@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tools.chromium import Chromium, find_chromium
 
-INSTRUCTIONS, PACKETS, UPDATES = 550_000, 400_000, 50_000
+EVENTS = 1_000_000
 FRAMES = 90
 OPCODES = {
     "Tensor": ("LDWEIGHTS", "MATMUL"),
@@ -47,14 +47,15 @@ MOVES = {
 }
 
 
-def write_profile(path: Path) -> int:
+def write_profile(path: Path, events: int = EVENTS) -> int:
     """A whole-profile JSON of random events; returns how many."""
+    instructions, packets, updates = events * 55 // 100, events * 40 // 100, events * 5 // 100
     chance = random.Random(1)
     engines = list(OPCODES)
     clock = dict.fromkeys(engines, 0)
     with path.open("w") as file:
         file.write('{"summary":[{"total_time":0.1,"instance_type":"trn2.48xlarge"}],"instruction":[')
-        for number in range(INSTRUCTIONS):
+        for number in range(instructions):
             engine = engines[number % 5]
             start = clock[engine] = clock[engine] + chance.randrange(0, 300)
             duration = chance.randrange(20, 600)
@@ -68,24 +69,24 @@ def write_profile(path: Path) -> int:
             file.write(("," if number else "") + json.dumps(row))
         file.write('],"dma":[')
         end = max(clock.values())
-        for number in range(PACKETS):
+        for number in range(packets):
             row = {
-                "timestamp": number * end // PACKETS + chance.randrange(0, 50), "duration": chance.randrange(200, 1500), "transfer_size": chance.choice((512, 2048, 4096)),
+                "timestamp": number * end // packets + chance.randrange(0, 50), "duration": chance.randrange(200, 1500), "transfer_size": chance.choice((512, 2048, 4096)),
                 "subgroup": f"Q{number % 4}-E{number % 16}", "subgraph": "sg00", "dma_engine": str(number % 16), "dma_queue": str(number % 4),
                 "queue_type": "hardware_dynamic", "variable": f"tensor{number % 12}",
             }  # fmt: skip
             file.write(("," if number else "") + json.dumps(row))
         file.write('],"semaphore_update":[')
-        for number in range(UPDATES):
+        for number in range(updates):
             row = {
-                "timestamp": number * end // UPDATES,
+                "timestamp": number * end // updates,
                 "id": f"S[{number % 40}]",
                 "value": number // 40,
                 "subgraph": "sg00",
             }
             file.write(("," if number else "") + json.dumps(row))
         file.write("]}")
-    return INSTRUCTIONS + PACKETS + UPDATES
+    return instructions + packets + updates
 
 
 def main() -> None:

@@ -14,14 +14,18 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
+
+from goals import Goals
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
+TIMES = 3.0
+"""What recording may cost beside objects alone."""
 
 
-def kernel(blocks: int):
+def kernel(nisa: Any, nl: Any, blocks: int) -> Callable[..., Any]:
     """A kernel of about 20 instructions a block: 16 matmuls over sliced tiles, 2 loads, a copy and a store."""
-    from neff_bench.simulator.nki import isa as nisa
-    from neff_bench.simulator.nki import language as nl
 
     def matmuls(left, right):
         out = nl.ndarray((128, 512), left.dtype, buffer=nl.shared_hbm)
@@ -41,50 +45,72 @@ def kernel(blocks: int):
     return matmuls
 
 
+def inputs(spec: Callable[..., Any]) -> list[Any]:
+    """Those of the kernel. `spec`: InputSpec."""
+    return [spec("left", (128, 16, 128), "bfloat16"), spec("right", (128, 16, 512), "bfloat16")]
+
+
+def objects(instructions: int) -> list[Any]:
+    """What the least recorder in Python does: an object for each instruction and for each of its three operands."""
+    from neff_bench.simulator.program import Access, Instruction
+
+    pattern = ((512, 128), (1, 512))
+    return [
+        Instruction("nc_matmul", "tensor", {"dst": Access(0, number, pattern, "float32")},
+                    {"stationary": Access(1, number, pattern, "bfloat16"), "moving": Access(2, number, pattern, "bfloat16")}, {})
+        for number in range(instructions)
+    ]  # fmt: skip
+
+
 def measure(instructions: int) -> None:
-    """Print one row."""
+    """Print one row, and what it costs beside objects alone."""
+    from neff_bench.simulator.nki import isa, language
     from neff_bench.simulator.nki.spec import InputSpec
     from neff_bench.simulator.nki.trace import input_tensor, record
     from neff_bench.simulator.recording.recorder import recording
 
-    inputs = [InputSpec("left", (128, 16, 128), "bfloat16"), InputSpec("right", (128, 16, 512), "bfloat16")]
-    function = kernel(max(1, instructions // 20))
-    alone = whole = float("inf")
+    given = inputs(InputSpec)
+    function = kernel(isa, language, max(1, instructions // 20))
+    alone, whole, least = [], [], []
     for _ in range(max(2, 100_000 // instructions)):
         with recording("trn2") as now:
-            tensors = {given.name: input_tensor(now, given) for given in inputs}
-            start = time.process_time()
-            function(**tensors)
-            alone = min(alone, time.process_time() - start)
+            tensors = {one.name: input_tensor(now, one) for one in given}
+            alone.append(cpu_s(lambda: function(**tensors)))
             count = len(now.instructions)
         del now
-        start = time.process_time()
-        record(function, "matmuls", inputs, {}, (), "trn2", 1)
-        whole = min(whole, time.process_time() - start)
-    mebibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"{count:>12,} {alone / count * 1e6:>14.2f} {count / alone:>14,.0f} {whole / count * 1e6:>14.2f}"
-        f" {count / whole:>14,.0f} {mebibytes:>10,.0f}",
-        flush=True,
-    )
+        whole.append(cpu_s(lambda: record(function, "matmuls", given, {}, (), "trn2", 1)))
+        peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        least.append(cpu_s(lambda: objects(count)))
+    rates = "".join(f"{min(times) / count * 1e6:>14.2f} {count / min(times):>14,.0f}" for times in (alone, whole))
+    ratio = min(whole) / min(least)
+    print(f"{count:>12,} {rates} {peak_kib / 1024:>10,.0f} {ratio:>8.2f} {peak_kib * 1024 / count:>8.0f}", flush=True)
 
 
-def main() -> None:
+def cpu_s(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="largest program, in instructions")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         measure(given.one)
-        return
-    print(
-        f"{'instructions':>12} {'kernel us each':>14} {'a second':>14} {'checked us':>14} {'a second':>14} {'peak MiB':>10}",
-        flush=True,
-    )
+        return 0
+    heads = ("kernel us each", "a second", "checked us", "a second", "peak MiB", "objects", "bytes")
+    print(f"{'instructions':>12} " + " ".join(f"{head:>{w}}" for head, w in zip(heads, (14, 14, 13, 14, 10, 8, 8))))
+    goals = Goals()
     for size in SIZES:
         if size <= given.largest:
-            subprocess.run([sys.executable, __file__, "--one", str(size)], check=True)
+            argv = [sys.executable, __file__, "--one", str(size)]
+            row = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
+            print(row.rstrip())
+            goals.at_most(TIMES, f"{size:,} instructions recorded", float(row.split()[-2]), "their objects alone")
+    return goals.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

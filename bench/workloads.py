@@ -1,10 +1,16 @@
-"""The work that the gate measures. Prints the CPU seconds of one piece of it, the least of several times.
+"""The work that the gate measures. Prints the CPU seconds of one piece of it, the least of several times, and the peak memory in bytes.
 
-python bench/workloads.py decode_attention
+    python bench/workloads.py decode_attention FILES
+
+FILES is a folder with what `make_files` writes. A workload imports the package that PYTHONPATH names, so that one file measures
+two trees. The oldest trees have their rooms at the top level.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import json
 import os
 import resource
 import subprocess
@@ -14,8 +20,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
-REPEATS = 5
+import recorder
+import scheduler
+
+HERE = Path(__file__).resolve().parent
+ENOUGH_S, REPEATS = 2.0, 5
+"""A workload is repeated until it took so long, and at most so often."""
+INSTRUCTIONS = 500_000
+"""Of the trace, which has 2.75 million records."""
+PROFILE_BYTES = 20_000_000
+EVENTS = 100_000
 SHAPES = """
 defaults: {target: trn2, lnc: 2, dtype: bfloat16}
 cases:
@@ -23,26 +39,143 @@ cases:
 """
 
 
-def end_to_end() -> float:
+def make_files(folder: Path) -> None:
+    """The files that workloads read, once for all runs."""
+    sys.path.append(str(HERE.parent))
+    import page
+
+    import parsers
+
+    parsers.trace(folder / "trace.ntff", INSTRUCTIONS)
+    parsers.profile_json(folder / "profile.json", PROFILE_BYTES)
+    page.write_profile(folder / "events.json", EVENTS)
+    variant = {
+        "kernel": f"{HERE / 'matmul_variants.py'}:matmul",
+        "inputs": {name: {"shape": (1024, 1024), "dtype": "bfloat16"} for name in ("lhs_t", "rhs")},
+    }
+    sizes = [
+        (m, n, k, order)
+        for m in (256, 512, 1024)
+        for n in (512, 1024)
+        for k in (256, 512)
+        for order in ("mnk", "nmk", "knm")
+    ]
+    lines = [
+        json.dumps({"id": number, **variant, "arguments": dict(zip(("block_m", "block_n", "block_k", "order"), one))})
+        for number, one in enumerate((sizes * 6)[:200])
+    ]
+    (folder / "variants.jsonl").write_text("\n".join(lines))
+
+
+def room(name: str) -> Any:
+    """A module of the measured tree: `neff_bench.simulator.program`, or `simulator.program` where `neff_bench` is one file."""
+    whole = getattr(importlib.import_module("neff_bench"), "__path__", None)
+    return importlib.import_module(f"neff_bench.{name}" if whole else name)
+
+
+def command(*modules: str) -> list[str]:
+    """The first of these modules that the measured tree has, to be run."""
+    for name in modules:
+        for module in (f"neff_bench.{name}", name):
+            try:
+                if importlib.util.find_spec(module):
+                    return [sys.executable, "-m", module]
+            except ModuleNotFoundError:
+                continue
+    raise SystemExit(f"none of {', '.join(modules)} is there")
+
+
+def _of_commands(*commands: list[str], given: Path | None = None) -> float:
+    """CPU seconds of programs and of all that they start."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for words in commands:
+        with open(given or os.devnull) as stdin:
+            subprocess.run(words, check=True, capture_output=True, stdin=stdin)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def end_to_end(_: Path) -> float:
     """Three small cases from a shapes file to a table, both commands with all that they start."""
     with tempfile.TemporaryDirectory() as folder:
         shapes, store = Path(folder, "shapes.yaml"), Path(folder, "store")
         shapes.write_text(SHAPES)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        for words in (
-            ["stage1_generate.cli", "--shapes", str(shapes), "--out", str(store), "--toolchain", "sim"],
-            ["stage2_profile.cli", str(store)],
-        ):
-            subprocess.run(
-                [sys.executable, "-m", f"neff_bench.{words[0]}", *words[1:]], check=True, capture_output=True
-            )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        words = ["--shapes", str(shapes), "--out", str(store), "--toolchain", "sim"]
+        return _of_commands([*command("stage1_generate.cli"), *words], [*command("stage2_profile.cli"), str(store)])
+
+
+def help_of(*modules: str) -> Callable[[Path], float]:
+    """`--help` of a command, ten times."""
+    return lambda _: _of_commands(*[[*command(*modules), "--help"]] * 10)
+
+
+def import_neff_bench(_: Path) -> float:
+    """`import neff_bench`, ten times."""
+    return _of_commands(*[[sys.executable, "-c", "import neff_bench"]] * 10)
+
+
+def recording(instructions: int) -> Callable[[Path], float]:
+    """A blocked matmul of so many instructions: the kernel, what the compiler does to it, and the checks of memory."""
+
+    def work(_: Path) -> float:
+        nki = "simulator.nki"
+        function = recorder.kernel(room(f"{nki}.isa"), room(f"{nki}.language"), instructions // 20)
+        record, inputs = room(f"{nki}.trace").record, recorder.inputs(room(f"{nki}.spec").InputSpec)
+        return _cpu_s(lambda: record(function, "matmuls", inputs, {}, (), "trn2", 1))
+
+    return work
+
+
+def estimate(_: Path) -> float:
+    """The row of a product of 1024^3, ten times in one process."""
+    import neff_bench
+
+    kernel, inputs = (
+        f"{HERE / 'matmul_variants.py'}:matmul",
+        dict.fromkeys(("lhs_t", "rhs"), ((1024, 1024), "bfloat16")),
+    )
+    neff_bench.estimate(kernel, inputs)
+    return _cpu_s(lambda: [neff_bench.estimate(kernel, inputs, arguments={"block_k": k}) for k in (128, 256) * 5])
+
+
+def tune(files: Path) -> float:
+    """200 variants of that product, by the command."""
+    return _of_commands([*command("cli"), "tune", "--jobs", "1"], given=files / "variants.jsonl")
+
+
+def summary(_: Path) -> float:
+    """The timeline and the summary of a program of 100,000 machine instructions."""
+    timing = "simulator.timing"
+    tiled = scheduler.tiled(room("simulator.program"), 2270)
+    timed = room(f"{timing}.schedule").schedule(tiled)
+    timeline_of, summarise = room(f"{timing}.timeline").timeline_of, room(f"{timing}.counters").summarise
+    return _cpu_s(lambda: summarise(tiled, timed, timeline_of(timed)))
+
+
+def read_ntff(files: Path) -> float:
+    """A trace of 2.75 million records."""
+    room("parsers.timeline")
+    reader = room("parsers.ntff").read_ntff
+    return _cpu_s(lambda: reader(files / "trace.ntff"))
+
+
+def read_profile(files: Path) -> float:
+    """A whole-profile JSON of 20 MB."""
+    reader = room("parsers.profile_json").read_profile
+    return _cpu_s(lambda: reader(files / "profile.json"))
+
+
+def page_of_profile(files: Path) -> float:
+    """The page of a profile of 100,000 events."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _of_commands([*command("cli"), "view", str(files / "events.json"), "--output", f"{folder}/page.html"])
 
 
 def _decode_attention():
     """One tile of 128 x 16384 that is written in pieces, read in pieces and read whole, as the cache of a decode step is."""
-    from neff_bench.simulator.program import Access, Buffer, Instruction, Program
+    Access, Buffer, Instruction, Program = (
+        getattr(room("simulator.program"), name) for name in ("Access", "Buffer", "Instruction", "Program")
+    )
 
     pieces, width = 256, 64
     buffers = (
@@ -70,7 +203,7 @@ def _decode_attention():
     return Program("decode", "trn2", 1, buffers, (0,), (1,), (tuple(instructions),))
 
 
-def decode_attention() -> float:
+def decode_attention(_: Path) -> float:
     """Machine code and schedule of a program with one large access among many small ones."""
     from neff_bench.simulator.timing.schedule import schedule
 
@@ -78,7 +211,7 @@ def decode_attention() -> float:
     return _cpu_s(lambda: schedule(program))
 
 
-def output_check() -> float:
+def output_check(_: Path) -> float:
     """Outputs of 2 x 8 million elements compared with their reference."""
     import numpy as np
 
@@ -91,7 +224,7 @@ def output_check() -> float:
         return _cpu_s(lambda: compare_files(one, other, "float32", (1e-2, 1e-2)))
 
 
-def profile_json() -> float:
+def profile_json(_: Path) -> float:
     """The whole-profile JSON of a program with 10,000 machine instructions."""
     import orjson
 
@@ -120,12 +253,38 @@ def _cpu_s(work: Callable[[], object]) -> float:
     return time.process_time() - before
 
 
-WORKLOADS = {function.__name__: function for function in (end_to_end, decode_attention, output_check, profile_json)}
+WORKLOADS: dict[str, Callable[[Path], float]] = {
+    "end_to_end": end_to_end,
+    "recording_10k": recording(10_000),
+    "recording_300k": recording(300_000),
+    "estimate": estimate,
+    "tune": tune,
+    "decode_attention": decode_attention,
+    "summary": summary,
+    "profile_json": profile_json,
+    "output_check": output_check,
+    "read_ntff": read_ntff,
+    "read_profile": read_profile,
+    "page": page_of_profile,
+    "generate-neffs --help": help_of("stage1_generate.cli"),
+    "profile-neffs --help": help_of("stage2_profile.cli"),
+    "neuron-sim --help": help_of("simulator"),
+    "neff-bench --help": help_of("cli", "neff_bench"),
+    "import neff_bench": import_neff_bench,
+}
 
 
 def main() -> None:
-    work = WORKLOADS[sys.argv[1]]
-    print(min(work() + _planted() for _ in range(1 if work is end_to_end else REPEATS)))
+    work, files = WORKLOADS[sys.argv[1]], Path(sys.argv[2])
+    sys.path.remove(str(HERE))  # a tree with its rooms at the top has `parsers` too
+    costs: list[float] = []
+    while len(costs) < REPEATS and sum(costs) < ENOUGH_S:
+        costs.append(work(files) + _planted())
+    peak_kb = max(
+        int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))),
+        resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss,
+    )
+    print(min(costs), peak_kb * 1024)
 
 
 if __name__ == "__main__":
