@@ -1,6 +1,6 @@
 """Know where the time goes in a kernel on AWS Trainium and Inferentia.
 
-This is the public face: the names in `__all__`. All other modules are private and may change in any version.
+This is the public face: the names that it imports. All other modules are private and may change in any version.
 
     import neff_bench
 
@@ -22,93 +22,54 @@ state, and gives what it gives alone. One object, a `Rows` or a `Store` say, may
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from neff_bench.doors.estimation import estimate, records_alike
-    from neff_bench.doors.profiling import Task, profile, profile_many
-    from neff_bench.doors.row_list import Rows
-    from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
-    from neff_bench.experiments.workload import MatmulConfig, MlpConfig
-    from neff_bench.installation import __version__
-    from neff_bench.neffs.bundle import Bundle, Manifest
-    from neff_bench.neffs.case import Case
-    from neff_bench.neffs.store import Store
-    from neff_bench.parsers.neff import Neff, read_neff
-    from neff_bench.parsers.ntff import read_ntff
-    from neff_bench.parsers.profile_json import Profile, read_profile, read_summary
-    from neff_bench.parsers.summary import Summary
-    from neff_bench.parsers.trace import Ntff
-    from neff_bench.stage2_profile.compare.comparison import Difference
-    from neff_bench.stage2_profile.compare.profiles import compare
-    from neff_bench.stage2_profile.metrics.rows import Row
+if TYPE_CHECKING:  # the one list of the public names: type checkers and editors follow it, `_homes` reads it
+    from neff_bench.doors.estimation import estimate as estimate
+    from neff_bench.doors.estimation import records_alike as records_alike
+    from neff_bench.doors.profiling import Task as Task
+    from neff_bench.doors.profiling import profile as profile
+    from neff_bench.doors.profiling import profile_many as profile_many
+    from neff_bench.doors.row_list import Rows as Rows
+    from neff_bench.experiments.latency import NPUMatmulProfiler as NPUMatmulProfiler
+    from neff_bench.experiments.latency import ProfilingResult as ProfilingResult
+    from neff_bench.experiments.workload import MatmulConfig as MatmulConfig
+    from neff_bench.experiments.workload import MlpConfig as MlpConfig
+    from neff_bench.installation import __version__ as __version__
+    from neff_bench.neffs.bundle import Bundle as Bundle
+    from neff_bench.neffs.bundle import Manifest as Manifest
+    from neff_bench.neffs.case import Case as Case
+    from neff_bench.neffs.store import Store as Store
+    from neff_bench.parsers.neff import Neff as Neff
+    from neff_bench.parsers.neff import read_neff as read_neff
+    from neff_bench.parsers.ntff import read_ntff as read_ntff
+    from neff_bench.parsers.profile_json import Profile as Profile
+    from neff_bench.parsers.profile_json import read_profile as read_profile
+    from neff_bench.parsers.profile_json import read_summary as read_summary
+    from neff_bench.parsers.summary import Summary as Summary
+    from neff_bench.parsers.trace import Ntff as Ntff
+    from neff_bench.stage2_profile.compare.comparison import Difference as Difference
+    from neff_bench.stage2_profile.compare.profiles import compare as compare
+    from neff_bench.stage2_profile.metrics.rows import Row as Row
 
-__all__ = [
-    "Bundle",
-    "Case",
-    "Difference",
-    "Manifest",
-    "MatmulConfig",
-    "MlpConfig",
-    "NPUMatmulProfiler",
-    "Neff",
-    "Ntff",
-    "Profile",
-    "ProfilingResult",
-    "Row",
-    "Rows",
-    "Store",
-    "Summary",
-    "Task",
-    "__version__",
-    "compare",
-    "estimate",
-    "profile",
-    "profile_many",
-    "read_neff",
-    "read_ntff",
-    "read_profile",
-    "read_summary",
-    "records_alike",
-]
 
-_HOMES = {
-    "Bundle": "neffs.bundle",
-    "Case": "neffs.case",
-    "Difference": "stage2_profile.compare.comparison",
-    "Manifest": "neffs.bundle",
-    "MatmulConfig": "experiments.workload",
-    "MlpConfig": "experiments.workload",
-    "NPUMatmulProfiler": "experiments.latency",
-    "Neff": "parsers.neff",
-    "Ntff": "parsers.trace",
-    "Profile": "parsers.profile_json",
-    "ProfilingResult": "experiments.latency",
-    "Row": "stage2_profile.metrics.rows",
-    "Rows": "doors.row_list",
-    "Store": "neffs.store",
-    "Summary": "parsers.summary",
-    "Task": "doors.profiling",
-    "__version__": "installation",
-    "compare": "stage2_profile.compare.profiles",
-    "estimate": "doors.estimation",
-    "profile": "doors.profiling",
-    "profile_many": "doors.profiling",
-    "read_neff": "parsers.neff",
-    "read_ntff": "parsers.ntff",
-    "read_profile": "parsers.profile_json",
-    "read_summary": "parsers.profile_json",
-    "records_alike": "doors.estimation",
-}
-"""The module, below `neff_bench`, that holds each public name."""
+@cache
+def _homes() -> dict[str, str]:
+    """The module that holds each public name, from the lines above: nobody waits for the modules themselves."""
+    with open(__file__, encoding="utf-8") as source:
+        lines = [line.split() for line in source if line.startswith("    from neff_bench.")]
+    return {name: module for _, module, _, name, *_ in lines}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name == "__all__":
+        return sorted(_homes())
+    if name not in _homes():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_homes()[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_homes()})

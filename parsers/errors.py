@@ -2,7 +2,6 @@
 
 ParseError             the file is missing, is not what was asked for, or is damaged
 ├── UnknownVersion     a sound container of a version that this reader does not know
-├── NoMember           a sound NEFF that does not hold what was asked for
 └── NoProfile          sound JSON that is no profile
 """
 
@@ -39,10 +38,6 @@ class ParseError(NeffBenchError):
 
 class UnknownVersion(ParseError):
     """A container version that nobody has decoded: it is named and not guessed at."""
-
-
-class NoMember(ParseError):
-    """A member that the archive does not have."""
 
 
 class NoProfile(ParseError):

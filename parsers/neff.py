@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import msgspec
 
 from neff_bench.parsers.archive import BLOCK_BYTES, GZIP_MAGIC, PIECE_BYTES, Member, Stream, unpack, walk
-from neff_bench.parsers.errors import NoMember, ParseError, guarded
+from neff_bench.parsers.errors import ParseError, guarded
 from neff_bench.parsers.formats import neff as layout
 from neff_bench.parsers.formats.neff import (
     DTYPE_BYTES,
@@ -213,15 +213,6 @@ def read_header(path: str | os.PathLike[str]) -> layout.Header:
 def read_uuid(path: str | os.PathLike[str]) -> str:
     """The uuid alone, from the header. Raises ParseError."""
     return _read_header(open_source(path)).uuid
-
-
-@guarded
-def read_member(path: str | os.PathLike[str], member_name: str, bytes_max: int = MEMBER_BYTES_MAX) -> bytes:
-    """One member's content. Raises NoMember when it is not there, and ParseError when it holds more than `bytes_max` bytes."""
-    found = read_members(path, {member_name}, bytes_max)
-    if member_name not in found:
-        raise NoMember(path, None, f"no member {member_name} in the archive")
-    return found[member_name]
 
 
 @guarded

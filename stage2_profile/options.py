@@ -24,7 +24,7 @@ from neff_bench.terminal.options import (
     flag,
     option,
 )
-from neff_bench.viewer.suffix import is_page
+from neff_bench.terminal.output import is_page
 
 if TYPE_CHECKING:
     from neff_bench.system.warm import WarmParent

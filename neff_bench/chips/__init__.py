@@ -49,6 +49,12 @@ def chip_for(target: str) -> Chip:
         raise UnknownChip(f"unknown target {target!r}: expected one of {', '.join(CHIPS)}") from None
 
 
+def peak_tflops(target: str, dtype: str, lnc: int) -> float | None:
+    """Matmul rate of a logical core at most, which MFU is divided by; None for a target or dtype that is not known."""
+    chip = CHIPS.get(target)
+    return chip.peak_tflops(dtype, lnc) if chip else None
+
+
 def names_from(generation: int) -> str:
     """The chips of this NeuronCore generation and later, for a message."""
     return ", ".join(chip.name for chip in CHIPS.values() if chip.generation >= generation)
@@ -69,4 +75,5 @@ __all__ = [
     "chip_for",
     "first_of_generation",
     "names_from",
+    "peak_tflops",
 ]

@@ -69,6 +69,7 @@ def row_of(program: Program, flops: int | None = None) -> Row:
     row is that of each of them."""
     import orjson
 
+    from neff_bench.chips import peak_tflops
     from neff_bench.neffs.intake import own_case, shapes_in_words
     from neff_bench.parsers.profile_json import read_summary
     from neff_bench.simulator.calls import refused
@@ -77,7 +78,6 @@ def row_of(program: Program, flops: int | None = None) -> Row:
     from neff_bench.simulator.timing.schedule import schedule
     from neff_bench.simulator.timing.timeline import timeline_of
     from neff_bench.stage2_profile.metrics.check import Verdict, with_findings
-    from neff_bench.stage2_profile.metrics.peaks import peak_tflops
     from neff_bench.stage2_profile.metrics.rows import Row
     from neff_bench.stage2_profile.metrics.summaries import row_numbers
 

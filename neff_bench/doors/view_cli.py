@@ -9,7 +9,7 @@ import click
 from neff_bench.errors import WrongCall
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.output import write_bytes
+from neff_bench.terminal.output import PAGE, is_page, write_bytes
 
 HELP = """Write the timeline of an execution: its instructions, DMA packets and semaphores, with no AWS tool installed.
 
@@ -50,7 +50,6 @@ def view(files: tuple[Path, ...], output: Path, sources: tuple[Path, ...]) -> in
     from neff_bench.stage2_profile.report.files import ProfileFiles
     from neff_bench.stage2_profile.report.page import roots_of
     from neff_bench.viewer.page.cases import page_of
-    from neff_bench.viewer.suffix import PAGE, is_page
     from neff_bench.viewer.tables import LINKED, WRITERS, writer_for
 
     write = writer_for(output)

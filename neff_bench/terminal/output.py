@@ -16,7 +16,9 @@ from neff_bench.terminal.options import OutputOptions, offers, remembered
 
 WIDTH = 120
 """Columns of a table where standard output is no terminal and COLUMNS is not set."""
-HOW_TO_OPEN = {".html": "; open it in a browser", ".pftrace": "; open it at ui.perfetto.dev"}
+PAGE = ".html"
+"""The suffix of a page."""
+HOW_TO_OPEN = {PAGE: "; open it in a browser", ".pftrace": "; open it at ui.perfetto.dev"}
 """What is said of a file that was written, by its suffix."""
 
 
@@ -49,6 +51,11 @@ def write_bytes(data: bytes, output: Path) -> None:
             streams.status(f"wrote {output}, {_size(len(data))}{HOW_TO_OPEN.get(output.suffix.lower(), '')}")
     except OSError as error:
         raise OutputError(f"{output}: cannot write it: {error.strerror}") from None
+
+
+def is_page(output: Path | None) -> bool:
+    """Whether an answer that goes there is a page."""
+    return output is not None and output.suffix.lower() == PAGE
 
 
 def _size(count: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neff_bench.terminal.options import PATH, OutputOptions, argument, flag, option
-from neff_bench.viewer.suffix import PAGE, is_page
+from neff_bench.terminal.output import PAGE, is_page
 
 
 @dataclass(frozen=True, kw_only=True)

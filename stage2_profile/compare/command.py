@@ -12,9 +12,8 @@ from neff_bench.stage2_profile.compare.comparison import pair_cases, pair_implem
 from neff_bench.stage2_profile.compare.gates import broken_rules, parse_rule
 from neff_bench.stage2_profile.compare.report import answer
 from neff_bench.stage2_profile.compare.verdict import Config, Pairing, first_failure, judge, summary
-from neff_bench.terminal.output import write_answer, write_bytes
+from neff_bench.terminal.output import PAGE, write_answer, write_bytes
 from neff_bench.terminal.streams import error, notice
-from neff_bench.viewer.suffix import PAGE
 
 
 def compare_rows(options: CompareOptions) -> int:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neff_bench.chips import peak_tflops
 from neff_bench.chips.dtypes import RATE
 from neff_bench.neffs.intake import shapes_in_words
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.plausibility import doubts
-from neff_bench.stage2_profile.metrics.peaks import peak_tflops
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
 

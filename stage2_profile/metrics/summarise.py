@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from neff_bench.chips import peak_tflops
 from neff_bench.neffs.bundle import Bundle, Manifest
 from neff_bench.parsers.errors import ParseError
 from neff_bench.stage2_profile.capture import runs
@@ -24,7 +25,6 @@ from neff_bench.stage2_profile.metrics.check import (
     suspected,
     with_findings,
 )
-from neff_bench.stage2_profile.metrics.peaks import peak_tflops
 from neff_bench.stage2_profile.metrics.plausible import suspicions
 from neff_bench.stage2_profile.metrics.rows import Row, Status, built_fields
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers

@@ -3,7 +3,7 @@
 import pytest
 
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.neff import read_member, read_neff, read_uuid
+from neff_bench.parsers.neff import read_members, read_neff, read_uuid
 
 
 def test_everything_is_read(files, write):
@@ -61,13 +61,11 @@ def test_an_engine_whose_stream_is_not_made_of_slots_has_no_count(files, write):
 
 def test_a_member_is_read_alone(files, write):
     path = write("a.neff", files.neff_of({**files.neff_members(), "sim/program.msgpack": b"\x80"}))
-    assert read_member(path, "sim/program.msgpack") == b"\x80"
+    assert read_members(path, {"sim/program.msgpack", "nothing"}) == {"sim/program.msgpack": b"\x80"}
     assert read_neff(path).simulated
     assert read_uuid(path) == files.UUID.hex()
-    with pytest.raises(ParseError, match="no member nothing"):
-        read_member(path, "nothing")
     with pytest.raises(ParseError, match="more than 4"):
-        read_member(path, "sg00/PE.bin", bytes_max=4)
+        read_members(path, {"sg00/PE.bin"}, bytes_max=4)
 
 
 @pytest.mark.parametrize("missing", ["neff.json", "kelf-0.json", "sg01/def.json"])

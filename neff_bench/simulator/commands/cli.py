@@ -315,9 +315,8 @@ def explain_command(
         return
     if neff is None or target is not None:
         raise click.UsageError("a NEFF is missing" if neff is None else "--target goes with --operations")
-    from neff_bench.simulator.commands.advice import advice_on
     from neff_bench.simulator.commands.explain import explain
-    from neff_bench.simulator.commands.explain_answer import answer
+    from neff_bench.simulator.commands.explain_answer import advice_on, answer
     from neff_bench.simulator.commands.view import load_profile
 
     format = chosen(format_, output)

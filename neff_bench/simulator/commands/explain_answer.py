@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
-from neff_bench.simulator.commands.advice import Findings
+from neff_bench.parsers.event_tables import timeline_of_json
 from neff_bench.simulator.commands.explain import BOUNDS, Explanation
+from neff_bench.simulator.commands.view import Profile, tables_of
 from neff_bench.simulator.timing.sensitivity import INSTRUCTIONS_MAX
 from neff_bench.terminal.answer import Answer, Column, Grid
-from neff_bench.viewer.advice import Advice
+from neff_bench.viewer.advice import Advice, advise, sensitivity
 
 FIELDS = ("part", "what", "core", "engine", "waits_for", "time_us", "engine_time_us", "gain_us", "evidence")
+
+
+class Findings(NamedTuple):
+    """Both by gain, the largest first. `sensitivity` is empty for a program that it would take long for."""
+
+    advice: tuple[Advice, ...]
+    sensitivity: tuple[Advice, ...]
+
+
+def advice_on(profile: Profile, neff_name: str) -> Findings:
+    """The same that `neff-bench view` and the pages say of the profile."""
+    import orjson
+
+    timeline = timeline_of_json(orjson.dumps(tables_of(profile, neff_name, "")), linked=True)
+    return Findings(advise(timeline), sensitivity(timeline))
 
 
 def answer(explanation: Explanation, changed: dict[str, float], findings: Findings, lines: int) -> Answer:

@@ -79,11 +79,6 @@ def neff_bytes(program: Program, name: str = "file.neff") -> bytes:
     return header.pack() + payload
 
 
-def read_program(path: str) -> Program:
-    """The program of a simulated NEFF. Raises CaptureError."""
-    return read_neff_content(path).program
-
-
 def read_neff_content(path: str) -> NeffContent:
     """Raises CaptureError: no such file, not a NEFF, truncated, built by a real compiler, or with a program that is not consistent."""
     try:

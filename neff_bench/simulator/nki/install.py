@@ -108,21 +108,15 @@ def _offer_beta() -> None:
 
 
 def _install_beta() -> None:
-    from neff_bench.simulator.nki import annotations
-    from neff_bench.simulator.nki.beta import closed, compiler, decorators, isa, jit, language
+    from neff_bench.simulator.nki import annotations, simulate
+    from neff_bench.simulator.nki.beta import closed, compiler, isa, jit, language
     from neff_bench.simulator.recording import enums
 
     package = _module("neuronxcc")
     package.__path__ = []
-    members = {
-        "tensor": annotations.tensor,
-        "baremetal": decorators.baremetal,
-        "benchmark": decorators.benchmark,
-        "profile": decorators.profile,
-        "trace": decorators.trace,
-        "simulate_kernel": decorators.simulate_kernel,
-    }
-    beta = _module("neuronxcc.nki", jit=jit.jit, **members)
+    # Without a script that runs, what launches a kernel leaves it a kernel; the host's calls come with install_host.
+    launchers = dict.fromkeys(("jit", "baremetal", "benchmark", "profile", "trace"), jit.jit)
+    beta = _module("neuronxcc.nki", tensor=annotations.tensor, simulate_kernel=simulate.simulate_kernel, **launchers)
     beta.__path__ = []
     package.nki = beta  # type: ignore[attr-defined]
     for name, module in (("isa", isa), ("language", language), ("compiler", compiler), ("typing", annotations)):

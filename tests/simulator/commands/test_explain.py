@@ -6,9 +6,8 @@ import pytest
 
 from neff_bench.chips import CHIPS
 from neff_bench.simulator.chips import constant_lines, what_if
-from neff_bench.simulator.commands.advice import Findings
 from neff_bench.simulator.commands.explain import critical_path, explain
-from neff_bench.simulator.commands.explain_answer import answer
+from neff_bench.simulator.commands.explain_answer import Findings, answer
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from neff_bench.simulator.timing.schedule import schedule

@@ -60,7 +60,7 @@ def test_bytes_that_were_not_compiled_are_refused(tmp_path, monkeypatch):
     files.write_neff(PROGRAM, str(path))
     monkeypatch.undo()
     with pytest.raises(CaptureError, match="not those that were compiled"):
-        files.read_program(str(path))
+        files.read_neff_content(str(path))
 
 
 @pytest.mark.parametrize("seed", range(40))

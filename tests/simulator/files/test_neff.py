@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from neff_bench.parsers.neff import read_member, read_neff
+from neff_bench.parsers.neff import read_members, read_neff
 from neff_bench.simulator.errors import CaptureError
-from neff_bench.simulator.files.neff import PROGRAM_MEMBER, neff_bytes, read_program, write_neff
+from neff_bench.simulator.files.neff import PROGRAM_MEMBER, neff_bytes, read_neff_content, write_neff
 from neff_bench.simulator.program import decode
 from tests.simulator.programs import matmul
 
@@ -22,8 +22,8 @@ def test_same_program_same_bytes_other_program_other_uuid():
 
 
 def test_program_survives_the_container(neff):
-    assert read_program(str(neff)) == matmul(lnc=2)
-    assert decode(read_member(neff, PROGRAM_MEMBER)) == matmul(lnc=2)
+    assert read_neff_content(str(neff)).program == matmul(lnc=2)
+    assert decode(read_members(neff, {PROGRAM_MEMBER})[PROGRAM_MEMBER]) == matmul(lnc=2)
 
 
 def test_the_common_reader_understands_it(neff):
@@ -46,7 +46,7 @@ def test_data_area_is_padded_and_hlo_stats_only_come_with_model_flops(neff):
 
 
 def test_definition_names_sizes_of_inputs_and_outputs(neff):
-    variables = json.loads(read_member(neff, "sg00/def.json"))["var"]
+    variables = json.loads(read_members(neff, {"sg00/def.json"})["sg00/def.json"])["var"]
     assert {name: v["size"] for name, v in variables.items() if v["type"] in ("input", "output")} == {
         "lhsT": 32768,
         "rhs": 131072,
@@ -66,5 +66,5 @@ def test_definition_names_sizes_of_inputs_and_outputs(neff):
 def test_damage_is_one_line(neff, damage, says):
     neff.write_bytes(damage(neff.read_bytes()))
     with pytest.raises(CaptureError, match=says) as raised:
-        read_program(str(neff))
+        read_neff_content(str(neff))
     assert "\n" not in str(raised.value)

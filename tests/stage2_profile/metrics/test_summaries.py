@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from neff_bench.chips import peak_tflops
 from neff_bench.parsers.summary import Summary, summary_from
-from neff_bench.stage2_profile.metrics.peaks import peak_tflops
 from neff_bench.stage2_profile.metrics.summaries import row_numbers
 
 
