@@ -5,6 +5,7 @@ import runpy
 import shutil
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 
 # Four rooms are links in the package. A ZIP that pip unpacks, or a checkout with core.symlinks=false, has files there that hold the link's text.
 for room in ("neffs", "parsers", "stage1_generate", "stage2_profile"):
@@ -41,7 +42,19 @@ def within(folder: str) -> list[str]:
     return [name for name in names if os.path.dirname(name) == folder and name.endswith(".c")]
 
 
+class Wheel(bdist_wheel):
+    """A wheel in which nothing was compiled is tagged for every platform."""
+
+    def run(self) -> None:
+        """Compile first, since the tag follows from what came out."""
+        self.run_command("build_ext")
+        if not any(os.path.exists(path) for path in self.get_finalized_command("build_ext").get_outputs()):
+            self.distribution.ext_modules = []
+            self.root_is_pure = True
+        super().run()
+
+
 # The core uses nothing of Python, so it compiles without Python's headers, which the recorder's extension needs.
 core = extension("core", within(FOLDER))
 recorder = extension("recorder.core", [*within(f"{FOLDER}/recorder"), f"{FOLDER}/numbers.c"])
-setup(ext_modules=[core, recorder])
+setup(ext_modules=[core, recorder], cmdclass={"bdist_wheel": Wheel})

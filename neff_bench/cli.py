@@ -24,6 +24,7 @@ class Lazy(NamedTuple):
 
 
 COMMANDS = {
+    "tutorial": Lazy("neff_bench.doors.tutorial_cli", "tutorial", "Write a first kernel, its reference and shapes."),
     "generate": Lazy(
         "neff_bench.stage1_generate.cli", "generate", "Build the NEFFs of a shapes file, on any CPU host."
     ),

@@ -65,6 +65,7 @@ def test_an_archive_without_links_becomes_a_whole_wheel(tree, tmp_path):
     run("pip", "wheel", *options, archive, cwd=tmp_path, CC="false")
     [wheel] = tmp_path.glob("*.whl")
     assert missing(wheel, tree) == set()
+    assert wheel.name.endswith("-py3-none-any.whl")
 
 
 def test_a_checkout_without_links_is_told_what_to_do(tree):

@@ -1,0 +1,40 @@
+"""`neff-bench tutorial`: the files of the quickstart, to run and to edit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from neff_bench.errors import NeffBenchError
+from neff_bench.installation import PACKAGE
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+
+FILES = PACKAGE / "doors" / "tutorial"
+
+
+@command("tutorial")
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+def tutorial(directory: Path) -> None:
+    """Write a kernel, its reference and its shapes file into DIRECTORY: the files of the quickstart.
+
+    A file that is there already stays as it is, and the command fails.
+
+    \b
+    neff-bench tutorial t
+    generate-neffs --shapes t/shapes.yaml --out t.neffs
+    profile-neffs t.neffs
+    """
+    files = sorted(path for path in FILES.iterdir() if path.is_file())
+    there = [path.name for path in files if (directory / path.name).exists()]
+    if there:
+        raise NeffBenchError(f"{directory} has {', '.join(there)} already; name a new directory")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for path in files:
+            (directory / path.name).write_bytes(path.read_bytes())
+    except OSError as error:
+        raise NeffBenchError(f"{error.filename or directory}: {error.strerror}") from None
+    streams.notice(f"wrote {', '.join(path.name for path in files)} into {directory}")
+    streams.notice(f"next: generate-neffs --shapes {directory}/shapes.yaml --out {directory}.neffs")
