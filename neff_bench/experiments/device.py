@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -141,7 +140,7 @@ def read_instructions(store: Path, rows: Mapping[str, Mapping[str, Any]]) -> dic
     from neff_bench.stage2_profile.capture.warm import warm_parent
 
     with warm_parent(os.environ) as warm:
-        run = partial(process.run, timeout_s=VIEW_TIMEOUT_S, stop=threading.Event(), warm=warm)
+        run = partial(process.run, limits=process.Limits(VIEW_TIMEOUT_S), warm=warm)
         return {
             name: _instructions(store / name, row, run) for name, row in rows.items() if row["status"] == "profiled"
         }

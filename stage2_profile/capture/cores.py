@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,37 +73,31 @@ def side_by_side(logical: Mapping[int, tuple[int, ...]], ranks: int) -> dict[int
     return found
 
 
+@dataclass(eq=False)
 class CorePool:
     """The cores that this process may use.
 
     `cores` None: those of the `grant`, or one at a time of the host's where nobody granted any. Empty: no core is named and a
     slot is free at once (the simulator). `host` and `nki_locks` None: no device is here, and own locks are all there is.
+    `out`: the cores that were taken out, and why.
     """
 
-    def __init__(
-        self,
-        cores: tuple[int, ...] | None,
-        *,
-        kind: str = "neuron",
-        directory: Path | None = None,
-        grant: Grant | None = None,
-        host: Host | None = None,
-        nki_locks: CoreLocks | None = None,
-        share_hbm: bool = False,
-        stop: threading.Event | None = None,
-        say: Callable[[str], None] = lambda text: None,
-        lock_timeout_s: float = LOCK_TIMEOUT_S,
-    ) -> None:
-        self.cores = cores
-        self.grant, self.host, self.nki_locks = grant, host, nki_locks
-        self.share_hbm = share_hbm or kind != "neuron"
-        self.out: dict[int, str] = {}
+    cores: tuple[int, ...] | None
+    kind: str = "neuron"
+    directory: Path = LOCK_DIRECTORY
+    grant: Grant | None = None
+    host: Host | None = None
+    nki_locks: CoreLocks | None = None
+    share_hbm: bool = False
+    stop: threading.Event = field(default_factory=threading.Event)
+    say: Callable[[str], None] = lambda text: None
+    lock_timeout_s: float = LOCK_TIMEOUT_S
+    out: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.share_hbm = self.share_hbm or self.kind != "neuron"
+        self._prefix = "core" if self.kind == "neuron" else f"{self.kind}-core"
         self._errors: dict[int, int] = {}
-        self._prefix = "core" if kind == "neuron" else f"{kind}-core"
-        self._directory = directory or LOCK_DIRECTORY
-        self._stop = stop or threading.Event()
-        self._say = say
-        self._lock_timeout_s = lock_timeout_s
         self._busy: set[int] = set()
         self._used: dict[tuple[int, ...], tuple[float, str]] = {}
         self._closed: str | None = None
@@ -129,7 +123,7 @@ class CorePool:
                 self.out[core] = why
                 self._errors[core] = self._errors.get(core, 0) + 1
         if slot.cores:
-            self._say(f"core {', '.join(map(str, slot.cores))} is taken out: {why}")
+            self.say(f"core {', '.join(map(str, slot.cores))} is taken out: {why}")
 
     def take_device_out(self, slot: Slot, why: str) -> None:
         """Never give a core of the devices of these cores again; of these cores alone where the host is not known."""
@@ -138,7 +132,7 @@ class CorePool:
             for core in cores:
                 self.out[core], self._errors[core] = why, NO_CHANCE
         if cores:
-            self._say(f"core {', '.join(map(str, sorted(cores)))} is taken out for good: {why}")
+            self.say(f"core {', '.join(map(str, sorted(cores)))} is taken out for good: {why}")
 
     def put_back(self, slot: Slot) -> None:
         """Give these cores again: what happened on them was not their fault."""
@@ -147,12 +141,12 @@ class CorePool:
                 self.out.pop(core, None)
                 self._errors.pop(core, None)
         if slot.cores:
-            self._say(f"core {', '.join(map(str, slot.cores))} is put back: the case failed on another core too")
+            self.say(f"core {', '.join(map(str, slot.cores))} is put back: the case failed on another core too")
 
     def close(self, why: str) -> None:
         """Give no core of this host any more."""
         self._closed = why
-        self._say(f"nothing more is captured on this host: {why}")
+        self.say(f"nothing more is captured on this host: {why}")
 
     def neighbours(self, slot: Slot) -> tuple[Neighbour, ...] | None:
         """Who else uses the devices of a slot now; None where nobody can say."""
@@ -184,7 +178,7 @@ class CorePool:
 
     def _users(self, cores: tuple[int, ...]) -> tuple[User, ...] | None:
         """Who uses the devices of these cores now; None where nobody can say."""
-        found = self.host.users(signed_locks(self._directory, self._prefix)) if self.host is not None else None
+        found = self.host.users(signed_locks(self.directory, self._prefix)) if self.host is not None else None
         if self.host is None or found is None:
             return None
         devices = {device.number for device in self._devices(cores)}
@@ -217,7 +211,7 @@ class CorePool:
     def _wait(self, lnc: int, ranks: int) -> Slot:
         since = time.monotonic()
         told = False
-        while not self._stop.is_set():
+        while not self.stop.is_set():
             if self._closed is not None:
                 raise CaptureFailed(f"nothing more is captured on this host: {self._closed}")
             groups = self._groups(lnc, ranks)
@@ -234,14 +228,14 @@ class CorePool:
             if self._is_ours(groups):
                 since = time.monotonic()
             waited_s = time.monotonic() - since
-            if waited_s > self._lock_timeout_s:
+            if waited_s > self.lock_timeout_s:
                 raise CaptureFailed(
-                    f"no free core after {self._lock_timeout_s:g} s (--lock-timeout): {self._holders(groups)}"
+                    f"no free core after {self.lock_timeout_s:g} s (--lock-timeout): {self._holders(groups)}"
                 )
             if waited_s > NOTICE_AFTER_S and not told:
                 told = True
-                self._say(f"waiting for a core: {self._holders(groups)}")
-            self._stop.wait(POLL_S)
+                self.say(f"waiting for a core: {self._holders(groups)}")
+            self.stop.wait(POLL_S)
         raise CaptureFailed("interrupted")
 
     def _is_ours(self, groups: dict[int, tuple[int, ...]]) -> bool:
@@ -264,7 +258,7 @@ class CorePool:
                 del self.out[core]
                 self._errors[core] += 1
         if back:
-            self._say(f"no core is left; {', '.join(map(str, sorted(back)))} get a second chance")
+            self.say(f"no core is left; {', '.join(map(str, sorted(back)))} get a second chance")
         return bool(back)
 
     def _try(self, logical: int, group: tuple[int, ...]) -> Slot | None:
@@ -327,10 +321,10 @@ class CorePool:
             self.out.update(dict.fromkeys(cores, why))
             self._errors.update(dict.fromkeys(cores, NO_CHANCE))
         if not told:
-            self._say(f"core {numbers(set(cores))} is left out: {why}")
+            self.say(f"core {numbers(set(cores))} is left out: {why}")
 
     def _path(self, core: int) -> Path:
-        return self._directory / f"{self._prefix}-{core}.lock"
+        return self.directory / f"{self._prefix}-{core}.lock"
 
 
 def lock_directory(environ: Mapping[str, str]) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -13,13 +13,12 @@ from neff_bench.neffs import findings
 from neff_bench.neffs.agreement import disagreement
 from neff_bench.neffs.bundle import Bundle, Manifest
 from neff_bench.parsers.formats.neff import HEADER_BYTES, MUST_ALIAS, plain_name
-from neff_bench.stage2_profile.capture import arguments as commands
-from neff_bench.stage2_profile.capture import nrtpy, runs
+from neff_bench.stage2_profile.capture import arguments, nrtpy, runs
 from neff_bench.stage2_profile.capture.conditions import Neighbour, conditions_of, unexplained
 from neff_bench.stage2_profile.capture.cores import CorePool, Slot
-from neff_bench.stage2_profile.capture.environment import capture_environment, recorded
+from neff_bench.stage2_profile.capture.environment import capture_environment, recorded, tool_environment
 from neff_bench.stage2_profile.capture.failures import Failure, diagnose, last_words
-from neff_bench.stage2_profile.capture.process import Finished, describe_exit, run
+from neff_bench.stage2_profile.capture.process import Finished, Limits, describe_exit, run
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
 from neff_bench.stage2_profile.options import Options
@@ -30,7 +29,7 @@ BAD_TRIES = 2
 LOG = "capture.log"
 
 
-def plan_of(manifest: Manifest, options: Options) -> commands.CapturePlan:
+def plan_of(manifest: Manifest, options: Options) -> arguments.CapturePlan:
     """The capture of a bundle, with paths as seen from the run's directory, two levels below the bundle. The names of tensors
     are safe on a command line: `read_bundle` lets no other through. Raises `UnsafePath` for an output that is a path."""
     for tensor in manifest.outputs:
@@ -38,7 +37,7 @@ def plan_of(manifest: Manifest, options: Options) -> commands.CapturePlan:
             raise UnsafePath(
                 f"output {tensor.name!r} would be saved outside of the run's directory; rename it in the kernel"
             )
-    return commands.CapturePlan(
+    return arguments.CapturePlan(
         neff=f"../../{manifest.neff}",
         inputs=tuple((tensor.name, f"../../{tensor.file}") for tensor in manifest.inputs),
         ranks=manifest.case.ranks,
@@ -59,13 +58,12 @@ def capture(
     `series`: the one that the capture goes on with; without it, it begins one where several are asked for.
     Raises `UnsafePath` before anything is run; `CaptureFailed` for a NEFF that is not what its case says, and when no core is left.
     """
-    note = compare_neff(bundle)
+    remarks = compare_neff(bundle)
     plan = plan_of(bundle.manifest, options)
     work = runs.new_work(bundle.path)
     if options.most_captures > 1:
         series = series or work.name.removeprefix(runs.WORK)
-    attempts = Attempts(bundle, tool, options, work, plan, series)
-    attempts.warnings += note
+    attempts = Attempts(bundle, tool, options, work, plan, series, [*remarks])
     again = True
     while again:
         try:
@@ -102,30 +100,26 @@ def compare_neff(bundle: Bundle) -> tuple[str, ...]:
     return ()
 
 
+@dataclass(eq=False)
 class Attempts:
     """The tries of one capture: what each asked for, what came of it, what is asked for next."""
 
-    def __init__(
-        self,
-        bundle: Bundle,
-        tool: Tool,
-        options: Options,
-        work: Path,
-        plan: commands.CapturePlan,
-        series: str | None = None,
-    ) -> None:
-        self.bundle, self.tool, self.options, self.work, self.plan = bundle, tool, options, work, plan
-        self.series = series
-        self.dge_variable: bool | None = None
-        self.waits = 0
-        self.core_changes = 0
-        self.suspect: Slot | None = None
-        self.bad = 0
-        self.neighbours: tuple[Neighbour, ...] | None = None
-        self.shared_hbm = False
-        self.instance_type: str | None = None
-        self.commands: list[runs.Command] = []
-        self.warnings: list[str] = []
+    bundle: Bundle
+    tool: Tool
+    options: Options
+    work: Path
+    plan: arguments.CapturePlan
+    series: str | None
+    warnings: list[str]
+    commands: list[runs.Command] = field(default_factory=list)
+    dge_variable: bool | None = None
+    waits: int = 0
+    core_changes: int = 0
+    suspect: Slot | None = None
+    bad: int = 0
+    neighbours: tuple[Neighbour, ...] | None = None
+    shared_hbm: bool = False
+    instance_type: str | None = None
 
     def once(self, slot: Slot, hold: Sequence[int]) -> Finished:
         """Run the capture command once in an empty work directory, on the cores of `slot`."""
@@ -134,28 +128,12 @@ class Attempts:
                 shutil.rmtree(left)
             elif not left.name.endswith(".log") and left.is_file():
                 left.unlink()
-        case = self.bundle.manifest.case
-        env = capture_environment(
-            self.options.environ,
-            self.work,
-            self.tool.release,
-            target=case.target,
-            lnc=case.lnc,
-            core=slot.logical,
-            dge_notifications=self.dge_variable,
-            ranks=case.ranks,
-        )
+        env = tool_environment(self.options.environ, self.work)
+        env = capture_environment(env, self.tool.release, self.bundle.manifest.case, slot.logical, self.dge_variable)
         if self.is_nrtpy:
             env = nrtpy.environment(env)
-        done = run(
-            self._argv(self.tool.argv),
-            cwd=self.work,
-            env=env,
-            timeout_s=self.options.timeout_s,
-            stop=self.options.stop,
-            hold=hold,
-            warm=self.options.warm,
-        )
+        limits = Limits(self.options.timeout_s, self.options.stop)
+        done = run(self._argv(self.tool.argv), self.work, env, limits, hold, self.options.warm)
         number = len(self.commands)
         log = LOG if number == 0 else f"capture-{number + 1}.log"
         (self.work / log).write_bytes(done.stdout + done.stderr)
@@ -180,7 +158,7 @@ class Attempts:
     def _argv(self, tool: Sequence[str]) -> list[str]:
         if self.is_nrtpy:
             return nrtpy.arguments(tool, self.bundle.manifest, self.plan.num_exec, self.options.executions.warmup)
-        return commands.capture(tool, self.plan, self.tool.command("capture"))
+        return arguments.capture(tool, self.plan, self.tool.command("capture"))
 
     def has_result(self) -> bool:
         """Whether the tool wrote what numbers come from."""
@@ -188,14 +166,14 @@ class Attempts:
             return all((self.work / file).is_file() for file in nrtpy.result_files(self.plan.ranks))
         return bool(self.traces())
 
-    def traces(self) -> list[commands.Trace]:
+    def traces(self) -> list[arguments.Trace]:
         """The traces that the tool has written, by execution."""
         names = [
             entry.name
             for entry in os.scandir(self.work)
             if entry.is_file(follow_symlinks=False) and entry.stat().st_size
         ]
-        return commands.traces(names)
+        return arguments.traces(names)
 
     def look_around(self, pool: CorePool, slot: Slot) -> None:
         """Note who used the same devices before and after the last try."""
@@ -320,7 +298,7 @@ class Attempts:
             findings=findings.left(self.work) if self.tool.kind == "sim" else (),
         )
 
-    def _counted(self) -> list[commands.Trace]:
+    def _counted(self) -> list[arguments.Trace]:
         """The traces after the warm-up; those of the warm-up are removed."""
         traces = self.traces()
         for trace in traces:
@@ -387,8 +365,8 @@ class Attempts:
 
     def _outputs(self, done: Finished, rank: int) -> dict[str, str]:
         """Tensor name → file: as the tool said, else by the names that it is known to use."""
-        found, saved = {}, {plain_name(name): file for name, file in commands.saved_outputs(done.log).items()}
-        folder = commands.OUTPUTS_OF_RANK.format(rank=rank) if self.plan.ranks > 1 else ""
+        found, saved = {}, {plain_name(name): file for name, file in arguments.saved_outputs(done.log).items()}
+        folder = arguments.OUTPUTS_OF_RANK.format(rank=rank) if self.plan.ranks > 1 else ""
         for tensor in self.bundle.manifest.outputs:
             last = f"{tensor.name}.{self.options.executions.number}"
             said = saved.get(plain_name(tensor.name), "")

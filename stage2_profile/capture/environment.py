@@ -8,6 +8,7 @@ from pathlib import Path
 from neff_bench.chips import CHIPS
 from neff_bench.chips.calibration import ENVIRONMENT as CALIBRATION
 from neff_bench.installation import IMPORT_ROOT
+from neff_bench.neffs.case import Case
 from neff_bench.sdk.environment import of_role, prepared
 from neff_bench.sdk.release import Release
 
@@ -34,26 +35,18 @@ def tool_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
 
 
 def capture_environment(
-    environ: Mapping[str, str],
-    home: Path,
-    release: Release,
-    *,
-    target: str,
-    lnc: int,
-    core: int | None,
-    dge_notifications: bool | None,
-    ranks: int = 1,
+    env: Mapping[str, str], release: Release, case: Case, core: int | None, dge_notifications: bool | None
 ) -> dict[str, str]:
-    """For the device step on logical core `core`, of several `ranks` on those that follow it; None leaves the choice to the runtime.
+    """`tool_environment`, for the device step on logical core `core`, of several ranks on those that follow it; None leaves the choice to the
+    runtime.
 
     What is set, and why, says the contract of the release: cores are reset at every start, since a change of LNC on a core
     without reset makes it unusable. `dge_notifications` None leaves the variable alone.
     """
-    has_lnc = target in CHIPS and CHIPS[target].max_lnc > 1
-    cores = None if core is None else str(core) if ranks == 1 else f"{core}-{core + ranks - 1}"
-    values = {"lnc": str(lnc) if has_lnc else None, "core": cores}
-    env = prepared(tool_environment(environ, home), release, "capture", values)
-    if ranks > 1:
+    has_lnc = CHIPS[case.target].max_lnc > 1
+    cores = None if core is None else str(core) if case.ranks == 1 else f"{core}-{core + case.ranks - 1}"
+    env = prepared(env, release, "capture", {"lnc": str(case.lnc) if has_lnc else None, "core": cores})
+    if case.ranks > 1:
         env[MEETING] = f"{HERE}:{FIRST_PORT + (core or 0)}"
     if dge_notifications is not None:
         env["NEURON_RT_ENABLE_DGE_NOTIFICATIONS"] = str(int(dge_notifications))

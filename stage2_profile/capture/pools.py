@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from neff_bench.errors import WrongCall
-from neff_bench.stage2_profile.capture.cores import CorePool, lock_directory
+from neff_bench.stage2_profile.capture.cores import LOCK_DIRECTORY, CorePool, lock_directory
 from neff_bench.stage2_profile.capture.grant import check_cores, read_grant
 from neff_bench.stage2_profile.capture.host import find_host
 from neff_bench.stage2_profile.capture.nki_locks import CoreLocks
@@ -22,7 +22,7 @@ def make_pools(cores: tuple[int, ...] | None, kinds: Iterable[str], options: Opt
     if options.force_cores and cores is None:
         raise WrongCall("--force-cores leaves the grant for the cores that --cores names; add --cores")
     measured = "neuron" in set(kinds)
-    directory = lock_directory(options.environ) if cores is not None or measured else None
+    directory = lock_directory(options.environ) if cores is not None or measured else LOCK_DIRECTORY
     pools: dict[Kind, CorePool] = {
         "sim": CorePool(
             cores or (),

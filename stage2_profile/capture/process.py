@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -43,6 +43,17 @@ class Finished:
         return (self.stdout + self.stderr).decode("utf-8", "replace")
 
 
+@dataclass(frozen=True)
+class Limits:
+    """When a program is ended: at its time limit, at `stop`, or where it prints more than `stdout_limit`. None keeps the head and tail of
+    standard output, as of standard error; a number keeps all of it. `grace_s`: how long the program may then clean up."""
+
+    timeout_s: float
+    stop: threading.Event = field(default_factory=threading.Event)
+    stdout_limit: int | None = None
+    grace_s: float = GRACE_S
+
+
 class Bounded:
     """The first and the last half of `limit` bytes of a stream."""
 
@@ -70,28 +81,23 @@ class Bounded:
 
 def run(
     argv: Sequence[str],
-    *,
     cwd: Path,
     env: Mapping[str, str],
-    timeout_s: float,
-    stop: threading.Event,
-    stdout_limit: int | None = None,
+    limits: Limits,
     hold: Sequence[int] = (),
-    grace_s: float = GRACE_S,
     warm: WarmParent | None = None,
 ) -> Finished:
-    """Run a program to its end, its time limit or `stop`.
+    """Run a program to its end or its limits.
 
-    `stdout_limit`: None keeps the head and tail of standard output, as of standard error; a number keeps all of it and
-    ends a program that prints more. `hold`: file descriptors (locks) that stay open until the last process is gone.
-    `grace_s`: how long a program that is to be ended may clean up. `warm`: the parent to fork our own programs from.
+    `hold`: file descriptors (locks) that stay open until the last process is gone. `warm`: the parent to fork our own programs from.
     """
+    stdout_limit, grace_s = limits.stdout_limit, limits.grace_s
     started = time.monotonic()
     forked = warm and warm.start(argv, cwd=cwd, environment=env, hold=hold, grace_s=grace_s)
     process = forked or Leashed(argv, cwd, env, hold, grace_s)
     out, err = Bounded(2 * stdout_limit if stdout_limit else LOG_LIMIT_BYTES), Bounded(LOG_LIMIT_BYTES)
     timed_out = stopped = overflowed = False
-    end, drained = started + timeout_s, 0.0
+    end, drained = started + limits.timeout_s, 0.0
     with closing(process), selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ, out)
         if process.stderr is not None:
@@ -112,7 +118,7 @@ def run(
                 process.wait(_POLL_S)
             if not (timed_out or stopped or overflowed):
                 timed_out = time.monotonic() > end
-                stopped = stop.is_set()
+                stopped = limits.stop.is_set()
                 overflowed = stdout_limit is not None and out.total > stdout_limit
                 if timed_out or stopped or overflowed:
                     process.end()

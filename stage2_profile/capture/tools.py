@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Literal
 from neff_bench.sdk.identify import identify, newest_published
 from neff_bench.sdk.release import Command, Release, load, names
 from neff_bench.stage2_profile.capture.environment import tool_environment
-from neff_bench.stage2_profile.capture.process import run
+from neff_bench.stage2_profile.capture.process import Limits, run
 from neff_bench.stage2_profile.errors import ToolMissing
 from neff_bench.system.warm import WarmParent
 
@@ -77,14 +76,7 @@ def find_simulator(environ: Mapping[str, str], warm: WarmParent | None = None) -
     environment = tool_environment(environ, Path.cwd())
     if warm is None:
         return Tool("neuron-sim", argv, read_version(argv, environment), "sim")
-    done = run(
-        [*argv, "--version"],
-        cwd=Path.cwd(),
-        env=environment,
-        timeout_s=VERSION_TIMEOUT_S,
-        stop=threading.Event(),
-        warm=warm,
-    )
+    done = run([*argv, "--version"], Path.cwd(), environment, Limits(VERSION_TIMEOUT_S), warm=warm)
     return Tool("neuron-sim", argv, parse_version(done.log), "sim")
 
 

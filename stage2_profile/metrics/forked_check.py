@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from neff_bench.stage2_profile.capture.environment import tool_environment
-from neff_bench.stage2_profile.capture.process import run
+from neff_bench.stage2_profile.capture.process import Limits, run
 from neff_bench.stage2_profile.metrics.check import Comparison, compare_files
 from neff_bench.stage2_profile.options import Options
 
@@ -26,14 +26,8 @@ def compare_forked(
 ) -> Comparison:
     """`compare_files` in a child of the warm parent. Raises `OSError`."""
     argv = [sys.executable, "-m", __name__, str(captured), str(expected), dtype, *map(repr, tolerance), str(columns)]
-    done = run(
-        argv,
-        cwd=Path.cwd(),
-        env=tool_environment(options.environ, Path.cwd()),
-        timeout_s=options.timeout_s,
-        stop=options.stop,
-        warm=options.warm,
-    )
+    here, limits = Path.cwd(), Limits(options.timeout_s, options.stop)
+    done = run(argv, here, tool_environment(options.environ, here), limits, warm=options.warm)
     if done.exit_code != 0:
         return compare_files(captured, expected, dtype, tolerance, columns)  # it raises what was wrong
     found = json.loads(done.stdout)

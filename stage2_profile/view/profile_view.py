@@ -19,7 +19,7 @@ from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.conditions import with_throttling
 from neff_bench.stage2_profile.capture.environment import recorded, tool_environment
 from neff_bench.stage2_profile.capture.failures import diagnose, last_words
-from neff_bench.stage2_profile.capture.process import Finished, describe_exit, run
+from neff_bench.stage2_profile.capture.process import Finished, Limits, describe_exit, run
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import RunDamaged, ToolMissing, ViewFailed
 from neff_bench.stage2_profile.metrics.by_rank import shown_execution
@@ -200,16 +200,8 @@ def call(step: Step, path: Path, tool: Tool, options: Options, hold: Sequence[in
     """
     for _attempt in range(TRIES):
         env = tool_environment(options.environ, path)
-        done = run(
-            [*tool.argv, *step.argv[1:]],
-            cwd=path,
-            env=env,
-            timeout_s=options.timeout_s,
-            stop=options.stop,
-            stdout_limit=STDOUT_LIMIT_BYTES,
-            hold=hold,
-            warm=options.warm,
-        )
+        limits = Limits(options.timeout_s, options.stop, STDOUT_LIMIT_BYTES)
+        done = run([*tool.argv, *step.argv[1:]], path, env, limits, hold, options.warm)
         write_whole(path / step.log, done.stderr)
         record.append(
             runs.Command(

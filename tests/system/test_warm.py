@@ -14,7 +14,7 @@ import pytest
 
 from neff_bench.stage1_generate.jobs import warm as build_warm
 from neff_bench.stage2_profile.capture import warm as capture_warm
-from neff_bench.stage2_profile.capture.process import run
+from neff_bench.stage2_profile.capture.process import Limits, run
 from neff_bench.system import child
 from neff_bench.system.warm import WarmParent
 from tests.watch import free, running, soon
@@ -109,8 +109,9 @@ def warm(environment):
 @pytest.fixture
 def start(tmp_path, environment):
     def go(*words, warm, module="program", **changes):
-        options = {"timeout_s": 60.0, "stop": threading.Event(), "env": environment, **changes}
-        return run([sys.executable, "-m", module, *words], cwd=tmp_path, warm=warm, **options)
+        env, hold = changes.pop("env", environment), changes.pop("hold", ())
+        limits = Limits(**{"timeout_s": 60.0, **changes})
+        return run([sys.executable, "-m", module, *words], tmp_path, env, limits, hold, warm)
 
     return go
 
@@ -147,7 +148,7 @@ def test_a_warm_program_has_what_its_parent_imported(environment, tmp_path):
     env = {**environment, "PYTHONPATH": f"{tmp_path}:{environment['PYTHONPATH']}"}
     with WarmParent(["xml.*", "no_such_module", "which:main"], env) as warm:
         argv = [sys.executable, "-m", "which"]
-        done = run(argv, cwd=tmp_path, env=env, timeout_s=60, stop=threading.Event(), warm=warm)
+        done = run(argv, tmp_path, env, Limits(60), warm=warm)
     assert done.stdout == b"True\n"
 
 
@@ -169,11 +170,11 @@ def test_what_a_program_leaves_behind_is_ended(start, warm):
 
 
 COMMAND = """
-import json, os, signal, sys, threading
+import json, os, signal, sys
 from pathlib import Path
 from neff_bench.system import child
 from neff_bench.system.warm import WarmParent
-from neff_bench.stage2_profile.capture.process import run
+from neff_bench.stage2_profile.capture.process import Limits, run
 import xml.sax
 
 child.PACKAGE = ""
@@ -186,8 +187,8 @@ with WarmParent(["program"], os.environ) as warm:
     answers = []
     for argv in json.loads(sys.argv[1]):
         env = {**os.environ, "PYTHONSAFEPATH": "1", "PROGRAM_WORD": "one"}
-        done = run([sys.executable, "-m", "program", *argv], cwd=Path("/"), env=env, timeout_s=60,
-                   stop=threading.Event(), warm=warm if sys.argv[2] == "warm" else None)
+        done = run([sys.executable, "-m", "program", *argv], Path("/"), env, Limits(60),
+                   warm=warm if sys.argv[2] == "warm" else None)
         answers.append([done.exit_code, done.stdout.decode(), done.stderr.decode()])
 print(file=sys.stderr)
 print(json.dumps(answers), file=sys.stderr)

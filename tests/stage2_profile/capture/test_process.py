@@ -8,13 +8,12 @@ import threading
 
 import pytest
 
-from neff_bench.stage2_profile.capture.process import LOG_LIMIT_BYTES, describe_exit, run
+from neff_bench.stage2_profile.capture.process import LOG_LIMIT_BYTES, Limits, describe_exit, run
 from tests.watch import free, running, soon
 
 
-def start(argv, tmp_path, **changes):
-    options = {"timeout_s": 20.0, "stop": threading.Event(), **changes}
-    return run(argv, cwd=tmp_path, env=os.environ, **options)
+def start(argv, tmp_path, warm=None, **changes):
+    return run(argv, tmp_path, os.environ, Limits(**{"timeout_s": 20.0, **changes}), warm=warm)
 
 
 def test_streams_and_exit_code_are_kept_apart(tmp_path):
@@ -88,12 +87,12 @@ def test_a_killed_caller_leaves_no_process_and_no_lock(tmp_path):
     """The lock stays until the program, which takes its time, is gone; then it is free."""
     lock = tmp_path / "lock"
     code = (
-        "import fcntl, os, pathlib, threading\n"
-        "from neff_bench.stage2_profile.capture.process import run\n"
+        "import fcntl, os, pathlib\n"
+        "from neff_bench.stage2_profile.capture.process import Limits, run\n"
         f"fd = os.open({str(lock)!r}, os.O_CREAT | os.O_RDWR)\n"
         "fcntl.flock(fd, fcntl.LOCK_EX)\n"
         "slow = ['sh', '-c', \"trap '' TERM; sleep 61.0733; sleep 61.0733\"]\n"
-        "run(slow, cwd=pathlib.Path('/tmp'), env=os.environ, timeout_s=60, stop=threading.Event(), hold=[fd], grace_s=1.5)\n"
+        "run(slow, pathlib.Path('/tmp'), os.environ, Limits(60, grace_s=1.5), hold=[fd])\n"
     )
     caller = subprocess.Popen([sys.executable, "-c", code])
     try:
