@@ -17,6 +17,8 @@ LOG_BYTES_MAX = 1024 * 1024
 
 _START = re.compile(rb'^[ \t]*(?=\{|\[\s*[\{\["\]])', re.MULTILINE)
 """A log line may begin with a bracket too: `[WARN] ...`."""
+_LOG_LINE = re.compile(rb'\s*(?:time="|[A-Z]{4}\[\d+\]|\{(?=[^\n]*"level")[^\n]*"msg")')
+"""The three forms of logrus: such a line may end in a bracket."""
 
 
 def read_json(source: str | os.PathLike[str] | bytes) -> tuple[memoryview, int]:
@@ -35,11 +37,15 @@ def read_json(source: str | os.PathLike[str] | bytes) -> tuple[memoryview, int]:
 
 
 def _without_log(text: memoryview, start: int) -> tuple[memoryview, int]:
-    """The text from its first line that can start JSON to the last bracket before other lines."""
+    """The text from its first line that can start JSON to the last that can end it: one with a bracket at its end that is no log line."""
     found = _START.search(text[start : start + LOG_BYTES_MAX])
     start += found.start() if found else 0
     text = text[start:]
     tail = bytes(text[-LOG_BYTES_MAX:])
-    after = tail[max(tail.rfind(b"}"), tail.rfind(b"]")) + 1 :]
-    is_log = bool(after.strip()) and after.lstrip(b" \t\r")[:1] == b"\n"
-    return text[: len(text) - len(after)] if is_log else text, start
+    end = len(tail)
+    while (newline := tail.rfind(b"\n", 0, end)) >= 0:
+        line = tail[newline + 1 : end]
+        if line.rstrip().endswith((b"}", b"]")) and not _LOG_LINE.match(line):
+            break
+        end = newline
+    return text[: len(text) - len(tail) + end], start

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.json_text import read_json
 from neff_bench.parsers.kinds import describe_json, kind_of
 from neff_bench.parsers.profile_json import read_summary
 
@@ -47,3 +48,22 @@ def test_text_that_only_begins_as_utf_16_is_an_error(write):
 def test_deep_nesting_is_refused_before_anything_recurses_into_it(write):
     with pytest.raises(ParseError, match="deep"):
         read_summary(write("ntff.json", b'{"total_time": 1, "x": ' + b"[" * 900 + b"]" * 900 + b"}"))
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        'time="2026-08-10T00:00:00Z" level=info msg="done {rows: 12}"',
+        "INFO[0012] done {rows: 12}",
+        '{"level": "info", "msg": "done"}',
+        "done {rows: 12} in 3 s",
+    ],
+)
+def test_log_lines_with_braces_behind_the_json(log):
+    text, _ = read_json(f'{{"n_1": {{"total_time": 1}}}}\n{log}\n\n'.encode())
+    assert json.loads(bytes(text)) == {"n_1": {"total_time": 1}}
+
+
+def test_a_second_document_is_no_log():
+    two = b'{"total_time": 1}\n{"total_time": 2}'
+    assert bytes(read_json(two)[0]) == two

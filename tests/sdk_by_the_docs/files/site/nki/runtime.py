@@ -1,0 +1,1 @@
+raise RuntimeError("Failed to initialize NRT runtime")

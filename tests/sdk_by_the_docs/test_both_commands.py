@@ -1,0 +1,150 @@
+"""generate-neffs and profile-neffs, on an SDK that somebody wrote who did not know what this project expects."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.sdk_by_the_docs import installation
+
+HERE = Path(__file__).parent
+MATRIX = "{{shape: [M, N], dtype: {}}}"
+INPUTS = {
+    "subtract": ("bfloat16", "a", "b"),
+    "accumulate": ("float32", "x", "acc"),
+    "append": ("float32", "k_cache", "k", "v_cache", "v"),
+}
+OUTPUTS = {"subtract": ("out",), "accumulate": ("acc",), "append": ("k_cache", "v_cache", "out")}
+FLAG = "--write-tensors-per-exec alias"
+
+
+class Host:
+    """A folder with the SDK, the user's files and a store."""
+
+    def __init__(self, folder: Path, **habits):
+        folder.mkdir(exist_ok=True)
+        self.folder, self.sdk = folder, folder / "sdk"
+        self.environment = installation.install(self.sdk, **habits)
+        for name in ("kernels.py", "references.py"):
+            shutil.copy(HERE / name, folder)
+
+    def run(self, *arguments):
+        program = [sys.executable, "-m", "neff_bench", *arguments]
+        return subprocess.run(program, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+
+    def generate(self, *kernels, lnc=1, outputs=False):
+        lines = [f"defaults: {{target: trn2, lnc: {lnc}, implementation: nki}}", "cases:"]
+        for kernel in kernels:
+            dtype, *names = INPUTS[kernel]
+            tensors = ", ".join(f"{name}: {MATRIX.format(dtype)}" for name in names)
+            line = f"  - {{kernel: 'kernels.py:{kernel}', M: 128, N: 64, dtype: {dtype}, inputs: {{{tensors}}}"
+            if outputs:
+                line += f", outputs: {{{', '.join(f'{name}: {MATRIX.format(dtype)}' for name in OUTPUTS[kernel])}}}"
+            lines.append(f"{line}, reference: 'references.py:{kernel}'}}")
+        (self.folder / "shapes.yaml").write_text("\n".join(lines))
+        return self.run("generate", "--shapes", "shapes.yaml", "--out", "neffs.out")
+
+    def profile(self, *options):
+        """The rows by the name of the kernel."""
+        done = self.run("profile", "neffs.out", "--format", "json", *options)
+        assert done.stdout, done.stderr
+        return {row["kernel"].partition(".")[2]: row for row in json.loads(done.stdout)}
+
+    def calls(self):
+        return (self.sdk / "calls.txt").read_text().splitlines()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Three kernels, whose NEFFs have their inputs and outputs in another order than the parameters."""
+    host = Host(tmp_path_factory.mktemp("built"), order="reversed")
+    done = host.generate("subtract", "accumulate", "append")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return host
+
+
+def profiled(host, *options, **habits):
+    """The rows after a capture by a tool with other habits, and what it was called with."""
+    (host.sdk / "calls.txt").unlink(missing_ok=True)
+    installation.change(host.sdk, **{**installation.PLAIN, "order": "reversed", **habits})
+    rows = host.profile("--force", *options)
+    return rows, [call for call in host.calls() if " capture " in call]
+
+
+def test_kernels_that_write_into_inputs_pass_in_a_foreign_order(built):
+    rows, captures = profiled(built)
+    assert {name: row["check"] for name, row in rows.items()} == dict.fromkeys(OUTPUTS, "passed")
+    assert not any(row["warnings"] for row in rows.values())
+    for call in captures:
+        assert (FLAG in call) == (".must_alias_input" in call), call
+    assert sum(FLAG in call for call in captures) == 2
+
+
+def test_logs_around_the_json_and_no_show_session(built):
+    rows, _ = profiled(built, log_on="stdout", saved_on="stderr", trailing_log=True, show_session=False)
+    assert {row["check"] for row in rows.values()} == {"passed"}
+    assert rows["subtract"]["total_time_us"] == pytest.approx(5.78)
+
+
+def test_flags_that_a_release_lacks_are_left_out(built):
+    refused = [FLAG.split()[0], "--save-nth-output"]
+    rows, _ = profiled(built, refused=refused, saved_on="nowhere")
+    assert rows["subtract"]["check"] == "passed"
+    for name in ("accumulate", "append"):  # execution 2 saw what execution 1 wrote
+        assert rows[name]["check"] == "unchecked"
+        assert "writes into its inputs" in rows[name]["reason"]
+    rows, _ = profiled(built, "--num-exec", "1", "--profile-nth-exec", "1", refused=refused)
+    assert {row["check"] for row in rows.values()} == {"passed"}
+
+
+@pytest.mark.parametrize(
+    ("summary", "word"),
+    [
+        ("zero", "total_time is 0 s"),
+        ("active", "longer than the total_time"),
+        ("engine", "vector_engine_active_time is 1 s"),
+        ("mfu", "no device reaches"),
+        ("two_roots", "2 summaries of one trace"),
+    ],
+)
+def test_a_summary_that_cannot_be_is_no_result(built, summary, word):
+    rows, _ = profiled(built, "--only", "*subtract*", summary=summary)
+    (row,) = rows.values()
+    assert row["check"] == "suspect" or row["status"] == "failed"
+    assert word in row["reason"]
+
+
+@pytest.mark.parametrize(
+    "habits",
+    [
+        {"nki": "private_driver", "bf16_name": "|V2"},
+        {"release": "2.28", "nki": "standalone", "programs": ["neuron-profile", "neuron-ls", "neuronx-cc"]},
+        {"release": "2.33", "bf16_name": "unknown"},
+    ],
+    ids=lambda habits: habits.get("release", "2.32"),
+)
+def test_other_releases(tmp_path, habits):
+    host = Host(tmp_path, order="reversed", **habits)
+    done = host.generate("subtract", "accumulate", outputs=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {row["check"] for row in host.profile().values()} == {"passed"}
+
+
+@pytest.mark.parametrize(("asked", "made"), [(1, 2), (2, 1)])
+def test_an_lnc_that_nobody_asked_for_fails_with_both_values(tmp_path, asked, made):
+    host = Host(tmp_path, lnc_made=made)
+    done = host.generate("subtract", lnc=asked)
+    assert done.returncode == 1
+    (row,) = host.profile().values()
+    assert row["check"] == "not built"
+    assert row["reason"] == f"the NEFF has LNC {made}, its case LNC {asked}"
+
+
+def test_logical_cores_of_two(tmp_path):
+    host = Host(tmp_path)
+    assert host.generate("subtract", lnc=2).returncode == 0
+    (row,) = host.profile().values()
+    assert (row["check"], row["lnc"]) == ("passed", 2)
