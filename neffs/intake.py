@@ -11,6 +11,7 @@ from pathlib import Path
 
 from neff_bench.chips import chip_for
 from neff_bench.neffs.case import Case
+from neff_bench.neffs.errors import CaseError
 from neff_bench.neffs.own import OwnKernel
 
 LNC_ENVIRONMENT = "NEURON_LOGICAL_NC_CONFIG"
@@ -27,6 +28,13 @@ def kernel_name(entry: str) -> str:
     file, _, function = entry.rpartition(":")
     stem = Path(file).stem if file.endswith(".py") else file.rpartition(".")[2]
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", f"{stem}.{function}" if stem else function).lstrip(".+-")
+
+
+def check_own(implementation: str) -> str:
+    """The implementation of a function of the user's own, as Python and the agents' doors take it. Raises `CaseError`."""
+    if implementation not in ("nki", "xla"):
+        raise CaseError(f"implementation {implementation!r}: expected nki, or xla for a jax function")
+    return implementation
 
 
 def default_lnc(target: str) -> int:
@@ -56,10 +64,11 @@ def own_case(
     own: OwnKernel | None = None,
     ranks: int = 1,
     apart: str = "",
+    implementation: str = "nki",
 ) -> Case:
-    """The case of an NKI kernel whose dimensions have no names. `inputs`: shapes and dtypes; `apart`: tells it from others of the
+    """The case of a kernel whose dimensions have no names. `inputs`: shapes and dtypes; `apart`: tells it from others of the
     same shapes. Raises `CaseError`."""
     variant = "-".join(filter(None, (variant_of(shape for shape, _ in inputs), apart)))
     dtype = inputs[0][1] if inputs else "float32"
     lnc = default_lnc(target) if lnc is None else lnc
-    return Case(kernel, "nki", (), dtype, target, lnc, own=own, ranks=ranks, variant=variant)
+    return Case(kernel, implementation, (), dtype, target, lnc, own=own, ranks=ranks, variant=variant)

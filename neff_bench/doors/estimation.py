@@ -6,7 +6,8 @@ equal the command's to the bit. Nothing is executed: times do not depend on the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from neff_bench.errors import WrongCall
 
 if TYPE_CHECKING:
     from neff_bench.doors.inputs import Input
+    from neff_bench.simulator.nki.spec import InputSpec
     from neff_bench.simulator.program import Program
     from neff_bench.stage2_profile.metrics.rows import Row
 
@@ -28,10 +30,12 @@ def estimate(
     lnc: int | None = None,
     arguments: Mapping[str, Any] | None = None,
     flops: int | None = None,
+    implementation: str = "nki",
 ) -> Row:
     """Simulated times and exact counters of one kernel.
 
-    `kernel`: a function, decorated with `nki.jit` or plain, or `"file.py:name"`, or `"package.module:name"`.
+    `kernel`: a function, decorated with `nki.jit` or plain, or `"file.py:name"`, or `"package.module:name"`. With the
+    `implementation` "xla" it is a jax function.
     `inputs`: by parameter name, in the order of the NEFF: an array, or its shape (in elements) and canonical dtype, such as
     `((128, 512), "bfloat16")`. `arguments`: further keyword arguments. `lnc`: physical cores in the logical core; None for what AWS's
     launch without a grid has (`neffs/intake.py`).
@@ -43,7 +47,7 @@ def estimate(
     cannot be right. Raises `SimulatorError` with the kernel's own
     line for a kernel that cannot be compiled, and `WrongCall` for what is no input.
     """
-    program = record_kernel(kernel, inputs, target, lnc, dict(arguments or {}))
+    program = record_kernel(kernel, inputs, target, lnc, dict(arguments or {}), implementation)
     return row_of(program, flops)
 
 
@@ -95,6 +99,7 @@ def row_of(program: Program, flops: int | None = None) -> Row:
         program.target,
         program.lnc,
         ranks=program.ranks,
+        implementation="xla" if program.from_hlo else "nki",
     )
     return Row(
         case=case.name,
@@ -129,24 +134,53 @@ def preload() -> None:
 
 
 def record_kernel(
-    kernel: Kernel, inputs: Mapping[str, Input], target: str, lnc: int | None, arguments: dict[str, Any]
+    kernel: Kernel,
+    inputs: Mapping[str, Input],
+    target: str,
+    lnc: int | None,
+    arguments: dict[str, Any],
+    implementation: str = "nki",
 ) -> Program:
-    """The program of a kernel; the arguments are those of `estimate`. Raises `SimulatorError`, and `WrongCall` for what is no
-    input or names no function."""
+    """The program of a kernel; the arguments are those of `estimate`. Raises `SimulatorError`, `GenerateError` for a jax function
+    that cannot be traced, and `WrongCall` for what is no input or names no function."""
     from neff_bench.doors.inputs import read_input
-    from neff_bench.neffs.intake import default_lnc
+    from neff_bench.neffs.intake import check_own, default_lnc
     from neff_bench.simulator.nki.jit import body, label
     from neff_bench.simulator.nki.load import trace_kernel
     from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
     from neff_bench.simulator.nki.trace import record
 
+    check_own(implementation)
     lnc = default_lnc(target) if lnc is None else lnc
     specs = tuple(InputSpec(name, *read_input(name, given)[:2]) for name, given in inputs.items())
     if isinstance(kernel, str):
         file, _colon, name = kernel.rpartition(":")
         if not file or not name:
             raise WrongCall(f"kernel {kernel!r}: expected file.py:function or package.module:function")
-        entry = f"{Path(file).resolve()}:{name}" if file.endswith(".py") else kernel
-        return trace_kernel(KernelSpec(entry, specs, arguments=arguments), target, lnc)
+        kernel = f"{Path(file).resolve()}:{name}" if file.endswith(".py") else kernel
+    if implementation == "xla":
+        return _lowered(kernel, specs, arguments, target, lnc)
+    if isinstance(kernel, str):
+        return trace_kernel(KernelSpec(kernel, specs, arguments=arguments), target, lnc)
     function = body(kernel)
     return record(function, label(function), specs, arguments, (), target, lnc)
+
+
+def _lowered(kernel: Kernel, specs: Sequence[InputSpec], arguments: dict[str, Any], target: str, lnc: int) -> Program:
+    """The program of a jax function, with the names of the kernel and of its inputs instead of the graph's."""
+    from msgspec.structs import replace
+
+    from neff_bench.neffs.intake import kernel_name
+    from neff_bench.simulator.hlo.lower import lower_hlo
+    from neff_bench.simulator.nki.jit import label
+    from neff_bench.simulator.nki.load import loaded
+    from neff_bench.stage1_generate.toolchains.xla import trace
+
+    shapes = [(spec.shape, spec.dtype) for spec in specs]
+    with loaded(kernel) if isinstance(kernel, str) else nullcontext(kernel) as function:
+        program = lower_hlo(trace(function, shapes, arguments), target, lnc)
+    buffers = list(program.buffers)
+    for at, spec in zip(program.inputs, specs, strict=True):
+        buffers[at] = replace(buffers[at], name=spec.name)
+    name = kernel_name(kernel) if isinstance(kernel, str) else label(kernel)
+    return replace(program, name=name, buffers=tuple(buffers))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -27,6 +27,7 @@ Target = Annotated[str, Field(description=LISTED)]
 Lnc = Annotated[
     int | None, Field(ge=1, le=2, description="physical cores in the logical core; 1, as AWS launches, where absent")
 ]
+Implementation = Annotated[Literal["nki", "xla"], Field(description="nki, in either dialect, or xla: a jax function")]
 Ranks = Annotated[int, Field(ge=1, le=64, description="logical cores that run a kernel with collectives together")]
 Size = Annotated[int, Field(ge=1, le=1 << 40)]
 
@@ -55,10 +56,16 @@ class Tools:
     limits: Limits
 
     def estimate(
-        self, kernel: str, inputs: Inputs, arguments: Arguments | None = None, target: Target = "trn2", lnc: Lnc = None
+        self,
+        kernel: str,
+        inputs: Inputs,
+        arguments: Arguments | None = None,
+        target: Target = "trn2",
+        lnc: Lnc = None,
+        implementation: Implementation = "nki",
     ) -> dict[str, Any]:
         """Simulated time and exact counters of a kernel, without running it. `inputs` by parameter name, in order."""
-        variant = {**self._asked(kernel, inputs, arguments, target, lnc), "id": 0}
+        variant = {**self._asked(kernel, inputs, arguments, target, lnc, implementation), "id": 0}
         words = ["tune", "--timeout", str(self.limits.timeout_s), "--memory", str(self.limits.memory_bytes >> 20)]
         with self._calls():
             return dict(json.loads(call(self.limits, [words], (0, 1), json.dumps(variant).encode())))
@@ -66,10 +73,11 @@ class Tools:
     def profile(
         self, kernel: str, inputs: Inputs, reference: str | None = None, arguments: Arguments | None = None,
         rtol: float = 1e-2, atol: float = 1e-2, target: Target = "trn2", lnc: Lnc = None, ranks: Ranks = 1,
+        implementation: Implementation = "nki",
     ) -> dict[str, Any]:  # fmt: skip
         """Build and run a kernel on seeded inputs, compare it with `reference` (file.py:function on float32 arrays by input
         name) and say where its time goes."""
-        case = {**self._asked(kernel, inputs, arguments, target, lnc), "ranks": ranks}
+        case = {**self._asked(kernel, inputs, arguments, target, lnc, implementation), "ranks": ranks}
         with self._calls() as scratch:
             if reference is not None:
                 case["reference"] = function_below(self.limits.root, reference)
@@ -78,10 +86,16 @@ class Tools:
             return dict(json.loads(call(self.limits, [build, ["profile", store, "--format", "json"]], (0, 1)))[0])
 
     def explain(
-        self, kernel: str, inputs: Inputs, arguments: Arguments | None = None, target: Target = "trn2", lnc: Lnc = None
+        self,
+        kernel: str,
+        inputs: Inputs,
+        arguments: Arguments | None = None,
+        target: Target = "trn2",
+        lnc: Lnc = None,
+        implementation: Implementation = "nki",
     ) -> str:
         """What bounds a kernel: the critical path, who waits for whom, and the lines that take the time."""
-        case = self._asked(kernel, inputs, arguments, target, lnc)
+        case = self._asked(kernel, inputs, arguments, target, lnc, implementation)
         with self._calls() as scratch:
             build, store = _built(case, scratch, self.limits)
             call(self.limits, [build], (0,))
@@ -102,7 +116,13 @@ class Tools:
             return {"files": json.loads(call(self.limits, [["inspect", "--format", "json", "--", word]], (0, 1)))}
 
     def _asked(
-        self, kernel: str, inputs: Inputs, arguments: Arguments | None, target: str, lnc: int | None
+        self,
+        kernel: str,
+        inputs: Inputs,
+        arguments: Arguments | None,
+        target: str,
+        lnc: int | None,
+        implementation: str,
     ) -> dict[str, Any]:
         """What a line of `tune` and a case of a shapes file both say."""
         with self._calls():
@@ -112,6 +132,7 @@ class Tools:
                 "kernel": function_below(self.limits.root, kernel),
                 "inputs": {name: tensor.model_dump() for name, tensor in inputs.items()},
                 "target": target,
+                "implementation": implementation,
                 **({} if lnc is None else {"lnc": lnc}),
                 **({"arguments": plain_arguments(arguments)} if arguments else {}),
             }
@@ -129,7 +150,7 @@ class Tools:
 def _built(case: dict[str, Any], scratch: Path, limits: Limits) -> tuple[list[str], str]:
     """The command that builds a case in the workers of generate-neffs, and the store that it makes."""
     shapes, store = scratch / "shapes.yaml", str(scratch / "store")
-    shapes.write_text(json.dumps({"cases": [{"implementation": "nki", **case}]}), encoding="utf-8")  # JSON is YAML
+    shapes.write_text(json.dumps({"cases": [case]}), encoding="utf-8")  # JSON is YAML
     memory = str(limits.memory_bytes / (1 << 30))
     words = [
         "generate",

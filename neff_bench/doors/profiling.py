@@ -62,6 +62,7 @@ class Task:
     tolerance: tuple[float, float] | None = None
     flops: int | None = None
     ranks: int = 1
+    implementation: str = "nki"
 
 
 def profile(
@@ -75,12 +76,13 @@ def profile(
     tolerance: tuple[float, float] | None = None,
     flops: int | None = None,
     ranks: int = 1,
+    implementation: str = "nki",
     store: str | os.PathLike[str] | None = None,
 ) -> Row:
     """Build a kernel, run it on its inputs and profile it: on a device with the AWS SDK, else on the embedded toolchain.
 
-    `kernel`: a function of a Python file, or `"file.py:name"`, or `"package.module:name"`. `inputs`: by parameter name, in the
-    order of the NEFF: an array, or its shape (in elements) and canonical dtype, for which seeded values are drawn.
+    `kernel`: a function of a Python file, or `"file.py:name"`, or `"package.module:name"`; with the `implementation` "xla" a jax
+    function. `inputs`: by parameter name, in the order of the NEFF: an array, or its shape (in elements) and canonical dtype, for which seeded values are drawn.
     `reference`: called with the inputs by name as float32 arrays; returns an array or a tuple of them. Without it the row's
     `check` is "unchecked". `tolerance`: (rtol, atol). `flops`: floating-point operations of the mathematics; MFU needs them.
     `lnc`: physical cores in the logical core; None for what AWS's launch without a grid has. `ranks`: logical cores that run the kernel together; arrays, and those that the reference gets and returns, then have the ranks as
@@ -88,7 +90,7 @@ def profile(
 
     A kernel that fails gives a row with `status` "failed" and the reason. Raises `WrongCall` for what is no kernel.
     """
-    task = Task(kernel, inputs, target, lnc, dict(arguments or {}), reference, tolerance, flops, ranks)
+    task = Task(kernel, inputs, target, lnc, dict(arguments or {}), reference, tolerance, flops, ranks, implementation)
     return profile_many([task], store=store)[0]
 
 
@@ -114,7 +116,7 @@ def _directory(store: str | os.PathLike[str] | None) -> Iterator[Path]:
 
 
 def _case(task: Task, directory: Path) -> Case:
-    from neff_bench.neffs.intake import kernel_name, own_case
+    from neff_bench.neffs.intake import check_own, kernel_name, own_case
     from neff_bench.neffs.own import OwnKernel
 
     entry = _entry(task.kernel, "kernel")
@@ -129,7 +131,16 @@ def _case(task: Task, directory: Path) -> Case:
     )
     inputs = [(tensor.shape, tensor.dtype) for tensor in tensors]
     apart = _digest(own.arguments) if own.arguments else ""
-    return own_case(kernel_name(entry), inputs, task.target, task.lnc, own=own, ranks=task.ranks, apart=apart)
+    return own_case(
+        kernel_name(entry),
+        inputs,
+        task.target,
+        task.lnc,
+        own=own,
+        ranks=task.ranks,
+        apart=apart,
+        implementation=check_own(task.implementation),
+    )
 
 
 def _told_apart(cases: Iterable[Case]) -> Iterator[Case]:

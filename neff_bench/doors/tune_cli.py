@@ -34,7 +34,7 @@ def tune(variants: IO[bytes], top: int | None, jobs: int | None, timeout: float,
     {"id": 1, "kernel": "mine.py:matmul", "inputs": {"a": {"shape": [128, 512], "dtype": "bfloat16"}},
      "arguments": {"tile": 4}, "target": "trn2", "lnc": 1, "check": true, "reference": "mine.py:expected"}
 
-    With `check` the variant runs on seeded inputs, and its outputs are compared with those of `reference`, within `tolerance`
+    A jax function has `"implementation": "xla"`. With `check` the variant runs on seeded inputs, and its outputs are compared with those of `reference`, within `tolerance`
     ({"rtol": ..., "atol": ...}); a wrong variant is not among the fastest. A kernel with collectives runs on the ranks that its
     replica groups name; the reference gets and returns arrays with the ranks as first dimension. An answer has the `id`, the `status` (estimated or failed, with the `reason`), `total_time_us` and the whole `row`.
     Answers come in the order in which they are ready. Each variant runs in a process of its own: one that crashes, hangs

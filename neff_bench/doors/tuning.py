@@ -33,12 +33,14 @@ class Tolerance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of the input. `kernel`: `file.py:function` or `package.module:function`. `check`: run the kernel on seeded
+    """One line of the input. `kernel`: `file.py:function` or `package.module:function`. `implementation`: nki, or xla for a jax
+    function. `check`: run the kernel on seeded
     inputs, and compare its outputs with those of `reference` (`file.py:function`, float32 arrays by input name)."""
 
     id: str | int
     kernel: str
     inputs: dict[str, InputShape]
+    implementation: str = "nki"
     arguments: dict[str, Any] = {}
     target: str = "trn2"
     lnc: int | None = None
@@ -125,7 +127,9 @@ def _row(variant: Variant) -> Row:
     from neff_bench.doors.estimation import record_kernel, row_of
 
     inputs: dict[str, Any] = {name: (given.shape, given.dtype) for name, given in variant.inputs.items()}
-    program = record_kernel(variant.kernel, inputs, variant.target, variant.lnc, variant.arguments)
+    program = record_kernel(
+        variant.kernel, inputs, variant.target, variant.lnc, variant.arguments, variant.implementation
+    )
     row = row_of(program, variant.flops)
     if not variant.check:
         return row

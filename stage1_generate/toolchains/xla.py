@@ -7,6 +7,7 @@ Compilers name the tensors of such a module input0, input1, ... and output0, ...
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import traceback
@@ -37,8 +38,6 @@ def trace(
     The bytes depend on the function and the shapes only: ids fit 32 bits, the module is named after the function, and
     no path of this machine is inside. Raises `TraceError` when jax is missing or the function does not accept the inputs.
     """
-    # jax must not look for (or log about) accelerators: the module is the same for every platform.
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
     try:
         import jax
     except ImportError:
@@ -46,7 +45,8 @@ def trace(
     struct: Any = jax.ShapeDtypeStruct
     shapes = [struct(tuple(shape), _jax_dtype(dtype)) for shape, dtype in inputs]
     try:
-        lowered = jax.jit(partial(function, **(arguments or {})), keep_unused=True).lower(*shapes)
+        traced = jax.jit(partial(function, **(arguments or {})), keep_unused=True)
+        lowered = traced.trace(*shapes).lower(lowering_platforms=("cpu",))  # the module is the same for every platform
     except Exception as error:  # a function of the user's may raise anything
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise TraceError(f"{_place(function, error)}: {first_line}") from error
@@ -56,7 +56,7 @@ def trace(
 
 def _place(function: Callable[..., Any], error: BaseException) -> str:
     """ "file.py:33" of the innermost line in the function's own file; its name where no line of it ran."""
-    file = getattr(getattr(function, "__code__", None), "co_filename", "")
+    file = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", "")
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f"{Path(file).name}:{lines[-1]}" if lines else f"{function.__module__}:{function.__name__}"
 
@@ -85,6 +85,7 @@ def main() -> int:
     """Exit code 0: `OUT.hlo` is written; 1: tracing failed (one line on stderr); 2: wrong call."""
     import orjson
 
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # jax must not look for accelerators, or log about them
     arguments = sys.argv[1:]
     if len(arguments) != 2:
         streams.error("expected python -m neff_bench.stage1_generate.toolchains.xla SPEC.json OUT.hlo")

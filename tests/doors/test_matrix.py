@@ -66,9 +66,34 @@ def right(x):
 def wrong(x):
     return 3 * x
 '''
-FILES = {"my_kernels": CURRENT, "old_kernels": OLD}
+JAX = """
+import jax
+
+
+@jax.jit
+def double(x):
+    return 2 * x
+
+
+def refused(x):
+    return x @ x  # refused
+
+
+def right(x):
+    return 2 * x
+
+
+def wrong(x):
+    return 3 * x
+"""
+LAUNCHED = {"my_kernels": CURRENT, "old_kernels": OLD}
+"""What a script launches: its jax functions are run by jax itself."""
+FILES = {**LAUNCHED, "jax_kernels": JAX}
+IMPLEMENTATION = {"my_kernels": "nki", "old_kernels": "nki", "jax_kernels": "xla"}
 SHAPE = (128, 8)
 CASES = [(file, ending) for file in FILES for ending in ("right", "wrong", "refused")]
+FEW = [("my_kernels", "wrong"), ("old_kernels", "refused"), ("jax_kernels", "right")]
+"""For doors that start programs: each dialect and each ending."""
 SCRIPT = """
 import json
 import numpy as np
@@ -113,7 +138,7 @@ def project(tmp_path_factory):
     cases = [
         {
             "kernel": f"{file}.py:{'refused' if ending == 'refused' else 'double'}",
-            "implementation": "nki",
+            "implementation": IMPLEMENTATION[file],
             "inputs": {"x": {"shape": list(SHAPE), "dtype": "float32"}},
             "reference": f"{file}.py:{'right' if ending == 'refused' else ending}",
             "target": "trn2",
@@ -122,6 +147,7 @@ def project(tmp_path_factory):
         for number, (file, ending) in enumerate(CASES)
     ]
     (folder / "shapes.yaml").write_text(json.dumps({"cases": cases}))
+    (folder / "few.yaml").write_text(json.dumps({"cases": [cases[CASES.index(case)] for case in FEW]}))
     return folder
 
 
@@ -138,26 +164,26 @@ def reference(folder, file, ending):
     return f"{folder / file}.py:{'right' if ending == 'refused' else ending}"
 
 
-def commands(folder, *flags):
+def commands(folder, shapes, *flags):
     store = "-".join(("store", *flags)).replace("-", "")
-    started(folder, "neff_bench", "generate", "--shapes", "shapes.yaml", "--out", store, *flags)
+    started(folder, "neff_bench", "generate", "--shapes", shapes, "--out", store, *flags)
     done = started(folder, "neff_bench", "profile", store, "--format", "json", *flags)
     rows = {row["case"].rpartition("_seed")[2]: row for row in json.loads(done.stdout)}
-    return {case: rows[str(number)] for number, case in enumerate(CASES)}
+    return {CASES[int(number)]: row for number, row in rows.items()}
 
 
 def warm(folder):
-    return commands(folder)
+    return commands(folder, "shapes.yaml")
 
 
 def cold(folder):
-    return commands(folder, "--cold")
+    return commands(folder, "few.yaml", "--cold")
 
 
 def ray(folder):
     if find_spec("ray") is None:
         pytest.skip("ray is not installed")
-    return commands(folder, "--ray", "local")
+    return commands(folder, "few.yaml", "--ray", "local")
 
 
 def run(folder):
@@ -179,8 +205,8 @@ def pytests(folder):
 def launched(rows, said):
     """Launches have no reference, so a right and a wrong kernel look alike."""
     by_file = {row["kernel"].partition(".")[0]: row for row in rows}
-    found = {(file, ending): by_file[file] for file in FILES for ending in ("right", "wrong")}
-    return found | {(file, "refused"): {"reason": said[file], "kernel": f"{file}.refused"} for file in FILES}
+    found = {(file, ending): by_file[file] for file in LAUNCHED for ending in ("right", "wrong")}
+    return found | {(file, "refused"): {"reason": said[file], "kernel": f"{file}.refused"} for file in LAUNCHED}
 
 
 def profile(folder):
@@ -191,7 +217,12 @@ def profile(folder):
 
 def profile_many(folder):
     tasks = [
-        neff_bench.Task(entry(folder, *case), {"x": (SHAPE, "float32")}, reference=reference(folder, *case))
+        neff_bench.Task(
+            entry(folder, *case),
+            {"x": (SHAPE, "float32")},
+            reference=reference(folder, *case),
+            implementation=IMPLEMENTATION[case[0]],
+        )
         for case in CASES
     ]
     return {case: vars(row) for case, row in zip(CASES, neff_bench.profile_many(tasks))}
@@ -201,7 +232,10 @@ def estimate(folder):
     found = {}
     for file, ending in CASES:
         try:
-            found[file, ending] = vars(neff_bench.estimate(entry(folder, file, ending), {"x": (SHAPE, "float32")}))
+            row = neff_bench.estimate(
+                entry(folder, file, ending), {"x": (SHAPE, "float32")}, implementation=IMPLEMENTATION[file]
+            )
+            found[file, ending] = vars(row)
         except Exception as error:
             found[file, ending] = {"reason": str(error)}
     return found
@@ -212,6 +246,7 @@ def variants(folder):
         {
             "id": number,
             "kernel": entry(folder, *case),
+            "implementation": IMPLEMENTATION[case[0]],
             "inputs": {"x": {"shape": SHAPE, "dtype": "float32"}},
             "check": True,
             "reference": reference(folder, *case),
@@ -226,44 +261,49 @@ def tune(folder):
     return {case: answers[number]["row"] or answers[number] for number, case in enumerate(CASES)}
 
 
-def mcp(folder):
-    """Its estimate; what profile does is what the commands do."""
+def agent(folder, tool):
     pytest.importorskip("mcp")
     from neff_bench.doors.mcp_calls import Limits
     from neff_bench.doors.mcp_server import Tensor, Tools
 
-    found, tools = {}, Tools(Limits(folder.resolve(), 60.0, 4 << 30))
-    for case in CASES:
-        inputs = {"x": Tensor(shape=list(SHAPE), dtype="float32")}
-        answer = tools.estimate(entry(folder, *case), inputs) if case[1] != "wrong" else {}
-        found[case] = answer.get("row") or answer
-    return found
+    tools, inputs = Tools(Limits(folder.resolve(), 60.0, 8 << 30)), {"x": Tensor(shape=list(SHAPE), dtype="float32")}
+    return {case: tool(tools, case, inputs, implementation=IMPLEMENTATION[case[0]]) for case in FEW}
+
+
+def mcp_estimate(folder):
+    def ask(tools, case, inputs, **more):
+        answer = tools.estimate(entry(folder, *case), inputs, **more)
+        return answer["row"] or answer
+
+    return agent(folder, ask)
+
+
+def mcp_profile(folder):
+    def ask(tools, case, inputs, **more):
+        return tools.profile(entry(folder, *case), inputs, reference(folder, *case), **more)
+
+    return agent(folder, ask)
+
+
+def compiled(folder, model, *words):
+    neff = folder / "compiled.neff"
+    words = ["compile", str(model), "--target", "trn2", "--output", str(neff), *words]
+    done = CliRunner().invoke(neuron_sim, words)
+    return {"reason": done.stderr} if done.exit_code else vars(row_of(read_neff_content(str(neff)).program))
 
 
 def compile(folder):
     found = {}
-    for file, ending in CASES:
-        spec = {"entry": entry(folder, file, ending), "inputs": [{"name": "x", "shape": SHAPE, "dtype": "float32"}]}
-        (folder / "kernel.json").write_text(json.dumps(spec))
-        neff = folder / f"{file}-{ending}.neff"
-        words = [
-            "compile",
-            str(folder / "kernel.json"),
-            "--framework",
-            "NKI",
-            "--target",
-            "trn2",
-            "--output",
-            str(neff),
-        ]
-        done = CliRunner().invoke(neuron_sim, words)
-        known = done.exit_code == 0
-        found[file, ending] = vars(row_of(read_neff_content(str(neff)).program)) if known else {"reason": done.stderr}
+    for file in LAUNCHED:
+        for ending in ("right", "refused"):
+            spec = {"entry": entry(folder, file, ending), "inputs": [{"name": "x", "shape": SHAPE, "dtype": "float32"}]}
+            (folder / "kernel.json").write_text(json.dumps(spec))
+            found[file, ending] = compiled(folder, folder / "kernel.json", "--framework", "NKI")
     return found
 
 
-CHECKING = (warm, cold, ray, profile, profile_many, tune)
-DOORS = (*CHECKING, run, pytests, estimate, mcp, compile)
+CHECKING = (warm, cold, ray, profile, profile_many, tune, mcp_profile)
+DOORS = (*CHECKING, run, pytests, estimate, mcp_estimate, compile)
 
 
 @pytest.fixture(scope="module")
@@ -283,8 +323,15 @@ def test_a_kernel_has_one_answer(project, usual, door):
         elif row:
             assert row["kernel"] == f"{file}.double"
             assert (row["lnc"], row["shapes"], row["dtype"]) == (1, "128x8", "float32")
-            assert row["case"].startswith(f"{file}.double_nki_128x8")
+            assert row["case"].startswith(f"{file}.double_{IMPLEMENTATION[file]}_128x8")
             assert round(row["total_time_us"], 6) == expected["total_time_us"]
             assert list(row["warnings"]) == list(expected["warnings"])
             checks = {"right": "passed", "wrong": "wrong"} if door in CHECKING else {}
             assert (row["check"] or "unchecked") == checks.get(ending, "unchecked")
+
+
+def test_a_graph_of_jax_has_its_time_where_neuron_sim_compiles_it(project, usual):
+    """It carries neither the file's name nor those of the inputs."""
+    model = next(project.glob("store/jax_kernels.double*/model"))
+    row = compiled(project, model, "--framework", "XLA", "--lnc", "1")
+    assert round(row["total_time_us"], 6) == usual["jax_kernels", "right"]["total_time_us"]

@@ -129,4 +129,4 @@ def test_a_failed_variant_is_told_where_only_the_fastest_are_printed(tune):
     assert messages.startswith(
         "error: 1 of 1 failed; the first, a: not a variant: Object contains unknown field `ranks`"
     )
-    assert "; allowed: id, kernel, inputs, arguments, target" in messages
+    assert "; allowed: id, kernel, inputs, implementation, arguments, target" in messages

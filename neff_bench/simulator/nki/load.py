@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,23 +26,29 @@ _turn = threading.RLock()
 
 
 def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
-    """Record the kernel on `target` with `lnc` physical cores; what it prints goes to stderr. The process is as it was
-    afterwards, but for modules that the kernel imported from elsewhere than its own folder.
+    """Record the kernel on `target` with `lnc` physical cores.
 
     Raises SpecError for an entry or argument that does not exist, KernelError (with the kernel's line) for a kernel
     that fails, and for one that communicates with more ranks than `spec` says.
     """
-    if sdk_present():
-        raise SpecError("the AWS nki package is installed; compile with the SDK instead of neuron-sim")
-    with _turn, undone(*MADE_UP), streams.prints_to_stderr(), contextlib.ExitStack() as at_end:
-        install()
-        sys.path[:0] = [entry for entry in spec.path if entry not in sys.path]
-        kernel = _load(spec.entry, at_end)
+    with loaded(spec.entry, spec.path) as kernel:
         arguments = resolve_arguments(spec.arguments)
         program = record(body(kernel), kernel_name(spec.entry), spec.inputs, arguments, spec.outputs, target, lnc)
     if spec.ranks is not None and program.ranks > spec.ranks:
         raise _too_few_ranks(program, spec.ranks)
     return program
+
+
+@contextlib.contextmanager
+def loaded(entry: str, path: Sequence[str] = ()) -> Iterator[Any]:
+    """The function that an entry names; what it prints goes to stderr. `path`: folders for `sys.path`. The process is as it was
+    afterwards, but for modules that the function's file imported from elsewhere than its own folder. Raises SpecError."""
+    if sdk_present():
+        raise SpecError("the AWS nki package is installed; compile with the SDK instead of neuron-sim")
+    with _turn, undone(*MADE_UP), streams.prints_to_stderr(), contextlib.ExitStack() as at_end:
+        install()
+        sys.path[:0] = [folder for folder in path if folder not in sys.path]
+        yield _load(entry, at_end)
 
 
 def _too_few_ranks(program: Program, ranks: int) -> KernelError:
