@@ -44,6 +44,8 @@ MANIFEST = "case.json"
 MANIFEST_BYTES_MAX = 16 << 20
 LOG = "compile.log"
 PROFILES = "profiles"
+LOCK = ".lock"
+"""In PROFILES; held by whoever changes the runs, or replaces the bundle."""
 SCHEMA = 2
 """1 had no checksums."""
 

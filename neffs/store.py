@@ -20,12 +20,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from neff_bench.neffs.bundle import PROFILES, Bundle, read_bundle, record_files
+from neff_bench.neffs.bundle import LOCK, PROFILES, Bundle, read_bundle, record_files
 from neff_bench.neffs.case import check_name
 from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.system.exchange import aside, exchange
 from neff_bench.system.files import sync
 from neff_bench.system.lock import locked, try_lock, unlock
+
+OWN = ".store"
+"""The directory in which a store keeps its own files."""
 
 
 class Store:
@@ -33,8 +36,8 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._staging = path / ".store" / "staging"
-        self._locks = path / ".store" / "locks"
+        self._staging = path / OWN / "staging"
+        self._locks = path / OWN / "locks"
 
     def create(self) -> None:
         """Make the directory. Raises `StoreError` when that cannot be done."""
@@ -84,8 +87,9 @@ class Store:
             shutil.rmtree(aside(staging), ignore_errors=True)
             unlock(lock_path, descriptor)
 
-    def publish(self, name: str, fill: Callable[[Path], None]) -> Path:
-        """Let `fill` write into an empty directory, then make it the bundle `name`, replacing an older one.
+    def publish(self, name: str, fill: Callable[[Path], None], waiting: Callable[[], None] = lambda: None) -> Path:
+        """Let `fill` write into an empty directory, then make it the bundle `name`, replacing an older one when nobody
+        profiles it any more; `waiting` is called until then, and may raise to give up.
 
         The checksums of what `fill` wrote are recorded. The profiles of an older bundle stay when the NEFF is the same.
         When `fill` raises, the store is as before. Returns the bundle's path. Raises `StoreError` when the store cannot
@@ -95,11 +99,13 @@ class Store:
         with self.scratch(name) as staging:
             fill(staging)
             try:
+                _remove_hidden(staging)
                 record_files(staging)
-                _keep_profiles(final, staging)
-                _sync_tree(staging)
-                _replace(staging, final)
-                sync(self.path)
+                with _unprofiled(final, waiting):
+                    _keep_profiles(final, staging)
+                    _sync_tree(staging)
+                    _replace(staging, final)
+                    sync(self.path)
             except OSError as error:
                 raise StoreError(final, f"cannot publish: {error.strerror}") from None
         return final
@@ -146,9 +152,28 @@ class Store:
         try:
             if self.path.exists():
                 self._check_owner()
+            check_own(self.path)
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(self.path, f"cannot write to it: {error.strerror}") from None
+
+
+def check_own(store: Path) -> None:
+    """Links would lead what a store writes of its own to somewhere else. Raises `StoreError` for one."""
+    for directory in (store / OWN, *(store / OWN / name for name in ("staging", "locks", "aside", "arrays"))):
+        if directory.is_symlink():
+            raise StoreError(directory, "a symbolic link; a store holds only real directories")
+
+
+@contextmanager
+def _unprofiled(bundle: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the profiles of a bundle, where there is one, until it is replaced. Who waits for them finds the new bundle."""
+    if not bundle.is_dir():
+        yield
+        return
+    (bundle / PROFILES).mkdir(exist_ok=True)
+    with locked(bundle / PROFILES / LOCK, waiting):
+        yield
 
 
 def _replace(staging: Path, final: Path) -> None:
@@ -180,6 +205,13 @@ def _keep_profiles(old: Path, new: Path) -> None:
         symlinks=True,
         ignore=lambda folder, names: [name for name in names if folder == str(old / PROFILES) and name.startswith(".")],
     )
+
+
+def _remove_hidden(directory: Path) -> None:
+    """What a tool has begun to write and not finished has such a name."""
+    for path in directory.rglob(".*"):
+        if path.is_symlink() or path.is_file():
+            path.unlink()
 
 
 def _sync_tree(directory: Path) -> None:

@@ -5,7 +5,7 @@ sha256 that was expected of each. Whatever changes a file by the ordinary means 
 files are hashed again. A file that was written less than a second before it was hashed is not remembered: it could change
 once more within the resolution of the file system's clock.
 
-The stamps lie in STORE/.store/verified.json. They are an aid: without the file, or with a damaged one, everything is hashed.
+The stamps lie in STORE/.store/verified.json; without them everything is hashed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 
 import orjson
 
-from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, plain_status, seal, wrong_content, wrong_size
-from neff_bench.system.files import write_whole
+from neff_bench.neffs.aids import read_aid, write_aid
+from neff_bench.neffs.checksums import FileSum, Unsealed, plain_status, wrong_content, wrong_size
 
 FILE = "verified.json"
 _SETTLED_NS = 1_000_000_000
@@ -30,8 +30,7 @@ class Verified:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = path / ".store" / FILE
-        self._known = _read(self._file)
+        self._known = _read(path)
         self._new: dict[str, str] = {}
 
     def wrong(self, directory: Path, files: Mapping[str, FileSum]) -> str | None:
@@ -49,23 +48,18 @@ class Verified:
         return found
 
     def save(self) -> None:
-        """Keep what was learned. A directory that is no store, or cannot be written, is left as it is."""
-        if not self._new or not self._file.parent.is_dir():
+        """Keep what was learned."""
+        if not self._new:
             return
-        stamps = {**_read(self._file), **self._new}
+        stamps = {**_read(self._path), **self._new}
         known = {key: stamp for key, stamp in stamps.items() if (self._path / key).is_dir()}
         document = orjson.dumps({"stamps": known}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        try:
-            write_whole(self._file, seal(document))
-        except OSError:
-            pass
+        write_aid(self._path, FILE, document)
 
 
-def _read(file: Path) -> dict[str, str]:
+def _read(store: Path) -> dict[str, str]:
     try:
-        document = file.read_bytes()
-        check_seal(document)
-        stamps = orjson.loads(document)["stamps"]
+        stamps = orjson.loads(read_aid(store, FILE))["stamps"]
         return {key: stamp for key, stamp in stamps.items() if isinstance(stamp, str)}
     except (OSError, Unsealed, ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -15,7 +15,7 @@ from typing import Any
 from neff_bench.errors import WrongCall
 from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, read_bundle
 from neff_bench.neffs.errors import BundleError, StoreError
-from neff_bench.neffs.store import Store
+from neff_bench.neffs.store import OWN, Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import SUFFIX as NTFF
@@ -277,7 +277,7 @@ def find_entries(directory: Path) -> list[Entry]:
         names = store.names()
     except StoreError as error:
         raise WrongCall(str(error)) from None
-    if any(os.path.exists(directory / name / MANIFEST) for name in names) or os.path.exists(directory / ".store"):
+    if any(os.path.exists(directory / name / MANIFEST) for name in names) or os.path.exists(directory / OWN):
         return sorted(store.bundles(), key=_order)
     from neff_bench.stage2_profile.foreign.search import find_foreign
 

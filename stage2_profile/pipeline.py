@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from neff_bench.errors import NeffBenchError
-from neff_bench.neffs.bundle import PROFILES, Bundle, used_files
+from neff_bench.neffs.bundle import LOCK, PROFILES, Bundle, read_bundle, used_files
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.verified import Verified
 from neff_bench.stage2_profile.capture import runs
@@ -101,13 +101,21 @@ class Pipeline:
         try:
             return self._profiled(found)
         except BundleError as error:
-            return failed_row(found, error.what)
+            return self._row_now(found) or failed_row(found, error.what)
         except NeffBenchError as error:
             return failed_row(found, str(error))
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 return failed_row(found, f"no space left on the disk of {found.path}")
             return failed_row(found, f"{error.filename or found.path}: {error.strerror or error}")
+
+    def _row_now(self, before: Bundle) -> Row | None:
+        """The row of a bundle that was replaced since it was listed, None for one that was not."""
+        try:
+            now = read_bundle(before.path)
+        except BundleError:
+            return None
+        return None if now.manifest == before.manifest else self._row(now)
 
     def _profiled(self, bundle: Bundle) -> Row:
         reusable = self.rows is not None and not (self.options.force or self.options.detail)
@@ -156,12 +164,14 @@ class Pipeline:
         end = time.monotonic() + patience_s
         while not self.options.stop.is_set():
             with runs.locked(bundle.path) as descriptor:
+                if descriptor is not None and read_bundle(bundle.path).manifest != bundle.manifest:
+                    raise BundleError(bundle.path, "was built again meanwhile")
                 if descriptor is not None and self.elsewhere is not None:
                     return self.elsewhere(bundle)
                 if descriptor is not None:
                     return self._locked(bundle, tool, descriptor)
             if time.monotonic() > end:
-                who = holder(bundle.path / PROFILES / runs.LOCK)
+                who = holder(bundle.path / PROFILES / LOCK)
                 raise CaptureFailed(f"its profiles are held by {who} after {patience_s:g} s (--lock-timeout)")
             time.sleep(WAIT_S)
         raise CaptureFailed("interrupted")

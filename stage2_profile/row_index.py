@@ -6,7 +6,7 @@ checksums when the row was made. Any other stamp, another version of this code o
 not kept when one of its files was written less than a second before: it could change again within the resolution of the
 file system's clock.
 
-The rows lie in STORE/.store/. They are an aid: without the file, or with a damaged one, every row is made anew.
+The rows lie in STORE/.store/; without them every row is made anew.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 import msgspec
 
 from neff_bench.installation import PACKAGE
+from neff_bench.neffs.aids import read_aid, write_aid
 from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, used_files
-from neff_bench.neffs.checksums import Unsealed, check_seal, plain_status, seal
+from neff_bench.neffs.checksums import Unsealed, plain_status
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.system.decoding import decoder
-from neff_bench.system.files import write_whole
 
 _SETTLED_NS = 1_000_000_000
 
@@ -55,7 +55,7 @@ class RowIndex:
 
     def __init__(self, path: Path, name: str, asked: Iterable[object]) -> None:
         self._path = path
-        self._file = path / ".store" / f"rows-{name}.json"
+        self._file = f"rows-{name}.json"
         self._asked = hashlib.sha256(repr([_code(), *asked]).encode()).hexdigest()
         self._known = self._read()
         self._new: dict[str, _Kept] = {}
@@ -76,23 +76,17 @@ class RowIndex:
             self._new[bundle.name] = _Kept(stamp[0], files, row)
 
     def save(self) -> None:
-        """Write what was learned. A directory that is no store, or is not ours, is left as it is."""
-        directory = self._file.parent
-        try:
-            if not self._new or directory.stat().st_uid != os.geteuid():
-                return
-            rows = {**self._read(), **self._new}
-            rows = {name: kept for name, kept in rows.items() if (self._path / name).is_dir()}
-            document = msgspec.json.format(_ENCODER.encode(_Index(self._asked, rows)), indent=2)
-            write_whole(self._file, seal(document + b"\n"))
-        except OSError:
-            pass
+        """Write what was learned."""
+        if not self._new:
+            return
+        rows = {**self._read(), **self._new}
+        rows = {name: kept for name, kept in rows.items() if (self._path / name).is_dir()}
+        document = msgspec.json.format(_ENCODER.encode(_Index(self._asked, rows)), indent=2)
+        write_aid(self._path, self._file, document + b"\n")
 
     def _read(self) -> dict[str, _Kept]:
         try:
-            document = self._file.read_bytes()
-            check_seal(document)
-            index = _DECODER.decode(document)
+            index = _DECODER.decode(read_aid(self._path, self._file))
         except (OSError, Unsealed, msgspec.DecodeError, UnicodeDecodeError):
             return {}
         return index.rows if index.asked == self._asked else {}

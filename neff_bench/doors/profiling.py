@@ -198,14 +198,16 @@ def _kept_array(name: str, array: np.ndarray, shape: tuple[int, ...], directory:
 
     from neff_bench.neffs.errors import StoreError
     from neff_bench.neffs.own import Tensor
+    from neff_bench.neffs.store import OWN, check_own
     from neff_bench.system.files import write_whole
 
     raw = np.ascontiguousarray(array).view(np.uint8)
     key = f"a{hashlib.sha256(raw.tobytes()).hexdigest()[:24]}__{array.dtype.name}"
-    folder = directory / ".store" / "arrays"
+    folder = directory / OWN / "arrays"
     data = io.BytesIO()
     np.save(data, raw)
     try:
+        check_own(directory)
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / f"{key}.npy", data.getvalue())
         write_whole(folder / "arrays.py", _ARRAYS.encode())

@@ -38,9 +38,8 @@ def _try(path: Path, mode: int) -> int | None:
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        here, there = os.fstat(descriptor), os.lstat(path)
-        if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino):
-            if here.st_nlink == 1:
+        if _is_at(path, descriptor):
+            if os.fstat(descriptor).st_nlink == 1:
                 _sign(descriptor)
             return descriptor
     except (BlockingIOError, FileNotFoundError):
@@ -53,12 +52,33 @@ def _try(path: Path, mode: int) -> int | None:
 
 
 def unlock(path: Path, descriptor: int) -> None:
-    """Remove the file, where that is allowed, and drop the lock, in that order."""
+    """Remove the file, where that is allowed, and drop the lock, in that order. Where its directory was replaced meanwhile, the file that is
+    there now is another one's lock."""
     try:
-        path.unlink(missing_ok=True)
-    except PermissionError:
+        if _is_at(path, descriptor):
+            path.unlink()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         pass
     os.close(descriptor)
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock; also so for one that may not be asked. Raises `FileNotFoundError`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except PermissionError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def holder(path: Path) -> str:

@@ -165,11 +165,11 @@ class Builder:
             reason = died or (manifest.reason if manifest else None) or "the worker ended without a result"
             if os.strerror(errno.ENOSPC) in reason:
                 reason = f"no space left on the disk of {self.store.path}"
-            failure = (replace(manifest or started(job), status="failed", reason=reason), _log(directory))
+            failure = (replace(started(job), reason=reason), _log(directory))
             raise NotBuilt
 
         try:
-            self.store.publish(job.case.name, fill)
+            self.store.publish(job.case.name, fill, waiting=self._go_on)
         except NotBuilt:
             if failure is None:
                 raise

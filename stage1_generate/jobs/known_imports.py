@@ -1,19 +1,18 @@
 """What the files of a closure import, by their content, so that an unchanged file is not parsed at each call.
 
-The names lie in STORE/.store/imports.json. They are an aid: without the file, or with a damaged one, every file is parsed.
+The names lie in STORE/.store/imports.json; without them every file is parsed.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from pathlib import Path
 
 import orjson
 
-from neff_bench.neffs.checksums import Unsealed, check_seal, seal
-from neff_bench.system.files import write_whole
+from neff_bench.neffs.aids import read_aid, write_aid
+from neff_bench.neffs.checksums import Unsealed
 
 FILE = "imports.json"
 
@@ -23,7 +22,7 @@ class KnownImports:
     Python finds them anew."""
 
     def __init__(self, store: Path, parser: Path) -> None:
-        self._file = store / ".store" / FILE
+        self._store = store
         self._maker = f"{hashlib.sha256(parser.read_bytes()).hexdigest()} {sys.version_info[:2]}"
         self._known = self._read()
         self._new: dict[str, list[str]] = {}
@@ -38,22 +37,15 @@ class KnownImports:
         self._new[f"{sha256} {package}"] = names
 
     def save(self) -> None:
-        """Write what was learned. A directory that is no store, or is not ours, is left as it is."""
-        try:
-            if not self._new or self._file.parent.stat().st_uid != os.geteuid():
-                return
+        """Write what was learned."""
+        if self._new:
             document = {"maker": self._maker, "imports": {**self._read(), **self._new}}
-            write_whole(
-                self._file, seal(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-            )
-        except OSError:
-            pass
+            form = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+            write_aid(self._store, FILE, orjson.dumps(document, option=form))
 
     def _read(self) -> dict[str, list[str]]:
         try:
-            data = self._file.read_bytes()
-            check_seal(data)
-            document = orjson.loads(data)
+            document = orjson.loads(read_aid(self._store, FILE))
             known = document["imports"] if document["maker"] == self._maker else {}
             return {key: names for key, names in known.items() if isinstance(names, list)}
         except (OSError, Unsealed, ValueError, KeyError, TypeError, AttributeError):

@@ -56,7 +56,8 @@ def capture(
 
     `hold`: the lock of the bundle's profiles, passed on so that it outlives a killed caller until its tool is gone.
     `series`: the one that the capture goes on with; without it, it begins one where several are asked for.
-    Raises `UnsafePath` before anything is run; `CaptureFailed` for a NEFF that is not what its case says, and when no core is left.
+    Raises `UnsafePath` before anything is run; `CaptureFailed` for a NEFF that is not what its case says, when no core is left, and when it
+    was interrupted: that says nothing of the case, so nothing is kept.
     """
     remarks = compare_neff(bundle)
     plan = plan_of(bundle.manifest, options)
@@ -78,7 +79,11 @@ def capture(
                 raise
             break  # the core of the first try was the last one
         again = attempts.answer(failure, done)
-    return runs.publish(work, attempts.outcome(done, failure, slot))
+    run = attempts.outcome(done, failure, slot)
+    if run.status == "failed" and options.stop.is_set():
+        shutil.rmtree(work, ignore_errors=True)
+        raise CaptureFailed("interrupted")
+    return runs.publish(work, run)
 
 
 def compare_neff(bundle: Bundle) -> tuple[str, ...]:

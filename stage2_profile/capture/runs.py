@@ -31,7 +31,7 @@ from typing import Literal
 
 import msgspec
 
-from neff_bench.neffs.bundle import PROFILES
+from neff_bench.neffs.bundle import LOCK, PROFILES
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, seal, sum_file, wrong_content, wrong_size
 from neff_bench.neffs.findings import Finding
 from neff_bench.stage2_profile.capture.conditions import Conditions, Neighbour
@@ -40,7 +40,6 @@ from neff_bench.system.decoding import decoder
 from neff_bench.system.files import sync, write_whole
 from neff_bench.system.lock import try_lock, unlock
 
-LOCK = ".lock"
 RECORD = "run.json"
 WORK = ".work-"
 PLAIN_NAME = re.compile(r"(output_worker_[0-9]+/)?[^-./][^/\0]*")

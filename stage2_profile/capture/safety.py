@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from neff_bench.neffs.bundle import Bundle
+from neff_bench.neffs.store import check_own
 from neff_bench.stage2_profile.errors import UnsafePath
 
 
@@ -14,8 +15,9 @@ def check_store(directory: Path) -> None:
     """Refuse a store that someone else owns below a directory that everybody may write to (/tmp).
 
     Its owner could swap files between our checks and our use. Reading it (`--parse-only`) or a copy of it is fine.
-    Raises `UnsafePath`.
+    Raises `UnsafePath`, and `StoreError` where links lead out of it.
     """
+    check_own(directory)
     owner = _owner(directory)
     if owner in (os.geteuid(), 0):
         return

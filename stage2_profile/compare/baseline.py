@@ -14,6 +14,7 @@ import orjson
 
 from neff_bench.errors import WrongCall
 from neff_bench.installation import __version__
+from neff_bench.neffs.store import OWN
 from neff_bench.stage2_profile.metrics.rows import from_dict
 from neff_bench.system.files import write_whole
 
@@ -39,7 +40,7 @@ def load(path: Path) -> Rows:
         return Rows(str(path), [profile], single=True)
     if path.is_dir():
         records = _store_records(path)
-        return Rows(str(path), records, single=len(records) == 1 and not (path / ".store").exists())
+        return Rows(str(path), records, single=len(records) == 1 and not (path / OWN).exists())
     try:
         content = orjson.loads(path.read_bytes())
     except FileNotFoundError:

@@ -8,13 +8,13 @@ from pathlib import Path
 from neff_bench.errors import WrongCall
 from neff_bench.neffs.bundle import MANIFEST
 from neff_bench.neffs.errors import NeffsError, StoreError
-from neff_bench.neffs.store import Store
+from neff_bench.neffs.store import OWN, Store, check_own
 from neff_bench.stage2_profile.capture.safety import check_store as check_owner
 from neff_bench.stage2_profile.errors import ProfileError
 from neff_bench.stage2_profile.upkeep.fsck import Examined, Finding, certain, examine
 from neff_bench.stage2_profile.upkeep.gc import Removed, collect
 from neff_bench.stage2_profile.upkeep.merge import GOOD, Merged, merge
-from neff_bench.stage2_profile.upkeep.repair import repair
+from neff_bench.stage2_profile.upkeep.repair import new_aside, repair
 from neff_bench.terminal.answer import NONE, Answer, Column, Grid
 from neff_bench.terminal.output import write_answer
 
@@ -28,7 +28,10 @@ def check_store(directory: Path, repairs: bool, format_: str, output: Path | Non
     if repairs and examined.findings:
         check_owner(store)
         try:
-            done = repair(store, examined.findings)
+            aside = new_aside(store)
+            examined.findings = certain(
+                store, examined.findings, lambda found: done.update(repair(store, aside, found))
+            )
         except NeffsError as error:
             raise ProfileError(str(error)) from None
     write_answer(_fsck_answer(examined, done), format_, output)
@@ -91,9 +94,10 @@ def _store_of(directory: Path) -> tuple[Path, str | None]:
         return directory.parent, directory.name
     try:
         names = Store(directory).names()
+        check_own(directory)
     except StoreError as error:
         raise WrongCall(str(error)) from None
-    if (directory / ".store").is_dir() or any((directory / name / MANIFEST).exists() for name in names):
+    if (directory / OWN).is_dir() or any((directory / name / MANIFEST).exists() for name in names):
         return directory, None
     raise WrongCall(f"{directory}: not a store; expected a directory that generate-neffs wrote")
 

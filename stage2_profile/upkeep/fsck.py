@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, files_of, found_files, read_bundle
-from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, wrong_content, wrong_size
+from neff_bench.neffs.aids import read_aid
+from neff_bench.neffs.bundle import LOCK, MANIFEST, PROFILES, Bundle, files_of, found_files, read_bundle
+from neff_bench.neffs.checksums import FileSum, Unsealed, wrong_content, wrong_size
 from neff_bench.neffs.errors import BundleError, StoreError
-from neff_bench.neffs.store import Store
+from neff_bench.neffs.store import OWN, Store
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.errors import RunDamaged
-from neff_bench.system.lock import try_lock, unlock
+from neff_bench.system.lock import is_held, locked
 from neff_bench.terminal.streams import notice
 
 Problem = Literal["damaged", "missing", "surplus"]
-OWN = ".store"
-"""The directory in which a store keeps its own files."""
 
 
 @dataclass(frozen=True)
@@ -58,42 +58,62 @@ def examine(store: Path, only: str | None = None) -> Examined:
     return done
 
 
-def certain(store: Path, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings that a second look finds too, while no other command works on the case. What a live command is about to write, move
-    or record is no finding. A case that stays in use is named on standard error."""
+def certain(
+    store: Path, findings: Sequence[Finding], repair: Callable[[list[Finding]], None] | None = None
+) -> list[Finding]:
+    """The findings that a second look finds too, while no other command works on the case; `repair` is called with those of a case
+    before another command may. What a live command is about to write, move or record is no finding. A case that stays in use is
+    named on standard error."""
     found: list[Finding] = []
+    live_since = _live_since(store)
     for case in dict.fromkeys(finding.case for finding in findings):
-        mine = [finding for finding in findings if finding.case == case]
-        with _held(store, case) as held:
-            if not held:
+        with ExitStack() as held:
+            try:
+                if case is not None:
+                    _hold(held, store, case)
+            except BlockingIOError:
                 notice(f"{case}: another command works on it now; look again when it is done")
                 continue
+            except (OSError, StoreError):
+                if repair is not None:
+                    raise
+                # Who may not lock here may not look under the lock: the second look has to do.
             again = set(examine(store, case).findings if case is not None else _beside_the_bundles(store))
-            found += [finding for finding in mine if finding in again]
+            mine = [
+                one for one in findings if one.case == case and one in again and not _is_new(store, one, live_since)
+            ]
+            found += mine
+            if repair is not None and mine:
+                repair(mine)
     return found
 
 
-@contextmanager
-def _held(store: Path, case: str | None) -> Iterator[bool]:
-    """Whether no other command works on the case; none can begin inside."""
-    with ExitStack() as stack:
-        yield case is None or _takes(stack, store, case)
+def _live_since(store: Path) -> float:
+    """When the oldest lock was taken that a process holds in the store; infinity where there is none."""
+    taken = math.inf
+    for lock in (*store.glob(f"{OWN}/*/*.lock"), *store.glob(f"*/{PROFILES}/{LOCK}")):
+        try:
+            if is_held(lock):
+                taken = min(taken, lock.lstat().st_mtime)
+        except OSError:
+            pass  # it was given back
+    return taken
 
 
-def _takes(stack: ExitStack, store: Path, case: str) -> bool:
-    profiles = store / case / PROFILES
+def _is_new(store: Path, finding: Finding, live_since: float) -> bool:
+    """Whether it is a file that a live command may have written and not recorded yet."""
     try:
-        stack.enter_context(Store(store).lock(case, _give_up))
-        if profiles.is_dir():
-            descriptor = try_lock(profiles / runs.LOCK)
-            if descriptor is None:
-                return False
-            stack.callback(unlock, profiles / runs.LOCK, descriptor)
-    except BlockingIOError:
+        return finding.problem == "surplus" and (store / finding.file).lstat().st_mtime >= live_since
+    except OSError:
         return False
-    except (OSError, StoreError):
-        pass  # who may not lock here may not look under the lock: the second look has to do
-    return True
+
+
+def _hold(stack: ExitStack, store: Path, case: str) -> None:
+    """Let no other command work on the case. Raises `BlockingIOError` when one does."""
+    profiles = store / case / PROFILES
+    stack.enter_context(Store(store).lock(case, _give_up))
+    if profiles.is_dir():
+        stack.enter_context(locked(profiles / LOCK, _give_up))
 
 
 def _give_up() -> None:
@@ -106,7 +126,7 @@ def _beside_the_bundles(store: Path) -> Iterator[Finding]:
             yield Finding(None, None, name, "surplus", "not a bundle")
     for path in sorted((store / OWN).glob("[!.]*.json")):
         try:
-            check_seal(path.read_bytes())
+            read_aid(store, path.name)
         except (OSError, Unsealed) as error:
             yield Finding(None, None, f"{OWN}/{path.name}", "damaged", str(error))
 

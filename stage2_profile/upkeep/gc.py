@@ -26,14 +26,15 @@ def collect(store: Path, keep: int, only: str | None = None, *, dry_run: bool = 
     """Remove all but the newest `keep` runs of each case; the runs that its row shows, by a profiler and by nrtpy, always stay, and so do damaged runs and
     those of a case that another process profiles now. Raises `StoreError` when there is no store."""
     for name in [only] if only is not None else Store(store).names():
-        try:
-            bundle = read_bundle(store / name)
-        except BundleError:
+        path = store / name
+        if not runs.run_directories(path):
             continue
-        if not runs.run_directories(bundle.path):
-            continue
-        with runs.locked(bundle.path) as held:
+        with runs.locked(path) as held:
             if held is None:
+                continue
+            try:
+                bundle = read_bundle(path)
+            except BundleError:
                 continue
             sha256 = bundle.manifest.neff_sha256
             best = [runs.best_run(bundle.path, sha256, traced=traced).found for traced in (True, False)]

@@ -17,35 +17,36 @@ import msgspec
 
 from neff_bench.neffs.bundle import PROFILES
 from neff_bench.neffs.errors import StoreError
-from neff_bench.neffs.store import Store
+from neff_bench.neffs.store import OWN
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.errors import RunDamaged
-from neff_bench.stage2_profile.upkeep.fsck import OWN, Finding
+from neff_bench.stage2_profile.upkeep.fsck import Finding
 
 
-def repair(store: Path, findings: Sequence[Finding]) -> dict[Finding, str]:
-    """What was done about each finding, in words. Raises `StoreError` when the store cannot be written."""
-    aside = _new_aside(store)
+def repair(store: Path, aside: Path, findings: Sequence[Finding]) -> dict[Finding, str]:
+    """What was done about each finding of a case, in words; call it while nothing else works on the case. Raises `StoreError` when the
+    store cannot be written."""
     done: dict[Finding, str] = {}
     try:
         for finding in findings:
             if finding.run is None:
                 done[finding] = _bundle_file(store, aside, finding)
-        for case, run in dict.fromkeys((f.case, f.run) for f in findings if f.case is not None and f.run is not None):
-            of_run = [finding for finding in findings if (finding.case, finding.run) == (case, run)]
-            done |= _run(store, aside, str(case), str(run), of_run)
+        for run in dict.fromkeys(finding.run for finding in findings if finding.run is not None):
+            of_run = [finding for finding in findings if finding.run == run]
+            done |= _run(store, aside, str(of_run[0].case), run, of_run)
     except OSError as error:
         raise StoreError(Path(error.filename or store), f"cannot set files aside: {error.strerror}") from None
     return done
 
 
-def _new_aside(store: Path) -> Path:
+def new_aside(store: Path) -> Path:
+    """A directory for what one call sets aside. Raises `StoreError`."""
     parent = store / OWN / "aside"
     try:
         parent.mkdir(parents=True, exist_ok=True)
         numbers = [int(name) for name in os.listdir(parent) if name.isdecimal()]
         aside = parent / str(max(numbers, default=0) + 1)
-        aside.mkdir()
+        aside.mkdir(exist_ok=True)  # another repair may begin now; no two work on one case
     except OSError as error:
         raise StoreError(store, f"cannot set files aside: {error.strerror}") from None
     return aside
@@ -60,35 +61,30 @@ def _move(store: Path, aside: Path, file: str) -> None:
 def _bundle_file(store: Path, aside: Path, finding: Finding) -> str:
     if finding.problem == "missing":
         return "the next generate builds the case again"
-    if finding.case is None:
-        _move(store, aside, finding.file)
+    _move(store, aside, finding.file)
+    if finding.case is None or finding.problem == "surplus":
         return "set aside"
-    with Store(store).lock(finding.case):
-        _move(store, aside, finding.file)
-    return "set aside" if finding.problem == "surplus" else "set aside; the next generate builds the case again"
+    return "set aside; the next generate builds the case again"
 
 
 def _run(store: Path, aside: Path, case: str, number: str, findings: Sequence[Finding]) -> dict[Finding, str]:
     directory = store / case / PROFILES / number
-    with runs.locked(store / case) as held:
-        if held is None:
-            return dict.fromkeys(findings, "left: another process profiles this case now")
-        lost = [finding.file.removeprefix(f"{case}/{PROFILES}/{number}/") for finding in findings]
-        lost = [name for name, finding in zip(lost, findings) if finding.problem != "surplus"]
-        try:
-            run = runs.read_run(directory)
-        except RunDamaged:
-            run = None
-        if run is None or set(lost) & {
-            *runs.rank_files(run),
-            *(execution.ntff for execution in run.executions),
-        }:
-            _move(store, aside, f"{case}/{PROFILES}/{number}")
-            return dict.fromkeys(findings, "the run is set aside; the next profile captures the case again")
-        for finding in findings:
-            if finding.problem != "missing":
-                _move(store, aside, finding.file)
-        runs.write_run(directory, without_files(run, lost))
+    lost = [finding.file.removeprefix(f"{case}/{PROFILES}/{number}/") for finding in findings]
+    lost = [name for name, finding in zip(lost, findings) if finding.problem != "surplus"]
+    try:
+        run = runs.read_run(directory)
+    except RunDamaged:
+        run = None
+    if run is None or set(lost) & {
+        *runs.rank_files(run),
+        *(execution.ntff for execution in run.executions),
+    }:
+        _move(store, aside, f"{case}/{PROFILES}/{number}")
+        return dict.fromkeys(findings, "the run is set aside; the next profile captures the case again")
+    for finding in findings:
+        if finding.problem != "missing":
+            _move(store, aside, finding.file)
+    runs.write_run(directory, without_files(run, lost))
     again = "set aside; the next profile views the trace again"
     return {finding: "set aside" if finding.problem == "surplus" else again for finding in findings}
 

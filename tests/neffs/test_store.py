@@ -4,10 +4,12 @@ import sys
 
 import pytest
 
+from neff_bench.neffs.aids import read_aid, write_aid
 from neff_bench.neffs.bundle import Bundle
 from neff_bench.neffs.errors import BundleError, CaseError, StoreError
 from neff_bench.neffs.store import Store
 from neff_bench.system import exchange as exchange_module
+from neff_bench.system.lock import try_lock, unlock
 
 
 @pytest.fixture
@@ -162,3 +164,54 @@ def test_a_bundle_is_on_the_disk_before_it_has_its_name(store, fill, case, disk)
     assert case.name in disk.renamed
     assert disk.unsynced == []
     assert disk.has(store.path)
+
+
+def test_a_bundle_is_replaced_when_nobody_profiles_it_any_more(store, fill, case):
+    path = store.publish(case.name, fill)
+    (path / "profiles").mkdir()
+    held = try_lock(path / "profiles" / ".lock")
+    waits = []
+
+    def waiting():
+        assert (path / "file.neff").read_bytes() == b"neff"
+        waits.append(1)
+        if len(waits) == 2:
+            unlock(path / "profiles" / ".lock", held)
+
+    store.publish(case.name, lambda directory: fill(directory, neff=b"newer"), waiting)
+    assert len(waits) == 2 and (path / "file.neff").read_bytes() == b"newer"
+    assert staged(store) == [] and not list(path.glob("profiles/.*"))
+
+
+def test_hidden_files_are_no_part_of_a_bundle(store, fill, case):
+    def with_hidden(directory):
+        fill(directory)
+        (directory / ".file.neff.21170-ab").write_bytes(b"half")
+
+    path = store.publish(case.name, with_hidden)
+    assert not list(path.glob(".*")) and not [name for name in store.find(case.name).manifest.files if name[0] == "."]
+
+
+@pytest.mark.parametrize("link", [".store", ".store/staging", ".store/locks"])
+def test_links_in_the_own_directory_of_a_store_are_refused(store, fill, case, tmp_path, link):
+    (tmp_path / "elsewhere").mkdir()
+    (store.path / link).parent.mkdir(parents=True)
+    (store.path / link).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="symbolic link"):
+        store.publish(case.name, fill)
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("link", [".store", ".store/verified.json"])
+def test_an_aid_is_neither_read_nor_written_through_a_link(tmp_path, link):
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "other" / ".store").mkdir(parents=True)
+    write_aid(elsewhere / "other", "verified.json", b'{\n  "a": 1\n}\n')
+    there = elsewhere / "other" / link
+    (tmp_path / "store" / link).parent.mkdir(parents=True)
+    (tmp_path / "store" / link).symlink_to(there)
+    before = (elsewhere / "other" / ".store" / "verified.json").read_bytes()
+    with pytest.raises(OSError):
+        read_aid(tmp_path / "store", "verified.json")
+    write_aid(tmp_path / "store", "verified.json", b'{\n  "a": 2\n}\n')
+    assert (elsewhere / "other" / ".store" / "verified.json").read_bytes() == before

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from neff_bench.neffs.bundle import read_bundle, write_manifest
+from neff_bench.neffs.bundle import LOCK, read_bundle, write_manifest
 from neff_bench.neffs.checksums import sha256_file
 from neff_bench.stage2_profile.capture import runs
 
@@ -149,7 +149,7 @@ def test_the_lock_of_a_killed_holder_goes_with_the_next_call(built, tmp_path):
     store = tmp_path / "store"
     copies(built, store, "a")
     assert run("neff_bench.stage2_profile.cli", str(store), "--cores", "0").returncode == 0
-    lock = store / "a" / "profiles" / runs.LOCK
+    lock = store / "a" / "profiles" / LOCK
     lock.touch(0o644)
     assert run("neff_bench.stage2_profile.cli", str(store), "--cores", "0").returncode == 0
     assert not lock.exists()

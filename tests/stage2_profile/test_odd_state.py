@@ -3,9 +3,15 @@
 import errno
 import fcntl
 import json
+import os
+from contextlib import contextmanager
 
 import pytest
+from click.testing import CliRunner
 
+from neff_bench.cli import main as neff_bench
+from neff_bench.neffs.bundle import used_files
+from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.system import lock
 from tests.stage2_profile.conftest import case
@@ -95,3 +101,83 @@ def test_a_lock_that_is_held_is_no_error(tmp_path):
     with open(tmp_path / "b", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert lock.try_lock(tmp_path / "b") is None
+
+
+def test_a_bundle_that_is_built_again_while_its_case_waits_is_profiled_as_it_is_now(
+    make_bundle, profile_neffs, monkeypatch
+):
+    from neff_bench.stage2_profile import pipeline
+
+    make_bundle(total_time=1e-4)
+    monkeypatch.setattr(pipeline, "used_files", lambda manifest: again() or used_files(manifest))
+
+    def again():
+        monkeypatch.setattr(pipeline, "used_files", used_files)
+        make_bundle(total_time=2e-4)
+
+    result = profile_neffs("--format", "json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)[0]["total_time_us"] == 204
+
+
+def test_a_lock_that_is_taken_finds_the_bundle_of_now(make_bundle, profile_neffs, store, monkeypatch):
+    make_bundle(total_time=1e-4)
+
+    @contextmanager
+    def late(bundle):
+        monkeypatch.setattr(runs, "locked", locked)
+        make_bundle(total_time=2e-4)
+        with locked(bundle) as descriptor:
+            yield descriptor
+
+    locked = runs.locked
+    monkeypatch.setattr(runs, "locked", late)
+    result = profile_neffs("--format", "json")
+    assert result.exit_code == 0, result.output
+    (bundle,) = Store(store).bundles()
+    assert runs.read_run(bundle.path / "profiles" / "1").neff_sha256 == bundle.manifest.neff_sha256
+
+
+def test_fsck_calls_nothing_surplus_that_is_younger_than_the_oldest_live_command(make_bundle, profile_neffs, store):
+    from neff_bench.stage2_profile.upkeep.fsck import certain, examine
+
+    bundles = [make_bundle(case("mlp", dims=(("b", size),))).path for size in (1, 2)]
+    profile_neffs()
+    (bundles[0] / "old").write_text("mine")
+    os.utime(bundles[0] / "old", (1, 1))
+    (bundles[1] / "profiles" / ".lock").touch()  # of a killed holder
+    with runs.locked(bundles[1]):
+        (bundles[0] / "new").write_text("somebody's")
+        found = certain(store, examine(store).findings)
+    assert [finding.file for finding in found] == [f"{bundles[0].name}/old"]
+    assert {finding.file for finding in certain(store, examine(store).findings)} == {
+        f"{bundles[0].name}/old",
+        f"{bundles[0].name}/new",
+    }
+
+
+def test_a_repair_holds_the_case_until_its_files_are_aside(make_bundle, profile_neffs, store):
+    from neff_bench.stage2_profile.upkeep.fsck import certain, examine
+
+    bundle = make_bundle().path
+    profile_neffs()
+    (bundle / "surplus").write_text("")
+
+    def repair(found):
+        assert lock.try_lock(bundle / "profiles" / ".lock") is None
+        assert lock.is_held(store / ".store" / "locks" / f"{bundle.name}.lock")
+
+    assert len(certain(store, examine(store).findings, repair)) == 1
+
+
+def test_a_linked_store_is_refused_by_what_would_write_into_it(make_bundle, profile_neffs, store, tmp_path):
+    make_bundle()
+    (store / ".store").rename(tmp_path / "elsewhere")
+    (store / ".store").symlink_to(tmp_path / "elsewhere")
+    before = sorted((tmp_path / "elsewhere").rglob("*"))
+    results = [profile_neffs(), *(CliRunner().invoke(neff_bench, words) for words in (
+        ["fsck", str(store), "--repair"], ["gc", str(store), "--keep", "1"], ["merge", str(store), str(store)]
+    ))]  # fmt: skip
+    assert [result.exit_code for result in results] == [2] * 4, [result.output for result in results]
+    assert all("a symbolic link; a store holds only real directories" in result.stderr for result in results)
+    assert sorted((tmp_path / "elsewhere").rglob("*")) == before

@@ -312,3 +312,15 @@ def test_what_the_shapes_file_says_of_a_kernel_belongs_to_its_key(project):
     before = keys(project())
     after = keys(project(more="    tolerance: {rtol: 1, atol: 1}\n    reference: mine.py:right\n"))
     assert before != after
+
+
+def test_a_failed_bundle_names_no_file_that_is_not_there(project, generate, tmp_path):
+    """Its worker dies when it has said that the case is built."""
+    dies = "    import atexit, os\n    atexit.register(os.kill, os.getpid(), 9)\n"
+    (tmp_path / "mine.py").write_text(KERNEL.replace("def right(x, factor):\n", "def right(x, factor):\n" + dies))
+    done = generate("--shapes", project(more="    reference: mine.py:right\n"), "--cold")
+    assert done.returncode == 1, done.stdout
+    manifest = Store(tmp_path / "out").find(NAME.format("nki")).manifest
+    assert manifest.status == "failed" and "killed by the system" in manifest.reason
+    assert (manifest.neff, manifest.inputs, manifest.outputs, manifest.command) == (None, (), (), ())
+    assert list(manifest.files) == ["compile.log"]

@@ -9,6 +9,7 @@ import pytest
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.cores import CorePool
 from neff_bench.stage2_profile.capture.device_step import capture
+from neff_bench.stage2_profile.errors import CaptureFailed
 
 
 @pytest.fixture
@@ -182,12 +183,14 @@ def test_a_device_error_twice_is_a_reason(captured, faults):
     )
 
 
-def test_a_stop_ends_a_capture(captured, faults):
+def test_a_stop_ends_a_capture(captured, make_bundle, faults):
     faults("hang")
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
-    _, run = captured(stop=stop)
-    assert run.reason == "neuron-profile capture: interrupted"
+    bundle = make_bundle()
+    with pytest.raises(CaptureFailed, match="interrupted"):
+        captured(bundle, stop=stop)
+    assert os.listdir(bundle.path / "profiles") == []  # it says nothing of the case
 
 
 def test_a_good_run_replaces_failed_ones_and_keeps_good_ones(captured, make_bundle, faults):
