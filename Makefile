@@ -3,6 +3,7 @@
 # make bench gate  our speed beside its peers, as ratios
 # make docs   the pages as a site in build/site; a dead link fails
 # make sanitize  the compiled core under AddressSanitizer and UBSan
+# make release-check  what a release consists of, built in OUT, installed into new environments of every Python, and run
 # make gate   exit code 1 when this tree is slower than the build in bench/gate.base
 # make mutants  200 random mistakes in the product, and which of them the tests notice (docs/mutants.md)
 # make wild CHECKOUTS=dir  public kernels against their references: right, wrong, refused by name, crashed
@@ -16,7 +17,7 @@ BIN := .venv/bin
 # The commands and tests start many Python processes; each would compile the package anew without cached bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: sanitize run test docs bench gate mutants fidelity correlation wild clean
+.PHONY: release-check sanitize run test docs bench gate mutants fidelity correlation wild clean
 
 run: .venv/run
 	$(BIN)/generate-neffs --shapes shapes.yaml --out $(OUT)
@@ -43,6 +44,9 @@ bench: .venv/test
 docs: .venv/test
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+release-check: .venv/test
+	$(BIN)/python -m tools.release_check --out $(if $(filter command line,$(origin OUT)),$(OUT),build/release)
 
 gate: .venv/test
 	$(BIN)/python bench/gate.py

@@ -30,8 +30,8 @@ def extension(name: str, c_files: list[str]) -> Extension:
         c_files,
         depends=[name for name in names if name.endswith(".h")],
         define_macros=[("BUILT_FROM", f'"{sources["digest"]()}"')],
-        # No fused multiply-add: the plain path rounds after each operation.
-        extra_compile_args=["-std=c99", "-O3", "-ffp-contract=off"],
+        # No fused multiply-add: the plain path rounds after each operation. No folder of the build: a release has the same bytes twice.
+        extra_compile_args=["-std=c99", "-O3", "-ffp-contract=off", f"-ffile-prefix-map={os.getcwd()}=."],
         optional=True,
         py_limited_api=True,
     )
