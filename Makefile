@@ -1,7 +1,7 @@
 # make run    the shipped shapes.yaml, from nothing to a table of engine times
 # make test   lint, types, tests; CHECKOUTS=dir adds the tests that read other projects (tests/checkouts.py)
 # make bench gate  our speed beside its peers, as ratios
-# make docs   the pages as a site in build/site; a dead link fails
+# make docs   the pages as a site in build/site, with pages for the commands and others made from the product; a dead link fails
 # make sanitize  the compiled core under AddressSanitizer and UBSan
 # make release-check  what a release consists of, built in OUT, installed into new environments of every Python, and run
 # make gate   exit code 1 when this tree is slower than the build in bench/gate.base
@@ -43,7 +43,8 @@ bench: .venv/test
 
 docs: .venv/test
 	$(BIN)/pip install --quiet --editable '.[docs]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python -m tools.site build/pages
+	$(BIN)/zensical build --clean --strict
 
 release-check: .venv/test
 	$(BIN)/python -m tools.release_check --out $(if $(filter command line,$(origin OUT)),$(OUT),build/release)

@@ -134,9 +134,12 @@ class Chromium:
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
-    def screenshot(self, path: Path, whole: bool = False) -> None:
-        """A PNG of the window, or of the whole page."""
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
+    def screenshot(self, path: Path, whole: bool = False, clip: dict[str, float] | None = None) -> None:
+        """A PNG of the window, of the whole page, or of a part of it."""
+        part = {"clip": clip} if clip else {}
+        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole or bool(clip), **part)[
+            "data"
+        ]
         path.write_bytes(base64.b64decode(data))
 
     def requests(self) -> list[str]:
@@ -167,19 +170,27 @@ class Chromium:
 
 
 def main() -> None:
-    """A PNG of the timeline of a page of ours: `python -m tools.chromium 'report.html#case=3&event=120' page.png`."""
+    """A PNG of the timeline of a page of ours, with what lies below it where an event is named: `python -m tools.chromium 'report.html#case=3&event=120' page.png`."""
     address, picture = sys.argv[1:]
     page, _, at = address.partition("#")
     browser = Chromium(find_chromium() or PROGRAMS[0])
     try:
         browser.open(
-            Path(page), "window.neffBench && neffBench.firstPaintMs", width=1280, height=1000, media="light", at=at
+            Path(page),
+            "window.neffBench && neffBench.firstPaintMs",
+            width=1280 if at else 1000,
+            height=1000,
+            media="light",
+            at=at,
         )
         browser.value("document.querySelector('.case.shown .timeline').scrollIntoView()")
         if "event=" in at:
             browser.wait("document.querySelector('.case.shown .details dl')")
         browser.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        browser.screenshot(Path(picture))
+        box = browser.value(
+            "(({x, y, width, height}) => ({x: x + scrollX, y: y + scrollY, width, height, scale: 1}))(document.querySelector('.case.shown .timeline').getBoundingClientRect())"
+        )
+        browser.screenshot(Path(picture), clip=None if "event=" in at else box)
     finally:
         browser.close()
 

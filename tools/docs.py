@@ -5,9 +5,12 @@
 
 In a block, `$ ` starts a command, `> ` continues it; what follows is its standard output. The commands of a page run one
 after the other in a directory of their own, which holds the repository's shapes.yaml and the files that the page shows: a
-line that begins with a file's name in backquotes and ends in a colon, then the file's text in a block. A block is stale when its output differs in anything but what differs
-from host to host: wall times, dates, versions of Python and fingerprints of the model, and, in a block that begins with
-"```console host", every number and the name of the library that was timed. A page with NEEDS in it is passed over while NKILIB_PATH is not set.
+line that begins with a file's name in backquotes and ends in a colon, then the file's text in a block. A block is stale when its
+output differs in anything but what differs from host to host: wall times, dates, versions of Python, and, in a block that begins with
+"```console host", every number and the name of the library that was timed. The fingerprint of the model, which each edit of the
+simulator changes, is written as xxxxxxxx. An image NAME.png is made anew where the commands write NAME.html and a Chromium is there.
+A page with NEEDS in it is passed over while NKILIB_PATH is not set.
+
 Exit code 1: a command failed that does not say `|| true` (the page is left as it was), or --check found a stale page.
 """
 
@@ -25,6 +28,8 @@ from pathlib import Path
 
 BLOCK = re.compile(r"```console( host)?\n(.*?)```\n", re.DOTALL)
 FILE = re.compile(r"^`([\w.]+)`[^\n]*:\n\n```\w+\n(.*?)```\n", re.DOTALL | re.MULTILINE)
+IMAGE = re.compile(r"\]\(([\w-]+)\.png\)")
+FINGERPRINT = re.compile(r"\b((?:trn|inf|sim)[\d.-]*\d)\.[0-9a-f]{8}\b")
 NEEDS = "<!-- needs NKILIB_PATH -->"
 SHAPES = Path(__file__).parents[1] / "shapes.yaml"
 ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "120", "LC_ALL": "C.UTF-8"}
@@ -34,7 +39,6 @@ MASKS = (
     (re.compile(r"\b(built|done) in [\d.]+ s\b"), r"\1 in # s"),
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:+.]+"), "DATE"),
     (re.compile(r"Python [\d.]+,\s+\w+ \w+"), "PYTHON"),
-    (re.compile(r"\.[0-9a-f]{8}\b"), ""),
     (re.compile(r" +max error +rel error"), " ERRORS"),
     (re.compile(r" +(0|[\d.]+e-\d+|0\.00\d+) +(0|[\d.]+e-\d+|0\.00\d+) passed"), " ERRORS passed"),
     (re.compile(r"─+"), "─"),
@@ -65,16 +69,27 @@ def stale(page: Path) -> list[str]:
 
 def refresh(page: Path) -> None:
     """Raises `subprocess.CalledProcessError` for a command that fails."""
-    page.write_text(refreshed(page.read_text()))
+    page.write_text(refreshed(page.read_text(), page.parent))
 
 
-def refreshed(text: str) -> str:
-    """The page with fresh output in the blocks that are stale; a block that holds stays to the byte."""
+def refreshed(text: str, pictures: Path | None = None) -> str:
+    """The page with fresh output in the blocks that are stale; a block that holds stays to the byte. `pictures`: where its images go."""
     with tempfile.TemporaryDirectory() as directory:
         shutil.copy(SHAPES, directory)
         for name, content in FILE.findall(text):
             (Path(directory) / name).write_text(content)
-        return BLOCK.sub(lambda block: _fresh_block(block, Path(directory)), text)
+        fresh = BLOCK.sub(lambda block: _fresh_block(block, Path(directory)), text)
+        for name in IMAGE.findall(text) if pictures else ():
+            page = Path(directory, f"{name}.html")
+            if page.exists() and shutil.which("chromium"):
+                words = [
+                    sys.executable,
+                    str(Path(__file__).parent / "chromium.py"),
+                    str(page),
+                    f"{pictures}/{name}.png",
+                ]
+                subprocess.run(words, check=True)
+        return fresh
 
 
 def masked(text: str, host: bool) -> str:
@@ -126,7 +141,7 @@ def _output(command: str, directory: Path) -> str:
         text=True,
         check=True,
     )
-    text = done.stdout.replace(f"{directory}/", "").strip("\n")
+    text = FINGERPRINT.sub(r"\1.xxxxxxxx", done.stdout.replace(f"{directory}/", "").strip("\n"))
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n" if text else ""
 
 

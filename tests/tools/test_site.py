@@ -1,0 +1,42 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from neff_bench.cli import COMMANDS
+from neff_bench.simulator.timing.model import fingerprint
+from neff_bench.stage1_generate.shapes import own, read
+from tools import site
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    target = tmp_path_factory.mktemp("site") / "pages"
+    site.write(target)
+    return target
+
+
+def test_the_navigation_names_the_pages_of_the_site_and_no_others(pages):
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    named = re.findall(r"[\w-]+\.md", navigation)
+    assert sorted(named) == sorted(page.name for page in pages.glob("*.md"))
+
+
+def test_every_command_and_option_has_its_help_in_the_site(pages):
+    text = (pages / "commands.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if f"## neff-bench {name}\n" not in text] == []
+    assert "--shapes FILE" in text
+
+
+def test_the_page_of_the_shapes_file_explains_every_key():
+    text = (ROOT / "docs" / "shapes-file.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    assert explained == {*read._COMMON, *own.KEYS}
+
+
+def test_the_site_shows_the_model_that_it_was_built_with(pages):
+    text = (pages / "index.md").read_text(encoding="utf-8")
+    assert f"(trn2-2.{fingerprint()})" in text
+    assert not any(site.MASK in page.read_text(encoding="utf-8") for page in pages.glob("*.md"))
