@@ -27,6 +27,7 @@ from neff_bench.parsers.formats.neff import (
     PROGRAM_MEMBER,
     TARGETS,
 )
+from neff_bench.parsers.formats.opcodes import PUBLIC
 from neff_bench.parsers.source import Source, open_source
 from neff_bench.system.decoding import prepare
 
@@ -46,9 +47,11 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class EngineProgram:
-    """`instruction_count`: 64-byte slots in the NEFF, summed over physical cores; the loader adds its own when it runs them."""
+    """`instruction_count`: 64-byte slots in the NEFF, summed over physical cores; the loader adds its own when it runs them.
+    `branch_count`: those that jump, so that others may run often or never."""
 
     instruction_count: int
+    branch_count: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,9 @@ class Neff:
     hlo_mac_count: int | None
     simulated: bool
 
+
+_STREAMS = frozenset(f"{files.file}.bin" for files in layout.ENGINE_FILES)
+BRANCH = PUBLIC["COMPARE_BRANCH"]
 
 Index = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -192,15 +198,18 @@ def read_neff(path: str | os.PathLike[str]) -> Neff:
     header = _read_header(source)
     members: list[Member] = []
     tables: dict[str, Any] = {}
+    branches: dict[str, int] = {}
     for member, stream in _members(source, header):
         members.append(member)
+        if member.name.rpartition("/")[2] in _STREAMS:
+            branches[member.name] = _branch_count(stream, member.bytes)
         kind = _Definition if member.name.endswith(f"/{layout.DEFINITION}") else _TABLES.get(member.name)
         if kind is not None:
             tables[member.name] = _decode(name, member, stream, kind)
     missing = [needed for needed in (layout.GRAPH, layout.KELF) if needed not in tables]
     if missing:
         raise ParseError(name, HEADER_BYTES, f"no member {missing[0]} in the archive: not a whole NEFF")
-    return _assemble(name, source.size_bytes, header, members, tables)
+    return _assemble(name, source.size_bytes, header, members, tables, branches)
 
 
 @guarded
@@ -288,7 +297,23 @@ def _decode(name: str, member: Member, stream: Stream, kind: Any) -> Any:
         ) from None
 
 
-def _assemble(name: str, size_bytes: int, header: _Header, members: list[Member], tables: dict[str, Any]) -> Neff:
+def _branch_count(stream: Stream, size_bytes: int) -> int:
+    """How many slots jump, in pieces of whole slots."""
+    found = 0
+    while size_bytes > 0 and (piece := stream.read(min(size_bytes, PIECE_BYTES))):
+        found += piece[::INSTRUCTION_BYTES].count(BRANCH)
+        size_bytes -= len(piece)
+    return found
+
+
+def _assemble(
+    name: str,
+    size_bytes: int,
+    header: _Header,
+    members: list[Member],
+    tables: dict[str, Any],
+    branches: Mapping[str, int],
+) -> Neff:
     info: _Info = tables.get(layout.INFO) or _Info()
     kelf: _Kelf = tables[layout.KELF]
     stats: _HloStats = tables.get(layout.HLO_STATS) or _HloStats()
@@ -314,7 +339,7 @@ def _assemble(name: str, size_bytes: int, header: _Header, members: list[Member]
         compiler_version=info.tool_version,
         inputs=inputs,
         outputs=outputs,
-        engines=_engines(definitions, {member.name: member.bytes for member in members}),
+        engines=_engines(definitions, {member.name: member.bytes for member in members}, branches),
         queues=_queues(definitions),
         members=tuple(members),
         hlo_mac_count=stats.mac_count if stats.mac_count and stats.mac_count > 0 else None,
@@ -350,15 +375,19 @@ def _tensors(
     return inputs, tuple(outputs.values())
 
 
-def _engines(definitions: list[tuple[str, _Definition]], sizes: Mapping[str, int]) -> dict[str, EngineProgram]:
+def _engines(
+    definitions: list[tuple[str, _Definition]], sizes: Mapping[str, int], branches: Mapping[str, int]
+) -> dict[str, EngineProgram]:
     """Engines whose streams are all there and made of whole slots; another encoding is left out, not divided."""
     engines = {}
     for engine, _, key in layout.ENGINE_FILES:
-        streams = [(path, _listed(getattr(definition, f"{key}_instr"))) for path, definition in definitions]
-        counts = [sizes.get(f"{path.rpartition('/')[0]}/{stream}") for path, names in streams for stream in names]
+        of_cores = [(path, _listed(getattr(definition, f"{key}_instr"))) for path, definition in definitions]
+        streams = [f"{path.rpartition('/')[0]}/{stream}" for path, names in of_cores for stream in names]
+        counts = [sizes.get(stream) for stream in streams]
         known = [count for count in counts if count is not None and count % INSTRUCTION_BYTES == 0]
         if known and len(known) == len(counts):
-            engines[engine] = EngineProgram(sum(known) // INSTRUCTION_BYTES)
+            jumps = sum(branches.get(stream, 0) for stream in streams)
+            engines[engine] = EngineProgram(sum(known) // INSTRUCTION_BYTES, jumps)
     return engines
 
 

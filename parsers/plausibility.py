@@ -3,7 +3,13 @@ of a first execution."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from neff_bench.parsers.summary import Summary
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.neff import Neff
 
 ENGINES = ("tensor", "scalar", "vector", "gpsimd", "sync")
 OF_A_PEAK = ("mfu_estimated", "mfu_hlo_estimated", "mfu_inst_estimated", "hfu_estimated", "mbu_estimated")
@@ -15,6 +21,9 @@ PEAK_FACTOR = 4
 """A rate above the stated peak by less may be that of another dtype: tools differ in which peak they take."""
 TIME_TOLERANCE = 0.02
 """Tools from 2.29 on count up to 0.6 % more in one of the two times."""
+
+LOST = 0.02
+"""Of the instructions: profilers drop some, up to 0.05 % in public traces."""
 
 LEAST_ACTIVE = 0.05
 """Of the total time. Four public first executions on inf2 (github AnchovyPark/npu_profiling_code @2a956420) are active for 0.3 to
@@ -42,6 +51,21 @@ def impossible(summary: Summary, most: float) -> tuple[str, ...]:
         if total_s and time_s is not None and time_s > total_s * (1 + TIME_TOLERANCE):
             found.append(f"{name} is {time_s:g} s, longer than the total_time of {total_s:g} s")
     return tuple(found)
+
+
+def beside_program(summary: Summary, program: Mapping[str, int]) -> tuple[str, ...]:
+    """One sentence for each engine that ran less than its stream in the NEFF has. `program`: instructions by engine, of streams without
+    branches; the loader adds some of its own."""
+    return tuple(
+        f"{engine}_engine_instruction_count is {ran}, the NEFF has {count} instructions for it"
+        for engine, count in program.items()
+        if (ran := getattr(summary, f"{engine}_engine_instruction_count")) is not None and ran < count * (1 - LOST)
+    )
+
+
+def straight(neff: Neff) -> dict[str, int]:
+    """Instructions by engine, of the streams in which each one runs."""
+    return {name: engine.instruction_count for name, engine in neff.engines.items() if not engine.branch_count}
 
 
 def first_execution(total_s: float | None, active_s: float | None) -> str | None:

@@ -59,12 +59,12 @@ def capture(
     Raises `UnsafePath` before anything is run; `CaptureFailed` for a NEFF that is not what its case says, when no core is left, and when it
     was interrupted: that says nothing of the case, so nothing is kept.
     """
-    remarks = compare_neff(bundle)
+    remarks, program = compare_neff(bundle)
     plan = plan_of(bundle.manifest, options)
     work = runs.new_work(bundle.path)
     if options.most_captures > 1:
         series = series or work.name.removeprefix(runs.WORK)
-    attempts = Attempts(bundle, tool, options, work, plan, series, [*remarks])
+    attempts = Attempts(bundle, tool, options, work, plan, series, [*remarks], program)
     again = True
     while again:
         try:
@@ -86,23 +86,24 @@ def capture(
     return runs.publish(work, run)
 
 
-def compare_neff(bundle: Bundle) -> tuple[str, ...]:
-    """Whether the NEFF is what its case says; a remark where its layout is not known. Raises `CaptureFailed`, with both values. A file that
-    is no NEFF at all is left to the tool, which says so."""
+def compare_neff(bundle: Bundle) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Whether the NEFF is what its case says; a remark where its layout is not known. And its instructions by engine. Raises
+    `CaptureFailed`, with both values. A file that is no NEFF at all is left to the tool, which says so."""
     from neff_bench.parsers.errors import ParseError
     from neff_bench.parsers.neff import is_neff, read_neff
+    from neff_bench.parsers.plausibility import straight
 
     path = bundle.path / str(bundle.manifest.neff)
     try:
-        wrong = disagreement(bundle.manifest, read_neff(path))
+        neff = read_neff(path)
     except ParseError as error:
         with path.open("rb") as file:
             if not is_neff(file.read(HEADER_BYTES + 2)):
-                return ()
-        return (f"the NEFF could not be compared with its case: {error.what}",)
-    if wrong is not None:
+                return (), {}
+        return (f"the NEFF could not be compared with its case: {error.what}",), {}
+    if (wrong := disagreement(bundle.manifest, neff)) is not None:
         raise CaptureFailed(f"{wrong}; build the case again (generate-neffs --force)")
-    return ()
+    return (), straight(neff)
 
 
 @dataclass(eq=False)
@@ -116,6 +117,7 @@ class Attempts:
     plan: arguments.CapturePlan
     series: str | None
     warnings: list[str]
+    program: Mapping[str, int]
     commands: list[runs.Command] = field(default_factory=list)
     dge_variable: bool | None = None
     waits: int = 0
@@ -301,6 +303,7 @@ class Attempts:
             timing=left[0].timing if left else None,
             other_ranks=tuple(left[1:]),
             findings=findings.left(self.work) if self.tool.kind == "sim" else (),
+            program=dict(self.program),
         )
 
     def _counted(self) -> list[arguments.Trace]:

@@ -114,7 +114,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     `cores`: physical cores. `outputs`: tensor name → file; empty when they are not to be trusted. `files`: size and sha256
     of every other file of the run, by its path in it. `series`: the number of the first of the captures that were taken for
     one median, None for a capture by itself. `warmup`: executions before the first that counts. `timing`: the file of nrtpy's
-    times. `conditions`: of a measured run. `findings`: of a simulated one.
+    times. `conditions`: of a measured run. `findings`: of a simulated one. `program`: instructions of the NEFF by engine, of the streams
+    in which each one runs.
     With several ranks `outputs` and `timing` are those of rank 0, and `other_ranks` has the others.
     """
 
@@ -141,6 +142,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     conditions: Conditions | None = None
     other_ranks: tuple[RankFiles, ...] = ()
     findings: tuple[Finding, ...] = ()
+    program: dict[str, int] = {}
     schema: int = SCHEMA
 
     @property

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,8 @@ from neff_bench.chips import peak_tflops
 from neff_bench.chips.dtypes import RATE
 from neff_bench.neffs.intake import shapes_in_words
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.plausibility import doubts
+from neff_bench.parsers.plausibility import PEAK_FACTOR, beside_program, first_execution, impossible, straight
+from neff_bench.stage2_profile.metrics.plausible import of_numbers
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
 
@@ -32,6 +34,7 @@ class About:
     simulated: bool = False
     dims: tuple[tuple[str, int], ...] = ()
     shapes: str | None = None
+    program: Mapping[str, int] = field(default_factory=dict)
 
 
 def foreign_row(case: ForeignCase) -> Row:
@@ -86,6 +89,7 @@ def _about(path: Path | None) -> About:
         simulated=neff.simulated,
         dims=matmul_dims(neff),
         shapes=shapes_in_words(tensor.shape for tensor in neff.inputs),
+        program=straight(neff),
     )
 
 
@@ -123,18 +127,21 @@ def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
     numbers = row_numbers([summary], model_flops=flops, peak=about.peak_tflops)
     if numbers["arithmetic_intensity"] is None:
         numbers["arithmetic_intensity"] = summary.mm_arithmetic_intensity
+    wrong = (*impossible(summary, PEAK_FACTOR), *beside_program(summary, about.program))
+    waits = first_execution(summary.total_time_s, summary.total_active_time_s)
     return Row(
         case=case.name,
         **_told(about),
         source="simulated" if simulated else "measured",
         status="profiled",
-        check="unchecked",
+        check="suspect" if wrong else "unchecked",
+        reason="; ".join(wrong) or None,
         **numbers,
         tool=tool,
         model=summary.simulator_model,
         time_error=summary.simulator_time_error,
         uncompared_operations=summary.simulator_uncompared_operations,
-        warnings=(*_warnings(case), *doubts(summary)),
+        warnings=(*_warnings(case), *filter(None, [waits])),
     )
 
 
@@ -143,13 +150,16 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
     from neff_bench.parsers.ntff import read_ntff
 
     trace = read_ntff(path)
+    numbers = trace_numbers([trace], model_flops=about.model_flops, peak=about.peak_tflops)
+    wrong = of_numbers(numbers)
     return Row(
         case=case.name,
         **(_told(about) | ({"target": trace.family} if about.target is None else {})),
         source="simulated" if about.simulated or trace.certainty == "simulated" else "measured",
         status="profiled",
-        check="unchecked",
-        **trace_numbers([trace], model_flops=about.model_flops, peak=about.peak_tflops),
+        check="suspect" if wrong else "unchecked",
+        reason="; ".join(wrong) or None,
+        **numbers,
         tool=f"NTFF version {trace.version}",
         warnings=(*_warnings(case), *trace_notes([trace])),
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips.dtypes import RATE
-from neff_bench.parsers.plausibility import TIME_TOLERANCE, impossible
+from neff_bench.parsers.plausibility import TIME_TOLERANCE, beside_program, impossible
 
 if TYPE_CHECKING:
     from neff_bench.parsers.summary import Summary
@@ -20,11 +20,16 @@ SAME = (
 """Counts that are of the program, and not of one execution."""
 
 
-def suspicions(executions: Sequence[tuple[int, Summary]], numbers: Mapping[str, Any], dtype: str) -> tuple[str, ...]:
+def suspicions(
+    executions: Sequence[tuple[int, Summary]], numbers: Mapping[str, Any], dtype: str, program: Mapping[str, int]
+) -> tuple[str, ...]:
     """One sentence for each figure that cannot be; none for a plausible row. `executions`: of one rank, each with its number.
-    `numbers`: of the row."""
+    `numbers`: of the row. `program`: instructions of the NEFF by engine, where each runs."""
     fastest = max(1.0, RATE.get(dtype, 1.0))
     found = [doubt for _, summary in executions for doubt in impossible(summary, fastest)]
+    found += [doubt for _, summary in executions for doubt in beside_program(summary, program)]
+    if not executions:
+        found += of_numbers(numbers)
     mfu = numbers.get("mfu_percent")
     if mfu is not None and mfu > 100 * (1 + TIME_TOLERANCE):
         found.append(f"MFU is {mfu:.0f} % of the peak of {numbers['mfu_peak_tflops']:.0f} TFLOPS")
@@ -39,6 +44,20 @@ def suspicions(executions: Sequence[tuple[int, Summary]], numbers: Mapping[str, 
             (one, first), (other, second) = next(iter(counts.items())), _other(counts)
             found.append(f"{name} is {first} in execution {one} and {second} in execution {other}")
     return tuple(dict.fromkeys(found))
+
+
+def of_numbers(numbers: Mapping[str, Any]) -> list[str]:
+    """As `impossible`, for numbers that our own reader took from a trace."""
+    total_us = numbers.get("total_time_us")
+    if total_us is None:
+        return []
+    if total_us <= 0:
+        return ["the trace has a total time of 0 us"]
+    return [
+        f"{name} is {value:g}, longer than the total time of {total_us:g} us"
+        for name, value in numbers.items()
+        if name.endswith("_active_us") and value is not None and value > total_us * (1 + TIME_TOLERANCE)
+    ]
 
 
 def _other(counts: Mapping[int, int]) -> tuple[int, int]:

@@ -77,7 +77,8 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         others = [read_summaries(*other, rank) for other in runs.series(bundle.path, record) if other[0] != path]
         numbers, warnings = _numbers(bundle.manifest, record, path, rank, [summaries, *others], read_traces)
         verdict = with_findings(_verdict(bundle, path, record, rank), record.findings)
-        if impossible := suspicions(_numbered(record, summaries), numbers, bundle.manifest.case.dtype):
+        executions = _numbered(record, summaries)
+        if impossible := suspicions(executions, numbers, bundle.manifest.case.dtype, record.program):
             verdict = suspected(verdict, impossible)
     except RunDamaged as error:
         return _failed_run(bundle, path, record, f"{error}; profile it again with --force")

@@ -4,6 +4,7 @@ import pytest
 
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.neff import read_members, read_neff, read_uuid
+from neff_bench.parsers.plausibility import straight
 
 
 def test_everything_is_read(files, write):
@@ -118,3 +119,11 @@ def test_a_huge_sparse_file_is_refused_at_once(files, tmp_path):
         file.truncate(10 << 30)
     with pytest.raises(ParseError, match="neither gzip nor tar"):
         read_neff(path)
+
+
+def test_a_stream_that_jumps_is_not_counted_against_what_ran(files, write):
+    members = {**files.neff_members(), "sg00/PE.bin": (b"\xa9" + bytes(63)) * 2 + bytes(3 * 64)}
+    neff = read_neff(write("a.neff", files.neff_of(members)))
+    assert neff.engines["tensor"].branch_count == 2
+    assert "tensor" not in straight(neff)
+    assert "scalar" in straight(neff)

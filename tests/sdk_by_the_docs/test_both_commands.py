@@ -107,6 +107,7 @@ def test_flags_that_a_release_lacks_are_left_out(built):
         ("active", "longer than the total_time"),
         ("engine", "vector_engine_active_time is 1 s"),
         ("mfu", "no device reaches"),
+        ("counts", "vector_engine_instruction_count is 0, the NEFF has 1 instructions for it"),
         ("two_roots", "2 summaries of one trace"),
     ],
 )

@@ -28,6 +28,13 @@ def test_a_profile_from_elsewhere_is_a_row(tmp_path):
     assert (row["status"], row["check"], row["source"]) == ("profiled", "unchecked", "measured")
 
 
+def test_a_profile_from_elsewhere_that_cannot_be_is_suspect(tmp_path):
+    (tmp_path / "ntff.json").write_text(json.dumps({"summary": [{"total_time": 5e-5, "total_active_time": 9e-5}]}))
+    code, (row,) = rows(tmp_path)
+    assert (code, row["check"]) == (1, "suspect")
+    assert "longer than the total_time" in row["reason"]
+
+
 def test_a_simulated_one_says_so(tmp_path):
     metadata = {"is_simulation": True, "simulator_name": "some simulator"}
     (tmp_path / "ntff.json").write_text(json.dumps({"summary": [{"total_time": 5e-5}], "metadata": [metadata]}))

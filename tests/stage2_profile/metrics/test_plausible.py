@@ -13,8 +13,8 @@ def summary(**keys):
     return read_summary(json.dumps({"total_time": 1e-4, "tensor_engine_instruction_count": 9, **keys}).encode())
 
 
-def said(*executions, first=2, dtype="bfloat16", **numbers):
-    return suspicions([*enumerate((summary(**keys) for keys in executions), first)], numbers, dtype)
+def said(*executions, first=2, dtype="bfloat16", program=(), **numbers):
+    return suspicions([*enumerate((summary(**keys) for keys in executions), first)], numbers, dtype, dict(program))
 
 
 def test_a_plausible_row_has_nothing_to_be_said():
@@ -46,6 +46,19 @@ def test_executions_that_do_not_agree_are_named():
         "tensor_engine_instruction_count is 9 in execution 2 and 8 in execution 3",
     )
     assert said({"total_time": 9e-4}, {}, first=1) == ()
+
+
+def test_counts_below_those_of_the_program_are_named():
+    assert said({}, program={"tensor": 9, "vector": 5}) == ()  # Vector's are not stated
+    assert said({}, program={"tensor": 10}) == (
+        "tensor_engine_instruction_count is 9, the NEFF has 10 instructions for it",
+    )
+
+
+def test_what_our_own_reader_took_from_a_trace_must_be_possible_too():
+    assert said(total_time_us=10.0, dma_active_us=10.1, tensor_active_us=None) == ()
+    assert said(total_time_us=10.0, dma_active_us=47.0) == ("dma_active_us is 47, longer than the total time of 10 us",)
+    assert said(total_time_us=0.0) == ("the trace has a total time of 0 us",)
 
 
 def test_a_trace_with_two_summaries_has_none_to_be_believed():
