@@ -39,7 +39,8 @@ class Overheads:
 
     postamble_ns: last kernel instruction to the end of the execution. leaving: what an engine does after its own last kernel
     instruction, from whose end its times count, while the others are at work; the last of them lasts until the postamble.
-    first_execution_ns: how much later GpSimd can begin with the kernel in the first execution after loading. static: what there is in the
+    first_execution_ns: how much later GpSimd can begin with the kernel in the first execution after loading; 0 where it
+    takes as long as later ones. static: what there is in the
     place of all this where the descriptors of every DMA were made at compile time, None where the runtime is not known to do anything else.
 
     Equal to itself alone, so that what follows from it is made once and found fast.

@@ -8,9 +8,6 @@ the device; all 15 traces of two other repositories with such descriptors have t
 
 from neff_bench.chips.overheads import Overheads, controls, fetches
 
-FIRST_EXECUTION_NS = 1_859_817.0
-"""That of the inf2 profiles of github AnchovyPark/npu_profiling_code @2a956420; no first execution on trn2 is public."""
-
 OVERHEADS = Overheads(
     preamble=(
         controls(
@@ -107,7 +104,7 @@ OVERHEADS = Overheads(
         fetches("21 4 10430 7"),
     ),
     postamble_ns=2039.0,
-    first_execution_ns=FIRST_EXECUTION_NS,
+    first_execution_ns=0.0,
     leaving=(
         controls(
             "DRAIN 70 12; EVENT_SEMAPHORE 152 54; EVENT_SEMAPHORE 268 0",  # Tensor

@@ -244,6 +244,12 @@ def view_command(
     )
 
     profile = load_profile(neff, session_file, what_if)
+    wait_ns = profile.schedule.overheads.first_execution_ns
+    if profile.schedule.first_execution and wait_ns:
+        streams.notice(
+            f"{session_file} is of the first execution after loading, in which GpSimd waits {wait_ns / 1000:.1f} us (measured on "
+            "inf2); capture --profile-nth-exec 2 traces a later one"
+        )
     if output_format == "summary-json":
         import orjson
 

@@ -3,9 +3,12 @@ import os
 import subprocess
 import sys
 
+import msgspec
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from neff_bench.simulator.commands.cli import main
 from neff_bench.simulator.files.neff import write_neff
 from tests.simulator.programs import matmul
 
@@ -159,6 +162,22 @@ def test_view_reads_the_times_of_the_trace(folder, monkeypatch):
         timed = schedule(profile.neff.program, codes=profile.neff.codes, first_execution=first)
         computed = view.Profile(profile.neff, timed, timeline_of(timed), profile.core_ids)
         assert view.tables_of(profile, neff, trace) == view.tables_of(computed, neff, trace)
+
+
+def test_the_wait_of_a_first_execution_is_that_of_its_chip_and_view_tells_of_it(tmp_path, monkeypatch):
+    """Document 002 profiles the first of ten executions on trn2 and has 45.26 us; on inf2 traces show the wait."""
+    monkeypatch.chdir(tmp_path)
+    for target, wait_us in (("trn2", 0), ("inf2", 1859.8)):
+        write_neff(msgspec.structs.replace(matmul(), target=target), "file.neff")
+        done = CliRunner().invoke(main, ["capture", "-n", "file.neff", "-s", "profile.ntff", "--num-exec=10"])
+        assert done.exit_code == 0, done.output
+        total_us = []
+        for trace in ("profile.ntff", "profile_exec_2.ntff"):
+            done = CliRunner().invoke(main, ["view", "-n", "file.neff", "-s", trace, "--output-format", "summary-json"])
+            [summary] = json.loads(done.stdout).values()
+            total_us.append(summary["total_time"] * 1e6)
+            assert ("first execution" in done.stderr) == (wait_us > 0 and trace == "profile.ntff")
+        assert total_us[0] - total_us[1] == pytest.approx(wait_us, abs=10)
 
 
 def test_a_trace_of_another_model_is_refused(folder, monkeypatch):
