@@ -163,7 +163,11 @@ def _sdk(sdk: Sdk) -> list[tuple[str, str]]:
     if sdk.release is None:
         return [("release", "none: no part of the AWS Neuron SDK is installed")]
     parts = ", ".join(f"{part.name} {part.version}" for part in sdk.parts)
-    rows = [("release", f"{sdk.release} ({parts})"), ("NKI", sdk.nki or "absent")]
+    rows = [
+        ("release", f"{sdk.release} ({parts})"),
+        ("known from", f"AWS's pages and code, read {sdk.read}; none of it was tried on a device"),
+        ("NKI", sdk.nki or "absent"),
+    ]
     return rows + [
         (ability.what, f"no: {ability.why_not}" if ability.why_not else f"yes: {ability.how}")
         for ability in sdk.abilities

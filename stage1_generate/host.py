@@ -113,7 +113,7 @@ def sdk(packages: Sequence[Package], tools: Sequence[Tool], devices: Devices) ->
     }
     versions |= {name: version for name, version in others.items() if version is not None}
     absent = {**placeholders, "driver": "the driver is not loaded (aws-neuronx-dkms)", "device": "no Neuron device"}
-    return sdk_parts.examine(_numbers(versions), absent, find_spec("pyarrow") is not None)
+    return sdk_parts.examine(_numbers(versions), absent, find_spec("pyarrow") is not None, devices.instance)
 
 
 def _numbers(versions: Mapping[str, str]) -> dict[str, str]:

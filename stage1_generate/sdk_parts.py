@@ -5,9 +5,11 @@ A pure judgement of what `host.py` found.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from neff_bench.chips import CHIPS
 from neff_bench.sdk.identify import identify
 from neff_bench.sdk.release import Release, order
 
@@ -45,18 +47,21 @@ class Ability:
 @dataclass(frozen=True)
 class Sdk:
     """`release`: that of the profiler, else of the compilers, else of the runtime; None without any part of the SDK.
-    `nki`: the generation of NKI in words. `warnings`: what does not fit together, and what to know of the release."""
+    `nki`: the generation of NKI in words. `read`: when the pages were read that the release is known from. `warnings`: what does not fit together, and what to know of the release."""
 
     release: str | None
     parts: tuple[Part, ...]
     nki: str | None
     abilities: tuple[Ability, ...]
     warnings: tuple[str, ...]
+    read: str | None = None
 
 
-def examine(versions: Mapping[str, str], absent: Mapping[str, str], has_pyarrow: bool) -> Sdk:
+def examine(
+    versions: Mapping[str, str], absent: Mapping[str, str], has_pyarrow: bool, instance: str | None = None
+) -> Sdk:
     """`versions`: of the parts that are here, by their names in `WHAT`, `neuron-ls` and `nrtpy`; "" where one does not say.
-    `absent`: why other parts are not here."""
+    `absent`: why other parts are not here. `instance`: its type, such as inf2.xlarge."""
     parts = tuple(_parts(versions))
     if not parts:
         return Sdk(None, (), None, (), ())
@@ -71,8 +76,9 @@ def examine(versions: Mapping[str, str], absent: Mapping[str, str], has_pyarrow:
         release.name,
         parts,
         generation,
-        tuple(_abilities(release, versions, absent, has_pyarrow)),
+        tuple(_abilities(release, versions, absent, has_pyarrow, instance)),
         tuple(_warnings(release, parts)),
+        release.read,
     )
 
 
@@ -85,7 +91,7 @@ def _parts(versions: Mapping[str, str]) -> Iterator[Part]:
 
 
 def _abilities(
-    release: Release, versions: Mapping[str, str], absent: Mapping[str, str], has_pyarrow: bool
+    release: Release, versions: Mapping[str, str], absent: Mapping[str, str], has_pyarrow: bool, instance: str | None
 ) -> Iterator[Ability]:
     def lacks(*names: str) -> str | None:
         return next((absent.get(name, f"{name} is absent") for name in names if name not in versions), None)
@@ -93,6 +99,9 @@ def _abilities(
     nki = identify("nki", versions["nki"]).release.nki if "nki" in versions else release.nki
     ways = ", ".join(f"{name}{HOW_SURE[interface.sure]}" for name, interface in nki.interfaces.items())
     yield Ability("compile NKI kernels", ways, lacks("nki"))
+    family = re.sub(r"(?<=\d)\D.*", "", instance or "")
+    unnamed = f"no page of this release names {family} as a target of NKI" if family not in nki.targets else None
+    yield Ability("run NKI kernels here", _on(family), lacks("device", "nki") or unnamed)
     target = release.tools["neuronx-cc"].commands["compile"].flags["--target"]
     named = [each for each in target.values if each not in target.undocumented]
     more = f"; {', '.join(target.undocumented)} in no page of the compiler" if target.undocumented else ""
@@ -117,6 +126,17 @@ def _abilities(
     yield Ability("list devices", f"neuron-ls {' '.join(listed.flag)}" if listed else "neuron-ls", lacks("neuron-ls"))
     why_no_nrtpy = None if "nrtpy" in release.python else f"SDK {release.name} has no nrtpy; it came with 2.32"
     yield Ability("times without a trace (--tool nrtpy)", "nrtpy", why_no_nrtpy or lacks("nrtpy"))
+
+
+def _on(family: str) -> str:
+    """How NKI kernels run on a family of instances."""
+    if family not in CHIPS:
+        return family
+    return (
+        f"{family}, LNC 1 and 2"
+        if CHIPS[family].max_lnc > 1
+        else f"{family}, LNC 1; nki-library's tests ask for trn2 or trn3"
+    )
 
 
 def _warnings(release: Release, parts: tuple[Part, ...]) -> Iterator[str]:

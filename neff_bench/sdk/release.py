@@ -38,10 +38,11 @@ Answer = Literal[
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every entry has."""
+    """What every entry has. `read`: the day on which the source was last read."""
 
     sure: Literal["+", "~", "?"]
     source: str
+    read: str
 
 
 class Versions(Entry, frozen=True, kw_only=True):
@@ -136,9 +137,10 @@ class Interface(Entry, frozen=True, kw_only=True):
 
 class Nki(Entry, frozen=True, kw_only=True):
     """NKI of the release. `generation`: its dialect, in words. `lnc_by`: what says for which LNC a kernel is compiled.
-    `backend_splits_paths`: its back end gets the path of the NEFF in one string that is split at blanks."""
+    `backend_splits_paths`: its back end gets the path of the NEFF in one string that is split at blanks. `targets`: that its pages name."""
 
     generation: str
+    targets: tuple[str, ...] = ()
     lnc_by: Literal["launch grid", "environment"]
     backend_splits_paths: bool
     interfaces: dict[str, Interface]
@@ -175,6 +177,13 @@ class Message(Entry, frozen=True, kw_only=True):
     statuses: dict[str, int] = {}
 
 
+class CompilerError(Entry, frozen=True, kw_only=True):
+    """Something that neuronx-cc refuses. `codes`: as it prints them behind `NCC_`. `advice`: our words."""
+
+    codes: tuple[str, ...]
+    advice: str
+
+
 class Schema(Entry, frozen=True, kw_only=True):
     """Of the Parquet tables. `version` None: not public. `flag`: the command that prints it."""
 
@@ -183,10 +192,11 @@ class Schema(Entry, frozen=True, kw_only=True):
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that is known of a release. `date`: None when it is only announced. `needs_driver`: the first driver that its
+    """Everything that is known of a release. `read`: the day on which the sources of its own entries were last read. `date`: None when it is only announced. `needs_driver`: the first driver that its
     runtime works with, where that is documented. `python`: what is called of packages other than NKI. `notes`: what a user should know who compares times with an earlier release."""
 
     name: str
+    read: str
     date: str | None
     versions: Versions
     needs_driver: str | None
@@ -196,6 +206,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     nki: Nki
     environment: dict[str, Variable]
     messages: dict[str, Message]
+    compiler_errors: dict[str, CompilerError] = {}
     python: dict[str, Interface]
     notes: tuple[str, ...] = ()
 
@@ -253,10 +264,18 @@ def merged(written: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, Any
         raise KeyError(name)
     whole: dict[str, Any] = {}
     for release, document in written.items():
-        whole = _changed(whole, document)
+        whole = _changed(whole, _dated(document, document.get("read")))
         if release == name:
             break
     return whole
+
+
+def _dated(node: Any, day: Any) -> Any:
+    """Every entry of a file with the day on which its source was read."""
+    if not isinstance(node, Mapping):
+        return node
+    dated = {key: _dated(value, day) for key, value in node.items()}
+    return {"read": day, **dated} if "source" in node or "sure" in node else dated
 
 
 def _changed(before: Any, change: Any) -> Any:

@@ -277,6 +277,10 @@ def main() -> int:
         manifest = replace(
             started(job), reason=f"{type(error).__name__}: {' '.join(str(error).split())} (see compile.log)"
         )
+    if job.toolchain == "neuron" and manifest.reason is not None:
+        from neff_bench.stage1_generate.toolchains.neuron.sdk import explained
+
+        manifest = replace(manifest, reason=explained(manifest.reason))
     try:
         write_manifest(Path(), manifest)
     except OSError as error:

@@ -213,6 +213,13 @@ def messages(contract, directory):
         yield "statuses"
 
 
+def compiler_errors(contract, directory):
+    told = {name: entry["codes"] for name, entry in contract.get("compiler_errors", {}).items()}
+    known = [line[1:] for line in documented.COMPILER_ERRORS if within(contract["name"], line[0], None)]
+    if told != {name: codes.split() for name, codes in known}:
+        yield "compiler errors"
+
+
 def environment(contract, directory):
     release = contract["name"]
     expected = {
@@ -238,6 +245,9 @@ def environment(contract, directory):
 
 
 def nki(contract, directory):
+    first, targets = documented.TARGETS
+    if contract["nki"].get("targets", []) != (targets if within(contract["name"], first, None) else []):
+        yield "targets of NKI"
     release, entry = contract["name"], contract["nki"]
     for name, first, last, functions in documented.INTERFACES:
         found = entry["interfaces"].get(name)
@@ -304,6 +314,7 @@ def python(contract, directory):
 SECTIONS = {
     "tools": tools,
     "messages": messages,
+    "compiler_errors": compiler_errors,
     "environment": environment,
     "nki": nki,
     "versions": versions,

@@ -246,6 +246,20 @@ VERSIONS = {  # release-notes/components: tools, nki, compiler, runtime, driver,
     "2.33": ("2.33", "0.7.0", "2.28.7631", "2.35.30", "2.31.7", "12.0.1"),
     "2.34": ("2.34", "0.8", None, None, None, "12.0.1"),
 }
+COMPILER_ERRORS = (  # compiler/error-codes: the first release whose page is read, what is wrong, its codes
+    ("2.32", "LNC", "EARG001"),
+    ("2.32", "too many instructions", "EBVF030 EVRF007 EXTP004"),
+    ("2.32", "out of HBM", "EOOM001 EOOM002 EVRF009 EXSP001"),
+    ("2.32", "operator", "EUOC002 EVRF001"),
+    ("2.32", "dtype", "ESPP004 ESPP047 EVRF004 EVRF005"),
+    ("2.32", "float8_e4m3fn", "EVRF051"),
+    ("2.32", "integers", "ESFH002 EVRF022 EVRF035 EVRF060 EVRF061 EVRF062 EVRF063"),
+    ("2.32", "dynamic shape", "EMOD025"),
+    ("2.32", "custom call", "EHCA005 EVRF015"),
+    ("2.32", "version of NKI", "EVRF065"),
+    ("2.33", "LNC of a kernel", "EVRF066"),
+)
+TARGETS = ("2.32", ["trn1", "inf2", "trn2", "trn3"])
 NEEDS_DRIVER = ("2.30", "2.27")
 NOTES = (
     ("2.31", "code generator"),

@@ -128,6 +128,22 @@ def test_what_does_not_fit_or_should_be_known_is_a_warning(versions, warning):
     assert any(said.startswith(warning) for said in sdk_parts.examine(versions, {}, True).warnings)
 
 
+@pytest.mark.parametrize(
+    ("instance", "nki", "how", "why_not"),
+    [
+        ("inf2.xlarge", "0.6.0", "inf2, LNC 1; nki-library's tests ask for trn2 or trn3", None),
+        ("trn1n.32xlarge", "0.7.0", "trn1, LNC 1; nki-library's tests ask for trn2 or trn3", None),
+        ("trn2.3xlarge", "0.6.0", "trn2, LNC 1 and 2", None),
+        ("inf1.xlarge", "0.6.0", "inf1", "no page of this release names inf1 as a target of NKI"),
+    ],
+)
+def test_whether_nki_runs_on_this_instance(instance, nki, how, why_not):
+    found = sdk_parts.examine({"nki": nki, "device": ""}, {}, True, instance)
+    assert [(each.how, each.why_not) for each in found.abilities if each.what == "run NKI kernels here"] == [
+        (how, why_not)
+    ]
+
+
 def test_parquet_alone_needs_pyarrow():
     found = sdk_parts.examine({"neuron-explorer": "2.34.2"}, {}, False)
     assert next(ability.why_not for ability in found.abilities if "--hot" in ability.what).endswith("[parquet]'")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
 from neff_bench.sdk.identify import identify
-from neff_bench.sdk.release import Release
-from neff_bench.stage1_generate.entries import load
+from neff_bench.sdk.release import Release, load, names
+from neff_bench.stage1_generate import entries
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains.compiled import Request
 from neff_bench.stage1_generate.toolchains.find import module_folder, version_of
+
+CODE = re.compile(r"\b(?:NCC_)?([EI][A-Z]{3}\d{3})\b")
+"""An error of neuronx-cc: E for the user's, I for its own."""
 
 
 def arguments(request: Request) -> tuple[str, ...]:
@@ -26,6 +30,23 @@ def release() -> Release:
     return (identify("nki", nki) if has_nki else identify("neuronx-cc", compiler)).release
 
 
+def explained(reason: str) -> str:
+    """Why a compilation failed, with what to do about the first error of neuronx-cc in it."""
+    found = CODE.search(reason)
+    if found is None:
+        return reason
+    known = load(names()[-1]).compiler_errors.values()
+    advice = next((error.advice for error in known if found[1] in error.codes), None)
+    if advice is None:
+        where = (
+            "an error inside neuronx-cc"
+            if found[1][0] == "I"
+            else f"see compiler/error-codes/{found[1]} in AWS's documentation"
+        )
+        advice = f"{where}; its log is in compile.log"
+    return f"{reason} [NCC_{found[1]}: {advice}]"
+
+
 def versions() -> dict[str, str]:
     """Of the SDK's packages that are installed."""
     found = {name: version_of(name) for name in ("neuronx-cc", "nki", "torch-neuronx", "jax")}
@@ -35,6 +56,6 @@ def versions() -> dict[str, str]:
 def resolve(entry: str) -> Any:
     """The object that an entry names. Raises `BuildError` when there is none."""
     try:
-        return load(entry)
+        return entries.load(entry)
     except (Exception, SystemExit) as error:  # what does not import is one failed row, whatever it raises
         raise BuildError(f"cannot import {entry}: {type(error).__name__}: {' '.join(str(error).split())}") from None

@@ -10,6 +10,7 @@ import pytest
 
 from neff_bench.neffs.bundle import verify_bundle
 from neff_bench.neffs.store import Store
+from neff_bench.stage1_generate.toolchains.neuron.sdk import explained
 from tests.sdk import contracts, fake_nki
 
 FAKES = Path(__file__).parents[1] / "fake_sdk"
@@ -352,3 +353,19 @@ def test_a_jax_function_of_one_s_own_goes_through_neuronx_cc(own, tmp_path):
     done, manifest = own(implementation="xla")
     assert done.returncode == 0, done.stderr
     assert (manifest.toolchain, manifest.interface) == ("neuron", "neuronx-cc compile")
+
+
+@pytest.mark.parametrize(
+    ("reason", "says"),
+    [
+        ("NCCError: [ERROR] [NCC_EVRF009] too much", "inputs, outputs and what lies between them do not fit into HBM"),
+        ("neuronx-cc: EARG001", "LNC 2 is for trn2 and trn3"),
+        ("[NCC_EVRF010] dilation", "see compiler/error-codes/EVRF010 in AWS's documentation"),
+        ("[NCC_ILLC059] Could not find MemoryLocation", "an error inside neuronx-cc"),
+        ("cannot import my_kernels:f", None),
+    ],
+)
+def test_an_error_of_the_compiler_says_what_to_do(reason, says):
+    told = explained(reason)
+    assert told.startswith(reason)
+    assert (says in told) if says else told == reason
