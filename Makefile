@@ -38,7 +38,7 @@ sanitize: .venv/test
 	    $(BIN)/pip install --quiet --editable . --no-deps; exit $$status
 
 bench: .venv/test
-	@missed=0; for part in commands store parsers recorder scheduler executor peers latency; do \
+	@missed=0; for part in commands store readers recorder scheduler executor peers latency; do \
 	    $(BIN)/python bench/$$part.py || missed=1; done; exit $$missed
 
 docs: .venv/test

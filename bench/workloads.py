@@ -43,11 +43,10 @@ def make_files(folder: Path) -> None:
     """The files that workloads read, once for all runs."""
     sys.path.append(str(HERE.parent))
     import page
+    import readers
 
-    import parsers
-
-    parsers.trace(folder / "trace.ntff", INSTRUCTIONS)
-    parsers.profile_json(folder / "profile.json", PROFILE_BYTES)
+    readers.trace(folder / "trace.ntff", INSTRUCTIONS)
+    readers.profile_json(folder / "profile.json", PROFILE_BYTES)
     page.write_profile(folder / "events.json", EVENTS)
     variant = {
         "kernel": f"{HERE / 'matmul_variants.py'}:matmul",

@@ -130,6 +130,15 @@ def union_length(begin: Integers, end: Integers) -> int:
     return int(end[-1] - begin[0]) - exact_sum(gaps[gaps > 0])
 
 
+def merged(begin: Any, end: Any) -> tuple[Any, Any]:
+    """The union of the intervals as disjoint intervals, by begin; those that touch are one. Any unit, any number type."""
+    import numpy as np
+
+    begin, end = np.sort(begin), np.sort(end)
+    apart = np.flatnonzero(begin[1:] > end[:-1])
+    return begin[np.append(0, apart + 1)[: len(begin)]], end[np.append(apart, len(end) - 1)[: len(end)]]
+
+
 def exact_sum(values: Any) -> int:
     """Sum of int64 values without overflow."""
     import numpy as np

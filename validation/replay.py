@@ -9,13 +9,13 @@ from typing import Any
 from neff_bench.chips import CHIPS, Chip
 from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.parsers.records import merged
 from neff_bench.simulator.calibration.operations import OPS, Operation, instruction_of, operation_of
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.code.assembler import Code
 from neff_bench.simulator.compiler.code.lowering import lower
-from neff_bench.simulator.costs.transfers import MAX_PACKET_BYTES, Transfer
+from neff_bench.simulator.costs.transfers import MAX_PACKET_BYTES, Transfer, transfers_of
 from neff_bench.simulator.program import ENGINES
-from neff_bench.simulator.timing.counters import union_ps
 from neff_bench.simulator.timing.schedule import CoreSchedule, schedule_code
 
 SUBGROUPS = {title: index for index, title in enumerate(TITLES)}
@@ -93,14 +93,15 @@ def _engines(rows: list[dict[str, Any]], core: CoreSchedule) -> Iterator[tuple[s
 
 
 def _union(start_ns, end_ns) -> float:
-    return union_ps([start_ns], [end_ns]) / 1000
+    begin, end = merged(start_ns, end_ns)
+    return int((end - begin).sum()) / 1000
 
 
 def _measured_union(rows: list[dict[str, Any]]) -> float:
     import numpy as np
 
     start = np.array([r["timestamp"] for r in rows])
-    return union_ps([start], [start + np.array([r["duration"] for r in rows])]) / 1000
+    return _union(start, start + np.array([r["duration"] for r in rows]))
 
 
 def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
@@ -146,7 +147,7 @@ def _code(rows: list[dict[str, Any]], chip: Chip) -> Code:
         origin=np.arange(n, dtype=np.int32), interval_ns=interval, latency_ns=latency, pe_ns=pe, transfer=transfer,
         meeting=np.full(n, -1, dtype=np.int32), flops=zeros, transpose=zeros.astype(bool), sbuf_read=zeros, sbuf_write=zeros,
         psum_read=zeros, psum_write=zeros, psum_read_sbuf_write=zeros, wait_start=np.array(starts, dtype=np.int64),
-        waits=np.array(waits, dtype=np.int32), transfers=tuple(transfers),
+        waits=np.array(waits, dtype=np.int32), transfers=transfers_of(transfers),
     )  # fmt: skip
 
 

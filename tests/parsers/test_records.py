@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neff_bench.parsers.records import exact_sum, pair_fifo, union_length
+from neff_bench.parsers.records import exact_sum, merged, pair_fifo, union_length
 
 BOUNDED = settings(derandomize=True, max_examples=200, deadline=None)
 
@@ -58,3 +58,10 @@ def test_many_groups_of_32_bits_with_a_record_missing_in_each():
     ticks = np.tile(np.arange(each, dtype=np.int64), groups)
     pairs = pair_fifo(group, ticks, is_end, groups)
     assert len(pairs.group) == groups * (each // 2 - 1) and (pairs.end_ticks - pairs.begin_ticks == 1).all()
+
+
+def test_the_union_is_disjoint_intervals_by_begin_and_those_that_touch_are_one():
+    begin, end = merged(np.array([20, 0, 1, 9, 30]), np.array([21, 8, 2, 12, 30]))
+    assert list(zip(begin.tolist(), end.tolist(), strict=True)) == [(0, 8), (9, 12), (20, 21), (30, 30)]
+    assert [len(column) for column in merged(np.array([], np.int64), np.array([], np.int64))] == [0, 0]
+    assert [column.tolist() for column in merged(np.array([3, 5]), np.array([5, 6]))] == [[3], [6]]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from neff_bench.chips import CHIPS, Chip
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.program import ENGINES, PARTITIONS, Instruction, Program, first_partition
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _SCALAR, _GPSIMD, _SYNC = ENGINES.index("scalar"), ENGINES.index("gpsimd"), ENGINES.index("sync")
 _VECTOR = ENGINES.index("vector")
@@ -87,6 +91,47 @@ class Transfer(NamedTuple):
     bandwidth: float = 0.0
     dge_disabled: bool = False
     gathers: bool = False
+
+
+class Transfers(Sequence[Transfer]):
+    """The transfers of a core, most of which are equal. kinds: the different ones. which: by transfer, its index into `kinds`."""
+
+    def __init__(self, kinds: Sequence[Transfer], which: np.ndarray) -> None:
+        self.kinds = tuple(kinds)
+        self.which = which
+
+    def column(self, value: Callable[[Transfer], Any], dtype: str = "int64") -> np.ndarray:
+        """A value of each transfer, computed once for each kind."""
+        import numpy as np
+
+        found: np.ndarray = np.array([value(kind) for kind in self.kinds], dtype)[self.which]
+        return found
+
+    def total(self, field: str) -> int:
+        """The sum of a field over all transfers."""
+        return int(self.column(attrgetter(field)).sum())
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    @overload
+    def __getitem__(self, at: int) -> Transfer: ...
+    @overload
+    def __getitem__(self, at: slice) -> Transfers: ...
+    def __getitem__(self, at: int | slice) -> Transfer | Transfers:
+        return Transfers(self.kinds, self.which[at]) if isinstance(at, slice) else self.kinds[self.which[at]]
+
+    def __iter__(self) -> Iterator[Transfer]:
+        return map(self.kinds.__getitem__, self.which.tolist())
+
+
+def transfers_of(given: Iterable[Transfer]) -> Transfers:
+    """Transfers one by one as those of a core."""
+    import numpy as np
+
+    numbers: dict[Transfer, int] = {}
+    which = np.array([numbers.setdefault(transfer, len(numbers)) for transfer in given], np.int64)
+    return Transfers(tuple(numbers), which)
 
 
 def trigger_engine(instruction: Instruction, program: Program) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from neff_bench.simulator.compiler.code.assembler import Code, dtype_of
-from neff_bench.simulator.costs.transfers import PORTS, Transfer
+from neff_bench.simulator.costs.transfers import PORTS, Transfer, transfers_of
 from neff_bench.simulator.errors import CaptureError
 from neff_bench.simulator.program import ENGINES
 from neff_bench.simulator.timing.model import model_name
@@ -42,7 +42,7 @@ def encode_code(codes: Sequence[Code], target: str, uuid: bytes) -> bytes:
     cores = [
         _Core(
             tuple((array.dtype.str, array.tobytes()) for array in (getattr(code, name) for name in _COLUMNS)),
-            code.transfers,
+            tuple(code.transfers),
         )
         for code in codes
     ]
@@ -64,7 +64,7 @@ def decode_code(data: bytes, target: str, uuid: bytes) -> tuple[Code, ...] | Non
         codes = tuple(
             Code(
                 **{name: np.frombuffer(raw, dtype) for name, (dtype, raw) in zip(_COLUMNS, core.columns, strict=True)},
-                transfers=core.transfers,
+                transfers=transfers_of(core.transfers),
             )
             for core in member.cores
         )
@@ -95,4 +95,4 @@ def _is_sound(code: Code) -> bool:
             (code.waits, 0, n),
         )
     )
-    return within and all(t.packets >= 0 <= t.first_port <= PORTS - t.ports for t in code.transfers)
+    return within and all(t.packets >= 0 <= t.first_port <= PORTS - t.ports for t in code.transfers.kinds)

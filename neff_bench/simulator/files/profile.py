@@ -12,11 +12,12 @@ from typing import Any
 
 from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
+from neff_bench.parsers.records import merged
 from neff_bench.simulator.compiler.code.assembler import Code
 from neff_bench.simulator.files.neff import NeffContent
 from neff_bench.simulator.files.usage import memory_use
 from neff_bench.simulator.program import ENGINES, Access, Instruction, Program
-from neff_bench.simulator.timing.counters import merged, simulator_keys, summarise
+from neff_bench.simulator.timing.counters import simulator_keys, summarise
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 from neff_bench.simulator.timing.sensitivity import INSTRUCTIONS_MAX, sensitivities
 from neff_bench.simulator.timing.timeline import FETCH_QUEUE, CoreTimeline, Timeline
@@ -332,10 +333,10 @@ def _active(core: CoreTimeline, number: int) -> Iterator[dict[str, Any]]:
     rows = core.instructions
     work = rows.opcode != _EVENT_SEMAPHORE
     intervals: list[tuple[str, Any]] = [
-        (name, merged([rows.start_ps[mine]], [rows.end_ps[mine]]))
+        (name, merged(rows.start_ps[mine], rows.end_ps[mine]))
         for name, mine in ((name, work & (rows.engine == e)) for e, name in enumerate(ENGINES))
     ]
-    intervals.append(("dma", merged([core.dma.start_ps], [core.dma.end_ps])))
+    intervals.append(("dma", merged(core.dma.start_ps, core.dma.end_ps)))
     for name, (starts, ends) in intervals:
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             yield {
@@ -377,7 +378,7 @@ def _layer(core: CoreTimeline, number: int) -> dict[str, Any]:
     work = rows.opcode != _EVENT_SEMAPHORE
     for e, name in enumerate(ENGINES):
         mine = work & (rows.engine == e)
-        starts, ends = merged([rows.start_ps[mine]], [rows.end_ps[mine]])
+        starts, ends = merged(rows.start_ps[mine], rows.end_ps[mine])
         row[f"{name}_engine_active_time"] = int((ends - starts).sum()) // 1000
         row[f"{name}_engine_instruction_count"] = int((rows.engine == e).sum())
     return row

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.parsers.formats.opcodes import OPCODES
-from neff_bench.simulator.compiler.code.lowering import lowering
+from neff_bench.simulator.compiler.code.lowering import lowered_kinds
+from neff_bench.simulator.compiler.program.columns import table_of
 from neff_bench.simulator.costs.comparisons import compared_with
 from neff_bench.simulator.costs.table import ANY, DMA, TABLES, Row
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
@@ -76,14 +77,15 @@ def _looked_at(
 def _by_row(program: Program, schedule: Schedule, number: int, times: np.ndarray) -> dict[Row, float]:
     import numpy as np
 
-    code, instructions = schedule.cores[number].code, program.cores[number]
-    by_origin = np.bincount(code.origin, weights=times, minlength=len(instructions))
-    lower_once = lowering(program, schedule.chip)
-    found: dict[Row, float] = {}
-    for origin in np.flatnonzero(by_origin).tolist():
-        row = lower_once(instructions[origin]).row
-        found[row] = found.get(row, 0.0) + float(by_origin[origin])
-    return found
+    kind = table_of(program).cores[number].kind
+    by_origin = np.bincount(schedule.cores[number].code.origin, weights=times, minlength=len(kind))
+    numbers: dict[Row, int] = {}
+    row_of_kind = [numbers.setdefault(one.row, len(numbers)) for one in lowered_kinds(program, schedule.chip)]
+    held = np.flatnonzero(by_origin)
+    row = np.array(row_of_kind, np.int64)[kind[held]]
+    ns = np.bincount(row, weights=by_origin[held], minlength=len(numbers)).tolist()
+    rows, in_turn = list(numbers), np.sort(np.unique(row, return_index=True)[1])
+    return {rows[number]: ns[number] for number in row[in_turn].tolist()}
 
 
 def _held(core: CoreSchedule, schedule: Schedule) -> np.ndarray:
@@ -97,8 +99,7 @@ def _held(core: CoreSchedule, schedule: Schedule) -> np.ndarray:
 
     moves = code.transfer >= 0
     if moves.any():
-        moving = np.array([moving_ns(transfer) for transfer in code.transfers])
-        times[moves] = moving[code.transfer[moves]]
+        times[moves] = code.transfers.column(moving_ns, "float64")[code.transfer[moves]]
     return times
 
 

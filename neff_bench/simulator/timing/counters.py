@@ -7,10 +7,12 @@ there to the last digit. Keys that do not follow from a program and its timeline
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.installation import __version__
 from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.parsers.records import merged, union_length
 from neff_bench.simulator.compiler.program.capacity import memory_peak
 from neff_bench.simulator.costs.transfers import COLLECTIVES, Transfer
 from neff_bench.simulator.program import ENGINES, Program
@@ -18,7 +20,7 @@ from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.model import model_name, model_version
 from neff_bench.simulator.timing.schedule import Schedule
 from neff_bench.simulator.timing.stated_error import time_error, total_interval
-from neff_bench.simulator.timing.timeline import DmaRows, Timeline
+from neff_bench.simulator.timing.timeline import Timeline
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,12 +59,13 @@ def summarise(
     total = timeline.total_ps * 1e-12
     summary: dict[str, Any] = {"total_time": total, "neuroncore_cycle_count": int(total * chip.base_clock_ghz * 1e9)}
     summary |= flops_and_bytes(program, schedule)
-    moving = merged([core.dma.start_ps for core in timeline.cores], [core.dma.end_ps for core in timeline.cores])
+    moved = _moved(schedule, timeline)
+    moving = _union([times for kind in moved for times in kind.active])
     summary |= _engines(timeline, moving)
-    summary |= _dma(schedule, timeline, moving)
+    summary |= _dma(schedule, timeline, moved, moving)
     summary |= _collectives(program, schedule)
-    events = sum(len(core.semaphores.time_ps) for core in timeline.cores)
-    rows = sum(len(core.instructions.pc) + len(core.dma.bytes) for core in timeline.cores)
+    events = sum(core.semaphore_updates for core in timeline.cores)
+    rows = sum(len(core.instructions.pc) for core in timeline.cores) + sum(kind.packets for kind in moved)
     summary["event_count"] = events
     summary["trace_count"] = rows + events
     summary |= _ratios(program, schedule, summary)
@@ -84,41 +87,6 @@ def summarise(
     return summary | simulator_keys(program, schedule)
 
 
-def union_ps(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> int:
-    """Length of the union of intervals, in the intervals' unit."""
-    import numpy as np
-
-    start, end = _by_start(starts, ends)
-    if not len(start):
-        return 0
-    reach = np.maximum.accumulate(end)
-    idle = start[1:] - reach[:-1]
-    return int(reach[-1] - start[0] - np.maximum(idle, 0).sum())
-
-
-def merged(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The union of intervals as disjoint intervals, by start."""
-    import numpy as np
-
-    start, end = _by_start(starts, ends)
-    if not len(start):
-        return start, end
-    reach = np.maximum.accumulate(end)
-    first = np.concatenate([[0], np.flatnonzero(start[1:] > reach[:-1]) + 1])
-    last = np.concatenate([first[1:] - 1, [len(start) - 1]])
-    return start[first], reach[last]
-
-
-def _by_start(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    import numpy as np
-
-    start, end = (part[0] if len(part) == 1 else np.concatenate([*part]) for part in (starts, ends))
-    if (start[1:] >= start[:-1]).all():
-        return start, end
-    place = np.argsort(start, kind="stable")
-    return start[place], end[place]
-
-
 def flops_and_bytes(program: Program, schedule: Schedule) -> dict[str, Any]:
     """FLOPs, matmul instructions and bytes of the `summary` record: what does not depend on times."""
     return _flops(program, schedule) | _bytes(program, schedule)
@@ -137,18 +105,21 @@ def _flops(program: Program, schedule: Schedule) -> dict[str, Any]:
 def _bytes(program: Program, schedule: Schedule) -> dict[str, Any]:
     """HBM bytes are those of DMAs. SBUF and PSUM bytes add, for each instruction, the bytes of one partition."""
     codes = [core.code for core in schedule.cores]
-    transfers = [transfer for code in codes for transfer in code.transfers]
+    moved = {
+        name: sum(code.transfers.total(name) for code in codes)
+        for name in ("hbm_read", "hbm_write", "sbuf_read", "sbuf_write", "psum_read", "psum_write")
+    }
     inputs = sum(program.buffers[i].size_bytes for i in program.inputs)
     outputs = sum(program.buffers[i].size_bytes for i in program.outputs)
     weights = sum(b.size_bytes for b in program.buffers if b.kind == "constant")
     moves = sum(int((code.psum_read_sbuf_write > 0).sum()) for code in codes)
     return {
-        "hbm_read_bytes": sum(t.hbm_read for t in transfers),
-        "hbm_write_bytes": sum(t.hbm_write for t in transfers),
-        "sbuf_read_bytes": sum(t.sbuf_read for t in transfers) + sum(int(code.sbuf_read.sum()) for code in codes),
-        "sbuf_write_bytes": sum(t.sbuf_write for t in transfers) + sum(int(code.sbuf_write.sum()) for code in codes),
-        "psum_read_bytes": sum(t.psum_read for t in transfers) + sum(int(code.psum_read.sum()) for code in codes),
-        "psum_write_bytes": sum(t.psum_write for t in transfers) + sum(int(code.psum_write.sum()) for code in codes),
+        "hbm_read_bytes": moved["hbm_read"],
+        "hbm_write_bytes": moved["hbm_write"],
+        "sbuf_read_bytes": moved["sbuf_read"] + sum(int(code.sbuf_read.sum()) for code in codes),
+        "sbuf_write_bytes": moved["sbuf_write"] + sum(int(code.sbuf_write.sum()) for code in codes),
+        "psum_read_bytes": moved["psum_read"] + sum(int(code.psum_read.sum()) for code in codes),
+        "psum_write_bytes": moved["psum_write"] + sum(int(code.psum_write.sum()) for code in codes),
         "psum_read_sbuf_write_bytes": sum(int(code.psum_read_sbuf_write.sum()) for code in codes),
         "psum_read_sbuf_write_count": moves,
         "spill_save_bytes": program.spilled_bytes,
@@ -175,41 +146,81 @@ def _engines(timeline: Timeline, moving: tuple[np.ndarray, np.ndarray]) -> dict[
         mine = np.flatnonzero(works & (engine == number))
         summary[f"{name}_engine_instruction_count"] = counts[number]
         summary[f"{name}_engine_instruction_time"] = int((end[mine] - start[mine]).sum()) * 1e-12
-        summary[f"{name}_engine_active_time"] = union_ps([start[mine]], [end[mine]]) * 1e-12
+        summary[f"{name}_engine_active_time"] = union_length(start[mine], end[mine]) * 1e-12
     functions = (opcode == OPCODES["ACTIVATE"]) | (opcode == OPCODES["ACTIVATE_REDUCE"])
     summary["activate_instruction_count"] = int(functions.sum())
     summary["activate_instruction_time"] = int((end - start)[functions].sum()) * 1e-12
-    summary["total_active_time"] = union_ps([start[works], moving[0]], [end[works], moving[1]]) * 1e-12
+    active = _union([(start[works], end[works]), moving])
+    summary["total_active_time"] = int((active[1] - active[0]).sum()) * 1e-12
     return summary
 
 
-def _dma(schedule: Schedule, timeline: Timeline, moving: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
-    """DMAs by kind: instruction fetch and descriptors made at compile time are static, other DMAs of GpSimd software dynamic, all
-    others hardware dynamic."""
+@dataclass
+class _Moved:
+    """The packets of a kind of DMA. active: when they move, as disjoint intervals of each batch of packets."""
+
+    packets: int = 0
+    bytes: int = 0
+    time_ps: int = 0
+    active: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+
+
+def _moved(schedule: Schedule, timeline: Timeline) -> list[_Moved]:
+    """By index of `_DMA_KINDS`. A program may have many packets for each of its instructions, so they are never all in memory."""
     import numpy as np
 
-    rows = [core.dma for core in timeline.cores]
-    start, end = np.concatenate([r.start_ps for r in rows]), np.concatenate([r.end_ps for r in rows])
-    bytes_ = np.concatenate([r.bytes for r in rows])
-    kinds = np.concatenate([_kinds(r, core.code.transfers) for r, core in zip(rows, schedule.cores, strict=True)])
+    found = [_Moved() for _ in _DMA_KINDS]
+    for core, timed in zip(timeline.cores, schedule.cores, strict=True):
+        # A fetch has the number -1, which finds the last element.
+        of_transfer = np.append(timed.code.transfers.column(_kind), 0)
+        for rows in core.packets():
+            kinds = of_transfer[rows.transfer]
+            for number, kind in enumerate(found):
+                mine = kinds == number
+                start, end = rows.start_ps[mine], rows.end_ps[mine]
+                kind.packets += len(start)
+                kind.bytes += int(rows.bytes[mine].sum())
+                kind.time_ps += int((end - start).sum())
+                kind.active.append(merged(start, end))
+    return found
+
+
+_DMA_KINDS = ("static", "software_dynamic", "hardware_dynamic")
+
+
+def _kind(transfer: Transfer) -> int:
+    return 0 if transfer.static else 1 if transfer.queue == 2 else 2
+
+
+def _union(times: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """As disjoint intervals."""
+    import numpy as np
+
+    return merged(np.concatenate([start for start, _ in times]), np.concatenate([end for _, end in times]))
+
+
+def _dma(
+    schedule: Schedule, timeline: Timeline, moved: Sequence[_Moved], moving: tuple[np.ndarray, np.ndarray]
+) -> dict[str, Any]:
+    """DMAs by kind: instruction fetch and descriptors made at compile time are static, other DMAs of GpSimd software dynamic, all
+    others hardware dynamic."""
     active = int((moving[1] - moving[0]).sum()) * 1e-12
     summary: dict[str, Any] = {
         "dma_active_time": active,
         "dma_active_cycles": int(active * schedule.chip.base_clock_ghz * 1e9),
-        "dma_packet_time": int((end - start).sum()) * 1e-12,
-        "dma_queue_count": sum(_queues(r) for r in rows),
+        "dma_packet_time": sum(kind.time_ps for kind in moved) * 1e-12,
+        "dma_queue_count": sum(core.dma_queues() for core in timeline.cores),
     }
-    packets, size = len(bytes_), int(bytes_.sum())
-    for number, kind in enumerate(("static", "software_dynamic", "hardware_dynamic")):
-        chosen = np.flatnonzero(kinds == number)
-        if not len(chosen):
+    packets, size = sum(kind.packets for kind in moved), sum(kind.bytes for kind in moved)
+    for name, kind in zip(_DMA_KINDS, moved, strict=True):
+        if not kind.packets:
             continue
-        moved = int(bytes_[chosen].sum())
-        summary[f"{kind}_dma_packet_count"] = len(chosen)
-        summary[f"{kind}_dma_size"] = moved
-        summary[f"{kind}_dma_packet_percent"] = len(chosen) / packets
-        summary[f"{kind}_dma_size_percent"] = moved / size
-        summary[f"{kind}_dma_active_time"] = union_ps([start[chosen]], [end[chosen]]) * 1e-12
+        start, end = _union(kind.active)
+        summary[f"{name}_dma_packet_count"] = kind.packets
+        summary[f"{name}_dma_size"] = kind.bytes
+        summary[f"{name}_dma_packet_percent"] = kind.packets / packets
+        summary[f"{name}_dma_size_percent"] = kind.bytes / size
+        summary[f"{name}_dma_active_time"] = int((end - start).sum()) * 1e-12
     return summary
 
 
@@ -221,10 +232,10 @@ def _collectives(program: Program, schedule: Schedule) -> dict[str, Any]:
     count, sent, starts, ends = 0, 0, [], []
     for core, instructions in zip(schedule.cores, program.cores, strict=True):
         code = core.code
-        queues = np.array([*(transfer.queue for transfer in code.transfers), -1])
+        queues = np.append(code.transfers.column(lambda one: one.queue), -1)
         mine = np.flatnonzero(queues[code.transfer] == COLLECTIVES)
         count += sum(instructions[at].attributes.get("half") != 1 for at in code.origin[mine].tolist())
-        sent += sum(code.transfers[at].bytes for at in code.transfer[mine].tolist())
+        sent += int(code.transfers.column(lambda one: one.bytes)[code.transfer[mine]].sum())
         starts.append(np.rint(core.start_ns[mine] * 1000).astype(np.int64))
         ends.append(np.rint(core.done_ns[mine] * 1000).astype(np.int64))
     if not count:
@@ -232,25 +243,9 @@ def _collectives(program: Program, schedule: Schedule) -> dict[str, Any]:
     return {
         "cc_op_count": count,
         "cc_op_time": sum(int((end - start).sum()) for start, end in zip(starts, ends, strict=True)) * 1e-12,
-        "cc_op_active_time": union_ps(starts, ends) * 1e-12,
+        "cc_op_active_time": union_length(np.concatenate(starts), np.concatenate(ends)) * 1e-12,
         "simulator_collective_sent_bytes": sent,
     }
-
-
-def _kinds(rows: DmaRows, transfers: Sequence[Transfer]) -> np.ndarray:
-    """Of each packet: 0 static, 1 software dynamic, 2 hardware dynamic."""
-    import numpy as np
-
-    # A fetch has the number -1, which finds the last element.
-    static = np.array([*(transfer.static for transfer in transfers), True])[rows.transfer]
-    return np.where(static, 0, np.where(rows.queue == 2, 1, 2))
-
-
-def _queues(rows: DmaRows) -> int:
-    """How many queues of DMA engines have packets."""
-    import numpy as np
-
-    return int(np.count_nonzero(np.bincount(rows.queue * (int(rows.engine.max(initial=0)) + 1) + rows.engine)))
 
 
 def _ratios(program: Program, schedule: Schedule, summary: dict[str, Any]) -> dict[str, Any]:

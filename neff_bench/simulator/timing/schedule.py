@@ -95,8 +95,8 @@ def schedule(
 
 def overheads_of(codes: Sequence[Code], chip: Chip) -> Overheads:
     """What the runtime does around the code of all cores."""
-    transfers = [transfer for code in codes for transfer in code.transfers]
-    return chip.overheads.around(static=bool(transfers) and all(transfer.static for transfer in transfers))
+    static = [of_core.column(lambda one: one.static, "bool") for of_core in (code.transfers for code in codes)]
+    return chip.overheads.around(static=any(map(len, static)) and all(bool(column.all()) for column in static))
 
 
 def schedule_code(
@@ -124,7 +124,6 @@ def schedule_code(
         [code.wait_start[:-1] + wait_base[c] for c, code in enumerate(codes)] + [wait_base[-1:]]
     )
     waits = np.concatenate([code.waits + first[c] for c, code in enumerate(codes)]).astype(np.int32)
-    transfers = [t for code in codes for t in code.transfers]
     work = Work(
         engine,
         order,
@@ -141,7 +140,7 @@ def schedule_code(
     )
     sharers = _moving(codes)
     window_start = throttle_phase_ns % chip.throttle_window_ns - chip.throttle_window_ns
-    loop = run_loop(chip, work, transfers, sharers, window_start)
+    loop = run_loop(chip, work, [code.transfers for code in codes], sharers, window_start)
     if loop.status == DEADLOCK:
         raise SimulatorError("the cores wait for each other for ever: core_barrier or sendrecv calls do not pair up")
     cores, times = [], loop.times

@@ -5,7 +5,8 @@ The compiled loop (simulator/native/loop.c) runs where it was built, else the pl
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.chips import Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
@@ -14,6 +15,7 @@ from neff_bench.simulator.costs.transfers import (
     PORTS,
     SEMAPHORE_PACKET_NS,
     Transfer,
+    Transfers,
     is_by_element,
     packet_ns,
     queue_of,
@@ -21,6 +23,9 @@ from neff_bench.simulator.costs.transfers import (
 )
 from neff_bench.simulator.timing.loop import Periods, run_plain
 from neff_bench.simulator.timing.records import Moves, Rates, Times, Work
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _LDWEIGHTS, _MATMUL = OPCODES["LDWEIGHTS"], OPCODES["MATMUL"]
 _MATMUL_ISSUE_NS = 2.0
@@ -35,8 +40,8 @@ class Loop(NamedTuple):
     warm: Periods
 
 
-def run_loop(chip: Chip, work: Work, transfers: list[Transfer], sharers: int, window_start: float) -> Loop:
-    """Schedules every instruction. `sharers`: cores that move data and share HBM. `window_start`: of the first throttle window, in ns.
+def run_loop(chip: Chip, work: Work, transfers: Sequence[Transfers], sharers: int, window_start: float) -> Loop:
+    """Schedules every instruction. `transfers`: of each core. `sharers`: cores that move data and share HBM. `window_start`: of the first throttle window, in ns.
 
     Raises MemoryError."""
     import numpy as np
@@ -45,7 +50,7 @@ def run_loop(chip: Chip, work: Work, transfers: list[Transfer], sharers: int, wi
     work = work._replace(opcode=kind)
     moves = _moves(chip, transfers, sharers)
     rates = _rates(chip, sharers, window_start)
-    times = _unknown(len(work.engine), len(transfers), chip.dma_engines)
+    times = _unknown(len(work.engine), len(moves.packets), chip.dma_engines)
     run = run_plain if native.library() is None else _run_compiled
     status, warm = run(work, moves, rates, times)
     return Loop(status, times, warm)
@@ -76,24 +81,23 @@ def _run_compiled(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple
     return status, list(zip(*found, strict=True))
 
 
-def _moves(chip: Chip, transfers: list[Transfer], sharers: int) -> Moves:
-    """The columns of the transfers. Many are equal, so each different one is computed once."""
+def _moves(chip: Chip, transfers: Sequence[Transfers], sharers: int) -> Moves:
+    """The columns of the transfers, core by core."""
     import numpy as np
 
-    numbers: dict[Transfer, int] = {}
-    which = [numbers.setdefault(transfer, len(numbers)) for transfer in transfers]
-    different = Moves(
-        packets=np.array([x.packets for x in numbers], dtype=np.int64),
-        spacing=np.array([packet_ns(x, chip) for x in numbers], dtype=np.float64),
-        hbm=np.array([chip.hbm_ns(x.hbm_read, x.hbm_write, sharers) for x in numbers], dtype=np.float64),
-        first=np.array([start_ns(x, chip) for x in numbers], dtype=np.float64),
-        held_up=np.array([_held_up(x, chip) for x in numbers], dtype=np.float64),
-        first_engine=np.array([x.first_port * chip.dma_engines // PORTS for x in numbers], dtype=np.int64),
-        engines=np.array([max(x.ports * chip.dma_engines // PORTS, 1) for x in numbers], dtype=np.int64),
-        queue=np.array([queue_of(x) for x in numbers], dtype=np.int64),
+    def column(value: Callable[[Transfer], float], dtype: str = "float64") -> np.ndarray:
+        return np.concatenate([of_core.column(value, dtype) for of_core in transfers])
+
+    return Moves(
+        packets=column(lambda x: x.packets, "int64"),
+        spacing=column(lambda x: packet_ns(x, chip)),
+        hbm=column(lambda x: chip.hbm_ns(x.hbm_read, x.hbm_write, sharers)),
+        first=column(lambda x: start_ns(x, chip)),
+        held_up=column(lambda x: _held_up(x, chip)),
+        first_engine=column(lambda x: x.first_port * chip.dma_engines // PORTS, "int64"),
+        engines=column(lambda x: max(x.ports * chip.dma_engines // PORTS, 1), "int64"),
+        queue=column(queue_of, "int64"),
     )
-    place = np.array(which, dtype=np.int64)
-    return Moves._make(column[place] for column in different)
 
 
 def _held_up(transfer: Transfer, chip: Chip) -> float:

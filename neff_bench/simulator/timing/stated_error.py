@@ -58,7 +58,7 @@ def not_comparable(program: Program, schedule: Schedule) -> str:
     if program.before_middle_end:
         spills = f"; it spills {program.spilled_bytes:,} bytes, and which ones AWS's compiler spills is not known"
         return BEFORE_MIDDLE_END + (spills if program.spilled_bytes else "")
-    if not any(transfer.queue == COLLECTIVES for core in schedule.cores for transfer in core.code.transfers):
+    if not any(kind.queue == COLLECTIVES for core in schedule.cores for kind in core.code.transfers.kinds):
         return ""
     variable = any(step.op in ("all_gather_v", "all_to_all_v") for core in program.cores for step in core)
     return f"{COLLECTIVES_MODELLED}; {VARIABLE_COLLECTIVES}" if variable else COLLECTIVES_MODELLED

@@ -4,11 +4,14 @@ semaphore update, in whole picoseconds. NTFF files and the profile JSON are made
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_BYTES, SEMAPHORE_PACKET_NS, Transfer
+from neff_bench.simulator.compiler.code.assembler import Code
+from neff_bench.simulator.costs.transfers import SEMAPHORE_PACKET_BYTES, SEMAPHORE_PACKET_NS, Transfers
 from neff_bench.simulator.timing.runtime import Around, around, fetched
 from neff_bench.simulator.timing.schedule import CoreSchedule, Runs, Schedule
 
@@ -60,14 +63,66 @@ class Semaphores:
 
 @dataclass(frozen=True)
 class CoreTimeline:
-    """What one core's trace holds. `warm_ps`: periods [start, end) at full PE speed. Times in ps from the start of the
-    execution."""
+    """What one core's trace holds; rows are made when they are asked for. `number`: of the core. `warm_ps`: periods [start, end) at full
+    PE speed. Times in ps from the start of the execution."""
 
-    instructions: Instructions
-    dma: DmaRows
-    semaphores: Semaphores
+    schedule: Schedule
+    number: int
     warm_ps: tuple[tuple[int, int], ...]
     end_ps: int
+
+    @cached_property
+    def _runtime(self) -> Around:
+        return around(self.schedule, self.number)
+
+    @property
+    def _core(self) -> CoreSchedule:
+        return self.schedule.cores[self.number]
+
+    @cached_property
+    def instructions(self) -> Instructions:
+        """By engine and place in its stream."""
+        return _instructions(self._core, self._runtime)
+
+    @cached_property
+    def semaphores(self) -> Semaphores:
+        """By time."""
+        return _semaphores(self._core, self._runtime)
+
+    @property
+    def semaphore_updates(self) -> int:
+        """How many `semaphores` has."""
+        plain, dma = _signals(self._core.code)
+        return len(plain) + UPDATES_OF_A_DMA * len(dma) + len(self._runtime.updates().time_ns)
+
+    @cached_property
+    def dma(self) -> DmaRows:
+        """All packets by start."""
+        return _rows(self.schedule, self.number, slice(0, len(self._core.code.transfers)), True, in_turn=True)
+
+    def packets(self) -> Iterator[DmaRows]:
+        """All packets in no order, so many at a time that they stay in the processor's cache."""
+        import numpy as np
+
+        runs, count = self._core.runs, len(self._core.code.transfers)
+        before = np.append(0, np.cumsum(runs.count.reshape(count, runs.width).sum(1) + runs.width))
+        cuts = np.searchsorted(before, np.arange(0, int(before[-1]), _BATCH)).tolist()
+        for start, stop in pairwise([*cuts, count]) if cuts else [(0, 0)]:
+            yield _rows(self.schedule, self.number, slice(start, stop), start == 0)
+
+    def dma_queues(self) -> int:
+        """How many queues of DMA engines have packets. Each DMA has its semaphore's packet on every engine."""
+        queues = set(self._core.code.transfers.column(lambda one: one.queue).tolist())
+        used = {(queue, engine) for queue in queues for engine in range(self._core.runs.width)}
+        fetches = fetched(self.schedule.overheads, self.number)
+        return len(used | {(FETCH_QUEUE, engine) for engine in fetches.engine.tolist()})
+
+
+_BATCH = 1 << 16
+"""Packets."""
+
+UPDATES_OF_A_DMA = 16
+"""Of its semaphore."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +141,8 @@ def timeline_of(schedule: Schedule) -> Timeline:
 
 def _core(schedule: Schedule, number: int, core: CoreSchedule) -> CoreTimeline:
     end_ps = round((core.kernel_end_ns + schedule.overheads.postamble_ns) * 1000)
-    runtime = around(schedule, number)
-    return CoreTimeline(
-        _instructions(core, runtime),
-        _dma(schedule, number, core),
-        _semaphores(core, runtime),
-        tuple((round(a * 1000), min(round(b * 1000), end_ps)) for a, b in core.warm),
-        end_ps,
-    )
+    warm_ps = tuple((round(a * 1000), min(round(b * 1000), end_ps)) for a, b in core.warm)
+    return CoreTimeline(schedule, number, warm_ps, end_ps)
 
 
 def _instructions(core: CoreSchedule, runtime: Around) -> Instructions:
@@ -126,48 +175,53 @@ def _instructions(core: CoreSchedule, runtime: Around) -> Instructions:
     )
 
 
-def _dma(schedule: Schedule, number: int, core: CoreSchedule) -> DmaRows:
-    """The fetches, the packets of each run, and the semaphore packet of each DMA engine, which follows its last data packet of the
-    transfer."""
+def _rows(schedule: Schedule, number: int, part: slice, fetches_too: bool, in_turn: bool = False) -> DmaRows:
+    """The packets of each run of some transfers, and the semaphore packet of each DMA engine, which follows its last data packet of the
+    transfer; before them the fetches. in_turn: by start."""
     import numpy as np
 
-    runs, transfers = core.runs, core.code.transfers
+    core = schedule.cores[number]
+    width, transfers = core.runs.width, core.code.transfers[part]
+    own = slice(part.start * width, part.stop * width)
+    runs = Runs(width, core.runs.count[own], core.runs.start_ns[own], core.runs.spacing_ns[own])
     fetches = fetched(schedule.overheads, number)
+    fetch = slice(None if fetches_too else 0)
     run = np.repeat(np.arange(len(runs.count)), runs.count)
     spacing = runs.spacing_ns[run]
     begin = runs.start_ns[run] + (np.arange(len(run)) - (np.cumsum(runs.count) - runs.count)[run]) * spacing
-    transfer_of, engine_of = (
-        np.repeat(np.arange(len(transfers)), runs.width),
-        np.tile(np.arange(runs.width), len(transfers)),
-    )
-    transfer = np.concatenate([np.full(len(fetches.engine), -1), transfer_of[run], transfer_of]).astype(np.int32)
+    transfer_of = np.repeat(np.arange(part.start, part.stop, dtype=np.int32), width)
+    engine_of = np.tile(np.arange(width, dtype=np.int32), len(transfers))
+    none = np.full(len(fetches.engine[fetch]), -1, np.int32)
+    queue = np.append(transfers.column(lambda one: one.queue, "int32"), np.int32(FETCH_QUEUE))
     bumps = runs.start_ns + runs.count * runs.spacing_ns + schedule.chip.dma_semaphore_gap_ns
-    start = np.concatenate([fetches.start_ns, begin, bumps])
-    duration = np.concatenate([
-        fetches.duration_ns, begin + spacing - begin, np.full(len(transfer_of), SEMAPHORE_PACKET_NS)
+    start_ns = np.concatenate([fetches.start_ns[fetch], begin, bumps])
+    duration_ns = np.concatenate([
+        fetches.duration_ns[fetch], begin + spacing - begin, np.full(len(bumps), SEMAPHORE_PACKET_NS)
     ])  # fmt: skip
-    place = np.argsort(start, kind="stable")
-    start_ps = np.rint(start * 1000).astype(np.int64)[place]
-    return DmaRows(
-        transfer[place],
-        np.concatenate([fetches.engine, engine_of[run], engine_of]).astype(np.int32)[place],
-        # The last one is that of the fetches, whose transfer is -1.
-        np.array([*(t.queue for t in transfers), FETCH_QUEUE], dtype=np.int32)[transfer[place]],
-        np.concatenate([
-            fetches.bytes, _packet_bytes(transfers, runs), np.full(len(transfer_of), SEMAPHORE_PACKET_BYTES)
-        ])[place],
+    size = _packet_bytes(transfers, runs)
+    transfer = np.concatenate([none, transfer_of[run], transfer_of])
+    start_ps = np.rint(start_ns * 1000).astype(np.int64)
+    # The last queue is that of the fetches.
+    of_queue = np.where(transfer < 0, len(transfers), transfer - part.start)
+    columns = (
+        transfer,
+        np.concatenate([fetches.engine[fetch], engine_of[run], engine_of]),
+        queue[of_queue],
+        np.concatenate([fetches.bytes[fetch], size, np.full(len(bumps), SEMAPHORE_PACKET_BYTES)]),
         start_ps,
-        start_ps + np.rint(duration * 1000).astype(np.int64)[place],
-    )  # fmt: skip
+        start_ps + np.rint(duration_ns * 1000).astype(np.int64),
+    )
+    place = np.argsort(start_ns, kind="stable") if in_turn else slice(None)
+    return DmaRows(*(column[place] for column in columns))
 
 
-def _packet_bytes(transfers: Sequence[Transfer], runs: Runs) -> np.ndarray:
+def _packet_bytes(transfers: Transfers, runs: Runs) -> np.ndarray:
     """Of each packet, run after run. The last packet of a transfer carries what is left."""
     import numpy as np
 
     packets = runs.count.reshape(len(transfers), runs.width).sum(1)
-    size = np.repeat(np.array([t.packet_bytes for t in transfers], dtype=np.int64), packets)
-    left = np.array([t.bytes - (t.packets - 1) * t.packet_bytes for t in transfers], dtype=np.int64)
+    size = np.repeat(transfers.column(lambda one: one.packet_bytes), packets)
+    left = transfers.column(lambda one: one.bytes - (one.packets - 1) * one.packet_bytes)
     some = packets > 0
     size[np.cumsum(packets)[some] - 1] = left[some]
     return size
@@ -179,10 +233,8 @@ def _semaphores(core: CoreSchedule, runtime: Around) -> Semaphores:
     import numpy as np
 
     code = core.code
-    waited = np.zeros(len(code), dtype=bool)
-    waited[code.waits] = True
-    plain = np.flatnonzero(waited & (code.transfer < 0))
-    dma = np.repeat(np.flatnonzero(waited & (code.transfer >= 0)), 16)
+    plain, dma = _signals(code)
+    dma = np.repeat(dma, UPDATES_OF_A_DMA)
     index = np.concatenate([plain, dma])
     # Semaphores 3..7 belong to the engines, 8.. to the DMAs, as in real profiles.
     semaphore = np.concatenate([code.engine[plain] + 3, 8 + code.transfer[dma] % 248]).astype(np.int32)
@@ -204,3 +256,12 @@ def _semaphores(core: CoreSchedule, runtime: Around) -> Semaphores:
         np.concatenate([engine, theirs.engine])[place],
         all_times[place],
     )
+
+
+def _signals(code: Code) -> tuple[np.ndarray, np.ndarray]:
+    """The instructions that something waits for: those that are no DMA, and DMAs."""
+    import numpy as np
+
+    waited = np.zeros(len(code), dtype=bool)
+    waited[code.waits] = True
+    return np.flatnonzero(waited & (code.transfer < 0)), np.flatnonzero(waited & (code.transfer >= 0))

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from neff_bench.simulator.program import Instruction, Program
-from neff_bench.simulator.timing.counters import summarise, union_ps
+from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.timeline import timeline_of
 from tests.simulator.programs import matmul
@@ -76,18 +76,6 @@ def test_everything_simulated_says_so():
     assert summary["is_simulation"] is True
     assert summary["simulator_name"] == "neff-bench neuron-sim"
     assert summary["simulator_time_error"]
-
-
-def test_union_joins_what_overlaps():
-    import numpy as np
-
-    assert union_ps([np.array([5, 0, 20])], [np.array([9, 6, 21])]) == 10
-
-
-def test_union_counts_what_lies_inside_another_interval_once():
-    import numpy as np
-
-    assert union_ps([np.array([0, 1, 5])], [np.array([10, 2, 6])]) == 10
 
 
 def test_transposes_are_no_useful_flops():

@@ -8,7 +8,7 @@ of tensors, the regions that views lie in, who waits for whom, the order of issu
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +17,7 @@ from neff_bench.chips import Chip
 from neff_bench.simulator import native
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.code.allocation import allocate, open_sbuf_bytes
-from neff_bench.simulator.compiler.code.lowering import Numbered, Operations, lower, operations_of
+from neff_bench.simulator.compiler.code.lowering import Numbered, Operations, lowered_kinds, operations_of
 from neff_bench.simulator.compiler.code.order import issue_order
 from neff_bench.simulator.compiler.code.placing import STREAMS, Fixed, fixed_steps, place
 from neff_bench.simulator.compiler.code.same_place import hold_back
@@ -25,7 +25,7 @@ from neff_bench.simulator.compiler.program.columns import Table, item_bytes, ope
 from neff_bench.simulator.compiler.program.dependencies import edges_of, settling
 from neff_bench.simulator.compiler.program.lives import lives_of
 from neff_bench.simulator.costs.steps import Lowered, Step
-from neff_bench.simulator.costs.transfers import Transfer
+from neff_bench.simulator.costs.transfers import Transfers
 from neff_bench.simulator.program import Program
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Code:
     psum_read_sbuf_write: np.ndarray
     wait_start: np.ndarray
     waits: np.ndarray
-    transfers: tuple[Transfer, ...]
+    transfers: Transfers
 
     def __len__(self) -> int:
         return len(self.engine)
@@ -102,7 +102,7 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
     try:
         table = table_of(program)
         numbered = Numbered({}, {})
-        lowered = [lower(first, program, chip) for first in table.kinds]
+        lowered = lowered_kinds(program, chip)
         operations = operations_of(lowered, chip, program.sharers, numbered)
         names = operand_names(table.kinds)
         fixed = fixed_steps(chip, program.from_hlo, program.from_hlo or program.keeps_weights, names, numbered)
@@ -143,7 +143,7 @@ def _code(placed: np.ndarray, kind: np.ndarray, lowered: Sequence[Lowered], step
 
     step, origin, transfer, meeting, wait = placed.T.copy()
     of_steps = dict(zip(("engine", *Step._fields), zip(*steps, strict=True), strict=True))
-    moved = kind[origin[transfer >= 0]].tolist()  # a DMA is one step
+    moved = kind[origin[transfer >= 0]]  # a DMA is one step
     return Code(
         **{name: np.array(of_steps[name], dtype_of(name))[step] for name in _OF_STEP},
         origin=origin,
@@ -155,9 +155,13 @@ def _code(placed: np.ndarray, kind: np.ndarray, lowered: Sequence[Lowered], step
     )
 
 
-def _transfers(lowered: Sequence[Lowered], moved: Iterable[int]) -> tuple[Transfer, ...]:
+def _transfers(lowered: Sequence[Lowered], moved: np.ndarray) -> Transfers:
     """`moved`: the kinds of the DMAs, in their order."""
-    return tuple(transfer for kind in moved if (transfer := lowered[kind].transfer))
+    import numpy as np
+
+    moves = [one.transfer is not None for one in lowered]
+    number = np.cumsum(moves) - 1
+    return Transfers([one.transfer for one in lowered if one.transfer], number[moved[np.array(moves, bool)[moved]]])
 
 
 def _compiled(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step], chip: Chip) -> Iterator[Code]:
@@ -199,7 +203,7 @@ def _compiled(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step],
         flops, sbuf_read, sbuf_write, psum_read, psum_write, psum_read_sbuf_write = whole
         yield Code(
             engine, opcode, origin, interval, latency, pe, transfer, meeting, flops, transpose, sbuf_read, sbuf_write,
-            psum_read, psum_write, psum_read_sbuf_write, wait_start, waiting, _transfers(lowered, moved.tolist()),
+            psum_read, psum_write, psum_read_sbuf_write, wait_start, waiting, _transfers(lowered, moved),
         )  # fmt: skip
 
 
@@ -210,13 +214,13 @@ _SEMAPHORES = 16
 def _with_turns(code: Code) -> Code:
     """The instructions of one core, where a DMA whose descriptors --disable-dge made also waits for the sixteenth before it of its
     engine: a queue has sixteen semaphores, which its DMAs take in turn (docs/model.md, "Queues")."""
-    if sum(one.dge_disabled for one in code.transfers) <= _SEMAPHORES:
-        return code
-
     import numpy as np
 
+    disabled = code.transfers.column(lambda one: one.dge_disabled, "bool")
+    if np.count_nonzero(disabled) <= _SEMAPHORES:
+        return code
     # Instructions that start no DMA have the number -1, which finds the last element.
-    ours = np.flatnonzero(np.array([*(one.dge_disabled for one in code.transfers), False])[code.transfer])
+    ours = np.flatnonzero(np.append(disabled, False)[code.transfer])
     queues = [ours[code.engine[ours] == engine] for engine in np.unique(code.engine[ours]).tolist()]
     waiting = np.concatenate([queue[_SEMAPHORES:] for queue in queues]) if queues else ours
     if not len(waiting):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from neff_bench.chips import Chip
 from neff_bench.simulator import native
+from neff_bench.simulator.compiler.program.columns import table_of
 from neff_bench.simulator.costs.steps import Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
 from neff_bench.simulator.errors import CompileError
@@ -75,6 +76,17 @@ def _moving_ns(transfer: Transfer, chip: Chip, sharers: int) -> float:
     """Time on all DMA engines of the core, or on its share of HBM."""
     engines = transfer.packets * packet_ns(transfer, chip) / chip.dma_engines
     return max(engines, chip.hbm_ns(transfer.hbm_read, transfer.hbm_write, sharers))
+
+
+def lowered_kinds(program: Program, chip: Chip) -> tuple[Lowered, ...]:
+    """What each kind of instruction in the program's table becomes. The program keeps it: it is asked when it is assembled and when its
+    profile is summed up."""
+    kept = vars(program).get("lowered")
+    if kept is None or kept[0] is not chip:
+        kept = chip, tuple(lower(first, program, chip) for first in table_of(program).kinds)
+        vars(program)["lowered"] = kept
+    found: tuple[Lowered, ...] = kept[1]
+    return found
 
 
 def lowering(program: Program, chip: Chip) -> Callable[[Instruction], Lowered]:

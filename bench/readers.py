@@ -3,7 +3,7 @@
 Prints the best of three runs of each, on the wall and on the processor, and each goal as a ratio of processor time or of peak memory.
 Exit code 1 when one is missed.
 
-`python bench/parsers.py --against CHECKOUT`: this tree and another one read the 200 MB in turn; no worse than 5 % in time and memory.
+`python bench/readers.py --against CHECKOUT`: this tree and another one read the 200 MB in turn; no worse than 5 % in time and memory.
 """
 
 from __future__ import annotations
