@@ -18,6 +18,8 @@ from neff_bench.sdk.words import Asked, knows, words
 
 OUTPUTS_OF_RANK = "output_worker_{rank}/"
 """Where outputs of a rank of several go."""
+DETERMINISM = "--check-output-determinism"
+"""Compares checksums of the outputs of every execution with those of the first."""
 SAVED_OUTPUT = re.compile(r'saved output "([^"]+)" as "([^"]+)"')
 
 
@@ -29,6 +31,7 @@ class CapturePlan:
     `inputs`: (tensor name, file) pairs; an input that is not named is filled with zeros by the tool.
     `ranks`: workers that run the NEFF together; `multi_input`: with several, the file that has the inputs of each.
     `alias`: write the inputs again before each execution, for kernels that write into their inputs.
+    `compare_executions`: fail where the outputs of two executions differ.
     `save_nth_output`: ask for the outputs of the last execution by number (undocumented; older tools lack it).
     `single_io`: one buffer for all tensors: less device memory, wrong outputs.
     `dge_notifications`: trace dynamic DMAs (may overflow the notification queue).
@@ -39,6 +42,7 @@ class CapturePlan:
     num_exec: int = 2
     profile_nth_exec: int = 2
     alias: bool = False
+    compare_executions: bool = False
     save_nth_output: bool = True
     single_io: bool = False
     dge_notifications: bool = False
@@ -56,6 +60,8 @@ def capture(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]
         asked.append(("--profile-nth-exec", str(plan.profile_nth_exec)))
     if plan.save_nth_output and plan.num_exec > 1 and knows(known, "--save-nth-output"):
         asked.append(("--save-nth-output", str(plan.num_exec)))
+    if compares(plan, known):
+        asked.append((DETERMINISM, None))
     if plan.single_io:
         asked.append(("--single-io", None))
     if plan.dge_notifications:
@@ -66,6 +72,11 @@ def capture(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]
             asked.append(("--multi-input", plan.multi_input))
     pairs = [word for pair in plan.inputs for word in pair] if plan.multi_input is None else []
     return [*tool, "capture", *words(known, asked), *pairs]
+
+
+def compares(plan: CapturePlan, known: Command) -> bool:
+    """Whether the tool compares the outputs of the executions."""
+    return plan.compare_executions and not plan.single_io and knows(known, DETERMINISM)
 
 
 def show_session(tool: Sequence[str], ntff: str, known: Command) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from neff_bench.neffs import findings
 from neff_bench.neffs.agreement import disagreement
@@ -27,6 +29,14 @@ MAX_TRIES = 8
 BAD_TRIES = 2
 """How often a capture that ended badly or saved too little is taken before its case is given up."""
 LOG = "capture.log"
+DIFFER = re.compile(r"(?i)determinis|crc\S* [^\n]*mismatch")
+"""What the tool says of executions whose outputs differ; its words are in no page."""
+DROPPED = {
+    "save-nth-output": "save_nth_output",
+    "write-tensors-per-exec": "alias",
+    arguments.DETERMINISM[2:]: "compare_executions",
+}
+"""Flags without which a capture is good too, and the part of the plan that asks for each."""
 
 
 def plan_of(manifest: Manifest, options: Options) -> arguments.CapturePlan:
@@ -44,7 +54,8 @@ def plan_of(manifest: Manifest, options: Options) -> arguments.CapturePlan:
         multi_input=f"../../{manifest.rank_inputs}" if manifest.rank_inputs else None,
         num_exec=options.executions.number,
         profile_nth_exec=options.executions.nth,
-        alias=options.executions.number > 1 and manifest.writes_inputs,
+        alias=options.executions.number > 1,  # a NEFF may write into inputs without saying so
+        compare_executions=options.executions.number > 1,
         dge_notifications=options.enable_dge_notifs,
     )
 
@@ -64,6 +75,8 @@ def capture(
     work = runs.new_work(bundle.path)
     if options.most_captures > 1:
         series = series or work.name.removeprefix(runs.WORK)
+    if tool.kind == "sim":
+        plan = replace(plan, compare_executions=False)
     attempts = Attempts(bundle, tool, options, work, plan, series, [*remarks], program)
     again = True
     while again:
@@ -127,6 +140,12 @@ class Attempts:
     neighbours: tuple[Neighbour, ...] | None = None
     shared_hbm: bool = False
     instance_type: str | None = None
+    deterministic: bool | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Whether the tool was asked to compare the outputs of the executions."""
+        return not self.is_nrtpy and arguments.compares(self.plan, self.tool.command("capture"))
 
     def once(self, slot: Slot, hold: Sequence[int]) -> Finished:
         """Run the capture command once in an empty work directory, on the cores of `slot`."""
@@ -215,6 +234,15 @@ class Attempts:
         """Whether to try again; changes the plan as the failure asks."""
         if done.timed_out or done.stopped or len(self.commands) >= MAX_TRIES:
             return False
+        if (
+            self.compares
+            and done.exit_code != 0
+            and DIFFER.search(done.log)
+            and (failure is None or failure.answer != "drop_flag")
+        ):
+            self.plan, self.deterministic = replace(self.plan, compare_executions=False), False
+            self.warnings.append("the outputs differ from one execution to the next")
+            return True
         if failure is None:
             if self.shortcoming(done, failure) is None:
                 return False
@@ -236,12 +264,12 @@ class Attempts:
                 self.plan = replace(self.plan, single_io=True)
                 self.warnings.append(f"{failure.advice}; captured with --single-io, so its outputs are invalid")
                 return True
-            case "drop_flag" if self.plan.save_nth_output or self.plan.alias:
-                flag, before = failure.explain(done.log).rsplit("--", 1)[-1], self.plan
-                if flag == "save-nth-output":
-                    self.plan = replace(self.plan, save_nth_output=False)
-                elif flag == "write-tensors-per-exec":
-                    self.plan = replace(self.plan, alias=False)
+            case "drop_flag":
+                part, before = DROPPED.get(failure.explain(done.log).rsplit("--", 1)[-1]), self.plan
+                if part is not None:
+                    self.plan = replace(self.plan, **dict[str, Any]({part: False}))
+                if part == "alias" and self.bundle.manifest.writes_inputs:  # each execution finds other inputs then
+                    self.plan = replace(self.plan, compare_executions=False)
                 return self.plan != before
             case "core_out" | "another_core" | "new_process" if self.core_changes == 0:
                 self.core_changes += 1
@@ -304,6 +332,7 @@ class Attempts:
             other_ranks=tuple(left[1:]),
             findings=findings.left(self.work) if self.tool.kind == "sim" else (),
             program=dict(self.program),
+            deterministic=True if self.compares and not reason else self.deterministic,
         )
 
     def _counted(self) -> list[arguments.Trace]:

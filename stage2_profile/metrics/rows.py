@@ -63,6 +63,7 @@ class Row:
     is there was asked for, and there is none; `failed`, with a `reason`.
     `check`: `passed` or `wrong` say what the outputs are against the reference; `not built`: there is no NEFF; `suspect`: something is known that says
     that the outputs or the times cannot be right, and `reason` names it; `unchecked`: there is no reference.
+    `deterministic`: whether all executions of a capture had the same outputs; None where the tool did not compare them.
     Times: medians over the profiled executions; `total_time_us` from start to end with idle gaps, `*_active_us` the union
     of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
     over `executions`; `total_time_low_us`, `total_time_high_us` the 80 % interval in which
@@ -154,6 +155,7 @@ class Row:
     model: str | None = None
     time_error: str | None = None
     uncompared_operations: str | None = None
+    deterministic: bool | None = None
     command: str | None = None
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()

@@ -97,6 +97,7 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         status="profiled" if summaries else "captured",
         check=verdict.check,
         max_abs_error=verdict.max_abs_error,
+        deterministic=record.deterministic,
         **numbers,
         run=path.name,
         tool=_tool(record),
