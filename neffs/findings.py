@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +18,8 @@ Kind = Literal["unwritten-read", "unwritten-output", "not-finite", "race", "doub
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was found. `file` and `line`: the place in the kernel, None where it is not known.
+    """One thing that was found. `file` and `line`: the place in the kernel, None where it is not known. `releases`: of the SDK that
+    refuse it; () for what is true whatever the release.
 
     `unwritten-read`: memory is read that nothing wrote. `unwritten-output`: an output is written in part or never. `not-finite`: an
     output has NaN or infinities although no input has. `race`: one core reads or writes what the other writes, and nothing orders
@@ -30,18 +31,24 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     file: str | None = None
     line: int | None = None
+    releases: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         place = self.file and (self.file if self.line is None else f"{self.file}:{self.line}")
         return f"{self.text} ({place})" if place else self.text
 
 
-def found(kind: Kind, text: str, source: str | None) -> Finding:
+def found(kind: Kind, text: str, source: str | None, releases: tuple[str, ...] = ()) -> Finding:
     """A finding at `source`, such as "softmax.py:41"; of an HLO graph it is an instruction, which has no line."""
     file, _, line = (source or "").rpartition(":")
     if file and line.isdecimal():
-        return Finding(kind=kind, text=text, file=file, line=int(line))
-    return Finding(kind=kind, text=text, file=source or None)
+        return Finding(kind=kind, text=text, file=file, line=int(line), releases=releases)
+    return Finding(kind=kind, text=text, file=source or None, releases=releases)
+
+
+def of_release(findings: Iterable[Finding], release: str) -> tuple[Finding, ...]:
+    """The findings without those that other releases of the SDK refuse and this one does not."""
+    return tuple(one for one in findings if not one.releases or release in one.releases)
 
 
 _ENCODER = msgspec.json.Encoder()

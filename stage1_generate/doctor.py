@@ -12,6 +12,7 @@ import click
 
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.sdk.identify import newest_published
+from neff_bench.sdk.installed import judged_by
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.terminal.command import command
 from neff_bench.terminal.formats import chosen
@@ -44,8 +45,8 @@ class Ability:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that the command found. `profile`: `device`, `simulated` or None. `problems`: what keeps the main job from
-    running; `warnings`: what may spoil it."""
+    """Everything that the command found. `profile`: `device`, `simulated` or None. `judged_by`: the release of the SDK whose rules hold for
+    kernels. `problems`: what keeps the main job from running; `warnings`: what may spoil it."""
 
     python: str
     toolchain: Literal["sim", "neuron"]
@@ -58,6 +59,7 @@ class Report:
     free_bytes: int | None
     implementations: tuple[Ability, ...]
     sdk: Sdk
+    judged_by: str
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -155,18 +157,23 @@ def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: 
         implementations=abilities,
         problems=_problems(abilities, profile, free, out),
         sdk=sdk,
+        judged_by=judged_by(None),
         warnings=(*_warnings(packages, devices, tools, chosen.name), *sdk.warnings),
     )
 
 
-def _sdk(sdk: Sdk) -> list[tuple[str, str]]:
+def _sdk(sdk: Sdk, release: str) -> list[tuple[str, str]]:
+    here = {part.component for part in sdk.parts} & {"nki", "neuronx-cc"}
+    why = "that of the compiler here" if here else "the newest that is out; no compiler of AWS's is here"
+    rules = ("rules", f"kernels are judged by those of SDK {release}, {why}; --sdk names another")
     if sdk.release is None:
-        return [("release", "none: no part of the AWS Neuron SDK is installed")]
+        return [("release", "none: no part of the AWS Neuron SDK is installed"), rules]
     parts = ", ".join(f"{part.name} {part.version}" for part in sdk.parts)
     rows = [
         ("release", f"{sdk.release} ({parts})"),
         ("known from", f"AWS's pages and code, read {sdk.read}; none of it was tried on a device"),
         ("NKI", sdk.nki or "absent"),
+        rules,
     ]
     return rows + [
         (ability.what, f"no: {ability.why_not}" if ability.why_not else f"yes: {ability.how}")
@@ -244,7 +251,7 @@ def answer(report: Report) -> Answer:
             ("free disk", f"{free} for {report.out}"),
             ("nki-library", report.nkilib or "not found (--nkilib, NKILIB_PATH)"),
         ],
-        "SDK": _sdk(report.sdk),
+        "SDK": _sdk(report.sdk, report.judged_by),
         "Packages": [
             (p.name, f"{p.version or ''} {'' if p.state == 'ok' else p.state}".strip()) for p in report.packages
         ],

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neff_bench.parsers.neuron_host import driver_version, first_line, runtime_file
+from neff_bench.sdk.installed import module_folder, version_of
 from neff_bench.sdk.release import load
 from neff_bench.sdk.release import names as sdk_names
 from neff_bench.stage1_generate import sdk_parts
 from neff_bench.stage1_generate.sdk_parts import Sdk
-from neff_bench.stage1_generate.toolchains.find import module_folder, version_of
 
 if TYPE_CHECKING:
     from neff_bench.parsers.neuron_ls import Topology

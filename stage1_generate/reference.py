@@ -16,9 +16,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.sdk.installed import module_folder
 from neff_bench.stage1_generate.entries import load
 from neff_bench.stage1_generate.errors import BuildError
-from neff_bench.stage1_generate.toolchains.find import module_folder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,6 +20,7 @@ from neff_bench.neffs.verified import Verified
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import SUFFIX as NTFF
 from neff_bench.sdk.identify import identify
+from neff_bench.sdk.installed import judged_by
 from neff_bench.stage2_profile.capture import nrtpy
 from neff_bench.stage2_profile.capture.grant import parse_cores
 from neff_bench.stage2_profile.capture.pools import make_pools
@@ -33,7 +34,7 @@ from neff_bench.stage2_profile.metrics.by_rank import shown_execution
 from neff_bench.stage2_profile.metrics.forked_check import FEW, compare_forked
 from neff_bench.stage2_profile.metrics.hot import Event, hot_instructions, hot_lines, parse_search, read_events
 from neff_bench.stage2_profile.metrics.hot_report import Hot
-from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.stage2_profile.metrics.rows import Row, of_release
 from neff_bench.stage2_profile.options import Options
 from neff_bench.stage2_profile.pipeline import Entry, Pipeline, profile_all
 from neff_bench.stage2_profile.report.files import ProfileFiles
@@ -155,7 +156,8 @@ def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> 
     if pipeline.verified is not None:
         pipeline.verified.save()
     before.save()
-    return rows
+    release = judged_by(pipeline.options.sdk)
+    return [of_release(row, release) for row in rows]
 
 
 def chosen_entries(options: Options) -> list[Entry]:

@@ -15,6 +15,7 @@ import click
 
 from neff_bench.errors import WrongCall
 from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.sdk.installed import OPTION, judged_by
 from neff_bench.terminal.options import (
     PATH,
     CaseOptions,
@@ -126,6 +127,7 @@ class Options(CaseOptions, ClusterOptions, OutputOptions):
     jobs: int | None = option(type=click.IntRange(1, 256), help="Bundles at a time.  [default: number of CPUs]")
     cold: bool = flag(help="Start each call of neuron-sim as a program of its own; slower, and the same rows.")
     show_commands: bool = flag(help="Print, for each row, the shell lines that repeat its profile.")
+    sdk: str | None = option(metavar="RELEASE", help=OPTION)
     hot: int | None = option(
         type=click.IntRange(1, 10_000),
         metavar="N",
@@ -154,7 +156,7 @@ class Options(CaseOptions, ClusterOptions, OutputOptions):
     def check(self) -> None:
         """Raises `WrongCall` for options that cannot be together."""
         self.check_ray()
-        _ = self.executions, self.until_percent, self.steps  # each raises for what it cannot be
+        _ = self.executions, self.until_percent, self.steps, judged_by(self.sdk)  # each raises for what it cannot be
 
     @property
     def page(self) -> Path | None:

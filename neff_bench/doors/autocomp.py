@@ -23,6 +23,9 @@ from autocomp.backend.eval_backend import EvalBackend
 from autocomp.common import HARNESSES_DIR
 
 from neff_bench.installation import IMPORT_ROOT
+from neff_bench.sdk.installed import judged_by
+from neff_bench.stage2_profile.directory import profiled_rows
+from neff_bench.stage2_profile.options import Options
 
 TIMEOUT_S = 1800.0
 """Of one candidate. Large problems are executed on the CPU several times."""
@@ -31,10 +34,12 @@ _LATENCY = re.compile(r"^Latency: ([0-9.]+) ms", re.MULTILINE)
 
 
 class NeffBench(EvalBackend):  # type: ignore[misc]  # autocomp has no types
-    """Evaluates candidates as autocomp's `TrnEvalBackend` does. `target`: the chip where a harness names none."""
+    """Evaluates candidates as autocomp's `TrnEvalBackend` does. `target`: the chip where a harness names none. `sdk`: the release of the
+    AWS SDK that must not refuse a candidate; None for that of the compiler here, else the newest."""
 
-    def __init__(self, target: str = "trn2", jobs: int | None = None) -> None:
+    def __init__(self, target: str = "trn2", jobs: int | None = None, sdk: str | None = None) -> None:
         self.target = target
+        self.sdk = judged_by(sdk)
         self.jobs = jobs or os.cpu_count() or 1
 
     def evaluate_code(self, prob: Any, code_strs: list[str], simulator: str | None) -> list[dict[str, Any]]:
@@ -61,15 +66,24 @@ class NeffBench(EvalBackend):  # type: ignore[misc]  # autocomp has no types
             except subprocess.TimeoutExpired:
                 reason = f"took longer than {TIMEOUT_S:g} s"
                 return {"correct": False, "latency": None, "stdout": "", "stderr": reason}
+            refused = _refused(Path(scratch) / "store", self.sdk)
         # A harness ends with an exit code when its check fails, and prints the latency after its check only.
         latency = _LATENCY.findall(done.stdout)
-        correct = done.returncode == 0 and bool(latency)
+        correct = done.returncode == 0 and bool(latency) and not refused
         return {
             "correct": correct,
             "latency": float(latency[-1]) if correct else None,
             "stdout": done.stdout,
-            "stderr": done.stderr,
+            "stderr": done.stderr + "".join(f"{reason}\n" for reason in refused),
         }
+
+
+def _refused(store: Path, sdk: str) -> list[str]:
+    """Why AWS's compiler would refuse the kernels of a store: it would refuse a candidate on the device, too."""
+    if not store.is_dir():
+        return []
+    _, rows = profiled_rows(Options(directory=store, parse_only=True, sdk=sdk))
+    return [str(one) for row in rows for one in row.findings if one.kind == "refused"]
 
 
 def _harness(prob: Any) -> Path:

@@ -38,7 +38,9 @@ class Wanted:
 @command("check")
 @click.option("--shapes", type=FILE, help="Record the cases of this shapes file that name a kernel of KERNELS.")
 @click.option("--target", default="trn2", show_default=True, help=f"Chips, with commas: {', '.join(CHIPS)}.")
-@click.option("--sdk", help="Releases: 2.32, 2.29..2.33 or 2.29,2.31.  [default: the newest that is out]")
+@click.option(
+    "--sdk", help="Releases: 2.32, 2.29..2.33 or 2.29,2.31.  [default: that of the compiler here, else the newest]"
+)
 @click.option("--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", show_default=True, help="Of the answer.")  # fmt: skip
 @click.option(
     "--select", help="Rules to ask for, by the beginning of their codes, with commas: E603,N.  [default: all]"
@@ -78,7 +80,8 @@ def check(
     neff-bench check --explain E603
     """
     from neff_bench.rules.explain import explained, listed
-    from neff_bench.sdk.identify import between, newest_published
+    from neff_bench.sdk.identify import between
+    from neff_bench.sdk.installed import judged_by
 
     if list_rules:
         for text in listed():
@@ -89,7 +92,7 @@ def check(
         return 0
     if not kernels:
         raise WrongCall("name a file: neff-bench check KERNEL...")
-    releases = between(sdk) if sdk else (newest_published().name,)
+    releases = between(sdk) if sdk else (judged_by(None),)
     codes = frozenset(_codes(select or "") if select else _codes("")) - (_codes(ignore) if ignore else set())
     wanted = Wanted(codes, releases, notes, strict)
     files = [path for given in kernels for path in (sorted(given.rglob("*.py")) if given.is_dir() else [given])]

@@ -6,6 +6,7 @@ equal the command's to the bit. Nothing is executed: times do not depend on the 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -31,6 +32,7 @@ def estimate(
     arguments: Mapping[str, Any] | None = None,
     flops: int | None = None,
     implementation: str = "nki",
+    sdk: str | None = None,
 ) -> Row:
     """Simulated times and exact counters of one kernel.
 
@@ -39,7 +41,8 @@ def estimate(
     `inputs`: by parameter name, in the order of the NEFF: an array, or its shape (in elements) and canonical dtype, such as
     `((128, 512), "bfloat16")`. `arguments`: further keyword arguments. `lnc`: physical cores in the logical core; None for what AWS's
     launch without a grid has (`neffs/intake.py`).
-    `flops`: floating-point operations of the mathematics; MFU needs them.
+    `flops`: floating-point operations of the mathematics; MFU needs them. `sdk`: the release of the AWS SDK whose refusals the findings
+    name; None for that of the compiler here, else the newest.
 
     A kernel with collectives is estimated with the ranks that its replica groups name.
 
@@ -48,7 +51,7 @@ def estimate(
     line for a kernel that cannot be compiled, and `WrongCall` for what is no input.
     """
     program = record_kernel(kernel, inputs, target, lnc, dict(arguments or {}), implementation)
-    return row_of(program, flops)
+    return row_of(program, flops, sdk, folders(kernel))
 
 
 def records_alike(
@@ -68,14 +71,27 @@ def records_alike(
     return encode(first) == encode(second)
 
 
-def row_of(program: Program, flops: int | None = None) -> Row:
+def folders(kernel: Kernel) -> list[str | Path]:
+    """Where the files of a kernel's lines lie: beside its own file, and below the entries of `sys.path`."""
+    from neff_bench.simulator.nki.jit import body
+
+    code = None if isinstance(kernel, str) else getattr(body(kernel), "__code__", None)
+    file = kernel.rpartition(":")[0] if isinstance(kernel, str) else code.co_filename if code else ""
+    return [Path(file).resolve().parent, *sys.path]
+
+
+def row_of(
+    program: Program, flops: int | None = None, sdk: str | None = None, files: Sequence[str | Path] | None = None
+) -> Row:
     """The row of a recorded program, with `status` "estimated". All ranks of a program that communicates arrive at once, so the
-    row is that of each of them."""
+    row is that of each of them. `files`: the folders that may hold the kernel's file, by default those of `sys.path`."""
     import orjson
 
     from neff_bench.chips import peak_tflops
+    from neff_bench.neffs.findings import of_release
     from neff_bench.neffs.intake import own_case, shapes_in_words
     from neff_bench.parsers.profile_json import read_summary
+    from neff_bench.sdk.installed import judged_by
     from neff_bench.simulator.calls import refused
     from neff_bench.simulator.execution.findings import of_program
     from neff_bench.simulator.timing.counters import summarise
@@ -119,7 +135,7 @@ def row_of(program: Program, flops: int | None = None) -> Row:
         uncompared_operations=summary.simulator_uncompared_operations,
         check="suspect" if verdict.check == "suspect" else None,
         reason=verdict.reason,
-        findings=(*findings, *refused(program)),
+        findings=of_release((*findings, *refused(program, sys.path if files is None else files)), judged_by(sdk)),
         **row_numbers([summary], model_flops=flops, peak=peak),
     )
 

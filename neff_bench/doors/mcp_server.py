@@ -29,6 +29,10 @@ Lnc = Annotated[
 ]
 Implementation = Annotated[Literal["nki", "xla"], Field(description="nki, in either dialect, or xla: a jax function")]
 Ranks = Annotated[int, Field(ge=1, le=64, description="logical cores that run a kernel with collectives together")]
+Sdk = Annotated[
+    str | None,
+    Field(description="release of the AWS SDK whose refusals are named, such as 2.31; the newest where absent"),
+]
 Size = Annotated[int, Field(ge=1, le=1 << 40)]
 
 
@@ -45,7 +49,7 @@ Arguments = dict[str, Any]
 INSTRUCTIONS = (
     "Times of NKI kernels on AWS Trainium and Inferentia. Without the AWS SDK all times are simulated, and every answer "
     "says so. A kernel is file.py:function, below the directory that is served. Begin with estimate; profile also checks the "
-    "outputs; explain names the lines."
+    "outputs; explain names the lines. A kernel that is `refused` does not compile for the device."
 )
 
 
@@ -63,10 +67,19 @@ class Tools:
         target: Target = "trn2",
         lnc: Lnc = None,
         implementation: Implementation = "nki",
+        sdk: Sdk = None,
     ) -> dict[str, Any]:
-        """Simulated time and exact counters of a kernel, without running it. `inputs` by parameter name, in order."""
+        """Simulated time and exact counters of a kernel, without running it. `inputs` by parameter name, in order. `refused` says why
+        AWS's compiler would refuse it."""
         variant = {**self._asked(kernel, inputs, arguments, target, lnc, implementation), "id": 0}
-        words = ["tune", "--timeout", str(self.limits.timeout_s), "--memory", str(self.limits.memory_bytes >> 20)]
+        words = [
+            "tune",
+            "--timeout",
+            str(self.limits.timeout_s),
+            "--memory",
+            str(self.limits.memory_bytes >> 20),
+            *_sdk(sdk),
+        ]
         with self._calls():
             return dict(json.loads(call(self.limits, [words], (0, 1), json.dumps(variant).encode())))
 
@@ -74,6 +87,7 @@ class Tools:
         self, kernel: str, inputs: Inputs, reference: str | None = None, arguments: Arguments | None = None,
         rtol: float = 1e-2, atol: float = 1e-2, target: Target = "trn2", lnc: Lnc = None, ranks: Ranks = 1,
         implementation: Implementation = "nki",
+        sdk: Sdk = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Build and run a kernel on seeded inputs, compare it with `reference` (file.py:function on float32 arrays by input
         name) and say where its time goes."""
@@ -83,7 +97,9 @@ class Tools:
                 case["reference"] = function_below(self.limits.root, reference)
                 case["tolerance"] = {"rtol": rtol, "atol": atol}
             build, store = _built(case, scratch, self.limits)
-            return dict(json.loads(call(self.limits, [build, ["profile", store, "--format", "json"]], (0, 1)))[0])
+            return dict(
+                json.loads(call(self.limits, [build, ["profile", store, "--format", "json", *_sdk(sdk)]], (0, 1)))[0]
+            )
 
     def explain(
         self,
@@ -145,6 +161,11 @@ class Tools:
                 yield Path(scratch)
             except NeffBenchError as error:
                 raise ToolError(str(error).replace(f"{scratch}/", "")) from None
+
+
+def _sdk(release: str | None) -> list[str]:
+    """The words that name a release."""
+    return [] if release is None else [f"--sdk={release}"]
 
 
 def _built(case: dict[str, Any], scratch: Path, limits: Limits) -> tuple[list[str], str]:

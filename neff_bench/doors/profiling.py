@@ -78,6 +78,7 @@ def profile(
     ranks: int = 1,
     implementation: str = "nki",
     store: str | os.PathLike[str] | None = None,
+    sdk: str | None = None,
 ) -> Row:
     """Build a kernel, run it on its inputs and profile it: on a device with the AWS SDK, else on the embedded toolchain.
 
@@ -86,24 +87,30 @@ def profile(
     `reference`: called with the inputs by name as float32 arrays; returns an array or a tuple of them. Without it the row's
     `check` is "unchecked". `tolerance`: (rtol, atol). `flops`: floating-point operations of the mathematics; MFU needs them.
     `lnc`: physical cores in the logical core; None for what AWS's launch without a grid has. `ranks`: logical cores that run the kernel together; arrays, and those that the reference gets and returns, then have the ranks as
-    their first dimension. `store`: keeps the bundle and its traces; by default they are removed.
+    their first dimension. `store`: keeps the bundle and its traces; by default they are removed. `sdk`: as for `estimate`.
 
     A kernel that fails gives a row with `status` "failed" and the reason. Raises `WrongCall` for what is no kernel.
     """
     task = Task(kernel, inputs, target, lnc, dict(arguments or {}), reference, tolerance, flops, ranks, implementation)
-    return profile_many([task], store=store)[0]
+    return profile_many([task], store=store, sdk=sdk)[0]
 
 
 def profile_many(
-    tasks: Iterable[Task], *, store: str | os.PathLike[str] | None = None, jobs: int | None = None
+    tasks: Iterable[Task],
+    *,
+    store: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    sdk: str | None = None,
 ) -> Rows:
     """The rows of several kernels, in their order; `jobs` are built at once (by default as many as there are CPUs)."""
     from neff_bench.doors.row_list import Rows
+    from neff_bench.sdk.installed import judged_by
 
+    release = judged_by(sdk)
     with _directory(store) as directory:
         cases = list(_told_apart(_case(task, directory) for task in tasks))
         names = _built(cases, directory, jobs or os.cpu_count() or 1)
-        return Rows(_profiled(directory, names))
+        return Rows(_profiled(directory, names, release))
 
 
 @contextmanager
@@ -236,10 +243,10 @@ def _built(cases: Sequence[Case], directory: Path, workers: int) -> list[str]:
     return [case.name for case in cases]
 
 
-def _profiled(directory: Path, names: Sequence[str]) -> list[Row]:
+def _profiled(directory: Path, names: Sequence[str], sdk: str) -> list[Row]:
     from neff_bench.stage2_profile.directory import profiled_rows
     from neff_bench.stage2_profile.options import Options
 
-    _, rows = profiled_rows(Options(directory=directory, only=tuple(dict.fromkeys(names))))
+    _, rows = profiled_rows(Options(directory=directory, only=tuple(dict.fromkeys(names)), sdk=sdk))
     by_name = {row.case: row for row in rows}
     return [by_name[name] for name in names]

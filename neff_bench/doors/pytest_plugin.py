@@ -11,11 +11,13 @@ Without the option the plugin does nothing, and a test that asks for the fixture
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from neff_bench.chips import LISTED
+from neff_bench.sdk.installed import OPTION, judged_by
 
 if TYPE_CHECKING:
     from neff_bench.simulator.nki.launch import Launch
@@ -46,6 +48,7 @@ def pytest_addoption(parser: Any) -> None:
         "--neff-bench", action="store_true", help="Run NKI kernels on the embedded toolchain and time them."
     )
     group.addoption("--neff-bench-target", default=None, help=f"Chip: {LISTED}.  [default: trn2]")
+    group.addoption("--neff-bench-sdk", help=OPTION)
     group.addoption("--neff-bench-lnc", type=int, help="Cores of a launch without a grid.  [default: 1, as on AWS]")
 
 
@@ -60,18 +63,20 @@ def pytest_configure(config: Any) -> None:
     if config.getoption("--neff-bench-target"):
         environment = session.enter_context(pytest.MonkeyPatch.context())
         environment.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", config.getoption("--neff-bench-target"))
-    session.enter_context(embedded(_hear, config.getoption("--neff-bench-lnc")))
+    session.enter_context(
+        embedded(partial(_hear, judged_by(config.getoption("--neff-bench-sdk"))), config.getoption("--neff-bench-lnc"))
+    )
     session.callback(_everything.clear)
 
 
-def _hear(launch: Launch) -> None:
+def _hear(sdk: str, launch: Launch) -> None:
     import hashlib
 
     from neff_bench.doors.estimation import row_of
     from neff_bench.simulator.program import encode
 
     digest = hashlib.sha256(encode(launch.program)).digest()
-    row = _everything.get(digest) or row_of(launch.program)
+    row = _everything.get(digest) or row_of(launch.program, sdk=sdk)
     _everything[digest] = row
     for launched in _listening:
         launched.rows.append(row)

@@ -14,6 +14,7 @@ from neff_bench.chips import CHIPS
 from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.errors import DONE, FAILED, NeffBenchError
 from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.sdk.installed import OPTION, judged_by
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 
@@ -25,11 +26,20 @@ from neff_bench.terminal.command import command
     "--store", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_STORE, show_default=True,
     help="Directory of the bundles.",
 )  # fmt: skip
+@click.option("--sdk", metavar="RELEASE", help=OPTION)
 @calibration_option
 @click.option("-m", "module", is_flag=True, help="Run a module, as python -m does.")
 @click.argument("script", metavar="SCRIPT")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(target: str | None, lnc: int | None, store: Path, module: bool, script: str, arguments: tuple[str, ...]) -> int:
+def run(
+    target: str | None,
+    lnc: int | None,
+    store: Path,
+    sdk: str | None,
+    module: bool,
+    script: str,
+    arguments: tuple[str, ...],
+) -> int:
     """Run a Python script that launches NKI kernels, as it stands, and say where their time goes.
 
     `import nki` and `import neuronxcc.nki` work in the script without the AWS SDK: a kernel takes numpy, torch (CPU), jax
@@ -47,13 +57,14 @@ def run(target: str | None, lnc: int | None, store: Path, module: bool, script: 
 
     if not module and not Path(script).is_file():
         raise click.UsageError(f"{script}: no such file")
+    release = judged_by(sdk)
     words = (*(("-m",) if module else ()), script, *arguments)
     on_sdk = choose("auto", None).has_nki
     with tempfile.TemporaryDirectory(prefix="neff-bench-run-") as scratch:
         launched, code = (_on_sdk if on_sdk else _embedded)(Path(scratch), store, target, lnc, words)
     failed = DONE
     if launched:
-        failed = _table(store, launched)
+        failed = _table(store, launched, release)
     elif code == 0:
         streams.notice("the script launched no kernel")
     return 128 - code if code < 0 else code or failed
@@ -98,12 +109,12 @@ def _command(words: tuple[str, ...]) -> list[str]:
     return [sys.executable, *words]
 
 
-def _table(store: Path, names: list[str]) -> int:
+def _table(store: Path, names: list[str], release: str) -> int:
     from neff_bench.stage2_profile.directory import profile_directory
     from neff_bench.stage2_profile.options import Options
 
     try:
-        return profile_directory(Options(directory=store, only=tuple(names)))
+        return profile_directory(Options(directory=store, only=tuple(names), sdk=release))
     except NeffBenchError as error:
         streams.error(str(error))
         return FAILED

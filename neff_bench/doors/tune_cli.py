@@ -8,6 +8,7 @@ from typing import IO
 import click
 
 from neff_bench.chips.calibration_option import calibration_option
+from neff_bench.sdk.installed import OPTION, judged_by
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 
@@ -17,6 +18,7 @@ from neff_bench.terminal.command import command
 @click.option(
     "--top", type=click.IntRange(1), help="Print the N fastest at the end, instead of every answer as it comes."
 )
+@click.option("--sdk", metavar="RELEASE", help=OPTION)
 @calibration_option
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Variants at once.  [default: the CPUs]")
 @click.option(
@@ -25,7 +27,7 @@ from neff_bench.terminal.command import command
 @click.option(
     "--memory", type=click.IntRange(64), default=4096, show_default=True, help="MiB that one variant may allocate."
 )
-def tune(variants: IO[bytes], top: int | None, jobs: int | None, timeout: float, memory: int) -> int:
+def tune(variants: IO[bytes], top: int | None, sdk: str | None, jobs: int | None, timeout: float, memory: int) -> int:
     """Estimate many variants of a kernel: JSON lines in, JSON lines out. For programs that write kernels.
 
     A line of VARIANTS (a file, or standard input):
@@ -34,8 +36,9 @@ def tune(variants: IO[bytes], top: int | None, jobs: int | None, timeout: float,
     {"id": 1, "kernel": "mine.py:matmul", "inputs": {"a": {"shape": [128, 512], "dtype": "bfloat16"}},
      "arguments": {"tile": 4}, "target": "trn2", "lnc": 1, "check": true, "reference": "mine.py:expected"}
 
-    A jax function has `"implementation": "xla"`. With `check` the variant runs on seeded inputs, and its outputs are compared with those of `reference`, within `tolerance`
-    ({"rtol": ..., "atol": ...}); a wrong variant is not among the fastest. A kernel with collectives runs on the ranks that its
+    A jax function has `"implementation": "xla"`. With `check` the variant runs on seeded inputs, and its outputs are compared with those of
+    `reference`, within `tolerance` ({"rtol": ..., "atol": ...}); a wrong variant is not among the fastest. `refused` says why AWS's
+    compiler would refuse a variant; such ones come after all others. A kernel with collectives runs on the ranks that its
     replica groups name; the reference gets and returns arrays with the ranks as first dimension. An answer has the `id`, the `status` (estimated or failed, with the `reason`), `total_time_us` and the whole `row`.
     Answers come in the order in which they are ready. Each variant runs in a process of its own: one that crashes, hangs
     or fills its memory costs one line. The exit code is 1 when every variant failed.
@@ -51,7 +54,8 @@ def tune(variants: IO[bytes], top: int | None, jobs: int | None, timeout: float,
     answers = []
     estimated = failed = 0
     first_failed = ""
-    for answer in tuning.tune(variants, jobs=jobs or os.cpu_count() or 1, timeout_s=timeout, memory_bytes=memory << 20):
+    jobs, release = jobs or os.cpu_count() or 1, judged_by(sdk)
+    for answer in tuning.tune(variants, sdk=release, jobs=jobs, timeout_s=timeout, memory_bytes=memory << 20):
         failed += answer.status == "failed"
         estimated += answer.status != "failed"
         if top is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -51,13 +52,15 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """One line of the output. `row`: as `profile-neffs --format json` writes it, None when the variant `failed`."""
+    """One line of the output. `refused`: why AWS's compiler would refuse the variant, None where no known rule says so. `row`: as
+    `profile-neffs --format json` writes it, None when the variant `failed`."""
 
     id: str | int | None
     status: str
     total_time_us: float | None
     check: str | None
     reason: str | None
+    refused: str | None
     row: dict[str, Any] | None
 
 
@@ -65,20 +68,22 @@ DECODER = decoder(Variant)
 _THREADS = "OPENBLAS_NUM_THREADS"
 
 
-def tune(lines: Iterable[bytes], *, jobs: int, timeout_s: float, memory_bytes: int) -> Iterator[Answer]:
+def tune(lines: Iterable[bytes], *, sdk: str, jobs: int, timeout_s: float, memory_bytes: int) -> Iterator[Answer]:
     """The answer to each line, in the order in which the answers come. A variant that crashes, hangs or fills its memory
-    costs its own answer."""
+    costs its own answer. `sdk`: the release that may refuse them."""
     _warm()
-    for line, data in map_forked(_answer, _filled(lines), jobs=jobs, timeout_s=timeout_s, memory_bytes=memory_bytes):
+    for line, data in map_forked(
+        partial(_answer, sdk), _filled(lines), jobs=jobs, timeout_s=timeout_s, memory_bytes=memory_bytes
+    ):
         yield _failed(_id_of(line), data.reason) if isinstance(data, Died) else msgspec.json.decode(data, type=Answer)
 
 
 def ranked(answers: Iterable[Answer], top: int) -> list[Answer]:
-    """The `top` fastest of those that are not wrong, the fastest first."""
+    """The `top` best of those that are not wrong: the fastest first, but what AWS's compiler would refuse after all others."""
     from neff_bench.stage2_profile.metrics.rows import BAD
 
     good = [answer for answer in answers if answer.total_time_us is not None and answer.check not in BAD]
-    return sorted(good, key=lambda answer: answer.total_time_us or 0.0)[:top]
+    return sorted(good, key=lambda answer: (answer.refused is not None, answer.total_time_us or 0.0))[:top]
 
 
 def _filled(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -96,7 +101,7 @@ def _warm() -> None:
         del os.environ[_THREADS]  # BLAS has read it
 
 
-def _answer(line: bytes) -> bytes:
+def _answer(sdk: str, line: bytes) -> bytes:
     """One variant, in a process of its own."""
     try:
         variant = DECODER.decode(line)
@@ -104,7 +109,7 @@ def _answer(line: bytes) -> bytes:
         allowed = f"; allowed: {', '.join(Variant.__struct_fields__)}" if "unknown field" in str(error) else ""
         return msgspec.json.encode(_failed(_id_of(line), f"not a variant: {error}{allowed}"))
     try:
-        row = _row(variant)
+        row = _row(variant, sdk)
     except NeffBenchError as error:
         return msgspec.json.encode(_failed(variant.id, str(error)))
     from neff_bench.stage2_profile.metrics.rows import to_dict
@@ -116,31 +121,32 @@ def _answer(line: bytes) -> bytes:
             "total_time_us": row.total_time_us,
             "check": row.check,
             "reason": row.reason,
+            "refused": next((str(one) for one in row.findings if one.kind == "refused"), None),
             "row": to_dict(row),
         }
     )
 
 
-def _row(variant: Variant) -> Row:
+def _row(variant: Variant, sdk: str) -> Row:
     """Raises `NeffBenchError` for a kernel or a reference that fails."""
     from neff_bench.doors.checking import check_program
-    from neff_bench.doors.estimation import record_kernel, row_of
+    from neff_bench.doors.estimation import folders, record_kernel, row_of
 
     inputs: dict[str, Any] = {name: (given.shape, given.dtype) for name, given in variant.inputs.items()}
     program = record_kernel(
         variant.kernel, inputs, variant.target, variant.lnc, variant.arguments, variant.implementation
     )
-    row = row_of(program, variant.flops)
+    row = row_of(program, variant.flops, sdk, folders(variant.kernel))
     if not variant.check:
         return row
     limits = None if variant.tolerance is None else (variant.tolerance.rtol, variant.tolerance.atol)
     verdict, findings = check_program(program, variant.reference, variant.arguments, limits)
     row = replace(row, check=verdict.check, max_abs_error=verdict.max_abs_error, reason=verdict.reason)
-    return replace(row, findings=tuple(findings))
+    return replace(row, findings=(*findings, *(one for one in row.findings if one.kind == "refused")))
 
 
 def _failed(name: str | int | None, reason: str) -> Answer:
-    return Answer(name, "failed", None, None, reason, None)
+    return Answer(name, "failed", None, None, reason, None, None)
 
 
 def _id_of(line: bytes) -> str | int | None:

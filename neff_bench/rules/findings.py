@@ -14,7 +14,6 @@ from neff_bench.rules import RULES, Rule
 from neff_bench.rules.call import Call, Kernel
 from neff_bench.rules.rule import Found, Level, OfCalls, OfKernel, OfSource, Refusal
 from neff_bench.rules.source import Source
-from neff_bench.sdk.identify import newest_published
 
 TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
 
@@ -39,9 +38,9 @@ class Finding(msgspec.Struct, frozen=True, order=True):
         return int(self.place.rpartition(":")[2] or 0)
 
 
-def of_calls(calls: Iterable[Call], target: str, codes: frozenset[str] | None = None) -> list[Finding]:
+def of_calls(calls: Iterable[Call], target: str) -> list[Finding]:
     """What the recorded calls of a kernel break, once for each line and rule."""
-    tests = _tests(target, codes)
+    tests = _tests(target)
     found: dict[tuple[str, str], Finding] = {}
     for call in calls:
         for rule, test in tests[call.op] if call.op in tests else _others(tests, call.op):
@@ -96,15 +95,6 @@ def refused_by(findings: Iterable[Finding], release: str, lowest: Level = "error
     return min(hard, default=None)
 
 
-def refused_today(findings: Iterable[Finding]) -> list[Finding]:
-    """Those for which the newest release that is out refuses a kernel."""
-    hard = [one for one in findings if one.level == "error"]
-    if not hard:
-        return []
-    release = newest_published().name
-    return [one for one in hard if release in one.releases]
-
-
 def kept(findings: Iterable[Finding], source: Source | None, codes: Collection[str]) -> list[Finding]:
     """The findings of some codes that no comment of their file's source allows."""
     return [one for one in findings if one.code in codes and not (source and _allowed(one, source))]
@@ -130,12 +120,12 @@ Tests: TypeAlias = "defaultdict[str, list[tuple[Rule, Callable[[Call], Found]]]]
 
 
 @cache
-def _tests(target: str, codes: frozenset[str] | None) -> Tests:
+def _tests(target: str) -> Tests:
     """The tests of each operation; under "" those of all that compute."""
     tests: Tests = defaultdict(list)
     for rule in _rules(target):
         for judge in rule.judges:
-            if isinstance(judge, OfCalls) and (codes is None or rule.code in codes):
+            if isinstance(judge, OfCalls):
                 for op in judge.ops or ("",):
                     tests[op].append((rule, judge.test))
     every = tests[""]

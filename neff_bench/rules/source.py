@@ -141,6 +141,11 @@ class Source:
             for one in function.decorator_list
         )
 
+    def span(self, function: ast.FunctionDef) -> range:
+        """The lines of a function, with its decorators."""
+        first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
+        return range(first, (function.end_lineno or first) + 1)
+
     def _argument(self, call: ast.Call) -> str:
         return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else ""
 

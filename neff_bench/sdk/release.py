@@ -227,6 +227,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 prepare(Release)
 
 
+@cache
 def names() -> tuple[str, ...]:
     """The releases that are known, oldest first."""
     return tuple(sorted((path.stem for path in FOLDER.glob("*.yaml")), key=order))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.neffs.findings import Finding as KnownFinding
@@ -10,6 +11,7 @@ from neff_bench.neffs.findings import found
 from neff_bench.rules import findings
 from neff_bench.rules.call import Call, Kernel, Operand, Tile
 from neff_bench.rules.findings import Finding
+from neff_bench.rules.source import Source
 from neff_bench.simulator.program import PARTITIONS, Access, Buffer, Program
 
 
@@ -20,12 +22,33 @@ def judged(program: Program) -> list[Finding]:
     )
 
 
-def refused(program: Program) -> list[KnownFinding]:
-    """What the newest release of AWS's compiler that is out refuses in a kernel of the current dialect."""
+def refused(program: Program, folders: Iterable[str | Path]) -> list[KnownFinding]:
+    """What a release of AWS's compiler refuses in a kernel of the current dialect, once for each line: in its calls, and in the functions of its file that
+    made them. `folders`: those that may hold the file."""
     if program.from_hlo or program.before_middle_end or program.keeps_weights:
         return []
-    hard = findings.refused_today(judged(program))
-    return [found("refused", f"AWS's compiler refuses it, {one.code}: {one.text}", one.place) for one in hard]
+    every = {*judged(program), *_of_own_file(program, folders)}
+    hard = {(one.place, one.releases): one for one in sorted(every, reverse=True) if one.level == "error"}
+    return [
+        found("refused", f"AWS's compiler refuses it, {one.code}: {one.text}", one.place, one.releases)
+        for one in reversed(hard.values())
+    ]
+
+
+def _of_own_file(program: Program, folders: Iterable[str | Path]) -> list[Finding]:
+    """The rules that the kernel's own file breaks, in functions with a line that was recorded. A file that is not there breaks none."""
+    places = [text.rpartition(":") for text, caller in zip(program.sources, program.callers) if text and not caller]
+    name = places[0][0] if places else ""
+    path = next((path for folder in folders if name and (path := Path(folder, name)).is_file()), None)
+    try:
+        source = path and Source(path.read_text(encoding="utf-8"), name)
+    except (OSError, SyntaxError, ValueError):
+        source = None
+    if not source or source.old:
+        return []
+    lines = {int(line) for file, _, line in (text.rpartition(":") for text in program.sources) if file == name}
+    ran = [span for span in map(source.span, source.device) if any(line in span for line in lines)]
+    return [one for one in findings.of_source(source, program.target) if any(one.line in span for span in ran)]
 
 
 def calls(program: Program) -> Iterator[Call]:

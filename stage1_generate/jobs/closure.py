@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from neff_bench.sdk.installed import version_of
 from neff_bench.stage1_generate.jobs.known_imports import KnownImports
-from neff_bench.stage1_generate.toolchains.find import version_of
 
 _INSTALLED = ("site-packages", "dist-packages")
 _STANDARD = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}

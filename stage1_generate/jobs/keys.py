@@ -14,13 +14,14 @@ from neff_bench.installation import IMPORT_ROOT, PACKAGE
 from neff_bench.neffs.case import Case, content_key
 from neff_bench.neffs.own import OwnKernel
 from neff_bench.sdk.environment import of_role
+from neff_bench.sdk.installed import version_of
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.entries import place
 from neff_bench.stage1_generate.jobs.closure import Closures, search_path
 from neff_bench.stage1_generate.jobs.known_imports import KnownImports
 from neff_bench.stage1_generate.kernel import Dims, Implementation
 from neff_bench.stage1_generate.own_kernel import implementation_of, search_folders
-from neff_bench.stage1_generate.toolchains.find import Toolchain, version_of
+from neff_bench.stage1_generate.toolchains.find import Toolchain
 
 _STAGE = PACKAGE / "stage1_generate"
 _SDK = ("neuronx-cc", "nki", "torch-neuronx")

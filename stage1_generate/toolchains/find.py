@@ -7,12 +7,12 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from neff_bench.installation import IMPORT_ROOT
+from neff_bench.sdk.installed import module_folder
 from neff_bench.stage1_generate.errors import ToolchainError
 
 Name = Literal["sim", "neuron"]
@@ -71,21 +71,6 @@ def choose(wanted: Literal["auto", "sim", "neuron"], nkilib: Path | None) -> Too
     )
 
 
-def module_folder(package: str, part: str) -> Path | None:
-    """Folder of an installed package that has the given submodule, None otherwise.
-
-    PyPI has empty placeholders under the names of the SDK's packages, so the name alone proves nothing.
-    """
-    try:
-        spec = find_spec(package)
-    except ValueError:  # the embedded toolchain's own `nki` is loaded in this process; it has no spec
-        return None
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        if (Path(folder) / part).is_dir() or any(Path(folder).glob(f"{part}.*")):
-            return Path(folder)
-    return None
-
-
 def find_nkilib(given: Path | None, environment: Mapping[str, str]) -> Path | None:
     """The folder to put on `sys.path` so that `nkilib_src` can be imported.
 
@@ -136,12 +121,4 @@ def _head(git: Path) -> str | None:
         packed = (common / "packed-refs").read_text(encoding="utf-8").splitlines()
         return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
     except (OSError, UnicodeDecodeError):
-        return None
-
-
-def version_of(distribution: str) -> str | None:
-    """Installed version of a distribution, None when it is not installed."""
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
         return None

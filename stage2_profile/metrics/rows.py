@@ -4,13 +4,14 @@ everywhere (docs/metrics.md shows what follows from it)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from neff_bench.chips.engines import ENGINES
+from neff_bench.neffs import findings
 from neff_bench.neffs.bundle import Manifest
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.findings import Finding
@@ -212,6 +213,12 @@ def _own_inputs(case: Case) -> tuple[Tensor, ...]:
 def with_ranks(rows: Iterable[Row]) -> list[Row]:
     """The rows, each case of several ranks followed by those of its ranks."""
     return [each for row in rows for each in (row, *row.by_rank)]
+
+
+def of_release(row: Row, release: str) -> Row:
+    """The row without findings that this release of the SDK does not make."""
+    ranks = tuple(of_release(each, release) for each in row.by_rank)
+    return replace(row, findings=findings.of_release(row.findings, release), by_rank=ranks)
 
 
 def to_dict(row: Row) -> dict[str, Any]:

@@ -1,19 +1,83 @@
-"""A row says what AWS's compiler would refuse, and keeps its numbers."""
+"""A row says what AWS's compiler would refuse, by every door, and keeps its numbers."""
+
+import json
+import subprocess
+import sys
+
+import pytest
 
 import neff_bench
+from neff_bench.errors import WrongCall
 from tests.rules.kernels import INPUTS, whole
 
+DIVIDE = "nisa.tensor_scalar(dst=z, data=x, op0=nl.divide, operand0=3.0)"
+LOOP = "nl.fori_loop(0, 2, lambda i: nisa.tensor_copy(dst=z, src=x))"
+"""Since 2.32."""
+LAUNCH = "\nimport numpy as np\nk(np.ones((128, 64), np.float32), np.ones((128, 64), np.float32))\n"
+SHAPES = {name: {"shape": shape, "dtype": dtype} for name, (shape, dtype) in INPUTS.items()}
 
-def test_an_estimated_row_has_a_finding_with_the_line_of_what_is_refused(tmp_path):
-    path = tmp_path / "kernel.py"
-    path.write_text(whole("nisa.tensor_scalar(dst=z, data=x, op0=nl.divide, operand0=3.0)"))
-    row = neff_bench.estimate(f"{path}:k", INPUTS)
+
+@pytest.fixture
+def kernel(tmp_path):
+    def write(text):
+        (tmp_path / "kernel.py").write_text(whole(text))
+        return f"{tmp_path / 'kernel.py'}:k"
+
+    return write
+
+
+def command(*words, cwd, given=""):
+    line = [sys.executable, "-m", "neff_bench", *map(str, words)]
+    return subprocess.run(line, cwd=cwd, input=given, capture_output=True, text=True, check=False)
+
+
+def test_an_estimated_row_has_a_finding_with_the_line_of_what_is_refused(kernel):
+    row = neff_bench.estimate(kernel(DIVIDE), INPUTS)
     (finding,) = row.findings
     assert finding.kind == "refused" and "NBLE603" in finding.text and finding.line == 15
     assert row.status == "estimated" and row.check is None
 
 
-def test_a_row_of_a_kernel_that_breaks_no_rule_has_no_finding(tmp_path):
-    path = tmp_path / "kernel.py"
-    path.write_text(whole("nisa.tensor_copy(dst=z, src=x)"))
-    assert neff_bench.estimate(f"{path}:k", INPUTS).findings == ()
+def test_a_row_of_a_kernel_that_breaks_no_rule_has_no_finding(kernel):
+    assert neff_bench.estimate(kernel("nisa.tensor_copy(dst=z, src=x)"), INPUTS).findings == ()
+
+
+def test_the_release_that_is_asked_for_refuses(kernel):
+    refused = {sdk: neff_bench.estimate(kernel(DIVIDE), INPUTS, sdk=sdk).findings for sdk in ("2.28", "2.29")}
+    assert refused["2.28"] == () and refused["2.29"]
+    refused = {sdk: neff_bench.estimate(kernel(LOOP), INPUTS, sdk=sdk).findings for sdk in ("2.31", "2.32")}
+    assert refused["2.32"] == () and "NBLN124" in refused["2.31"][0].text and refused["2.31"][0].line == 15
+    with pytest.raises(WrongCall, match=r"release '9.9' of the SDK is not known"):
+        neff_bench.estimate(kernel(DIVIDE), INPUTS, sdk="9.9")
+
+
+@pytest.mark.parametrize("text", [DIVIDE, LOOP])
+def test_every_door_has_the_same_findings(kernel, text, tmp_path):
+    entry = kernel(text)
+    estimated = neff_bench.estimate(entry, INPUTS, sdk="2.31").findings
+    store = tmp_path / "store"
+    assert neff_bench.profile(entry, INPUTS, store=store, sdk="2.31").findings == estimated != ()
+    said = command("profile", store, "--sdk", "2.31", "--format", "json", cwd=tmp_path)
+    assert [one["text"] for one in json.loads(said.stdout)[0]["findings"]] == [one.text for one in estimated]
+    newest = json.loads(command("profile", store, "--format", "json", cwd=tmp_path).stdout)[0]["findings"]
+    assert [one["text"] for one in newest] == [one.text for one in neff_bench.estimate(entry, INPUTS).findings]
+    (tmp_path / "script.py").write_text(whole(text) + LAUNCH)
+    said = command("run", "--sdk", "2.31", "--store", tmp_path / "of_run", "script.py", cwd=tmp_path)
+    assert estimated[0].text.split(":")[0] in said.stdout and said.returncode == 0, said.stderr
+    wrong = command("profile", store, "--sdk", "9.9", cwd=tmp_path)
+    assert wrong.returncode == 2 and "release '9.9' of the SDK is not known" in wrong.stderr
+
+
+def test_a_refused_variant_does_not_win(kernel, tmp_path):
+    entry = kernel(DIVIDE)
+    (tmp_path / "slow.py").write_text(whole("\n".join(["nisa.tensor_copy(dst=z, src=x)"] * 40)))
+    variants = [("fast", entry, True), ("slow", f"{tmp_path / 'slow.py'}:k", False)]
+    lines = [json.dumps({"id": name, "kernel": at, "inputs": SHAPES, "check": check}) for name, at, check in variants]
+    ranked = {}
+    for sdk in ("2.28", "2.31"):
+        said = command("tune", "--top", "2", "--sdk", sdk, cwd=tmp_path, given="\n".join(lines))
+        ranked[sdk] = [json.loads(line) for line in said.stdout.splitlines()]
+    assert [one["id"] for one in ranked["2.28"]] == ["fast", "slow"]
+    assert [one["id"] for one in ranked["2.31"]] == ["slow", "fast"]
+    slow, fast = ranked["2.31"]
+    assert slow["refused"] is None and "NBLE603" in fast["refused"] and fast["total_time_us"] < slow["total_time_us"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from neff_bench.sdk.identify import newest_published
 from neff_bench.stage1_generate import sdk_parts
 from neff_bench.stage1_generate.doctor import doctor
 from neff_bench.stage1_generate.host import AWS_INDEX
@@ -26,6 +27,8 @@ def test_a_bare_host_can_run_the_main_job_simulated(tmp_path):
         "profile simulated (neuron-sim)",
     ]
     assert "mlp nki can be built" in " ".join(done.output.split())
+    newest = newest_published().name
+    assert f"judged by those of SDK {newest}, the newest that is out" in " ".join(done.output.split())
     assert done.output.endswith("The main job can run here.\n")
 
 
@@ -87,7 +90,7 @@ def test_the_release_of_a_host_is_named_with_what_works_and_why_the_rest_does_no
     report = on_host(release)
     sdk, contract = report["sdk"], json.loads(contracts.text(release))
     assert sdk["release"] == release
-    assert sdk["nki"].startswith(contract["versions"]["nki"] + ": ")
+    assert sdk["nki"].startswith(contract["versions"]["nki"] + ": ") and report["judged_by"] == release
     why = {ability["what"]: ability["why_not"] for ability in sdk["abilities"]}
     assert why["compile NKI kernels"] is None
     assert why["capture on a device"] == "no Neuron device"

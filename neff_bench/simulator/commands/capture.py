@@ -218,7 +218,7 @@ def _run(
 
     found: list[findings.Finding] = []
     outputs = [[made] for made in execute_ranks(program, inputs, found)]
-    found += refused(program)
+    found += refused(program, [Path(request.neff).parent / "sources"])
     for finding in found:
         streams.warning(str(finding))
     findings.leave(Path(request.session).parent, found)

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 
 from neff_bench.sdk.identify import identify
+from neff_bench.sdk.installed import compiler_release, version_of
 from neff_bench.sdk.release import Release, load, names
 from neff_bench.stage1_generate import entries
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.toolchains.compiled import Request
-from neff_bench.stage1_generate.toolchains.find import module_folder, version_of
 
 CODE = re.compile(r"\b(?:NCC_)?([EI][A-Z]{3}\d{3})\b")
 """An error of neuronx-cc: E for the user's, I for its own."""
@@ -24,10 +24,8 @@ def arguments(request: Request) -> tuple[str, ...]:
 
 @cache
 def release() -> Release:
-    """The contract of the SDK that is installed here, by the version of nki, else of neuronx-cc; the nearest one that is known."""
-    nki, compiler = version_of("nki"), version_of("neuronx-cc")
-    has_nki = module_folder("nki", "isa") is not None and nki is not None
-    return (identify("nki", nki) if has_nki else identify("neuronx-cc", compiler)).release
+    """The contract of the SDK that is installed here; the nearest that is known."""
+    return compiler_release() or identify("neuronx-cc", version_of("neuronx-cc")).release
 
 
 def explained(reason: str) -> str:

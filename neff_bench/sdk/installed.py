@@ -1,0 +1,58 @@
+"""Which parts of the SDK are installed in this environment. Looks only; imports none of them."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from neff_bench.errors import WrongCall
+from neff_bench.sdk.identify import between, identify, newest_published
+from neff_bench.sdk.release import Release
+
+OPTION = "Release of the AWS SDK, such as 2.31, whose refusals are named.  [default: that of the compiler here, else the newest]"
+"""What `--sdk` of every command means."""
+
+
+def module_folder(package: str, part: str) -> Path | None:
+    """Folder of an installed package that has the given submodule, None otherwise.
+
+    PyPI has empty placeholders under the names of the SDK's packages, so the name alone proves nothing.
+    """
+    try:
+        spec = find_spec(package)
+    except ValueError:  # the embedded toolchain's own `nki` is loaded in this process; it has no spec
+        return None
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        if (Path(folder) / part).is_dir() or any(Path(folder).glob(f"{part}.*")):
+            return Path(folder)
+    return None
+
+
+def version_of(distribution: str) -> str | None:
+    """Installed version of a distribution, None when it is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def compiler_release() -> Release | None:
+    """The release of the compiler that is here, by the version of nki, else of neuronx-cc; the nearest one that is known. None where
+    there is no compiler: what has its name and none of its parts is none."""
+    nki, compiler = version_of("nki"), version_of("neuronx-cc")
+    if nki is not None and module_folder("nki", "isa") is not None:
+        return identify("nki", nki).release
+    if compiler is not None and module_folder("neuronxcc", "starfish") is not None:
+        return identify("neuronx-cc", compiler).release
+    return None
+
+
+def judged_by(named: str | None) -> str:
+    """The release whose rules hold: the one that is named, else that of the compiler here, else the newest that is out. Raises WrongCall."""
+    if named is None:
+        return (compiler_release() or newest_published()).name
+    found = between(named)
+    if len(found) > 1:
+        raise WrongCall(f"--sdk {named}: expected one release of the SDK")
+    return found[0]
