@@ -27,12 +27,14 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be told. `codes`: of the rules; `releases`: of the SDK; `strict`: a warning is an error too."""
+    """What is to be told. `codes`: of the rules; `releases`: of the SDK; `strict`: a warning is an error too; `compiler`: the release
+    whose own compiler is asked."""
 
     codes: frozenset[str]
     releases: tuple[str, ...]
     notes: bool
     strict: bool
+    compiler: str | None
 
 
 @command("check")
@@ -48,6 +50,9 @@ class Wanted:
 @click.option("--ignore", default="", help="Rules to leave out, named like those of --select.")
 @click.option("--notes", is_flag=True, help="Name what is deprecated, inferred, or done by AWS's own library, too.")
 @click.option("--strict", is_flag=True, help="A warning is an error.")
+@click.option(
+    "--with-neuronx-cc", is_flag=True, help="Compile the cases of --shapes with AWS's compiler, where it is installed."
+)
 @click.option("--baseline", type=click.Path(dir_okay=False, path_type=Path), help="Leave out the findings that this file holds; make it where there is none.")  # fmt: skip
 @click.option("--fix", is_flag=True, help="Change what has a safe fix, then check.")
 @click.option("--rules", "list_rules", is_flag=True, help="List all rules.")
@@ -62,6 +67,7 @@ def check(
     ignore: str,
     notes: bool,
     strict: bool,
+    with_neuronx_cc: bool,
     baseline: Path | None,
     fix: bool,
     list_rules: bool,
@@ -80,6 +86,7 @@ def check(
     neff-bench check --explain E603
     """
     from neff_bench.rules.explain import explained, listed
+    from neff_bench.rules.report import REFUSES
     from neff_bench.sdk.identify import between
     from neff_bench.sdk.installed import judged_by
 
@@ -94,15 +101,30 @@ def check(
         raise WrongCall("name a file: neff-bench check KERNEL...")
     releases = between(sdk) if sdk else (judged_by(None),)
     codes = frozenset(_codes(select or "") if select else _codes("")) - (_codes(ignore) if ignore else set())
-    wanted = Wanted(codes, releases, notes, strict)
+    wanted = Wanted(codes, releases, notes, strict, _compiler(shapes, releases) if with_neuronx_cc else None)
     files = [path for given in kernels for path in (sorted(given.rglob("*.py")) if given.is_dir() else [given])]
     if fix:
         _fix(files, wanted)
     answers = _judged(files, _chips(target), shapes, wanted)
     texts = {str(path): path.read_text(errors="replace", encoding="utf-8") for path in files}
     _baseline(baseline, answers, texts)
-    _tell(form, answers, wanted, texts)
-    return int(any(_refused(answer, release, wanted) for answer in answers for release in releases))
+    verdicts = _tell(form, answers, wanted, texts)
+    return int(any(said.startswith(REFUSES) for said in verdicts))
+
+
+def _compiler(shapes: Path | None, releases: Sequence[str]) -> str:
+    from neff_bench.sdk.installed import compiler_release
+
+    here = compiler_release()
+    if here is None:
+        raise WrongCall(
+            "--with-neuronx-cc: AWS's compiler is not installed here; see `neff-bench doctor --install-help`"
+        )
+    if here.name not in releases:
+        raise WrongCall(f"--with-neuronx-cc: the compiler here is of SDK {here.name}, which --sdk does not name")
+    if shapes is None:
+        raise WrongCall("--with-neuronx-cc compiles the cases of a shapes file; name it with --shapes")
+    return here.name
 
 
 def _chips(text: str) -> list[str]:
@@ -134,12 +156,16 @@ def _codes(text: str) -> set[str]:
 
 def _judged(files: Sequence[Path], chips: Sequence[str], shapes: Path | None, wanted: Wanted) -> list[Judged]:
     """The answer for each file and chip, with the findings that are asked for."""
+    from neff_bench.doors.compiling import compiled
     from neff_bench.doors.judging import Task, judge_files, read, with_cases
     from neff_bench.rules.findings import kept
     from neff_bench.simulator.errors import SpecError
 
     tasks = with_cases(files, chips, shapes) if shapes else [Task(path, chip) for path in files for chip in chips]
     answers = judge_files(tasks, min(len(os.sched_getaffinity(0)), len(tasks)))
+    if shapes and wanted.compiler:
+        for answer, said in zip(answers, compiled(tasks, shapes)):
+            answer.compiled = said
     for task, answer in zip(tasks, answers):
         try:
             source = read(task.path)
@@ -154,10 +180,13 @@ def _asked(finding: Finding, wanted: Wanted) -> bool:
     return bool(set(finding.releases) & set(wanted.releases)) and (wanted.notes or finding.level != "note")
 
 
-def _refused(answer: Judged, release: str, wanted: Wanted) -> Finding | None:
-    from neff_bench.rules.findings import refused_by
+def _verdict(answer: Judged, release: str, wanted: Wanted) -> str:
+    """What a release makes of a file: its own compiler where that was asked, else the rules."""
+    from neff_bench.rules.report import REFUSES, verdict
 
-    return refused_by(answer.findings, release, "warning" if wanted.strict else "error")
+    if release == wanted.compiler and answer.compiled is not None:
+        return f"{REFUSES} (neuronx-cc)" if answer.compiled else "compiled"
+    return verdict(answer.findings, answer.untold, release, wanted.strict)
 
 
 def _fix(files: Sequence[Path], wanted: Wanted) -> None:
@@ -185,21 +214,22 @@ def _baseline(path: Path | None, answers: Sequence[Judged], texts: dict[str, str
         answer.findings = baseline.new(path, answer.findings, texts)
 
 
-def _tell(form: str, answers: Sequence[Judged], wanted: Wanted, texts: dict[str, str]) -> None:
+def _tell(form: str, answers: Sequence[Judged], wanted: Wanted, texts: dict[str, str]) -> list[str]:
+    """Print the answers; returns the verdict of each release on each file."""
     from neff_bench.rules import report
 
     findings = sorted({one for answer in answers for one in answer.findings})
+    verdicts = [{one: _verdict(answer, one, wanted) for one in wanted.releases} for answer in answers]
     rows = [
         {
             "path": answer.path,
             "target": answer.target,
             "recorded": answer.recorded,
             "untold": answer.untold,
-            "verdicts": {
-                one: report.verdict(answer.findings, answer.untold, one, wanted.strict) for one in wanted.releases
-            },
+            "compiled": answer.compiled,
+            "verdicts": said,
         }
-        for answer in answers
+        for answer, said in zip(answers, verdicts)
     ]
     if form == "json":
         streams.line(json.dumps({"findings": [report.as_json(one) for one in findings], "files": rows}, indent=1))
@@ -209,5 +239,7 @@ def _tell(form: str, answers: Sequence[Judged], wanted: Wanted, texts: dict[str,
         for one in findings:
             streams.line(plain(report.as_annotation(one) if form == "github" else report.line(one)))
     if form == "text":
-        for text in report.matrix(rows, wanted.releases):
+        refused = [f"{answer.path}: neuronx-cc: {answer.compiled}" for answer in answers if answer.compiled]
+        for text in (*refused, *report.matrix(rows, wanted.releases)):
             streams.line(plain(text))
+    return [said for each in verdicts for said in each.values()]

@@ -35,13 +35,14 @@ _MEMORY_BYTES = 8 * 1024**3
 
 class Judged(msgspec.Struct):
     """What is known of a file on a chip. `recorded`: how many of its launches were recorded. `untold`: why nothing, or not
-    all, was; "" where all was."""
+    all, was; "" where all was. `compiled`: why AWS's compiler refused a case, "" where it took them all, None where it was not asked."""
 
     path: str
     target: str
     findings: list[Finding]
     recorded: int = 0
     untold: str = ""
+    compiled: str | None = None
 
 
 @dataclass(frozen=True)

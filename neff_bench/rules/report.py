@@ -11,6 +11,7 @@ from neff_bench.rules.explain import address
 from neff_bench.rules.findings import Finding, refused_by
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+REFUSES = "refuses it"
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 
 
@@ -23,7 +24,7 @@ def verdict(findings: Iterable[Finding], untold: str, release: str, strict: bool
     """What a release makes of a file. It never says that AWS accepts one: only the rules that are known were asked."""
     refused = refused_by(findings, release, "warning" if strict else "error")
     if refused is not None:
-        return f"refuses it ({refused.code})"
+        return f"{REFUSES} ({refused.code})"
     return "cannot tell" if untold else "no known rule broken"
 
 
