@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from neff_bench.parsers import system_trace
 from neff_bench.parsers.errors import NoProfile, ParseError
 from neff_bench.parsers.json_text import read_json
 from neff_bench.parsers.source import forget, source_name
@@ -44,6 +45,10 @@ class _Top(msgspec.Struct):
     Metadata: msgspec.Raw = ABSENT
     NeffNodes: msgspec.Raw = ABSENT
     total_time: msgspec.Raw = ABSENT
+    trace_events: msgspec.Raw = ABSENT
+    trace_event: msgspec.Raw = ABSENT
+    events: msgspec.Raw = ABSENT
+    traceEvents: msgspec.Raw = ABSENT
 
 
 prepare(_Top)
@@ -83,6 +88,11 @@ class Document:
     def has(self, table: str) -> bool:
         """Whether the document has this table."""
         return self._find(table) is not None
+
+    def is_system_trace(self) -> bool:
+        """Whether it says which NEFF ran when."""
+        found = (memoryview(getattr(self._top, key)) for key in system_trace.KEYS)
+        return any(events and system_trace.has_executions(events) for events in found)
 
     def _find(self, table: str) -> memoryview | None:
         found = memoryview(getattr(self._top, table)) or memoryview(getattr(self._top, table.capitalize(), ABSENT))

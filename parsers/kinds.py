@@ -16,7 +16,7 @@ from neff_bench.parsers.neff import is_neff
 from neff_bench.parsers.source import open_source
 
 Kind = Literal["neff", "ntff", "json", "parquet", "hlo"]
-JsonKind = Literal["summary", "profile", "session"]
+JsonKind = Literal["summary", "profile", "session", "system"]
 
 
 @guarded
@@ -76,6 +76,8 @@ def describe_json(path: str | os.PathLike[str]) -> JsonProfile | None:
         document = Document(path)
         if document.has("NeffNodes"):
             return JsonProfile("session", read_session(path).total_time_s, None, None)
+        if document.is_system_trace():
+            return JsonProfile("system", None, None, None)
         summary = summary_of(document)
     except NoProfile:
         return None

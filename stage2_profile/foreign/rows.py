@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from neff_bench.chips.dtypes import RATE
 from neff_bench.neffs.intake import shapes_in_words
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.plausibility import PEAK_FACTOR, beside_program, first_execution, impossible, straight
+from neff_bench.stage2_profile.metrics.metric import interquartile_range
 from neff_bench.stage2_profile.metrics.plausible import of_numbers
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
@@ -19,6 +21,7 @@ from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes
 if TYPE_CHECKING:
     from neff_bench.parsers.neff import Neff
     from neff_bench.parsers.summary import Summary
+    from neff_bench.parsers.system_trace import Calls
     from neff_bench.stage2_profile.foreign.search import ForeignCase
 
 
@@ -42,6 +45,8 @@ def foreign_row(case: ForeignCase) -> Row:
     try:
         if case.problem is not None:
             return Row(case=case.name, status="failed", reason=case.problem)
+        if case.calls is not None:
+            return _system_row(case, case.calls)
         about, doubt = _about_or_not(case)
         summary = _summary(case)
         if summary is not None and summary.has_times:
@@ -162,6 +167,23 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
         **numbers,
         tool=f"NTFF version {trace.version}",
         warnings=(*_warnings(case), *trace_notes([trace])),
+    )
+
+
+def _system_row(case: ForeignCase, calls: Calls) -> Row:
+    """A NEFF in a system trace: how often it ran, how long, and what lay before it."""
+    times = calls.durations_us
+    return Row(
+        case=case.name,
+        source="measured",
+        status="profiled",
+        check="unchecked",
+        executions=len(times),
+        total_time_us=statistics.median(times),
+        total_time_iqr_us=interquartile_range(times) if len(times) > 1 else None,
+        gap_us=calls.gap_us,
+        tool="system trace",
+        warnings=case.remarks,
     )
 
 

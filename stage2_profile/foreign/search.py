@@ -15,7 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import trace_name
+from neff_bench.parsers.system_trace import Calls, read_system_trace
 from neff_bench.stage2_profile.foreign.pairing import SAME_TIME, Neffs, Traces, same_time
 from neff_bench.stage2_profile.foreign.survey import Found, ProfileFile, TraceFile, survey
 
@@ -25,7 +27,7 @@ class ForeignCase:
     """One row: a traced execution, or a NEFF or profile without a trace.
 
     `name`: unique in the tree. `summary_json`: a summary, or a Parquet directory; `detail_json`: a whole profile. `execution`, `rank`: from the
-    trace's name. `paired_by`: `uuid`, `name`, or empty where there was nothing to pair. `copies`: further files that say the same of the same
+    trace's name. `calls`: of a NEFF in `system_trace`. `paired_by`: `uuid`, `name`, or empty where there was nothing to pair. `copies`: further files that say the same of the same
     execution. `problem`: one line, or None.
     """
 
@@ -35,13 +37,17 @@ class ForeignCase:
     summary_json: Path | None = None
     detail_json: Path | None = None
     session_json: Path | None = None
+    system_trace: Path | None = None
+    calls: Calls | None = None
     execution: int | None = None
     rank: int | None = None
     paired_by: str = ""
     copies: tuple[Path, ...] = ()
     problem: str | None = None
+    remarks: tuple[str, ...] = ()
 
 
+UNSEEN = "layout not seen: no public file of this kind was found, it is read as AWS documents it"
 FIELDS = {"summary": "summary_json", "profile": "detail_json", "session": "session_json"}
 
 
@@ -119,6 +125,9 @@ def _rows_of_profiles(alone: Sequence[ProfileFile], neffs: Neffs) -> list[Foreig
         if found is None:
             rows.append(_with(ForeignCase(""), profile))
             continue
+        if found.kind == "system":
+            rows += _rows_of_system_trace(profile.path)
+            continue
         what = (found, profile.size_bytes)
         original = first.get(what)
         if original is not None and profile.size_bytes and _equal(rows[original], profile):
@@ -141,6 +150,17 @@ def _rows_of_profiles(alone: Sequence[ProfileFile], neffs: Neffs) -> list[Foreig
         if found.total_time_s is not None:
             shared[place].append((len(rows) - 1, found.total_time_s))
     return rows
+
+
+def _rows_of_system_trace(path: Path) -> list[ForeignCase]:
+    """One for each NEFF that ran in it."""
+    try:
+        trace = read_system_trace(path)
+    except ParseError as error:
+        return [ForeignCase("", system_trace=path, problem=str(error))]
+    lost = [f"{trace.dropped} events were dropped while it was captured"] if trace.dropped else []
+    lost += [f"{trace.unfinished} executions have no beginning or no end"] if trace.unfinished else []
+    return [ForeignCase("", system_trace=path, calls=calls, remarks=(*lost, UNSEEN)) for calls in trace.calls]
 
 
 def _slot(profile: ProfileFile) -> tuple[Path, int]:
@@ -175,11 +195,14 @@ def _named(rows: Sequence[ForeignCase], root: Path) -> list[ForeignCase]:
     paths = [_subject(row).relative_to(root) for row in rows]
     shared = Counter(path.with_suffix("") if path.name else path for path in paths)
     plain = [path.with_suffix("") if path.name and shared[path.with_suffix("")] == 1 else path for path in paths]
-    return [replace(row, name=path.as_posix()) for row, path in zip(rows, plain)]
+    names = [f"{path.as_posix()}/{row.calls.neff}" if row.calls else path.as_posix() for row, path in zip(rows, plain)]
+    return [replace(row, name=name) for row, name in zip(rows, names)]
 
 
 def _subject(row: ForeignCase) -> Path:
     found = [
-        path for path in (row.ntff, row.detail_json, row.summary_json, row.session_json, row.neff) if path is not None
+        path
+        for path in (row.ntff, row.detail_json, row.summary_json, row.session_json, row.system_trace, row.neff)
+        if path is not None
     ]
     return found[0]

@@ -12,6 +12,7 @@ from neff_bench.parsers.container import read_container
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.kinds import JsonProfile, describe_json
 from neff_bench.parsers.neff import read_uuid
+from neff_bench.parsers.system_trace import TABLE
 
 OURS = "case.json"
 PROFILE_NAME = re.compile(r"ntff|profile|summary|show_session", re.IGNORECASE)
@@ -72,6 +73,8 @@ def survey(root: Path) -> Found:
             neffs.append(_neff(path))
         elif suffix == ".ntff":
             traces.append(_trace(path))
+        elif path.name == TABLE:
+            profiles.append(ProfileFile(path, JsonProfile("system", None, None, None)))
         elif suffix == ".json":
             profiles += _json(path)
     reasons = tuple((Path(error.filename or root), error.strerror or str(error)) for error in unreadable)

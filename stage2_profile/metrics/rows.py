@@ -69,7 +69,8 @@ class Row:
     of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
     over `executions`; `total_time_low_us`, `total_time_high_us` the 80 % interval in which
     hardware's total is expected for a simulated row; `throttle_active_us` with a limited clock, on the core with most of
-    it; `execution_ci_*_us` the 95 % confidence interval of the median over the executions of one capture, which share its
+    it; `gap_us` between the end of what ran before on the core and the beginning of the execution, of a system trace;
+    `execution_ci_*_us` the 95 % confidence interval of the median over the executions of one capture, which share its
     circumstances (from 6 on); `total_time_ci_*_us` the 95 % confidence interval of the median over `capture_count` captures. `shapes`: of the inputs, `3*128x512` for three equal ones.
     `ranks`: of a case that runs on several; its row has the numbers of `slowest_rank`, the one with the largest median total time, and
     `by_rank` has a row for each `rank`, with its own numbers and check. Equal times: the first is the slowest.
@@ -142,6 +143,7 @@ class Row:
     mfu_max_achievable_percent: float | None = metric("percent", "mfu_max_achievable_estimated_fraction")
     executions: int | None = metric("count", derived.executions)
     total_time_iqr_us: float | None = metric("us", derived.total_time_iqr_us)
+    gap_us: float | None = metric("us", better="lower", head="gap us")
     throttle_active_us: float | None = metric("us", derived.throttle_active_us)
     execution_ci_low_us: float | None = metric("us", derived.execution_ci_low_us)
     execution_ci_high_us: float | None = metric("us", derived.execution_ci_high_us)
