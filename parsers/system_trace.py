@@ -77,15 +77,24 @@ def read_system_trace(path: str | os.PathLike[str]) -> SystemTrace:
         document = _decoded(path, read_json(path)[0])
         events = next((document[key] for key in KEYS if isinstance(document.get(key), list)), [])
         said = json.dumps([document.get("warnings"), document.get("metadata")])
-    rows = [event for event in events if isinstance(event, dict)]
-    try:
-        launches, unfinished = _launches(rows)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ParseError(path, None, f"an event {RUNNING} is not as AWS documents it: {error!r}") from None
+    launches, unfinished = _checked(path, [event for event in events if isinstance(event, dict)])
     if not launches:
         raise ParseError(path, None, f"no whole event {RUNNING}")
     lost = DROPPED.search(said)
     return SystemTrace(tuple(_calls(launches)), int(lost[1]) if lost else 0, unfinished)
+
+
+def durations_ns(events: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Of the executions in nrtpy's events, in their order. Raises ParseError."""
+    launches, _ = _checked("events", events)
+    return [each.end_ns - each.start_ns for each in sorted(launches, key=lambda each: each.start_ns)]
+
+
+def _checked(path: str | os.PathLike[str], events: Sequence[Mapping[str, Any]]) -> tuple[list[Launch], int]:
+    try:
+        return _launches(events)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ParseError(path, None, f"an event {RUNNING} is not as AWS documents it: {error!r}") from None
 
 
 def has_executions(events: memoryview) -> bool:

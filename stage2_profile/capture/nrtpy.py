@@ -6,14 +6,18 @@ Its wheel and that of nki cannot be in one environment, so its Python may be ano
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from neff_bench.neffs.bundle import Manifest, TensorFile
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.system_trace import durations_ns
 from neff_bench.stage2_profile.capture import nrtpy_program
 from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.capture.runs import UNTRACED
@@ -40,15 +44,17 @@ _PLAIN = {
 
 
 class Times(msgspec.Struct, frozen=True):
-    """What the program wrote. `iterations`: device events, more than `requested_iterations` for a NEFF of several subgraphs."""
+    """What the program wrote. `iterations`: device events, more than `requested_iterations` for a NEFF of several subgraphs. `events`: of the
+    system trace, where this nrtpy has one; the other times are then made from it."""
 
     nrtpy_version: str
     requested_iterations: int
-    iterations: int
     warmup_iterations: int
-    mean_ms: float
-    std_dev_ms: float
-    durations_ms: list[float]
+    iterations: int = 0
+    mean_ms: float = 0.0
+    std_dev_ms: float = 0.0
+    durations_ms: list[float] = []
+    events: list[dict[str, Any]] = []
 
 
 _DECODER = decoder(Times)
@@ -110,9 +116,19 @@ def shown() -> tuple[str, ...]:
 def read_times(data: bytes) -> Times:
     """Raises `ValueError` for what is no result of the program."""
     try:
-        return _DECODER.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        times = _DECODER.decode(data)
+        durations_ms = [each / 1e6 for each in durations_ns(times.events)] if times.events else None
+    except (msgspec.DecodeError, UnicodeDecodeError, ParseError) as error:
         raise ValueError(f"{RESULT} is not what nrtpy_program.py writes ({error})") from None
+    if not durations_ms:
+        return times
+    return msgspec.structs.replace(
+        times,
+        iterations=len(durations_ms),
+        mean_ms=statistics.fmean(durations_ms),
+        std_dev_ms=statistics.pstdev(durations_ms),
+        durations_ms=durations_ms,
+    )
 
 
 def wrong_times(times: Times) -> str | None:

@@ -91,8 +91,6 @@ def folder_of(rank: Any, ranks: Any) -> str:
 
 def run(nrtpy: Any, asked: Any) -> int:
     """Execute once for the outputs, then time. The inputs are made again between: a kernel may write into them."""
-    import json
-
     if "NEURON_RT_VISIBLE_CORES" in os.environ:
         nrtpy.configure(visible_cores=[int(core) for core in cores(os.environ["NEURON_RT_VISIBLE_CORES"])])
     rank, folder = asked.rank or 0, folder_of(asked.rank or 0, asked.ranks)
@@ -109,6 +107,9 @@ def run(nrtpy: Any, asked: Any) -> int:
         with open(folder + name, "wb") as file:
             file.write(outputs[name].numpy().tobytes())
         print(f'saved output "{name}" as "{folder}{name}"')
+    events = traced(model, tensors(nrtpy, inputs), asked)
+    if events is not None:
+        return write(folder, {**common(nrtpy, asked), "events": events})
     measured = model.benchmark(
         inputs=tensors(nrtpy, inputs),
         warmup_iter=asked.warmup,
@@ -116,9 +117,7 @@ def run(nrtpy: Any, asked: Any) -> int:
         mode="device",
     )
     result = {
-        "nrtpy_version": version(nrtpy),
-        "mode": "device",
-        "requested_iterations": asked.iterations,
+        **common(nrtpy, asked),
         "iterations": measured.iterations,
         "warmup_iterations": measured.warmup_iterations,
         "mean_ms": measured.mean_ms,
@@ -127,6 +126,41 @@ def run(nrtpy: Any, asked: Any) -> int:
         "std_dev_ms": measured.std_dev_ms,
         "durations_ms": list(measured.durations_ms),
     }
+    return write(folder, result)
+
+
+def traced(model: Any, inputs: Any, asked: Any) -> Any:
+    """The executions that the runtime's system trace has, with the ids of their cores; None where this nrtpy has no such trace."""
+    import importlib
+    import json
+
+    try:
+        session = importlib.import_module("nrtpy._nrtpy").SystemTraceSession
+    except (ImportError, AttributeError):
+        return None
+    for _ in range(asked.warmup):
+        model(inputs=inputs)
+    with session() as trace:
+        for _ in range(asked.iterations):
+            model(inputs=inputs)
+        events = json.loads(trace.fetch_events_json())["events"]
+    return [event for event in events if event.get("event_type") == "nc_exec_running"]
+
+
+def common(nrtpy: Any, asked: Any) -> dict[str, Any]:
+    """What is written of either way to time."""
+    return {
+        "nrtpy_version": version(nrtpy),
+        "mode": "device",
+        "requested_iterations": asked.iterations,
+        "warmup_iterations": asked.warmup,
+    }
+
+
+def write(folder: str, result: Any) -> int:
+    """The times, whole or not at all."""
+    import json
+
     with open(f"{folder}{RESULT}.part", "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1)
     os.replace(f"{folder}{RESULT}.part", f"{folder}{RESULT}")

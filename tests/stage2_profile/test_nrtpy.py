@@ -154,3 +154,38 @@ def test_the_profiler_has_a_warm_up_too_and_its_traces_do_not_count(profile_neff
         "profile_exec_8.ntff",
     ]
     assert "no execution would be profiled" in profile_neffs("--warmup", "8", "--num-exec", "8").stderr
+
+
+TRACED = '''
+import json
+
+class SystemTraceSession:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def fetch_events_json(self):
+        """20 executions on two cores, whose own clocks differ: 100 us each, of which the second core misses the first 10."""
+        events = []
+        for number in range(20):
+            for core, begin, end in ((0, 0, 90_000), (1, 10_000, 100_000)):
+                for phase, at in (("start", begin), ("stop", end)):
+                    now = number * 500_000 + at
+                    data = {"exec_id": number, "device_core_idx": core, "nc_timestamp_ns": now + core * 10**9}
+                    events.append({"event_type": "nc_exec_running", "phase": phase, "nc_idx": 0, "timestamp_ns": now,
+                                   "tracking_id": 2 * number + core, "data": data})
+        return json.dumps({"events": [*events, {"event_type": "nrt_execute", "phase": "start"}]})
+'''
+
+
+def test_two_cores_are_paired_by_the_ids_of_the_system_trace(timed, make_bundle, monkeypatch, tmp_path):
+    package = tmp_path / "traced" / "nrtpy"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text((FAKE / "nrtpy.py").read_text())
+    (package / "_nrtpy.py").write_text(TRACED)
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    make_bundle()
+    row = row_of(timed())
+    assert (row["executions"], row["total_time_us"], row["check"]) == (20, 100.0, "passed")
