@@ -36,8 +36,16 @@ def bare_case(name: str, neff: Neff) -> Case:
     return Case(plain_name(name), "framework", (), dtype, target, neff.lnc or 1)
 
 
-def publish_neff(store: Store, name: str, neff_path: Path, *, log: bytes = b"", inputs: Path | None = None) -> Path:
-    """Publish a bundle of the NEFF; returns its directory. `name`: what the case is called.
+def publish_neff(
+    store: Store,
+    name: str,
+    neff_path: Path,
+    *,
+    log: bytes = b"",
+    inputs: Path | None = None,
+    remarks: tuple[str, ...] = (),
+) -> Path:
+    """Publish a bundle of the NEFF; returns its directory. `name`: what the case is called. `remarks`: warnings of its rows.
 
     `inputs`: a directory with a raw little-endian file for each input, `inp-<tensor>-000.bin`, `<tensor>.bin` or `<tensor>`.
     Raises `BundleError` and `CaseError` for a NEFF or an input that cannot be used, `ParseError` for one that cannot be read, and `StoreError`.
@@ -69,6 +77,7 @@ def publish_neff(store: Store, name: str, neff_path: Path, *, log: bytes = b"", 
             interface="framework",
             neff="file.neff",
             neff_sha256=digest,
+            warnings=remarks,
             inputs=tuple(_write(directory, number, *pair) for number, pair in enumerate(zip(neff.inputs, data))),
             outputs=tuple(TensorFile(t.name, t.shape, t.dtype, t.bytes or 0, None, None) for t in neff.outputs),
         )

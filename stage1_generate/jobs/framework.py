@@ -28,7 +28,17 @@ from neff_bench.stage1_generate.jobs.worker_process import run_module
 from neff_bench.stage1_generate.toolchains.compiler_process import end_with_builder, reason, run
 
 DEBUG = {"NEURON_FRAMEWORK_DEBUG": "1", "XLA_IR_DEBUG": "1", "XLA_HLO_DEBUG": "1", "NKI_DEBUG_INFO": "1"}
-_CACHE = "compile-cache"
+CACHES = {"NEURON_COMPILE_CACHE_URL": "compile-cache"}
+UNSEEN = {
+    "TORCH_NEURONX_NEFF_CACHE_DIR": "torch-neuron",
+    "NEURON_COMPILED_ARTIFACTS": "vllm-neuron",
+    "BASE_COMPILE_WORK_DIR": "nxd-inference",
+}
+"""Where TorchNeuron, vLLM-neuron and NxDI leave NEFFs (AWS docs, tools/neuron-explorer, vllm-neuron/docs and libraries/nxd-inference; read
+2026-11-23). What a folder of theirs looks like is shown by no public file, so any NEFF in it counts."""
+NKI_ARTIFACTS = "NKI_ARTIFACTS_DIR"
+"""Where NKI keeps the NEFF of a kernel that is called as a function, which is gone otherwise; of one kernel alone, for its compiler wants
+a clean folder (AWS docs, neuron-runtime/nrtpy/nrtpy-troubleshooting.rst; NKI 0.6, compiler/ncc_driver.py; read 2026-11-23)."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +101,9 @@ def publish_found(store: Store, stem: str, directory: Path, log: bytes, report: 
     published = []
     for label, neff in _found(directory):
         try:
-            published.append(publish_neff(store, f"{stem}-{label}", neff, log=log).name)
+            known = neff.relative_to(directory).parts[0] not in UNSEEN.values()
+            remarks = () if known else (f"layout not seen: found below {neff.relative_to(directory).parts[0]}",)
+            published.append(publish_neff(store, f"{stem}-{label}", neff, log=log, remarks=remarks).name)
         except (NeffsError, ParseError) as error:
             report(f"{neff.name}: {error}")
     return published
@@ -100,7 +112,7 @@ def publish_found(store: Store, stem: str, directory: Path, log: bytes, report: 
 def _found(run_directory: Path) -> list[tuple[str, Path]]:
     """A label and the path of each different NEFF; those of the cache only when the framework wrote none itself."""
     everything = sorted(run_directory.rglob("*.neff"))
-    written = [path for path in everything if _CACHE not in path.relative_to(run_directory).parts]
+    written = [path for path in everything if path.relative_to(run_directory).parts[0] not in CACHES.values()]
     different: dict[str, Path] = {}
     for path in written or everything:
         different.setdefault(sha256_file(path), path)
@@ -115,16 +127,25 @@ def main() -> int:
     script = msgspec.json.decode(sys.stdin.buffer.readline(), type=Script)
     end_with_builder()
     os.chdir("run")
-    cache = str(Path(_CACHE).absolute())
-    given = {**os.environ, **script.environment, "NEURON_COMPILE_CACHE_URL": cache}
+    folders = {name: str(Path(folder).absolute()) for name, folder in (CACHES | UNSEEN).items()}
+    given = {**os.environ, **script.environment, **folders}
     if "--cache_dir" in given.get("NEURON_CC_FLAGS", ""):  # it would win over the variable
-        given["NEURON_CC_FLAGS"] += f" --cache_dir={cache}"
+        given["NEURON_CC_FLAGS"] += f" --cache_dir={folders['NEURON_COMPILE_CACHE_URL']}"
+    failed = _run(script, given)
+    if not any(Path().rglob("*.neff")):
+        failed = _run(script, {**given, NKI_ARTIFACTS: str(Path("nki").absolute())})
+    if failed is not None:
+        print(f"error: {failed}", flush=True)
+    return 0 if failed is None else 1
+
+
+def _run(script: Script, given: Mapping[str, str]) -> BuildError | None:
+    """Why the script failed."""
     try:
         run([sys.executable, script.path, *script.arguments], given)
     except BuildError as error:
-        print(f"error: {error}", flush=True)
-        return 1
-    return 0
+        return error
+    return None
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ class Transfers(Sequence[Transfer]):
 
     def __init__(self, kinds: Sequence[Transfer], which: np.ndarray) -> None:
         self.kinds = tuple(kinds)
-        self.which = which
+        self.which = which.astype("int64", copy=False)  # an empty list has floats
 
     def column(self, value: Callable[[Transfer], Any], dtype: str = "int64") -> np.ndarray:
         """A value of each transfer, computed once for each kind."""

@@ -52,6 +52,38 @@ def test_each_different_neff_of_a_script_becomes_a_bundle(generate, tmp_path):
     assert any((both.path / both.manifest.inputs[0].file).read_bytes())
 
 
+CALLED = """
+import os
+import fake_sdk
+
+if folder := os.environ.get("NKI_ARTIFACTS_DIR"):  # NKI reads it when it is imported, and wants the folder clean
+    os.makedirs(folder)
+    fake_sdk.neff(folder + "/kernel.neff", "trn2", 1, [("a", (4, 8), "float32")], [("output_0", (4, 8), "float32")])
+raise SystemExit("error: NRT_EXEC_OOB(1006)")
+"""
+
+
+def test_the_neff_of_a_kernel_that_is_called_is_kept_though_its_execution_fails(generate, tmp_path):
+    done = capture(generate, tmp_path, text=CALLED)
+    assert done.returncode == 1
+    (bundle,) = Store(tmp_path / "out").bundles()
+    assert bundle.name.startswith("train-nki-kernel_")
+
+
+def test_a_neff_in_a_cache_of_torchneuron_is_found_and_marked(generate, tmp_path):
+    left = """
+import os
+import fake_sdk
+
+folder = os.environ["TORCH_NEURONX_NEFF_CACHE_DIR"] + "/0f/a1"
+os.makedirs(folder)
+fake_sdk.neff(folder + "/graph.neff", "trn2", 2, [("a", (4, 8), "float32")], [("b", (4, 8), "float32")])
+"""
+    assert capture(generate, tmp_path, text=left).returncode == 0
+    (bundle,) = Store(tmp_path / "out").bundles()
+    assert bundle.manifest.warnings == ("layout not seen: found below torch-neuron",)
+
+
 def test_a_script_that_fails_is_one_line_and_its_neffs_are_kept(generate, tmp_path):
     done = capture(generate, tmp_path, "--fail")
     assert done.returncode == 1
