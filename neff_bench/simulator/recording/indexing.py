@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from operator import index as as_int
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from typing_extensions import Self
 
 from neff_bench.simulator.program import Access, Dynamic
 from neff_bench.simulator.recording.numbers import whole_number
 from neff_bench.simulator.recording.recorder import invalid
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # typing has it from Python 3.11
 
 T = TypeVar("T", bound="Indexed")
 
