@@ -40,7 +40,16 @@ from neff_bench.parsers.rows import (
     sections_of,
     stack,
 )
-from neff_bench.parsers.trace import Certainty, DmaPackets, DmaTime, EngineTime, Instructions, Ntff, Semaphores
+from neff_bench.parsers.trace import (
+    OF_OPCODE,
+    Certainty,
+    DmaPackets,
+    DmaTime,
+    EngineTime,
+    Instructions,
+    Ntff,
+    Semaphores,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,7 +139,7 @@ def _count_unnamed(rows: Instructions, undecoded: Counter[str]) -> None:
     counts = np.bincount(rows.opcode, minlength=len(rows.opcode_names))
     for opcode in np.flatnonzero(counts).tolist():
         if rows.opcode_names[opcode].startswith(UNNAMED):
-            undecoded[f"instructions of opcode 0x{opcode:02x}"] += int(counts[opcode])
+            undecoded[f"{OF_OPCODE}0x{opcode:02x}"] += int(counts[opcode])
 
 
 def _certainty(container: Container, undecoded: Mapping[str, int]) -> Certainty:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 Certainty = Literal["exact", "calibrated", "unverified", "simulated"]
 
 
+OF_OPCODE = "instructions of opcode "
+"""Under it `undecoded` counts those whose name is not public; their time is known."""
+
+
 @dataclass(frozen=True)
 class EngineTime:
     """`instruction_time_s` sums all instructions but EVENT_SEMAPHORE and counts overlaps twice; `active_time_s` is their union."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.parsers.plausibility import first_execution
+from neff_bench.parsers.trace import OF_OPCODE
 from neff_bench.stage2_profile.metrics.metric import Evidence, values
 from neff_bench.stage2_profile.metrics.rows import METRICS
 
@@ -40,6 +41,9 @@ def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
     undecoded: Counter[str] = Counter()
     for trace in traces:
         undecoded.update(trace.undecoded)
+    unnamed = [f"{undecoded.pop(name)} {name} ({time_us:.3g} us)" for name, time_us in _unnamed(traces).items()]
+    if unnamed:
+        notes.append(f"of a name that is not public, though their time is counted: {', '.join(unnamed)}")
     if undecoded:
         counts = ", ".join(f"{count} {name}" for name, count in undecoded.items())
         notes.append(f"not decoded, and not in the numbers: {counts}")
@@ -47,3 +51,15 @@ def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
         notes.append(f"the device's buffers were full ({', '.join(full)}): the numbers are lower bounds")
     waits = (first_execution(trace.total_time_s, trace.total_active_time_s) for trace in traces)
     return tuple(dict.fromkeys((*notes, *filter(None, waits))))
+
+
+def _unnamed(traces: Sequence[Ntff]) -> dict[str, float]:
+    """The time in us of instructions whose opcode has no name, by the words that count them."""
+    found: dict[str, float] = defaultdict(float)
+    for trace in traces:
+        rows = trace.instructions
+        for name in trace.undecoded:
+            if name.startswith(OF_OPCODE):
+                opcode = int(name.removeprefix(OF_OPCODE), 16)
+                found[name] += float(rows.duration_ps[rows.opcode == opcode].sum()) / 1e6
+    return dict(found)

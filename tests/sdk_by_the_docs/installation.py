@@ -23,6 +23,7 @@ PLAIN = {
     "host_lnc": 2,
     "instance": "trn2.3xlarge",
     "random_outputs": False,  # a kernel whose executions differ
+    "misbehaves": False,  # each second capture, in the ways of files/misbehaviour.py
     "compiler_error": "",  # on standard error of neuronx-cc, which then fails
 }
 

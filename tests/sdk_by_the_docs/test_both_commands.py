@@ -35,7 +35,7 @@ class Host:
         program = [sys.executable, "-m", "neff_bench", *arguments]
         return subprocess.run(program, cwd=self.folder, env=self.environment, capture_output=True, text=True)
 
-    def generate(self, *kernels, lnc=1, outputs=False):
+    def generate(self, *kernels, lnc=1, outputs=False, copies=1):
         lines = [f"defaults: {{target: trn2, lnc: {lnc}, implementation: nki}}", "cases:"]
         for kernel in kernels:
             dtype, *names = INPUTS[kernel]
@@ -43,15 +43,23 @@ class Host:
             line = f"  - {{kernel: 'kernels.py:{kernel}', M: 128, N: 64, dtype: {dtype}, inputs: {{{tensors}}}"
             if outputs:
                 line += f", outputs: {{{', '.join(f'{name}: {MATRIX.format(dtype)}' for name in OUTPUTS[kernel])}}}"
-            lines.append(f"{line}, reference: 'references.py:{kernel}'}}")
+            line += f", reference: 'references.py:{kernel}'"
+            lines += (
+                [f"{line}, seed: {seed}, name: '{kernel}{seed}'}}" for seed in range(copies)]
+                if copies > 1
+                else [line + "}"]
+            )
         (self.folder / "shapes.yaml").write_text("\n".join(lines))
         return self.run("generate", "--shapes", "shapes.yaml", "--out", "neffs.out")
 
     def profile(self, *options):
         """The rows by the name of the kernel."""
+        return {row["kernel"].partition(".")[2]: row for row in self.rows(*options)}
+
+    def rows(self, *options):
         done = self.run("profile", "neffs.out", "--format", "json", *options)
         assert done.stdout, done.stderr
-        return {row["kernel"].partition(".")[2]: row for row in json.loads(done.stdout)}
+        return json.loads(done.stdout)
 
     def calls(self):
         return (self.sdk / "calls.txt").read_text().splitlines()

@@ -8,6 +8,7 @@ import zlib
 from datetime import datetime, timezone
 from pathlib import Path
 
+import misbehaviour
 import profile_of
 from habits import HABITS, HERE
 from neff import Neff
@@ -90,6 +91,8 @@ def capture(_program, arguments):
     executions = max(executions, nth)
     session = Path(given.get("--session-file", "profile.ntff"))
     function, kernel = load(neff.kernel), neff.kernel
+    misdeed = misbehaviour.next_one()
+    misbehaviour.before(misdeed)
     log(f"Executing {neff.name} {{exec: {executions}}}")
     sums = set()
     device = dict(inputs)
@@ -99,12 +102,14 @@ def capture(_program, arguments):
         outputs = execute(function, kernel, device)
         sums.add(tuple(zlib.crc32(raw) for raw in outputs.values()))
         if "--save-output" in given:
-            save(outputs, number)
+            save(misbehaviour.other_outputs(misdeed, outputs), number)
         if nth and number % nth == 0 and "--disable-profile" not in given:
             name = session.name if number == 1 else f"{session.stem}_exec_{number}{session.suffix}"
-            session.with_name(name).write_bytes(profile_of.ntff(neff, kernel["program"], number))
+            trace = profile_of.ntff(neff, kernel["program"], number, misdeed)
+            session.with_name(name).write_bytes(misbehaviour.damaged(misdeed, trace))
     if "--check-output-determinism" in given and len(sums) > 1:
         raise Stop("output determinism check failed: CRC of execution 2 does not match the first")
+    return misbehaviour.after(misdeed)
 
 
 def _inputs(neff, pairs):
@@ -180,13 +185,15 @@ def view(program, arguments):
     if form == "summary-json":
         if "--output-file" in given:
             raise Stop("--output-file cannot be used with summary-json")
-        print(json.dumps(profile.summaries()))
+        print(misbehaviour.viewed(profile.misdeed, json.dumps(profile.summaries())))
     elif form == "json":
         Path(given.get("--output-file", "ntff.json")).write_text(json.dumps(profile.document()))
     elif form == "parquet" and program == "neuron-explorer":
         profile.write_parquet(Path(given["--output-file"]))
     else:
         raise Stop(f"output format {form} is not supported")
+    if profile.misdeed == "view_fails":
+        raise Stop("failed to process the profile: unexpected EOF")
     if HABITS["trailing_log"]:
         print(f'time="2026-08-10T00:00:00Z" level=info msg="Processing for {profile.id} is complete {{rows: 12}}"')
         print('{"level": "info", "msg": "uploaded nothing"}')

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from neff_bench.chips import peak_tflops
+from neff_bench.parsers.ntff import read_ntff
 from neff_bench.parsers.summary import Summary, summary_from
-from neff_bench.stage2_profile.metrics.summaries import row_numbers
+from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes
 
 
 def numbers_of(*summaries):
@@ -74,3 +75,16 @@ def test_executions_of_one_capture_have_an_interval_from_six_on():
     assert row_numbers(six[:5], model_flops=None, peak=None)["execution_ci_low_us"] is None
     several = row_numbers(six, model_flops=None, peak=None, captures=[six[:3], six[3:]])
     assert several["execution_ci_low_us"] is None
+
+
+def test_instructions_without_a_public_name_are_said_with_their_time(files, tmp_path):
+    begin, end = files.instruction(0, 5, 10, 20)
+    strange = files.record(0x8E000000, 0, files.START + 1)
+    (tmp_path / "a.ntff").write_bytes(files.ntff_of([begin, end, strange]))
+    trace = read_ntff(tmp_path / "a.ntff")
+    took_us = float(trace.instructions.duration_ps.sum()) / 1e6
+    said = [note for note in trace_notes([trace]) if "decoded" in note or "public" in note]
+    assert said == [
+        f"of a name that is not public, though their time is counted: 1 instructions of opcode 0x99 ({took_us:.3g} us)",
+        "not decoded, and not in the numbers: 1 instruction records with tag 0x8e",
+    ]
