@@ -17,6 +17,8 @@ from neff_bench.errors import NeffBenchError
 from neff_bench.installation import IMPORT_ROOT
 
 PACKAGES = ("nki", "neuronxcc", "torch_neuronx", "torch_xla")
+EXTRAS = {"torch": "torch", "jax": "xla"}
+"""Packages that scripts import, and the extra of neff-bench that installs each."""
 
 
 def begin(store: str, names: str, lnc: int | None) -> None:
@@ -26,6 +28,7 @@ def begin(store: str, names: str, lnc: int | None) -> None:
     there: a script that crashes loses nothing. `lnc`: physical cores of a launch without a grid, None for what AWS takes.
     """
     sys.meta_path.insert(0, _FirstImport(lambda: _prepare(Path(store), Path(names), lnc)))
+    sys.excepthook = _told
 
 
 def _prepare(store: Path, names: Path, lnc: int | None) -> None:
@@ -44,7 +47,6 @@ def _prepare(store: Path, names: Path, lnc: int | None) -> None:
             file.writelines(f"{name}\n" for name in launches.names[before:])
 
     embed(hear, lnc)
-    sys.excepthook = _told
 
 
 def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -59,6 +61,8 @@ def _told(kind: type[BaseException], error: BaseException, trace: TracebackType 
     if isinstance(error, NeffBenchError):
         told.__cause__ = told.__context__ = None
     print("".join(told.format()), end="", file=sys.stderr)
+    if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
+        print(f"{error.name} is an extra: pip install 'neff-bench[{EXTRAS[error.name]}]'", file=sys.stderr)
 
 
 class _FirstImport(MetaPathFinder, Loader):
