@@ -5,8 +5,6 @@ from __future__ import annotations
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from typing_extensions import Self
-
 from neff_bench.simulator.program import Access, Dynamic
 from neff_bench.simulator.recording.numbers import whole_number
 from neff_bench.simulator.recording.recorder import invalid
