@@ -30,13 +30,18 @@ def without_needless_copies(
     buffers: Sequence[Buffer], instructions: Sequence[Instruction], from_sbuf: bool = True
 ) -> list[Instruction]:
     """The instructions of one core without such copies; every result stays what it was. `from_sbuf`: also those of tiles in SBUF."""
-    if not any(_may_go(buffers, step, from_sbuf) for step in instructions):
+    copies = [step for step in instructions if step.op == "tensor_copy" and _may_go(buffers, step, from_sbuf)]
+    if not copies:
         return list(instructions)
-    uses = uses_of(instructions)
+    uses = uses_of(
+        instructions, {access.buffer for step in copies for access in (step.reads["src"], step.writes["dst"])}
+    )
     steps = list(instructions)
     gone = set()
     for index, step in enumerate(instructions):
-        if not (_may_go(buffers, step, from_sbuf) and _whole_tile(buffers, uses, step, index)):
+        if step.op != "tensor_copy" or not (
+            _may_go(buffers, step, from_sbuf) and _whole_tile(buffers, uses, step, index)
+        ):
             continue
         source = steps[index].reads["src"]
         memory = buffers[source.buffer].memory
@@ -55,8 +60,8 @@ def without_needless_copies(
 
 
 def _may_go(buffers: Sequence[Buffer], step: Instruction, from_sbuf: bool) -> bool:
-    """Whether it is a copy without an engine of its own, to SBUF, between tiles that the compiler places."""
-    if step.op != "tensor_copy" or step.attributes:
+    """Whether a `tensor_copy` names no engine of its own and goes to SBUF, between tiles that the compiler places."""
+    if step.attributes:
         return False
     held, kept = buffers[step.reads["src"].buffer], buffers[step.writes["dst"].buffer]
     if kept.memory != "sbuf" or kept.kind != "internal" or (held.address, kept.address) != (None, None):

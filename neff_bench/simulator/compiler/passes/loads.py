@@ -21,7 +21,6 @@ import msgspec
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.code.allocation import open_sbuf_bytes
 from neff_bench.simulator.compiler.program.capacity import memory_peak
-from neff_bench.simulator.compiler.program.lives import lives
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
 
 SMALL_BYTES = 32 * 1024
@@ -64,7 +63,7 @@ def _in_place(program: Program, core: int, room_bytes: int, most_kept_bytes: int
     latest: dict[_Held, tuple[int, int]] = {}
     found: dict[int, int] = {}
     placed_bytes = 0
-    for buffer in lives(program, core):
+    for buffer in _by_first_use(program.cores[core]):
         if program.buffers[buffer].memory == "sbuf":
             here = placed_bytes
             known = latest.get(held[buffer]) if buffer in held else None
@@ -77,6 +76,18 @@ def _in_place(program: Program, core: int, room_bytes: int, most_kept_bytes: int
     return found
 
 
+def _by_first_use(instructions: Sequence[Instruction]) -> dict[int, None]:
+    """The buffers of a core in the order in which they are used first."""
+    found: dict[int, None] = {}
+    for step in instructions:
+        for operands in (step.reads, step.writes):
+            for access in operands.values():
+                found[access.buffer] = None
+                for part in access.dynamic:
+                    found[part.index.buffer] = None
+    return found
+
+
 def _loads_twice(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> bool:
     """Whether a core loads any elements more than once: a quick answer for the many programs that do not."""
     loads = [load for step in instructions if step.op == "dma_copy" and (load := load_of(buffers, step))]
@@ -85,8 +96,11 @@ def _loads_twice(buffers: Sequence[Buffer], instructions: Sequence[Instruction])
 
 def _without(instructions: Sequence[Instruction], tile_of: Mapping[int, int]) -> list[Instruction]:
     """The instructions without those that write the tiles of `tile_of`, whose readers read the other tile."""
+    known: dict[tuple[object, ...], Access] = {}
     return [
-        renamed(step, tile_of) for step in instructions if not any(to.buffer in tile_of for to in step.writes.values())
+        renamed(step, tile_of, known)
+        for step in instructions
+        if not any([to.buffer in tile_of for to in step.writes.values()])
     ]
 
 
@@ -98,7 +112,7 @@ def _held(program: Program, core: int) -> dict[int, _Held]:
     changed: dict[int, int] = {}
     found: dict[int, _Held] = {}
     for at, step in enumerate(instructions):
-        load = load_of(program.buffers, step)
+        load = load_of(program.buffers, step) if step.op == "dma_copy" else None
         if load is not None and fills(program.buffers, load[1]):
             source, tile = load
             if source.buffer not in elsewhere and writers[tile.buffer] == 1:
@@ -142,21 +156,37 @@ def _goes_through_rows(to: Access, buffer: Buffer) -> bool:
     return behind == prod(buffer.shape[1:])
 
 
-def renamed(step: Instruction, tile_of: Mapping[int, int]) -> Instruction:
-    """The instruction with the buffers of `tile_of` in the places of others."""
-    reads = {name: _renamed(access, tile_of) for name, access in step.reads.items()}
-    writes = {name: _renamed(access, tile_of) for name, access in step.writes.items()}
-    if all(
-        one is other
-        for one, other in zip((*reads.values(), *writes.values()), (*step.reads.values(), *step.writes.values()))
-    ):
+def renamed(
+    step: Instruction, tile_of: Mapping[int, int], known: dict[tuple[object, ...], Access] | None = None
+) -> Instruction:
+    """The instruction with the buffers of `tile_of` in the places of others. known: views that were made for other instructions; equal
+    ones are one object."""
+    known = {} if known is None else known
+    reads, writes = _operands(step.reads, tile_of, known), _operands(step.writes, tile_of, known)
+    if reads is step.reads and writes is step.writes:
         return step
-    return msgspec.structs.replace(step, reads=reads, writes=writes)
+    return Instruction(step.op, step.engine, writes, reads, step.attributes, step.source)
 
 
-def _renamed(access: Access, tile_of: Mapping[int, int]) -> Access:
-    buffer = tile_of.get(access.buffer, access.buffer)
-    if buffer == access.buffer and not access.dynamic:
+def _operands(
+    operands: dict[str, Access], tile_of: Mapping[int, int], known: dict[tuple[object, ...], Access]
+) -> dict[str, Access]:
+    """The same object where nothing of it is renamed."""
+    for access in operands.values():
+        if access.buffer in tile_of or access.dynamic:
+            return {name: _renamed(access, tile_of, known) for name, access in operands.items()}
+    return operands
+
+
+def _renamed(access: Access, tile_of: Mapping[int, int], known: dict[tuple[object, ...], Access]) -> Access:
+    buffer = tile_of.get(access.buffer)
+    if access.dynamic:
+        dynamic = tuple([Dynamic(part.step, _renamed(part.index, tile_of, known)) for part in access.dynamic])
+        return Access(access.buffer if buffer is None else buffer, access.offset, access.pattern, access.dtype, dynamic)
+    if buffer is None:
         return access
-    dynamic = tuple(Dynamic(part.step, _renamed(part.index, tile_of)) for part in access.dynamic)
-    return msgspec.structs.replace(access, buffer=buffer, dynamic=dynamic)
+    key = buffer, access.offset, access.pattern, access.dtype
+    found = known.get(key)
+    if found is None:
+        found = known[key] = Access(*key)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from neff_bench.simulator.program import Instruction
@@ -22,12 +22,14 @@ class Uses(NamedTuple):
     dynamic: set[int]
 
 
-def uses_of(steps: Sequence[Instruction]) -> Uses:
-    """Those of a list of instructions."""
+def uses_of(steps: Sequence[Instruction], only: Container[int] | None = None) -> Uses:
+    """Those of a list of instructions, for the buffers of `only`; for all without it."""
     found = Uses(defaultdict(list), defaultdict(list), defaultdict(set), set(), set())
     for index, step in enumerate(steps):
         for operands, by_buffer in ((step.reads, found.readers), (step.writes, found.writers)):
             for access in operands.values():
+                if only is not None and access.buffer not in only and not access.dynamic:
+                    continue
                 by_buffer[access.buffer].append(index)
                 found.dtypes[access.buffer].add(access.dtype)
                 if access.dynamic:
