@@ -149,6 +149,8 @@ LINES = (  # a line of a log, the message that it is, who has to act
     ("Timeout waiting for incoming connection (waited 120 sec) - retrying", "waits for other ranks", "none"),
     ("Connect to localhost:33666 failed - retrying", "waits for other ranks", "none"),
     ("[2.9] efa 0000:a0:1a.0 rdmap160s26: Failed to process command DEREG_MR (opcode 8) comp_status 7 err -22", "clean-up of EFA", "none"),
+    ("neuron-profile exited with an error.", "end of the tool", "none"),
+    ("neuron-profile 2.29.22.0%kaena-tools/2.29@b486b0a built on 2026-04-29T00:46:08Z", "end of the tool", "none"),
     ("ERRO[0012] Unable to process node with uid 0 for exec 6", "node left out of a profile", "none"),
     ("ERRO[0110] invalid DMA duration - transfer rate is invalid", "node left out of a profile", "none"),
     ('ERRO[0183] Unable to convertToInt64. Cannot convert empty string "" to int64 for field ModelId.', "node left out of a profile", "none"),

@@ -18,10 +18,10 @@ RIGHT_US = 5.78
 CASES = 20
 
 
-def soak(folder: Path, captures: int) -> tuple[Counter, list[str]]:
+def soak(folder: Path, captures: int, cases: int = CASES) -> tuple[Counter, list[str]]:
     """How many rows of each kind there were, and the rows that are wrong without a word."""
     host = Host(folder)
-    lines = host.generate("subtract", copies=CASES)
+    lines = host.generate("subtract", copies=cases)
     assert lines.returncode == 0, lines.stdout + lines.stderr
     installation.change(host.sdk, misbehaves=True)
     seen: Counter = Counter()

@@ -95,6 +95,7 @@ def test_logs_around_the_json_and_no_show_session(built):
     rows, _ = profiled(built, log_on="stdout", saved_on="stderr", trailing_log=True, show_session=False)
     assert {row["check"] for row in rows.values()} == {"passed"}
     assert rows["subtract"]["total_time_us"] == pytest.approx(5.78)
+    assert all("show-session: exit code 1: Unknown command" in row["warnings"][0] for row in rows.values())
 
 
 def test_flags_that_a_release_lacks_are_left_out(built):
@@ -166,3 +167,10 @@ def test_logical_cores_of_two(tmp_path):
     assert host.generate("subtract", lnc=2).returncode == 0
     (row,) = host.profile().values()
     assert (row["check"], row["lnc"]) == ("passed", 2)
+
+
+def test_a_short_bad_day_has_no_wrong_row_without_a_word(tmp_path):
+    from tests.sdk_by_the_docs.soak import soak
+
+    seen, wrong = soak(tmp_path, captures=4, cases=4)
+    assert (sum(seen.values()), wrong) == (4, [])
