@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.formats import chosen
-from neff_bench.terminal.output import output_options, write_answer
+from neff_bench.terminal.options import PATH, OutputOptions, argument, takes
+from neff_bench.terminal.output import write_answer
 
 HELP = """Show what is in a NEFF, an NTFF, an HLO module or a profile JSON, with no AWS tool installed.
 
@@ -40,14 +39,20 @@ Exit status: 0 done, 1 a file cannot be read or a trace is of another program, 2
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions(OutputOptions):
+    """What is looked at."""
+
+    paths: tuple[Path, ...] = argument(required=True, metavar="PATH...", nargs=-1, type=PATH)
+
+
 @command("inspect", help=HELP)
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@output_options
-def inspect(paths: tuple[Path, ...], format_: str | None, output: Path | None) -> int:
+@takes(InspectOptions)
+def inspect(options: InspectOptions) -> int:
     """Describe each file; returns the exit code."""
     from neff_bench.parsers.tables import answer
 
-    format = chosen(format_, output)
+    paths, format = options.paths, options.format
     several = len(paths) > 1 or (paths[0].is_dir() and not (paths[0] / "Summary.parquet").is_file())
     found: list[dict[str, Any]] = []
     failed = False
@@ -57,7 +62,7 @@ def inspect(paths: tuple[Path, ...], format_: str | None, output: Path | None) -
         failed |= "error" in one or _other_program(one)
         found.append(one)
     if several or (found and "error" not in found[0]):
-        write_answer(answer(found, lists=several), format, output)
+        write_answer(answer(found, lists=several), format, options.output)
     return 1 if failed else 0
 
 

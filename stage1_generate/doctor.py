@@ -15,8 +15,8 @@ from neff_bench.sdk.identify import newest_published
 from neff_bench.sdk.installed import judged_by
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.terminal.command import command
-from neff_bench.terminal.formats import chosen
-from neff_bench.terminal.output import output_options, write_answer
+from neff_bench.terminal.options import PATH, OutputOptions, flag, option, takes
+from neff_bench.terminal.output import write_answer
 
 if TYPE_CHECKING:
     from neff_bench.sdk.release import Release
@@ -64,41 +64,28 @@ class Report:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions(OutputOptions):
+    """What the host is to be fit for."""
+
+    toolchain: Literal["auto", "neuron", "sim"] = option(
+        default="auto", type=click.Choice(["auto", "neuron", "sim"]), show_default=True, help="As for generate."
+    )
+    install_help: bool = flag(help="Print how the newest release of the AWS Neuron SDK is installed, and end.")
+    nkilib: Path | None = option(type=PATH, help="Checkout of nki-library (else $NKILIB_PATH).")
+    out: Path = option(default=Path(DEFAULT_STORE), type=PATH, show_default=True, help="Where bundles go.")
+
+
 @command("doctor", epilog=EPILOG)
-@output_options
-@click.option(
-    "--toolchain",
-    type=click.Choice(["auto", "neuron", "sim"]),
-    default="auto",
-    show_default=True,
-    help="As for generate.",
-)
-@click.option(
-    "--install-help", is_flag=True, help="Print how the newest release of the AWS Neuron SDK is installed, and end."
-)
-@click.option("--nkilib", type=click.Path(path_type=Path), help="Checkout of nki-library (else $NKILIB_PATH).")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=DEFAULT_STORE,
-    show_default=True,
-    help="Where bundles go.",
-)
-def doctor(
-    format_: str | None,
-    output: Path | None,
-    toolchain: Literal["auto", "neuron", "sim"],
-    nkilib: Path | None,
-    out: Path,
-    install_help: bool,
-) -> int:
+@takes(DoctorOptions)
+def doctor(options: DoctorOptions) -> int:
     """Say what this host can build and profile, and why not the rest. Opens no device."""
-    if install_help:
+    if options.install_help:
         click.echo(install_commands(newest_published()))
         return 0
-    format = chosen(format_, output)
-    report = examine(toolchain, nkilib, out)
-    write_answer(answer(report), format, output)
+    format = options.format
+    report = examine(options.toolchain, options.nkilib, options.out)
+    write_answer(answer(report), format, options.output)
     return 1 if report.problems else 0
 
 

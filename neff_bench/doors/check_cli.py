@@ -16,6 +16,7 @@ from neff_bench.errors import WrongCall
 from neff_bench.installation import __version__
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
+from neff_bench.terminal.options import argument, flag, option, takes
 from neff_bench.terminal.text import plain
 
 if TYPE_CHECKING:
@@ -37,43 +38,38 @@ class Wanted:
     compiler: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """Which kernels, asked for which rules, and how that is told."""
+
+    kernels: tuple[Path, ...] = argument(default=(), nargs=-1, type=click.Path(exists=True, path_type=Path))
+    shapes: Path | None = option(type=FILE, help="Record the cases of this shapes file that name a kernel of KERNELS.")
+    target: str = option(default="trn2", show_default=True, help=f"Chips, with commas: {', '.join(CHIPS)}.")
+    sdk: str | None = option(
+        help="Releases: 2.32, 2.29..2.33 or 2.29,2.31.  [default: that of the compiler here, else the newest]"
+    )
+    form: str = option(
+        "--format", default="text", type=click.Choice(["text", "json", "sarif", "github"]), show_default=True, help="Of the answer."
+    )  # fmt: skip
+    select: str | None = option(
+        help="Rules to ask for, by the beginning of their codes, with commas: E603,N.  [default: all]"
+    )
+    ignore: str = option(default="", help="Rules to leave out, named like those of --select.")
+    notes: bool = flag(help="Name what is deprecated, inferred, or done by AWS's own library, too.")
+    strict: bool = flag(help="A warning is an error.")
+    with_neuronx_cc: bool = flag(help="Compile the cases of --shapes with AWS's compiler, where it is installed.")
+    baseline: Path | None = option(
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Leave out the findings that this file holds; make it where there is none.",
+    )
+    fix: bool = flag(help="Change what has a safe fix, then check.")
+    list_rules: bool = flag("--rules", help="List all rules.")
+    explain: str | None = option(metavar="CODE", help="Print a rule in full.")
+
+
 @command("check")
-@click.option("--shapes", type=FILE, help="Record the cases of this shapes file that name a kernel of KERNELS.")
-@click.option("--target", default="trn2", show_default=True, help=f"Chips, with commas: {', '.join(CHIPS)}.")
-@click.option(
-    "--sdk", help="Releases: 2.32, 2.29..2.33 or 2.29,2.31.  [default: that of the compiler here, else the newest]"
-)
-@click.option("--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", show_default=True, help="Of the answer.")  # fmt: skip
-@click.option(
-    "--select", help="Rules to ask for, by the beginning of their codes, with commas: E603,N.  [default: all]"
-)
-@click.option("--ignore", default="", help="Rules to leave out, named like those of --select.")
-@click.option("--notes", is_flag=True, help="Name what is deprecated, inferred, or done by AWS's own library, too.")
-@click.option("--strict", is_flag=True, help="A warning is an error.")
-@click.option(
-    "--with-neuronx-cc", is_flag=True, help="Compile the cases of --shapes with AWS's compiler, where it is installed."
-)
-@click.option("--baseline", type=click.Path(dir_okay=False, path_type=Path), help="Leave out the findings that this file holds; make it where there is none.")  # fmt: skip
-@click.option("--fix", is_flag=True, help="Change what has a safe fix, then check.")
-@click.option("--rules", "list_rules", is_flag=True, help="List all rules.")
-@click.option("--explain", metavar="CODE", help="Print a rule in full.")
-@click.argument("kernels", nargs=-1, type=click.Path(exists=True, path_type=Path))
-def check(
-    shapes: Path | None,
-    target: str,
-    sdk: str | None,
-    form: str,
-    select: str | None,
-    ignore: str,
-    notes: bool,
-    strict: bool,
-    with_neuronx_cc: bool,
-    baseline: Path | None,
-    fix: bool,
-    list_rules: bool,
-    explain: str | None,
-    kernels: tuple[Path, ...],
-) -> int:
+@takes(CheckOptions)
+def check(options: CheckOptions) -> int:
     """Say which rules of AWS's compiler the kernels in KERNELS break, by release of the SDK, without a device.
 
     Each file's source is judged, and what it records: the cases of --shapes, else what the file launches when it runs as a script. Nothing
@@ -90,25 +86,27 @@ def check(
     from neff_bench.sdk.identify import between
     from neff_bench.sdk.installed import judged_by
 
-    if list_rules:
+    if options.list_rules:
         for text in listed():
             streams.line(text)
         return 0
-    if explain is not None:
-        streams.line(explained(_one(explain)))
+    if options.explain is not None:
+        streams.line(explained(_one(options.explain)))
         return 0
-    if not kernels:
+    if not options.kernels:
         raise WrongCall("name a file: neff-bench check KERNEL...")
-    releases = between(sdk) if sdk else (judged_by(None),)
-    codes = frozenset(_codes(select or "") if select else _codes("")) - (_codes(ignore) if ignore else set())
-    wanted = Wanted(codes, releases, notes, strict, _compiler(shapes, releases) if with_neuronx_cc else None)
-    files = [path for given in kernels for path in (sorted(given.rglob("*.py")) if given.is_dir() else [given])]
-    if fix:
+    shapes = options.shapes
+    releases = between(options.sdk) if options.sdk else (judged_by(None),)
+    codes = _codes(options.select or "") - (_codes(options.ignore) if options.ignore else set())
+    compiler = _compiler(shapes, releases) if options.with_neuronx_cc else None
+    wanted = Wanted(frozenset(codes), releases, options.notes, options.strict, compiler)
+    files = [path for given in options.kernels for path in (sorted(given.rglob("*.py")) if given.is_dir() else [given])]
+    if options.fix:
         _fix(files, wanted)
-    answers = _judged(files, _chips(target), shapes, wanted)
+    answers = _judged(files, _chips(options.target), shapes, wanted)
     texts = {str(path): path.read_text(errors="replace", encoding="utf-8") for path in files}
-    _baseline(baseline, answers, texts)
-    verdicts = _tell(form, answers, wanted, texts)
+    _baseline(options.baseline, answers, texts)
+    verdicts = _tell(options.form, answers, wanted, texts)
     return int(any(said.startswith(REFUSES) for said in verdicts))
 
 

@@ -57,21 +57,13 @@ def takes(options: type[T]) -> Callable[[Callable[[T], Any]], Function]:
         def call(**values: Any) -> Any:
             return function(options(**values))
 
-        return offers(options)(update_wrapper(call, function))
-
-    return decorate
-
-
-def offers(options: type[Any]) -> Callable[[Function], Function]:
-    """A decorator: the command's function gets the options of this dataclass, each under the name of its field."""
-
-    def decorate(function: Function) -> Function:
+        made: Function = update_wrapper(call, function)
         for one in reversed(list(_declared(options))):
             kind, names, how = one.metadata["parameter"]
             written = [one.name, *(names or ([f"--{one.name.replace('_', '-')}"] if kind is click.Option else []))]
             add = click.option if kind is click.Option else click.argument
-            function = add(*written, **how)(function)
-        return function
+            made = add(*written, **how)(made)
+        return made
 
     return decorate
 

@@ -12,7 +12,7 @@ from neff_bench.system.files import write_whole
 from neff_bench.terminal import streams
 from neff_bench.terminal.answer import Answer
 from neff_bench.terminal.formats import Page, render
-from neff_bench.terminal.options import OutputOptions, offers, remembered
+from neff_bench.terminal.options import remembered
 
 WIDTH = 120
 """Columns of a table where standard output is no terminal and COLUMNS is not set."""
@@ -20,10 +20,6 @@ PAGE = ".html"
 """The suffix of a page."""
 HOW_TO_OPEN = {PAGE: "; open it in a browser", ".pftrace": "; open it at ui.perfetto.dev"}
 """What is said of a file that was written, by its suffix."""
-
-
-output_options = offers(OutputOptions)
-"""`--format` and `--output`, as the arguments `format_` and `output`."""
 
 
 def write_answer(answer: Answer, format: str, output: Path | None) -> None:

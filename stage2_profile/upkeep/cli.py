@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.terminal.command import command
-from neff_bench.terminal.formats import chosen
-from neff_bench.terminal.output import output_options
+from neff_bench.terminal.options import PATH, OutputOptions, argument, flag, option, takes
+
+
+@dataclass(frozen=True, kw_only=True)
+class FsckOptions(OutputOptions):
+    """Which store, and whether it is mended."""
+
+    directory: Path = argument(default=Path(DEFAULT_STORE), metavar="[DIR]", type=PATH)
+    repairs: bool = flag("--repair", help="Set aside what is wrong, so that it is made again.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GcOptions(OutputOptions):
+    """Which store, and what of it stays."""
+
+    directory: Path = argument(default=Path(DEFAULT_STORE), metavar="[DIR]", type=PATH)
+    keep: int = option(required=True, type=click.IntRange(1), metavar="N", help="Runs of each case that stay.")
+    dry_run: bool = flag(help="Say what would be removed, and remove nothing.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeOptions(OutputOptions):
+    """Which stores become one."""
+
+    into: Path = argument(required=True, metavar="INTO", type=PATH)
+    sources: tuple[Path, ...] = argument(required=True, metavar="FROM...", nargs=-1, type=PATH)
 
 
 @command("fsck")
-@click.argument("directory", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_STORE)
-@click.option("--repair", "repairs", is_flag=True, help="Set aside what is wrong, so that it is made again.")
-@output_options
-def fsck(directory: Path, repairs: bool, format_: str | None, output: Path | None) -> int:
+@takes(FsckOptions)
+def fsck(options: FsckOptions) -> int:
     """Compare every file of a store with its checksum.
 
     DIR is what generate-neffs wrote, or one bundle in it. Each damaged, missing or
@@ -31,15 +54,12 @@ def fsck(directory: Path, repairs: bool, format_: str | None, output: Path | Non
     """
     from neff_bench.stage2_profile.upkeep.answers import check_store
 
-    return check_store(directory, repairs, chosen(format_, output), output)
+    return check_store(options.directory, options.repairs, options.format, options.output)
 
 
 @command("gc")
-@click.argument("directory", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_STORE)
-@click.option("--keep", type=click.IntRange(1), required=True, metavar="N", help="Runs of each case that stay.")
-@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
-@output_options
-def gc(directory: Path, keep: int, dry_run: bool, format_: str | None, output: Path | None) -> int:
+@takes(GcOptions)
+def gc(options: GcOptions) -> int:
     """Remove old runs from a store and say how many bytes that gave back.
 
     The newest N runs of each case stay, and always the one that its row shows. Damaged
@@ -51,14 +71,12 @@ def gc(directory: Path, keep: int, dry_run: bool, format_: str | None, output: P
     """
     from neff_bench.stage2_profile.upkeep.answers import remove_runs
 
-    return remove_runs(directory, keep, dry_run, chosen(format_, output), output)
+    return remove_runs(options.directory, options.keep, options.dry_run, options.format, options.output)
 
 
 @command("merge")
-@click.argument("into", metavar="INTO", type=click.Path(path_type=Path))
-@click.argument("sources", metavar="FROM...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@output_options
-def merge(into: Path, sources: tuple[Path, ...], format_: str | None, output: Path | None) -> int:
+@takes(MergeOptions)
+def merge(options: MergeOptions) -> int:
     """Copy into the store INTO what it lacks of the stores FROM: cases, and runs of cases that it has.
 
     Every file is compared with its checksum first. What INTO has stays as it is, but for a
@@ -72,4 +90,4 @@ def merge(into: Path, sources: tuple[Path, ...], format_: str | None, output: Pa
     """
     from neff_bench.stage2_profile.upkeep.answers import merge_stores
 
-    return merge_stores(into, sources, chosen(format_, output), output)
+    return merge_stores(options.into, options.sources, options.format, options.output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.simulator.commands.version import VERSION_NAMES, version
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import Command, Group, command, group
-from neff_bench.terminal.formats import FORMATS, chosen
-from neff_bench.terminal.output import output_options, write_answer
+from neff_bench.terminal.formats import FORMATS
+from neff_bench.terminal.options import OutputOptions, argument, flag, option, takes
+from neff_bench.terminal.output import write_answer
 from neff_bench.terminal.text import plain_json, plain_lines
 
 _LAZY = {"nkilib-tests": "neff_bench.simulator.commands.nkilib_tests"}
@@ -105,16 +107,7 @@ def main() -> None:
 @click.option("--pipeline", nargs=2, default=None, hidden=True)
 @click.option("--disable-dge", is_flag=True, help="Descriptors are made at compile time, not on the device.")
 @click.option("--internal-tensorizer-opt-level", default=None, hidden=True)
-def compile_command(
-    model: str,
-    framework: str,
-    target: str,
-    lnc: int | None,
-    output: str,
-    verbose: str | None,
-    disable_dge: bool,
-    **_ignored: Any,
-) -> None:
+def compile_command(model: str, framework: str, target: str, lnc: int | None, output: str, **o: Any) -> None:
     """Compile an HLO module or an NKI kernel to a simulated NEFF.
 
     \b
@@ -127,10 +120,10 @@ def compile_command(
     from neff_bench.simulator.commands.compile import compile_model, told
     from neff_bench.simulator.execution.findings import of_program
 
-    program = compile_model(model, framework, target, lnc, output, disable_dge)
+    program = compile_model(model, framework, target, lnc, output, o["disable_dge"])
     for finding in of_program(program):
         streams.warning(str(finding))
-    if verbose in ("info", "debug"):
+    if o["verbose"] in ("info", "debug"):
         for line in told(program, output):
             streams.line(line)
     streams.line("Compiler status PASS")
@@ -290,21 +283,24 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
         streams.line("no errors")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions(OutputOptions):
+    """Which NEFF, and what is said of it."""
+
+    neff: str | None = argument(type=click.Path())
+    what_if: tuple[str, ...] = option(
+        default=(), multiple=True, metavar="NAME=VALUE", help="Time with a constant changed; may be repeated."
+    )
+    lines: int = option(default=10, type=click.IntRange(1), show_default=True, help="Rows of each table.")
+    constants: bool = flag(help="Print the chip's constants with their sources instead.")
+    operations: bool = flag(help="Print what every ISA operation costs and what that was compared with instead.")
+    target: str | None = option(type=click.Choice(list(CHIPS)), help="Of --operations without a NEFF.")
+
+
 @_command("explain")
 @calibration_option
-@click.argument("neff", required=False, type=click.Path())
-@click.option("--what-if", multiple=True, metavar="NAME=VALUE", help="Time with a constant changed; may be repeated.")
-@output_options
-@click.option("--lines", type=click.IntRange(1), default=10, show_default=True, help="Rows of each table.")
-@click.option("--constants", is_flag=True, help="Print the chip's constants with their sources instead.")
-@click.option(
-    "--operations", is_flag=True, help="Print what every ISA operation costs and what that was compared with instead."
-)
-@click.option("--target", type=click.Choice(list(CHIPS)), help="Of --operations without a NEFF.")
-def explain_command(
-    neff: str | None, what_if: tuple[str, ...], format_: str | None, output: Path | None, lines: int, constants: bool,
-    operations: bool, target: str | None,
-) -> None:  # fmt: skip
+@takes(ExplainOptions)
+def explain_command(options: ExplainOptions) -> None:
     """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, hot lines, advice, and which constants of the chip matter.
 
     \b
@@ -314,27 +310,27 @@ def explain_command(
       neuron-sim explain file.neff --what-if hbm_bandwidth=2x --what-if dma_issue_ns=100 --format json
       neuron-sim explain --operations --target trn2
     """
-    if operations:
+    neff, format, output = options.neff, options.format, options.output
+    if options.operations:
         from neff_bench.simulator.commands.operations_answer import operations_of
 
-        write_answer(operations_of(neff, target), chosen(format_, output), output)
+        write_answer(operations_of(neff, options.target), format, output)
         return
-    if neff is None or target is not None:
+    if neff is None or options.target is not None:
         raise click.UsageError("a NEFF is missing" if neff is None else "--target goes with --operations")
     from neff_bench.simulator.commands.explain import explain
     from neff_bench.simulator.commands.explain_answer import advice_on, answer
     from neff_bench.simulator.commands.view import load_profile
 
-    format = chosen(format_, output)
     profile = load_profile(neff, None)
-    if constants:
+    if options.constants:
         from neff_bench.simulator.chips import constant_lines
 
         streams.line("\n".join(constant_lines(profile.schedule.chip)))
         return
     explanation = explain(profile.neff.program, profile.schedule)
-    changed = {change: load_profile(neff, None, (change,)).schedule.total_ns / 1e3 for change in what_if}
-    write_answer(answer(explanation, changed, advice_on(profile, neff), lines), format, output)
+    changed = {change: load_profile(neff, None, (change,)).schedule.total_ns / 1e3 for change in options.what_if}
+    write_answer(answer(explanation, changed, advice_on(profile, neff), options.lines), format, output)
 
 
 @_command("calibrate")
