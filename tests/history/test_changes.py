@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from neff_bench.history.changes import exact_changes, measured_changes, noise
+from neff_bench.history.changes import _without_spikes, exact_changes, measured_changes, noise
 
 NOISE = 0.01
 
@@ -55,3 +55,23 @@ def test_the_noise_is_that_of_the_values_whatever_steps_they_make():
 
 def test_measured_values_without_any_noise_are_compared_for_equality():
     assert [change.at for change in measured_changes([5.0] * 10 + [6.0] * 10)] == [10]
+
+
+@pytest.mark.parametrize("values", [[], [1.0]])
+def test_without_two_values_there_is_no_noise(values):
+    assert noise(values) == 0.0
+
+
+def test_a_value_far_from_both_neighbours_becomes_their_mean():
+    assert _without_spikes([1.0, 9.0, 2.0, 2.0], 1.0) == [1.0, 1.5, 2.0, 2.0]
+    assert _without_spikes([1.0, 2.0, 9.0, 2.0], 1.0) == [1.0, 2.0, 2.0, 2.0]
+
+
+def test_a_step_and_the_ends_of_a_series_are_no_spikes():
+    for values in ([1.0, 1.0, 9.0, 9.0], [9.0, 1.0, 1.0, 9.0], [1.0, 6.0, 2.0]):
+        assert _without_spikes(values, 1.0) == values
+
+
+def test_a_change_of_a_measured_series_lies_between_the_medians_of_its_parts():
+    values = [10.0, 10.1, 9.9, 10.0, 10.1, 9.9, 20.0, 20.1, 19.9, 20.0, 20.1, 19.9]
+    assert [(one.at, one.before, one.after) for one in measured_changes(values)] == [(6, 10.0, 20.0)]

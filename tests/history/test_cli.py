@@ -50,6 +50,19 @@ def test_a_slower_kernel_is_told_and_fails_the_check(history, add):
     assert (event["commit"], event["verdict"]) == ("c4", "worse")
 
 
+def test_show_keeps_to_the_metric_and_the_cases_that_are_named(history, add):
+    add(1)
+    add(2, total_time_us=0.0, hbm_read_bytes=900)
+
+    def shown(*words):
+        return {event["metric"] for event in json.loads(history("show", "--format", "json", *words).stdout or "[]")}
+
+    assert shown() == {"total_time_us", "hbm_read_bytes"}
+    assert shown("--metric", "hbm_read_bytes") == {"hbm_read_bytes"}
+    assert shown("--only", "mlp_*") == {"total_time_us", "hbm_read_bytes"}
+    assert "mlp" not in history("show", "--only", "softmax_*").stdout
+
+
 def test_an_improvement_passes_and_is_told(history, add):
     add(1)
     add(2, hbm_read_bytes=900)

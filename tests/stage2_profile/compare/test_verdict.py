@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from neff_bench.history.cli import history
 from neff_bench.stage2_profile.compare.cli import compare
 from neff_bench.stage2_profile.compare.comparison import pair_cases
-from neff_bench.stage2_profile.compare.verdict import Config, judge, of_intervals, word_of
+from neff_bench.stage2_profile.compare.verdict import Config, judge, of_intervals, verdict_of, word_of
 from neff_bench.stage2_profile.gate.cli import gate
 from neff_bench.stage2_profile.metrics.rows import Row, to_dict
 
@@ -146,3 +146,11 @@ def test_compare_gate_and_history_say_one_word_and_end_with_one_code(name, tmp_p
     if word is not None:
         assert all(f"\n{word.upper()}: " in f"\n{done.stdout}" for done in answers), [done.stdout for done in answers]
         assert word_of(judge(pair_cases(before, after, False), Config())) == word
+
+
+@pytest.mark.parametrize(
+    ("model", "why"), [("m1", "a side has no range"), ("m2", "simulated by two models, m1 and m2")]
+)
+def test_a_time_without_a_range_says_why_nobody_can_tell(model, why):
+    other = row(implementation="nki", model=model, total_time_us=130.0)
+    assert verdict_of(row(), other, "total_time_us") == ("cannot tell", why)

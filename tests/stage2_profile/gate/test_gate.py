@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from neff_bench.stage2_profile.compare.comparison import pair_cases
 from neff_bench.stage2_profile.compare.verdict import Config, judge, summary
 from neff_bench.stage2_profile.gate.cli import gate
+from neff_bench.stage2_profile.gate.config import read_config
 from tests.stage2_profile.compare.test_verdict import row
 
 
@@ -70,11 +71,24 @@ def test_a_wrong_configuration_is_a_wrong_call(file, tmp_path):
         ("counters: [mfu_percent]", "mfu_percent"),
         ("tims: []", "expected a mapping"),
         ("[", "not YAML"),
+        ("- times", "expected a mapping"),
+        ("times: [dma_packet_count]", "found dma_packet_count"),
+        ("counters: [total_time_us]", "found total_time_us"),
+        ("counters: [model_flops]", "found model_flops"),
+        ("time_percent: -1", "expected a number from 0 to 100"),
+        ("time_percent: 100", "expected a number from 0 to 100"),
     ):
         config.write_text(text)
         result = run(file("a.json", row()), file("b.json", row()), "--config", config)
         assert result.exit_code == 2
         assert what in result.stderr
+
+
+@pytest.mark.parametrize("percent", [0, 99.9])
+def test_the_ends_of_the_percentage_are_taken(tmp_path, percent):
+    config = tmp_path / "gate.yaml"
+    config.write_text(f"time_percent: {percent}")
+    assert read_config(config).time_percent == percent
 
 
 def test_the_configuration_chooses_the_metrics(file, tmp_path):
