@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,10 @@ from neff_bench.parsers.formats.ntff import (
     SIMULATED,
     THROTTLE,
     WRITERS,
-    DmaKind,
     dma_kind,
 )
 from neff_bench.parsers.formats.opcodes import OPCODES, UNNAMED, names_by_byte
-from neff_bench.parsers.records import exact_sum, union_length
+from neff_bench.parsers.records import exact_sum, merged
 from neff_bench.parsers.rows import (
     OUTSIDE,
     RECORD,
@@ -95,7 +94,10 @@ def _report(
     texts = container.texts
     work = rows.opcode != OPCODES["EVENT_SEMAPHORE"]
     dma_known = bool(clocks) and all(clock.dma_offset is not None for clock in clocks.values())
-    whole = np.ones(len(packets.bytes), bool)
+    moved = _moved(packets, kinds_of(packets, container.queues))
+    whole = _of_all(moved)
+    engines = [_engine_time(rows, work, index) for index in range(len(ENGINES))]
+    active = _union([whole.active, *(times for _, times in engines)])
     return Ntff(
         path=container.path,
         bytes=container.size_bytes,
@@ -113,10 +115,14 @@ def _report(
         event_count=len(updates.id) if container.window else len(raw_updates.word),
         matmul_instruction_count=int(np.count_nonzero(rows.opcode == OPCODES["MATMUL"])) if clocks else None,
         activate_instruction_count=int(np.count_nonzero(rows.opcode == OPCODES["ACTIVATE"])) if clocks else None,
-        engines={name: _engine_time(rows, work, index) for index, name in enumerate(ENGINES) if _known(clocks, index)},
-        dma=_dma_time(packets, whole) if dma_known else None,
-        dma_kinds=_dma_kinds(packets, container.queues) if dma_known else {},
-        total_active_time_s=_active_s(rows, work, packets) if container.window else None,
+        engines={name: engines[index][0] for index, name in enumerate(ENGINES) if _known(clocks, index)},
+        dma=whole.time() if dma_known else None,
+        dma_kinds={
+            kind: one.time()
+            for kind, one in zip(DMA_KINDS, moved, strict=True)
+            if dma_known and (one.packets or one.left_out_packets)
+        },
+        total_active_time_s=_length(*active) / 1e12 if container.window else None,
         memory=container.memory,
         queues=container.queues,
         instructions=rows,
@@ -226,43 +232,68 @@ def _packets_on_time_axis(raw: RawDma, clocks: Mapping[int, Clock], undecoded: C
     return DmaPackets(*stack(columns, (np.uint8, np.uint8, np.uint8, np.int32, np.int64, np.int64, np.bool_)))
 
 
-def _engine_time(rows: Instructions, work: Any, engine: int) -> EngineTime:
+Intervals = tuple[Any, Any]
+"""Begin and end of disjoint intervals."""
+
+
+def _engine_time(rows: Instructions, work: Any, engine: int) -> tuple[EngineTime, Intervals]:
+    """With when the engine works."""
     of_engine = rows.engine == engine
     working = of_engine & work
     begin, duration = rows.begin_ps[working], rows.duration_ps[working]
-    active_ps = union_length(begin, begin + duration)
-    return EngineTime(int(np.count_nonzero(of_engine)), exact_sum(duration) / 1e12, active_ps / 1e12)
+    active = merged(begin, begin + duration)
+    return EngineTime(int(np.count_nonzero(of_engine)), exact_sum(duration) / 1e12, _length(*active) / 1e12), active
 
 
-def _dma_time(packets: DmaPackets, chosen: NDArray[np.bool_]) -> DmaTime:
-    """Of the chosen packets."""
-    reported = packets.reported & chosen
-    begin, duration = packets.begin_ps[reported], packets.duration_ps[reported]
-    return DmaTime(
-        packets=len(begin),
-        bytes=exact_sum(packets.bytes[reported].astype(np.int64)),
-        packet_time_s=exact_sum(duration) / 1e12,
-        active_time_s=union_length(begin, begin + duration) / 1e12,
-        left_out_packets=int(np.count_nonzero(chosen)) - len(begin),
-    )
+class _Moved(NamedTuple):
+    """The packets of a kind of DMA that a report counts, and how many it leaves out. active: when they move."""
+
+    packets: int
+    bytes: int
+    time_ps: int
+    left_out_packets: int
+    active: Intervals
+
+    def time(self) -> DmaTime:
+        return DmaTime(
+            packets=self.packets,
+            bytes=self.bytes,
+            packet_time_s=self.time_ps / 1e12,
+            active_time_s=_length(*self.active) / 1e12,
+            left_out_packets=self.left_out_packets,
+        )
+
+
+def _moved(packets: DmaPackets, kinds: NDArray[np.uint8]) -> list[_Moved]:
+    """By index of DMA_KINDS."""
+    found = []
+    for number, count in enumerate(np.bincount(kinds, minlength=len(DMA_KINDS)).tolist()):
+        reported = packets.reported & (kinds == number)
+        begin, duration = packets.begin_ps[reported], packets.duration_ps[reported]
+        moved = exact_sum(packets.bytes[reported].astype(np.int64))
+        active = merged(begin, begin + duration)
+        found.append(_Moved(len(begin), moved, exact_sum(duration), count - len(begin), active))
+    return found
+
+
+def _of_all(moved: Sequence[_Moved]) -> _Moved:
+    packets, bytes_, time_ps, left_out_packets = (sum(of_kinds) for of_kinds in zip(*(one[:4] for one in moved)))
+    return _Moved(packets, bytes_, time_ps, left_out_packets, _union([one.active for one in moved]))
+
+
+def _union(parts: Sequence[Intervals]) -> Intervals:
+    return merged(np.concatenate([begin for begin, _ in parts]), np.concatenate([end for _, end in parts]))
+
+
+def _length(begin: Any, end: Any) -> int:
+    return exact_sum(end - begin)
 
 
 def kinds_of(packets: DmaPackets, queues: Mapping[tuple[int, int], str]) -> NDArray[np.uint8]:
     """(n,) index into DMA_KINDS for each packet, by the name of its queue."""
-    engine = packets.core.astype(np.int64) * DMA_ENGINES + packets.engine
-    which, inverse = np.unique(engine * 16 + packets.queue, return_inverse=True)
-    kinds = [DMA_KINDS.index(dma_kind(queues.get(divmod(number, 16), ""))) for number in which.tolist()]
-    return np.array(kinds, np.uint8)[inverse] if kinds else np.zeros(0, np.uint8)
-
-
-def _dma_kinds(packets: DmaPackets, queues: Mapping[tuple[int, int], str]) -> dict[DmaKind, DmaTime]:
-    kinds = kinds_of(packets, queues)
-    times = {kind: _dma_time(packets, kinds == number) for number, kind in enumerate(DMA_KINDS)}
-    return {kind: time for kind, time in times.items() if time.packets or time.left_out_packets}
-
-
-def _active_s(rows: Instructions, work: NDArray[np.bool_], packets: DmaPackets) -> float:
-    reported = packets.reported
-    begin = np.concatenate((rows.begin_ps[work], packets.begin_ps[reported]))
-    duration = np.concatenate((rows.duration_ps[work], packets.duration_ps[reported]))
-    return union_length(begin, begin + duration) / 1e12
+    which = (packets.core.astype(np.int32) * DMA_ENGINES + packets.engine) * 16 + packets.queue
+    kinds = np.zeros(int(which.max(initial=0)) + 1, np.uint8)
+    for number in np.flatnonzero(np.bincount(which)).tolist():
+        kinds[number] = DMA_KINDS.index(dma_kind(queues.get(divmod(number, 16), "")))
+    found: NDArray[np.uint8] = kinds[which]
+    return found
