@@ -55,21 +55,23 @@ class Call(msgspec.Struct, frozen=True, gc=False):
 
 
 class Tile(msgspec.Struct, frozen=True, gc=False):
-    """An allocation in SBUF or PSUM. `placed`: the kernel gave it its address."""
+    """An allocation in SBUF or PSUM. `address`: the byte of a partition where the kernel placed it; None where it did not."""
 
     memory: Memory
     shape: tuple[int, ...]
     dtype: str
-    placed: bool
+    address: int | None
     place: str
 
 
 class Kernel(msgspec.Struct, frozen=True, gc=False):
     """A recorded kernel as a whole, and names in it: results that nothing writes (`unwritten`), tiles that are read and not
-    written (`undefined`), sums of matmuls that begin on what another instruction wrote (`accumulates_onto`)."""
+    written (`undefined`), sums of matmuls that begin on what another instruction wrote (`accumulates_onto`) or go on after somebody
+    read them (`read_open`)."""
 
     tiles: tuple[Tile, ...]
     calls: int
     unwritten: tuple[str, ...] = ()
     undefined: tuple[str, ...] = ()
     accumulates_onto: tuple[str, ...] = ()
+    read_open: tuple[str, ...] = ()

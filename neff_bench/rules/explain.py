@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from neff_bench.rules import RULES
 from neff_bench.rules.rule import SOURCES, Rule
+from neff_bench.rules.unjudged import UNJUDGED
 from neff_bench.sdk.release import names
 
 _FAMILIES = {
@@ -16,6 +17,7 @@ _FAMILIES = {
     "X": "DMA and transfers",
     "L": "Launches",
     "C": "Collectives",
+    "K": "Libraries",
 }
 
 
@@ -60,6 +62,14 @@ def page() -> str:
         for code, rule in sorted(RULES.items()):
             if code[3] == letter:
                 lines += ["", *_section(rule)]
+    lines += [
+        "",
+        "## Without a judge",
+        "",
+        "AWS refuses these too, or is said to. `neff-bench check` does not find them.",
+        "",
+    ]
+    lines += [f"- {code}: {what}. Why: {why}." for code, (what, why) in sorted(UNJUDGED.items())]
     return "\n".join(lines) + "\n"
 
 

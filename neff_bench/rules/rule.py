@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 from neff_bench.chips import chip_for
 from neff_bench.rules.call import Call, Kernel
 from neff_bench.rules.source import Source
+from neff_bench.rules.unjudged import UNJUDGED
 from neff_bench.sdk.release import names
 
 PREFIX = "NBL"
@@ -136,8 +137,8 @@ def rule(
 ) -> None:
     """Declare a rule. Raises ValueError for a code that is taken, for no judge, and for a source or a release that is not known."""
     code = PREFIX + code
-    if code in RULES or not judges:
-        raise ValueError(f"rule {code}: {'the code is taken' if code in RULES else 'a judge is missing'}")
+    if code in RULES or code in UNJUDGED or not judges:
+        raise ValueError(f"rule {code}: {'a judge is missing' if not judges else 'the code is taken'}")
     wrong = [*(set(source.split()) - SOURCES.keys()), *(set(sure) - SURE.keys()), *({since, until} - {None, *names()})]
     if wrong:
         raise ValueError(f"rule {code}: not known: {wrong}")

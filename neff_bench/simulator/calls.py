@@ -77,25 +77,32 @@ def calls(program: Program) -> Iterator[Call]:
 def kernel(program: Program) -> Kernel:
     """A program as a whole."""
     tiles = tuple(
-        Tile(one.memory, one.shape, one.dtype, one.address is not None, program.sources[one.source])
+        Tile(one.memory, one.shape, one.dtype, one.address, program.sources[one.source])
         for one in program.buffers
         if one.memory != "hbm"
     )
     written: dict[int, str] = {}
     read: set[int] = set()
-    onto = []
+    onto, again = [], []
+    read_since: set[int] = set()
     for step in (step for core in program.cores for step in core):
         if step.op == "nc_matmul" and step.attributes.get("accumulate"):
             if written.get(step.writes["dst"].buffer, "nc_matmul") != "nc_matmul":
                 onto.append(program.sources[step.source])
+            elif step.writes["dst"].buffer in read_since:
+                again.append(program.sources[step.source])
+        read_since -= {access.buffer for access in step.writes.values()}
         written |= {access.buffer: step.op for access in step.writes.values()}
-        read |= {access.buffer for access in step.reads.values()}
+        reads = {access.buffer for access in step.reads.values()}
+        read |= reads
+        read_since |= reads
     return Kernel(
         tiles,
         sum(map(len, program.cores)),
         _names(program, [at for at in program.outputs if at not in written and at not in program.inputs]),
         _names(program, sorted(at for at in read if at not in written and program.buffers[at].kind == "internal")),
         tuple(dict.fromkeys(onto)),
+        tuple(dict.fromkeys(again)),
     )
 
 

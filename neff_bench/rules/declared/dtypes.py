@@ -66,5 +66,6 @@ rule("D334", "the state of rand_set_state is uint32", "a uint32 tile", "isa", "D
 rule("D335", "the chip has no such dtype", "float32, int32 and smaller", "dtypes codes", "D", refusal("^unknown dtype"), says="ESPP004, ESPP047")
 rule("D336", "memset of a bfloat16 tile in PSUM fails in the back end", "a float32 tile", "autotune", "M", call("memset", lambda c: c["dst"].memory == "psum" and _is(c, "dst", "bfloat16")), chips="trn2", says="NCC_IBIR441")
 rule("D337", "tensor_partition_reduce of int32 fails in the back end", "float32", "helion", "M", call("tensor_partition_reduce", lambda c: _is(c, "data", "int32")), chips="trn2", says="NCC_IXCG864")
+rule("D338", "float8_e4m3fn of the host is read as another float8 on trn1 and trn2", "float8_e4m3 on the host", "codes megakernel", "M", call("dma_copy", lambda c: c["src"].kind == "input" and _is(c, "src", "float8_e4m3fn")), chips="trn1 trn2", says="EVRF051")
 rule("D340", "a bitwise instruction keeps one integer dtype", "tile.view(...)", "trnrand", "M", call("tensor_scalar", lambda c: c.attributes.get("op0") in BITWISE and c["dst"].dtype != c["data"].dtype), chips="trn1")
 rule("D341", "quantize_mx works in SBUF", "nisa.tensor_copy from PSUM first", "isa megakernel", "DM", refusal("^quantize_mx: src must be in SBUF"))

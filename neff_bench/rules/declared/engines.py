@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from neff_bench.rules.call import Call
 from neff_bench.rules.declared.dtypes import BITWISE
-from neff_bench.rules.judges import call, called, operator, refusal, source
+from neff_bench.rules.judges import call, called, keyword, operator, refusal, source
 from neff_bench.rules.rule import rule
 from neff_bench.rules.source import Source
 
@@ -75,4 +75,5 @@ rule("E637", "rng on GpSimd needs trn2", "engine=nisa.engine.vector", "isa", "D"
 rule("E638", "nisa.nonzero_with_count needs trn2", "compare and add", "isa", "D", call("nonzero_with_count", lambda c: True), chips="trn1")
 rule("E639", "nisa.core_barrier needs trn2", "a launch of one core", "isa trntensor", "DM", call("core_barrier", lambda c: True), refusal("^core_barrier: cores"), chips="trn1", says="Shared memory is only supported on trn2")
 rule("E640", "nisa.rand_set_state needs trn2", "nisa.set_rng_seed", "isa", "D", call("rand_set_state", lambda c: True), chips="trn1")
+rule("E642", "this release leaves engine= of nc_transpose out of account", "leave it out", "notes", "D", keyword("nki.isa.nc_transpose", "engine"), until="2.29")
 rule("E641", "a function of one operand in tensor_scalar has operand None or 0", "operand0=None", "isa", "D", call("tensor_scalar", lambda c: any(c[f"op{at}"] in _UNARY and c[f"operand{at}"] not in (None, 0) for at in "01")))

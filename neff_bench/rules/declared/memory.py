@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from neff_bench.rules.call import Call, Operand
 from neff_bench.rules.judges import call, kernel, refusal, source
-from neff_bench.rules.rule import rule
+from neff_bench.rules.rule import OfSource, rule
 from neff_bench.rules.source import Source
 
 _COPY = "nisa.tensor_copy one of them into SBUF first"
@@ -31,6 +31,35 @@ def _returned_hbm(given: Source) -> Iterator[ast.AST]:
                         yield node
 
 
+def _viewed_again(given: Source) -> Iterator[ast.AST]:
+    """`x.vector_select(...).view(...)`."""
+    for method in (".view", ".reinterpret_cast"):
+        for node in given.calls.get(method, ()):
+            before = node.func.value if isinstance(node.func, ast.Attribute) else None
+            if isinstance(before, ast.Call) and isinstance(before.func, ast.Attribute) and before.func.attr == "vector_select":
+                yield node
+
+
+def _of_psum(*functions: str) -> OfSource:
+    """Calls of functions with a tile that the same function made in PSUM."""
+
+    def find(given: Source) -> Iterator[ast.AST]:
+        for function in given.device:
+            made = [node for node in given.below(function) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
+            tiles = {one.id for node in made if _makes_psum(node.value, given) for one in node.targets if isinstance(one, ast.Name)}
+            for node in given.below(function):
+                if isinstance(node, ast.Call) and given.full(node.func) in functions:
+                    if any(isinstance(word, ast.Name) and word.id in tiles for word in (*node.args, *(one.value for one in node.keywords))):
+                        yield node
+
+    return source(find)
+
+
+def _makes_psum(node: ast.AST, given: Source) -> bool:
+    words = (*node.args, *(one.value for one in node.keywords)) if isinstance(node, ast.Call) else ()
+    return any(given.full(word) == "nki.language.psum" for word in words)
+
+
 rule("M501", "a matmul writes PSUM", "a tile in nl.psum", "harness isa", "DM", refusal("^nc_matmul: dst must be in PSUM"), says="dst must be in ['psum'], got sbuf")
 rule("M502", "a matmul reads SBUF", "nisa.tensor_copy from PSUM first", "harness isa", "DM", refusal("^nc_matmul: stationary and moving must be in SBUF"), says="stationary must be in ['sbuf'], got psum")
 rule("M503", "DMA does not touch PSUM", "nisa.tensor_copy to SBUF first", "harness notes", "DM", refusal(r"^dma_\w+: \w+ must be in HBM or SBUF"), since="2.29", says="dma_copy requires HBM or SBUF tensors, got src=MemoryRegion.psum")
@@ -42,7 +71,8 @@ rule("M509", "a tile is read that nothing wrote", "nisa.memset it first", "trito
 rule("M510", "SBUF is full", "smaller tiles, or fewer at one time", "hardware harness", "DM", refusal(r"^SBUF of core \d is full|^sbuf tensor .* needs"), says="Out of memory in sbuf; NCC_EGCA111")
 rule("M511", "the result of a matmul lies in one PSUM bank of 2048 bytes", "512 float32 columns that begin at a bank", "sizes trn1 isa", "D", refusal("^nc_matmul: dst crosses a PSUM bank"))
 rule("M512", "PSUM is full", "fewer tiles at one time; a partition has 8 banks of 2048 bytes", "sizes notes", "D", refusal(r"^PSUM of core \d is full|^psum tensor .* needs"), says="Out of memory in psum")
-rule("M513", "a kernel places all tiles of a memory or none", "address= for all of them, or for none", "megakernel standalone", "M", kernel(lambda k: any({tile.placed for tile in k.tiles if tile.memory == memory} == {True, False} for memory in ("sbuf", "psum"))), since="2.29", says="NCC_EGCA111 Memory allocation failed; Spilling is disabled")
+rule("M513", "a kernel places all tiles of a memory or none", "address= for all of them, or for none", "megakernel standalone", "M", kernel(lambda k: any({tile.address is not None for tile in k.tiles if tile.memory == memory} == {True, False} for memory in ("sbuf", "psum"))), since="2.29", says="NCC_EGCA111 Memory allocation failed; Spilling is disabled")
+rule("M514", "a bfloat16 tile in PSUM is placed at a multiple of 4 bytes", "address=(partition, 4 * n)", "standalone", "M", kernel(lambda k: any(tile.memory == "psum" and tile.address is not None and tile.address % 4 for tile in k.tiles)))
 rule("M515", "tensor_tensor does not read PSUM twice", _COPY, "isa", "D", call("tensor_tensor", _both_in_psum("data1", "data2")), refusal("^tensor_tensor: data1 and data2 cannot both be in PSUM"))
 rule("M516", "scalar_tensor_tensor does not read PSUM twice", _COPY, "isa", "D", call("scalar_tensor_tensor", _both_in_psum("data", "operand1")))
 rule("M517", "tensor_tensor_scan does not read PSUM twice", _COPY, "isa", "D", call("tensor_tensor_scan", _both_in_psum("data0", "data1")))
@@ -50,5 +80,13 @@ rule("M518", "iota and affine_select write SBUF", "a tile in nl.sbuf", "isa", "D
 rule("M519", "dma_transpose writes SBUF", "a tile in nl.sbuf, then nisa.dma_copy", "isa", "D", call("dma_transpose", lambda c: c["dst"].memory == "hbm"))
 rule("M520", "GpSimd does not reach PSUM", "engine=nisa.engine.vector", "isa trn1", "D", refusal("^(?!iota|affine_select).*: GpSimd cannot access PSUM"))
 rule("M521", "a matmul that accumulates onto what another instruction wrote gives undefined numbers on trn1 and trn2", "the first matmul of the sum without accumulate=True", "isa simulator", "D", kernel(lambda k: ", ".join(k.accumulates_onto)), chips="trn1 trn2", since="2.32")
+rule("M522", "a sum of matmuls is read after its last matmul", "read it once, at the end; or begin a new sum without accumulate=True", "prefill", "M", kernel(lambda k: ", ".join(k.read_open)), chips="trn2", says="NCC_ISCH714")
+rule("M525", "a run-time offset is an argument of .ap()", "x.ap(pattern, scalar_offset=...)", "megakernel prefill nkilib", "MC", source(lambda given: (node for full, nodes in given.calls.items() if full not in (".ap", "") for node in nodes if any(word.arg == "scalar_offset" for word in node.keywords))), says="NCC_IBIR030")
 rule("M526", "indices of rows address HBM alone", "nisa.nc_n_gather or nisa.local_gather in SBUF", "patterns", "D", call("", lambda c: any(one.gathered and one.memory != "hbm" for one in c.operands)), call("dma_copy dma_transpose", lambda c: any(one.gathered and one.memory != "hbm" for one in c.operands)))
+rule("M527", "a view of vector_select takes no other dtype", "x.view(dtype) first, then .vector_select(...)", "notes", "D", source(_viewed_again), since="2.31")
 rule("M528", ".indirect() needs trn3", "x.ap(..., vector_offset=...) of a tensor in HBM", "notes isa", "D", refusal("tensor indirection"), chips="trn1 trn2", since="2.31")
+rule("M529", "nl.store does not take a tile in PSUM", "nisa.tensor_copy to SBUF first", "notes", "D", _of_psum("nki.language.store"), since="2.29")
+rule("M530", "nl.copy does not copy from PSUM", "nisa.tensor_copy", "notes", "D", _of_psum("nki.language.copy"), since="2.29", until="2.31")
+rule("M531", "nl.rsqrt does not read PSUM", "nisa.activation(op=nl.rsqrt), or a copy to SBUF first", "notes", "D", _of_psum("nki.language.rsqrt"), since="2.31")
+rule("X721", "two tiles that are used at one time are not placed at one address", "another address=", "autotune", "M", refusal("both were placed at"), says="NCC_ISCH714")
+rule("K951", "a kernel of nki-library refuses these shapes", "what the message asks for", "nkilib megakernel", "DM", refusal("Kernel validation exception"), says="NCC_INKI016")

@@ -4,7 +4,7 @@
 import ast
 from collections.abc import Iterator
 
-from neff_bench.rules.judges import called, dropped, keyword, name, refusal, renamed, replaced, source
+from neff_bench.rules.judges import called, dropped, kernel, keyword, name, refusal, renamed, replaced, source
 from neff_bench.rules.rule import OfSource, Place, rule
 from neff_bench.rules.source import Source
 
@@ -100,6 +100,7 @@ rule("N118", "collectives take no num_channels=", "leave it out", "migration", "
 rule("N119", "priority comes before oob_mode and dge_mode", "name the argument", "stubs", "DA", source(_mode_in_place_of_priority), since="2.30")
 rule("N120", "nisa.tensor_copy_dynamic_src and _dst are gone", "nisa.tensor_copy of x.ap(..., scalar_offset=...)", "notes", "DA", name("nki.isa.tensor_copy_dynamic_src", "nki.isa.tensor_copy_dynamic_dst"))
 rule("N121", "reshape takes no new_shape=", "reshape(shape)", "stubs", "DA", _method("reshape", "new_shape"), since="2.31", says="unexpected keyword argument", fix=renamed("new_shape", "shape"))
+rule("N122", "nl.NkiTensor takes no pattern= and no offset=", "a method of the tile, such as x.ap(...)", "stubs", "DA", keyword("nki.language.NkiTensor", "pattern", "offset"), since="2.31", says="unexpected keyword argument")
 rule("N123", "tiles have no vector_select", "x.ap(..., vector_offset=...)", "stubs", "DA", _method("vector_select"), until="2.30")
 rule("N124", "this release has no nl.fori_loop, nl.while_loop, nisa.topk and all_gather_v", "nl.dynamic_range; nisa.max8 and nisa.nc_find_index8", "stubs notes", "DA", name("nki.language.fori_loop", "nki.language.while_loop", "nki.isa.topk", "nki.collectives.all_gather_v"), until="2.31")
 rule("N125", "this release has no activate2, abs_max, abs_min, prelu, bypass and sizes in bytes", "nisa.activation; numbers of the chip", "stubs notes", "DA", name("nki.isa.activate2", "nki.language.abs_max", "nki.language.abs_min", "nki.language.prelu", "nki.language.bypass", "nki.language.tile_size.sbuf_fmax_bytes", "nki.language.tile_size.sbuf_size_bytes", "nki.language.tile_size.psum_bank_fmax_bytes"), until="2.29")
@@ -115,6 +116,7 @@ rule("N135", "nl.zeros takes no buffer=", "nl.ndarray(..., buffer=...) and nisa.
 rule("N136", "this release has no float8_e8m0fnu, nl.average and nisa.get_nc_sub_version", "uint8 for scales; add and multiply", "stubs", "DA", name("nki.language.float8_e8m0fnu", "nki.language.average", "nki.isa.get_nc_sub_version"), until="2.30")
 rule("N138", "the parser front end ends with NKI 0.8", "leave NKI_COMPILER_FRONTEND unset", "2.33", "D", _variable("NKI_COMPILER_FRONTEND"), since="2.34")
 rule("N139", "nki.jit takes neither compile_config= nor specialization_config=", "leave them out before SDK 2.33", "2.33", "D", keyword("nki.jit", "compile_config", "specialization_config"), until="2.32", says="unexpected keyword argument")
+rule("N140", "one page of AWS's says that NKI of this release does not support trn1 and inf2; others say it does", "trn2, or the old dialect", "1322 trnrand", "I", kernel(lambda k: True), chips="trn1", since="2.29")
 rule("N141", "nisa.activation_reduce is kept for old kernels alone", "nisa.activation(reduce_op=, reduce_res=)", "isa", "DO", called("nki.isa.activation_reduce"), since="2.29")
 rule("N142", "AWS calls affine_range, sequential_range and static_range deprecated", "range", "loops", "DO", name("nki.language.affine_range", "nki.language.sequential_range", "nki.language.static_range"), since="2.32")
 rule("N143", "nl.dynamic_range needs the parser front end", "nl.fori_loop", "notes 2.33", "D", name("nki.language.dynamic_range"), since="2.33")

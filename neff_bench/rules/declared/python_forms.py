@@ -185,6 +185,38 @@ def _grids(given: Source, dimensions: range) -> Iterator[ast.AST]:
                 yield node
 
 
+def _decorated_parts(given: Source) -> Iterator[ast.AST]:
+    kernels = {function.name for function in given.of(ast.FunctionDef) if given.kernels_of(function)}
+    return _nodes(given, ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id in kernels)
+
+
+def _impure(given: Source) -> Iterator[ast.AST]:
+    """Names of the file that a kernel binds, and what differs from call to call."""
+    for function in given.device:
+        if given.kernels_of(function):
+            for node in given.below(function):
+                if isinstance(node, ast.Global) or (isinstance(node, ast.Call) and given.full(node.func).startswith(("random.", "time.", "numpy.random."))):
+                    yield node
+
+
+def _collective_tensors(given: Source, wrong: Callable[[ast.Call], bool]) -> Iterator[ast.AST]:
+    """Tensors that a function makes in a wrong way and hands to a collective."""
+    for function in given.device:
+        made = {one.id: node.value for node in given.below(function) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and given.full(node.value.func) == "nki.language.ndarray" for one in node.targets if isinstance(one, ast.Name)}
+        for node in given.below(function):
+            if isinstance(node, ast.Call) and given.full(node.func).startswith("nki.collectives.") and not given.full(node.func).endswith("ReplicaGroup"):
+                given_names = {one.id for word in (*node.args, *(one.value for one in node.keywords)) for one in ast.walk(word) if isinstance(one, ast.Name)}
+                yield from (made[name] for name in sorted(given_names & made.keys()) if wrong(made[name]))
+
+
+def _nameless(made: ast.Call) -> bool:
+    return not any(word.arg == "name" for word in made.keywords)
+
+
+def _in_private_hbm(made: ast.Call) -> bool:
+    return any(ast.unparse(word).endswith((".hbm", ".private_hbm")) for word in (*made.args, *(one.value for one in made.keywords)))
+
+
 rule("P201", "the parser refuses `is` and `is not`", "==", "migration nkilib", "DC", _of(ast.Compare, lambda node: any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)), since="2.29", until=_PARSER)
 rule("P202", "a kernel has no keyword-only parameters", "leave out the *", "migration", "D", source(_keyword_only), since="2.29", until=_PARSER)
 rule("P203", "a kernel takes no list", "a tuple", "migration", "D", source(_list_defaults), since="2.29")
@@ -203,6 +235,7 @@ rule("P215", "tiles have no operators", "the nl or nisa function", "triton-viz h
 rule("P216", "tiles have no unary minus", "nl.negative", "triton-viz", "M", refusal(r"call nl\.negative"), source(_negated), says="cannot negate values of this type")
 rule("P217", "no assignment into a tile", "nisa.tensor_copy, or dst=tile[...]", "triton-viz nkilib", "MC", source(_stored), until="2.28", says="mutation not supported")
 rule("P218", "two instructions do not have one name", "a name of its own for each", "standalone prefill nkilib", "MC", source(_same_names), since="2.29", says="duplicate op name")
+rule("P219", "a function that a kernel calls is not decorated by nki.jit", "leave out its decorator", "migration nkilib", "DC", source(_decorated_parts), until="2.28")
 rule("P220", "the variable of a dynamic loop is not written", "another variable", "notes", "D", source(_assigned), since="2.30", says="AssertionError")
 rule("P221", "dynamic loops do not nest", "range for the inner loop", "notes", "D", source(_nested), since="2.29", until="2.29", says="Could not find register")
 rule("P222", "the variable of a dynamic loop has no arithmetic", "a register of its own", "notes", "D", source(_in_arithmetic), since="2.29", until="2.29")
@@ -210,6 +243,7 @@ rule("P223", "the step of a dynamic loop is a positive number", "count up", "loo
 rule("P224", "the body of nl.fori_loop returns nothing", "write into a tile made before", "loops", "D", source(_returning_bodies), since="2.32")
 rule("P225", "a tile made inside of a dynamic loop ends with it", "make it before the loop", "loops errors", "D", source(_used_after), since="2.32", says="err_local_variable_used_out_of_scope")
 rule("P226", "no dynamic loop inside of nl.no_reorder", "take the loop out", "notes", "D", source(_in_no_reorder), since="2.32")
+rule("P229", "a kernel is a function of its arguments alone: its result is kept", "make what changes an argument", "notes", "D", source(_impure), since="2.29")
 rule("P230", "an enumeration is no integer", "its member, such as nisa.dge_mode.hwdge", "migration", "D", _arguments(*_ENUMS), since="2.29")
 rule("P231", "a buffer is no string", "nl.sbuf, nl.psum, nl.shared_hbm", "migration", "D", _arguments("buffer"), since="2.29")
 rule("P232", "the parser knows no numpy inside of a kernel", "compute it outside", "guide", "I", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func).startswith("numpy."))), until=_PARSER)
@@ -222,3 +256,5 @@ rule("L903", "trn1 has launches of one core alone", "kernel[1]", "lnc codes", "D
 rule("L906", "a launch has one dimension", "kernel[2]", "migration notes", "D", source(lambda given: _grids(given, range(2, 9))), since="2.29", says="NKI only supports LNC 1 or 2")
 rule("C915", "nki.collectives.ReplicaGroup is made outside of the kernel", "make it at the top of the file", "collectives nkilib", "MC", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func) == "nki.collectives.ReplicaGroup")))
 rule("C918", "collectives of this release take no priority=", "leave it out", "stubs", "DA", source(lambda given: (node for full, nodes in given.calls.items() if full.startswith("nki.collectives.") for node in nodes if any(word.arg == "priority" for word in node.keywords))), until="2.29", says="unexpected keyword argument")
+rule("C912", "the tensors of a collective have a name", "nl.ndarray(..., name=...)", "collectives nkilib", "MC", source(lambda given: _collective_tensors(given, _nameless)), chips="trn2 trn3", says="NCC_IBIR440")
+rule("C914", "the tensors of a collective lie in nl.shared_hbm", "buffer=nl.shared_hbm", "collectives isa", "M", source(lambda given: _collective_tensors(given, _in_private_hbm)), chips="trn2 trn3", since="2.29")
