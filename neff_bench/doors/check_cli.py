@@ -225,6 +225,7 @@ def _tell(form: str, answers: Sequence[Judged], wanted: Wanted, texts: dict[str,
             "recorded": answer.recorded,
             "untold": answer.untold,
             "compiled": answer.compiled,
+            "instructions": answer.instructions,
             "verdicts": said,
         }
         for answer, said in zip(answers, verdicts)
@@ -238,6 +239,7 @@ def _tell(form: str, answers: Sequence[Judged], wanted: Wanted, texts: dict[str,
             streams.line(plain(report.as_annotation(one) if form == "github" else report.line(one)))
     if form == "text":
         refused = [f"{answer.path}: neuronx-cc: {answer.compiled}" for answer in answers if answer.compiled]
-        for text in (*refused, *report.matrix(rows, wanted.releases)):
+        large = filter(None, (report.forecast(answer.path, answer.instructions) for answer in answers))
+        for text in (*refused, *large, *report.matrix(rows, wanted.releases)):
             streams.line(plain(text))
     return [said for each in verdicts for said in each.values()]

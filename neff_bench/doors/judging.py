@@ -35,7 +35,8 @@ _MEMORY_BYTES = 8 * 1024**3
 
 class Judged(msgspec.Struct):
     """What is known of a file on a chip. `recorded`: how many of its launches were recorded. `untold`: why nothing, or not
-    all, was; "" where all was. `compiled`: why AWS's compiler refused a case, "" where it took them all, None where it was not asked."""
+    all, was; "" where all was. `compiled`: why AWS's compiler refused a case, "" where it took them all, None where it was not asked. `instructions`: of its
+    largest launch, with all loops unrolled."""
 
     path: str
     target: str
@@ -43,6 +44,7 @@ class Judged(msgspec.Struct):
     recorded: int = 0
     untold: str = ""
     compiled: str | None = None
+    instructions: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def judge(task: Task) -> Judged:
     else:
         found.untold = "nothing launches its kernels; give their shapes with --shapes"
     every = sorted({*_of_source(source, task), *found.findings})
-    return Judged(str(task.path), task.target, every, found.recorded, found.untold)
+    return Judged(str(task.path), task.target, every, found.recorded, found.untold, None, found.instructions)
 
 
 class _Found:
@@ -115,7 +117,7 @@ class _Found:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.findings: set[Finding] = set()
-        self.recorded = 0
+        self.recorded = self.instructions = 0
         self.untold = ""
 
     def of(self, record: Callable[[], Program]) -> None:
@@ -141,6 +143,7 @@ class _Found:
                 self.findings.add(found)
         else:
             self.recorded += 1
+            self.instructions = max(self.instructions, sum(map(len, recorded.cores)))
             self.findings |= {msgspec.structs.replace(one, place=self._place(one.place)) for one in judged(recorded)}
 
     def _place(self, place: str) -> str:

@@ -28,6 +28,19 @@ def verdict(findings: Iterable[Finding], untold: str, release: str, strict: bool
     return "cannot tell" if untold else "no known rule broken"
 
 
+MANY_INSTRUCTIONS = 100_000
+
+
+def forecast(path: str, instructions: int) -> str:
+    """What the compilation of a large kernel may cost, beside what people report; "" for a small one."""
+    if instructions < MANY_INSTRUCTIONS:
+        return ""
+    return (
+        f"{path}: {instructions:,} instructions with its loops unrolled. Large unrolled kernels took AWS's compiler hours and 40 GB"
+        " (aws-neuron-sdk#1374), and it refused graphs of more than 5,000,000 (#819); nl.fori_loop is not unrolled"
+    )
+
+
 def matrix(rows: Iterable[Mapping[str, Any]], releases: Sequence[str]) -> list[str]:
     """Files and chips by release. A row has `path`, `target`, `verdicts` by release, and `untold`."""
     head = ("file", "chip", *releases, "")

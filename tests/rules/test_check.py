@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+from neff_bench.rules.report import forecast
+
 KERNEL = """\
 import numpy as np
 import nki, nki.isa as nisa, nki.language as nl
@@ -113,7 +115,7 @@ def test_json_and_annotations_of_github(tmp_path):
     path = written(tmp_path)
     answer = json.loads(check(path, "--format", "json").stdout)
     assert [one["code"] for one in answer["findings"]] == ["NBLE603"]
-    assert answer["files"][0]["recorded"] == 1
+    assert answer["files"][0]["recorded"] == 1 and answer["files"][0]["instructions"] == 3
     line = check(path, "--format", "github").stdout
     assert line.startswith(f"::error file={path},line=9,title=NBLE603::")
 
@@ -161,3 +163,8 @@ def test_wrong_calls_end_with_2(tmp_path):
     for words in ([], [path, "--sdk", "1.0"], [path, "--target", "trn9"], ["--explain", "E999"]):
         done = check(*words)
         assert done.returncode == 2 and len(done.stderr.strip().splitlines()) <= 4, words
+
+
+def test_a_kernel_that_will_compile_long_is_told_with_what_people_report():
+    assert forecast("kernel.py", 99_999) == ""
+    assert "kernel.py: 2,000,000 instructions" in forecast("kernel.py", 2_000_000)
