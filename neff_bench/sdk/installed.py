@@ -40,11 +40,10 @@ def version_of(distribution: str) -> str | None:
 def compiler_release() -> Release | None:
     """The release of the compiler that is here, by the version of nki, else of neuronx-cc; the nearest one that is known. None where
     there is no compiler: what has its name and none of its parts is none."""
-    nki, compiler = version_of("nki"), version_of("neuronx-cc")
-    if nki is not None and module_folder("nki", "isa") is not None:
-        return identify("nki", nki).release
-    if compiler is not None and module_folder("neuronxcc", "starfish") is not None:
-        return identify("neuronx-cc", compiler).release
+    for package, part, distribution in (("nki", "isa", "nki"), ("neuronxcc", "starfish", "neuronx-cc")):
+        # The folder first: a distribution that is not there is looked for in every folder that Python knows.
+        if module_folder(package, part) is not None and (version := version_of(distribution)) is not None:
+            return identify(distribution, version).release
     return None
 
 

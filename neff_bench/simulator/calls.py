@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from neff_bench.chips.dtypes import SIZE_BYTES
@@ -41,14 +42,22 @@ def _of_own_file(program: Program, folders: Iterable[str | Path]) -> list[Findin
     name = places[0][0] if places else ""
     path = next((path for folder in folders if name and (path := Path(folder, name)).is_file()), None)
     try:
-        source = path and Source(path.read_text(encoding="utf-8"), name)
+        device, broken = _of_text(path.read_text(encoding="utf-8"), name, program.target) if path else ((), ())
     except (OSError, SyntaxError, ValueError):
-        source = None
-    if not source or source.old:
         return []
     lines = {int(line) for file, _, line in (text.rpartition(":") for text in program.sources) if file == name}
-    ran = [span for span in map(source.span, source.device) if any(line in span for line in lines)]
-    return [one for one in findings.of_source(source, program.target) if any(one.line in span for span in ran)]
+    ran = [span for span in device if any(line in span for line in lines)]
+    return [one for one in broken if any(one.line in span for span in ran)]
+
+
+@lru_cache(maxsize=32)  # many variants and shapes are of one file
+def _of_text(text: str, name: str, target: str) -> tuple[tuple[range, ...], tuple[Finding, ...]]:
+    """The lines of each device function of a file, and the rules that the file breaks; nothing of the old dialect. Raises
+    SyntaxError and ValueError."""
+    source = Source(text, name)
+    if source.old:
+        return (), ()
+    return tuple(map(source.span, source.device)), tuple(findings.of_source(source, target))
 
 
 def calls(program: Program) -> Iterator[Call]:
