@@ -45,6 +45,8 @@ def _of_own_file(program: Program, folders: Iterable[str | Path]) -> list[Findin
         device, broken = _of_text(path.read_text(encoding="utf-8"), name, program.target) if path else ((), ())
     except (OSError, SyntaxError, ValueError):
         return []
+    if not broken:
+        return []
     lines = {int(line) for file, _, line in (text.rpartition(":") for text in program.sources) if file == name}
     ran = [span for span in device if any(line in span for line in lines)]
     return [one for one in broken if any(one.line in span for span in ran)]
