@@ -14,6 +14,7 @@ from neff_bench.simulator.compiler.program.capacity import memory_peak
 from neff_bench.simulator.compiler.program.dependencies import find_edges
 from neff_bench.simulator.compiler.program.lives import lives
 from neff_bench.simulator.compiler.program.placement import check_placement
+from neff_bench.simulator.costs.transfers import Transfers
 from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.schedule import schedule
@@ -31,6 +32,8 @@ def same(one, other, where=""):
     elif hasattr(one, "__dataclass_fields__"):
         for field in fields(one):
             same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
+    elif isinstance(one, Transfers):
+        assert list(one) == list(other), where
     elif isinstance(one, tuple):
         assert len(one) == len(other), where
         for number, (left, right) in enumerate(zip(one, other, strict=True)):
