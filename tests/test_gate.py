@@ -27,12 +27,12 @@ def gate():
 def test_ten_percent_are_noticed_and_noise_is_not(gate, monkeypatch, slower, expected, noise):
     chance = random.Random(7)
 
-    def run(name, tree, counts, planted_s=0.0):
-        return chance.gauss(1.0, noise) * (slower if tree == gate.ROOT else 1.0)
+    def run(name, tree, files, planted_s=0.0):
+        return chance.gauss(1.0, noise) * (slower if tree == gate.ROOT else 1.0), 1.0
 
     monkeypatch.setattr(gate, "run", run)
-    ratio, low, high, pairs = gate.compared("output_check", Path("/base"), False, 0.0)
-    assert low <= ratio <= high
+    ratio, low, high, memory, pairs = gate.compared("output_check", Path("/base"), gate.ROOT, Path("/files"), 0.0)
+    assert low <= ratio <= high and memory == 1.0
     assert (ratio > gate.LIMIT) == (expected == "slower")
     assert gate.PAIRS_MIN <= pairs <= gate.PAIRS_MAX
 

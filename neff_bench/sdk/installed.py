@@ -5,10 +5,12 @@ from __future__ import annotations
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from neff_bench.errors import WrongCall
-from neff_bench.sdk.identify import between, identify, newest_published
-from neff_bench.sdk.release import Release
+
+if TYPE_CHECKING:
+    from neff_bench.sdk.release import Release
 
 OPTION = "Release of the AWS SDK, such as 2.31, whose refusals are named.  [default: that of the compiler here, else the newest]"
 """What `--sdk` of every command means."""
@@ -40,6 +42,8 @@ def version_of(distribution: str) -> str | None:
 def compiler_release() -> Release | None:
     """The release of the compiler that is here, by the version of nki, else of neuronx-cc; the nearest one that is known. None where
     there is no compiler: what has its name and none of its parts is none."""
+    from neff_bench.sdk.identify import identify
+
     for package, part, distribution in (("nki", "isa", "nki"), ("neuronxcc", "starfish", "neuronx-cc")):
         # The folder first: a distribution that is not there is looked for in every folder that Python knows.
         if module_folder(package, part) is not None and (version := version_of(distribution)) is not None:
@@ -49,6 +53,8 @@ def compiler_release() -> Release | None:
 
 def judged_by(named: str | None) -> str:
     """The release whose rules hold: the one that is named, else that of the compiler here, else the newest that is out. Raises WrongCall."""
+    from neff_bench.sdk.identify import between, newest_published
+
     if named is None:
         return (compiler_release() or newest_published()).name
     found = between(named)

@@ -102,6 +102,12 @@ def session_of_pytest(kernel):
         import_module("neuronxcc.nki")
 
 
+@pytest.mark.filterwarnings(
+    "ignore:os.fork"
+)  # another test of this process may have imported jax, which starts threads
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # jax's own warning, raised where nobody hears it
 @pytest.mark.parametrize("door", [estimate, profile, tune, session_of_pytest])
 def test_the_process_of_the_caller_is_as_it_was(kernel, door):
     preload()
