@@ -102,13 +102,16 @@ def session_of_pytest(kernel):
         import_module("neuronxcc.nki")
 
 
-@pytest.mark.filterwarnings(
-    "ignore:os.fork"
-)  # another test of this process may have imported jax, which starts threads
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # jax's own warning, raised where nobody hears it
-@pytest.mark.parametrize("door", [estimate, profile, tune, session_of_pytest])
+# tune forks, which jax warns of where another test of this process has imported it. Of the other doors nothing may warn.
+FORKS = [
+    pytest.mark.filterwarnings("ignore:os.fork"),
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. .function _at_fork:pytest.PytestUnraisableExceptionWarning"
+    ),
+]
+
+
+@pytest.mark.parametrize("door", [estimate, profile, pytest.param(tune, marks=FORKS), session_of_pytest])
 def test_the_process_of_the_caller_is_as_it_was(kernel, door):
     preload()
     before, known = state(), sys.modules["json"]
