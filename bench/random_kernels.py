@@ -1,9 +1,9 @@
 """Random kernels with the same steps in numpy: dtypes, views, masks, empty slices, and scalars of every numpy type.
 
-    python bench/random_kernels.py 500 folder
+    python bench/random_kernels.py 500 folder [FIRST]
     generate-neffs --shapes folder/shapes.yaml --out folder/neffs && profile-neffs folder/neffs --format csv
 
-Every case must be built, and its check must say passed.
+Every case must be built, and its check must say passed. Kernel N is the same in every run: FIRST (by default 0) chooses others.
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ def kernel(number: int) -> tuple[str, str, str]:
 
 def main() -> None:
     """Write the files of so many kernels into a folder."""
-    count, folder = int(sys.argv[1]), Path(sys.argv[2])
+    count, folder, first = int(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]) if sys.argv[3:] else 0
     folder.mkdir(parents=True, exist_ok=True)
-    kernels, references, cases = zip(*map(kernel, range(count)))
+    kernels, references, cases = zip(*map(kernel, range(first, first + count)))
     (folder / "kernels.py").write_text(_HEAD["kernel"] + "".join(kernels))
     (folder / "references.py").write_text(_HEAD["reference"] + "".join(references))
     (folder / "shapes.yaml").write_text("defaults: {target: trn2, lnc: 1}\ncases:\n" + "".join(cases))
