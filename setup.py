@@ -19,7 +19,7 @@ for room in ("neffs", "parsers", "stage1_generate", "stage2_profile"):
         shutil.copytree(room, link)
 
 FOLDER = "neff_bench/simulator/native"
-sources = runpy.run_path(f"{FOLDER}/sources.py")
+sources = runpy.run_path("neff_bench/system/compiled.py")
 names = [f"{FOLDER}/{path.relative_to(sources['FOLDER'])}" for path in sources["c_files"]()]
 
 

@@ -13,6 +13,7 @@ import click
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.sdk.identify import newest_published
 from neff_bench.sdk.installed import judged_by
+from neff_bench.system.compiled import slow
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.terminal.command import command
 from neff_bench.terminal.options import PATH, OutputOptions, flag, option, takes
@@ -145,7 +146,7 @@ def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: 
         problems=_problems(abilities, profile, free, out),
         sdk=sdk,
         judged_by=judged_by(None),
-        warnings=(*_warnings(packages, devices, tools, chosen.name), *sdk.warnings),
+        warnings=(*_warnings(packages, devices, tools, chosen.name), *filter(None, [slow()]), *sdk.warnings),
     )
 
 

@@ -41,6 +41,7 @@ from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.layout import answer
 from neff_bench.stage2_profile.row_index import RowIndex
 from neff_bench.stage2_profile.view.simulated import simulated_events
+from neff_bench.system.compiled import slow
 from neff_bench.system.warm import WarmParent
 from neff_bench.terminal.output import write_answer, write_bytes, write_text
 from neff_bench.terminal.progress import progress
@@ -321,6 +322,8 @@ def choose_tools(kinds: Iterable[str], options: Options, warm: WarmParent | None
     for found in tools.values():
         if isinstance(found, Tool):
             notice(f"profiling with {found}")
+            if found.kind == "sim" and (why := slow()) is not None:
+                notice(why)
             if found.name in NEURON_TOOLS and not identify("tools", found.version).known:
                 notice(
                     f"{found.name} {found.version} is of no known release of the SDK; taken for {found.release.name}"

@@ -8,8 +8,11 @@ from click.testing import CliRunner
 
 from neff_bench.sdk.identify import newest_published
 from neff_bench.stage1_generate import sdk_parts
+from neff_bench.stage1_generate.cli import generate
 from neff_bench.stage1_generate.doctor import doctor
 from neff_bench.stage1_generate.host import AWS_INDEX
+from neff_bench.stage2_profile.cli import profile
+from neff_bench.system import compiled
 from tests.neuron_ls import announced, devices, install
 from tests.sdk import contracts, fake_nki
 
@@ -159,3 +162,17 @@ def test_install_help_names_the_wheels_of_the_newest_release_by_version_and_aws_
     assert wheels == [f"pip install 'neuronx-cc==2.28.*' 'nki==0.7.*' --extra-index-url={AWS_INDEX}"]
     asked = [line for line in done.output.splitlines() if line.startswith("pip")]
     assert all("==" in line and AWS_INDEX in line for line in asked)
+
+
+def test_parts_that_are_not_compiled_are_a_warning_and_a_line_of_each_command(monkeypatch, tmp_path):
+    monkeypatch.setattr(compiled, "FOLDER", tmp_path)
+    assert "warning: the simulator works without its compiled parts" in run("--out", str(tmp_path)).stdout
+    shapes = tmp_path / "shapes.yaml"
+    shapes.write_text(
+        "cases: [{kernel: exp, implementation: nki, N: 128, M: 128, target: trn2, lnc: 1, dtype: float32}]"
+    )
+    built = CliRunner().invoke(generate, ["--shapes", str(shapes), "--out", str(tmp_path / "out")])
+    profiled = CliRunner().invoke(profile, [str(tmp_path / "out")])
+    for done in (built, profiled):
+        assert done.exit_code == 0, done.stderr
+        assert done.stderr.count("the simulator works without its compiled parts, and slower") == 1

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, cast
 
-from neff_bench.simulator.native.sources import FOLDER, digest
+from neff_bench.system.compiled import usable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,16 +24,12 @@ NO_MEMORY = -1
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The passes; None where they are not compiled, or from other sources than those that lie here."""
-    for path in FOLDER.glob("core*.so"):
-        try:
-            found = ctypes.CDLL(str(path))
-            built = ctypes.c_char_p.in_dll(found, "built_from").value
-        except (OSError, ValueError):  # of another machine; of other sources
-            continue
-        if built == digest().encode():
-            return found
-    return None
+    """The passes; None where they are not compiled, from other sources than those that lie here, or for another machine."""
+    path = usable("core")
+    try:
+        return ctypes.CDLL(str(path)) if path is not None else None
+    except OSError:
+        return None
 
 
 def call(name: str, *arguments: Any) -> int:

@@ -1,7 +1,7 @@
 import pytest
 
 from neff_bench.simulator import native
-from neff_bench.simulator.native import sources
+from neff_bench.system import compiled
 
 
 @pytest.fixture
@@ -12,20 +12,38 @@ def looked_up_again():
 
 
 def test_a_library_of_other_sources_is_not_used(monkeypatch, looked_up_again):
-    monkeypatch.setattr(native, "digest", lambda: "0" * 16)
+    monkeypatch.setattr(compiled, "digest", lambda: "0" * 16)
     assert native.library() is None
+    assert "core.abi3.so is not of these sources" in compiled.slow()
 
 
 def test_a_file_that_is_no_library_is_not_used(monkeypatch, tmp_path, looked_up_again):
     (tmp_path / "core.abi3.so").write_bytes(b"of another machine")
-    monkeypatch.setattr(native, "FOLDER", tmp_path)
+    monkeypatch.setattr(compiled, "FOLDER", tmp_path)
     assert native.library() is None
 
 
-@pytest.mark.parametrize("changed", [path.name for path in sources.c_files()])
+@pytest.mark.skipif(native.library() is None, reason="the core is not compiled here")
+@pytest.mark.parametrize("part", compiled.PARTS)
+@pytest.mark.parametrize("kept", [0.01, 0.5, 0.9, 0.9999])
+def test_a_part_that_was_cut_off_is_not_loaded(part, kept, monkeypatch, tmp_path):
+    copy = tmp_path / compiled.usable(part).relative_to(compiled.FOLDER)
+    data = compiled.usable(part).read_bytes()
+    for path in compiled.c_files():
+        (tmp_path / path.relative_to(compiled.FOLDER)).parent.mkdir(exist_ok=True)
+        (tmp_path / path.relative_to(compiled.FOLDER)).write_bytes(path.read_bytes())
+    copy.write_bytes(data)
+    monkeypatch.setattr(compiled, "FOLDER", tmp_path)
+    assert compiled.usable(part) == copy
+    copy.write_bytes(data[: int(kept * len(data))])
+    assert compiled.usable(part) is None
+    assert f"{copy} is cut off" in compiled.slow() and "is absent" in compiled.slow()
+
+
+@pytest.mark.parametrize("changed", [path.name for path in compiled.c_files()])
 def test_a_change_of_any_c_file_changes_the_digest(changed, monkeypatch, tmp_path):
-    for path in sources.c_files():
+    for path in compiled.c_files():
         (tmp_path / path.name).write_bytes(path.read_bytes() + (b"/* */" if path.name == changed else b""))
-    before = sources.digest()
-    monkeypatch.setattr(sources, "FOLDER", tmp_path)
-    assert sources.digest() != before
+    before = compiled.digest()
+    monkeypatch.setattr(compiled, "FOLDER", tmp_path)
+    assert compiled.digest() != before

@@ -22,6 +22,7 @@ from neff_bench.simulator.recording import buffers, check, creation, indexing, o
 from neff_bench.simulator.recording.indexing import DynamicSlice
 from neff_bench.simulator.recording.recorder import PlainStorage, recording
 from neff_bench.simulator.recording.regions import MemoryRegion
+from neff_bench.system import compiled
 from tests.golden.programs import OURS
 from tests.simulator.recording.test_sources import KERNEL, RESUMED, lines
 
@@ -309,6 +310,6 @@ def test_of_programs(tmp_path):
 
 def test_an_extension_of_other_sources_is_not_used(monkeypatch):
     native_recorder.compiled.cache_clear()
-    monkeypatch.setattr(native_recorder, "digest", lambda: "0" * 16)
+    monkeypatch.setattr(compiled, "digest", lambda: "0" * 16)
     assert native_recorder.compiled() is None
     native_recorder.compiled.cache_clear()

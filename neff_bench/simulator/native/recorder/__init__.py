@@ -11,7 +11,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, TypeVar
 
-from neff_bench.simulator.native.sources import digest
+from neff_bench.system.compiled import usable
 
 Form = TypeVar("Form", bound=Callable[..., Any])
 
@@ -21,12 +21,14 @@ PLAIN: dict[str, Callable[..., Any]] = {}
 
 @cache
 def compiled() -> ModuleType | None:
-    """The extension; None where it is not compiled, or from other sources than those that lie here."""
+    """The extension; None where it is not compiled, from other sources than those that lie here, or for another machine."""
+    if usable("recorder") is None:
+        return None
     try:
         from neff_bench.simulator.native.recorder import core
     except ImportError:
         return None
-    return core if digest() == core.BUILT_FROM else None
+    return core
 
 
 def compiled_form(plain: Form) -> Form:

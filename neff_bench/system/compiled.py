@@ -1,0 +1,59 @@
+"""The compiled parts of the simulator: the C files that they are made of, and whether what was built can be used.
+
+setup.py runs this file alone, so it imports nothing of this package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "simulator" / "native"
+PARTS = {"core": "core*.so", "recorder": "recorder/core*.so"}
+
+
+def c_files() -> list[Path]:
+    """The C files and their headers, by name: those of the core, and in `recorder/` those of the recorder's extension."""
+    return sorted(FOLDER.rglob("*.[ch]"))
+
+
+def digest() -> str:
+    """16 hex digits over their contents, which a part that was built of them holds."""
+    return _digest(tuple(c_files()))
+
+
+@cache
+def _digest(paths: tuple[Path, ...]) -> str:
+    whole = hashlib.sha256()
+    for path in paths:
+        whole.update(path.name.encode() + b"\0" + path.read_bytes())
+    return whole.hexdigest()[:16]
+
+
+def usable(part: str) -> Path | None:
+    """The file of a part that is whole and of these sources, None where there is none. It is read, not loaded: a file that was cut off
+    ends the process that loads it."""
+    return next((path for path in FOLDER.glob(PARTS[part]) if _wrong(path) is None), None)
+
+
+def slow() -> str | None:
+    """Which parts cannot be used, and what helps; None where all can. Without them the results are the same, and take longer."""
+    why = []
+    for part, pattern in PARTS.items():
+        if usable(part) is None:
+            built = next(FOLDER.glob(pattern), None)
+            why.append(f"{built} {_wrong(built)}" if built is not None else f"the compiled {part} is absent")
+    if not why:
+        return None
+    return f"the simulator works without its compiled parts, and slower: {'; '.join(why)} (build them: pip install -e . in a checkout, or install neff-bench again)"
+
+
+def _wrong(path: Path) -> str | None:
+    data = path.read_bytes()
+    if data[:5] == b"\x7fELF\x02":
+        sections = int.from_bytes(data[40:48], "little")
+        size, count = (int.from_bytes(data[at : at + 2], "little") for at in (58, 60))
+        if len(data) < max(64, sections + size * count):  # the table of sections is the end of the file
+            return "is cut off"
+    return None if digest().encode() in data else "is not of these sources"
