@@ -199,7 +199,7 @@ def _build(work: list[Job], waiting: list[Job], keys: Keys, options: Options, st
     with _builder(waiting, keys, options, stop) as (builder, workers):
         streams.notice(f"building with the {_TOOLCHAINS[keys.toolchain.name]}")
         if keys.toolchain.name == "sim" and (why := slow()) is not None:
-            streams.notice(why)
+            streams.notice(f"the simulator works without its compiled parts ({why})")
         start = time.monotonic()
         with progress(len(waiting), "building") as step:
 

@@ -46,12 +46,14 @@ class Ability:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that the command found. `profile`: `device`, `simulated` or None. `judged_by`: the release of the SDK whose rules hold for
+    """Everything that the command found. `profile`: `device`, `simulated` or None. `core`: whether the simulator's compiled parts
+    can be used. `judged_by`: the release of the SDK whose rules hold for
     kernels. `problems`: what keeps the main job from running; `warnings`: what may spoil it."""
 
     python: str
     toolchain: Literal["sim", "neuron"]
     profile: str | None
+    core: str
     packages: tuple[Package, ...]
     tools: tuple[Tool, ...]
     devices: Devices
@@ -136,6 +138,7 @@ def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: 
         python=".".join(map(str, sys.version_info[:3])),
         toolchain=chosen.name,
         profile=profile,
+        core=f"plain ({why})" if (why := slow()) else "compiled",
         packages=packages,
         tools=tools,
         devices=devices,
@@ -146,7 +149,7 @@ def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: 
         problems=_problems(abilities, profile, free, out),
         sdk=sdk,
         judged_by=judged_by(None),
-        warnings=(*_warnings(packages, devices, tools, chosen.name), *filter(None, [slow()]), *sdk.warnings),
+        warnings=(*_warnings(packages, devices, tools, chosen.name), *sdk.warnings),
     )
 
 
@@ -225,7 +228,7 @@ def answer(report: Report) -> Answer:
     profile = {"device": "on the device", "simulated": "simulated (neuron-sim)", None: "no"}[report.profile]
     toolchain = {"sim": "embedded, simulated", "neuron": "AWS Neuron SDK"}[report.toolchain]
     sections = {
-        "Main job": [("build", toolchain), ("profile", profile)],
+        "Main job": [("build", toolchain), ("profile", profile), ("core", report.core)],
         "Host": [
             ("python", report.python),
             ("instance", report.devices.instance or "unknown"),

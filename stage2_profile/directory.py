@@ -323,7 +323,7 @@ def choose_tools(kinds: Iterable[str], options: Options, warm: WarmParent | None
         if isinstance(found, Tool):
             notice(f"profiling with {found}")
             if found.kind == "sim" and (why := slow()) is not None:
-                notice(why)
+                notice(f"the simulator works without its compiled parts ({why})")
             if found.name in NEURON_TOOLS and not identify("tools", found.version).known:
                 notice(
                     f"{found.name} {found.version} is of no known release of the SDK; taken for {found.release.name}"

@@ -38,7 +38,7 @@ def usable(part: str) -> Path | None:
 
 
 def slow() -> str | None:
-    """Which parts cannot be used, and what helps; None where all can. Without them the results are the same, and take longer."""
+    """Which parts cannot be used, what that costs, and what helps; None where all can. The results are the same without them."""
     why = []
     for part, pattern in PARTS.items():
         if usable(part) is None:
@@ -46,11 +46,14 @@ def slow() -> str | None:
             why.append(f"{built} {_wrong(built)}" if built is not None else f"the compiled {part} is absent")
     if not why:
         return None
-    return f"the simulator works without its compiled parts, and slower: {'; '.join(why)} (build them: pip install -e . in a checkout, or install neff-bench again)"
+    return f"about 3 times slower: {'; '.join(why)}; to build them: pip install -e . in a checkout, or install neff-bench again"
 
 
 def _wrong(path: Path) -> str | None:
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
     if data[:5] == b"\x7fELF\x02":
         sections = int.from_bytes(data[40:48], "little")
         size, count = (int.from_bytes(data[at : at + 2], "little") for at in (58, 60))
