@@ -64,7 +64,7 @@ def profile_directory(options: Options) -> int:
         from neff_bench.stage2_profile.report.page import report_page
 
         files = [profile_files(entry, row.run) for entry, row in zip(found, rows, strict=True)]
-        write_bytes(report_page(options.directory, rows, files), page_file)
+        write_bytes(report_page(options.directory, rows, files, asked=bool(options.only)), page_file)
     elif options.show_commands:
         write_text(commands_text(options.directory, rows), options.output)
     elif options.wants_hot:

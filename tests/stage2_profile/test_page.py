@@ -69,6 +69,16 @@ def test_a_row_without_files_says_why(tmp_path):
     assert "No timeline: not built: &lt;b&gt;" in page and "No timeline: nothing was profiled" in page
 
 
+def test_a_page_of_many_cases_has_the_timelines_of_the_slowest(store, tmp_path):
+    rows = [Row(case=f"case {number}", status="profiled", total_time_us=float(number)) for number in range(22)]
+    files = [ProfileFiles(store)] * len(rows)
+    page = report_page(tmp_path, rows, files).decode()
+    assert page.count('<div class="timeline">') == 20
+    assert page.count("No timeline: this page has those of the 20 slowest cases") == 2
+    assert "--only &#x27;case 1&#x27; --output page.html writes this one" in page
+    assert report_page(tmp_path, rows, files, asked=True).decode().count('<div class="timeline">') == 22
+
+
 def test_rows_of_one_target_stand_under_one_roof(tmp_path):
     row = Row(
         case="x",

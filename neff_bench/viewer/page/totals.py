@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from neff_bench.parsers.records import merged
 from neff_bench.viewer.critical_path import PathStep
 from neff_bench.viewer.page.events import WAITS, Events
 
@@ -42,18 +43,11 @@ def track_totals(events: Events) -> list[TrackTotal]:
             continue
         works = ~waits[events.name[track.span]]
         start, end = events.start[track.span][works], events.end[track.span][works]
+        opened, closed = merged(start, end)
         moved = int(events.amount[track.span].sum()) if track.kind == "dma" else None
         count = track.span.stop - track.span.start
-        found.append(TrackTotal(track.title, track.letter, count, union_ns(start, end), moved))
+        found.append(TrackTotal(track.title, track.letter, count, float((closed - opened).sum()), moved))
     return found
-
-
-def union_ns(start: Any, end: Any) -> float:
-    """The time in which at least one of the intervals is open."""
-    order = np.argsort(start, kind="stable")
-    start, reach = start[order], np.maximum.accumulate(end[order]) if len(end) else end
-    before = np.concatenate([[-np.inf], reach[:-1]])
-    return float(np.maximum(0.0, reach - np.maximum(start, before)).sum())
 
 
 def total_ns(events: Events) -> float:

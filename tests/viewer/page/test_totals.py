@@ -1,16 +1,9 @@
 """What events add up to."""
 
-import numpy as np
-
 from neff_bench.viewer.critical_path import PathStep
 from neff_bench.viewer.page.events import Side, events_of
-from neff_bench.viewer.page.totals import line_totals, path_totals, track_totals, union_ns
+from neff_bench.viewer.page.totals import line_totals, path_totals, track_totals
 from tests.viewer.page.profiles import small
-
-
-def test_a_union_counts_what_overlaps_once():
-    assert union_ns(np.array([10.0, 0.0, 2.0]), np.array([12.0, 5.0, 3.0])) == 7.0
-    assert union_ns(np.zeros(0), np.zeros(0)) == 0.0
 
 
 def test_a_track_is_busy_while_one_of_its_events_runs():
