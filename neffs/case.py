@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 import orjson
 
@@ -91,6 +92,11 @@ class Case:
     def dim(self, name: str) -> int:
         """Size of the dimension. Raises `KeyError` for a name that the kernel does not have."""
         return dict(self.dims)[name]
+
+
+def matches(names: Iterable[str], globs: Sequence[str]) -> bool:
+    """Whether a glob of `--only` or `--skip` is for a case: one of its names, which are its own and its kernel's, matches."""
+    return any(fnmatchcase(name, glob) for name in names for glob in globs)
 
 
 def content_key(case: Case, depends_on: Mapping[str, str]) -> str:

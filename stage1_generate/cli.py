@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neff_bench.chips.calibration_option import calibration_option
-from neff_bench.errors import WrongCall
+from neff_bench.errors import WrongCall, meant
 from neff_bench.stage1_generate.options import Options
 from neff_bench.system.compiled import slow
 from neff_bench.system.signals import Ended, Stop, stoppable
@@ -118,17 +118,20 @@ def _capture_framework(script: Path, options: Options, stop: Stop) -> int:
 def _selected(options: Options) -> list[Case]:
     """The cases that --only, --skip and --shard leave; nothing where the shard has no case. Raises `WrongCall`."""
     from dataclasses import replace
-    from fnmatch import fnmatchcase
+
+    from neff_bench.neffs.case import matches
 
     cases = _read(options)
+    names = [(case.kernel, case.name) for case in cases]
     for glob in options.only:
-        if not any(fnmatchcase(case.name, glob) for case in cases):
-            raise WrongCall(f"--only {glob}: matches none of the cases; there is {listed(case.name for case in cases)}")
+        if not any(matches(of, [glob]) for of in names):
+            near = meant(glob, (name for of in names for name in of))
+            there = listed(case.name for case in cases)
+            raise WrongCall(f"--only {glob}: matches none of the cases{near}; there is {there}")
     selected = [
         case
-        for case in cases
-        if (not options.only or any(fnmatchcase(case.name, glob) for glob in options.only))
-        and not any(fnmatchcase(case.name, glob) for glob in options.skip)
+        for case, of in zip(cases, names)
+        if (not options.only or matches(of, options.only)) and not matches(of, options.skip)
     ]
     if not selected:
         raise WrongCall(f"--skip leaves none of the {len(cases)} cases")

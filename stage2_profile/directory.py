@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from neff_bench.errors import WrongCall
+from neff_bench.errors import WrongCall, meant
 from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, read_bundle
+from neff_bench.neffs.case import matches
 from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.neffs.store import OWN, Store
 from neff_bench.neffs.verified import Verified
@@ -166,7 +166,8 @@ def chosen_entries(options: Options) -> list[Entry]:
     entries = list(find_entries(options.directory))
     found = selected(entries, options.only, options.skip)
     if not found:
-        left = f" that --only and --skip leave; there is {listed(entry.name for entry in entries)}"
+        near = "".join(meant(glob, (name for entry in entries for name in _names(entry))) for glob in options.only[:1])
+        left = f" that --only and --skip leave{near}; there is {listed(entry.name for entry in entries)}"
         why = left if entries else "; generate-neffs makes them"
         raise WrongCall(f"{options.directory}: no bundle and no profile{why}")
     if options.shard is not None:
@@ -296,13 +297,12 @@ def _order(entry: Entry) -> tuple[Any, ...]:
 
 
 def selected(found: Iterable[Entry], only: Sequence[str], skip: Sequence[str]) -> list[Entry]:
-    """Those whose name matches a glob of `only` (or there is none) and no glob of `skip`."""
-    return [
-        entry
-        for entry in found
-        if (not only or any(fnmatchcase(entry.name, glob) for glob in only))
-        and not any(fnmatchcase(entry.name, glob) for glob in skip)
-    ]
+    """Those that a glob of `only` is for (or there is none) and no glob of `skip`."""
+    return [entry for entry in found if (not only or matches(_names(entry), only)) and not matches(_names(entry), skip)]
+
+
+def _names(entry: Entry) -> tuple[str, ...]:
+    return (entry.manifest.case.kernel, entry.name) if isinstance(entry, Bundle) else (entry.name,)
 
 
 def choose_tools(kinds: Iterable[str], options: Options, warm: WarmParent | None = None) -> dict[Kind, Tool | str]:

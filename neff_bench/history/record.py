@@ -12,7 +12,7 @@ from typing import Any
 
 from neff_bench.history.database import SeriesKey
 from neff_bench.history.errors import HistoryError
-from neff_bench.stage2_profile.compare.comparison import COMPARED, dims, of_ranks
+from neff_bench.stage2_profile.compare.comparison import COMPARED, label_of
 
 METRICS = tuple(metric for metric in COMPARED if metric != "compile_time_s")
 """What is kept. The time to compile depends on how busy the host was, also for simulated rows."""
@@ -69,6 +69,7 @@ SAID = (
         "kernel",
         "implementation",
         "dims",
+        "shapes",
         "dtype",
         "target",
         "lnc",
@@ -95,26 +96,12 @@ def kept(
         said = {name: row[name] for name in SAID if row.get(name) is not None}
         values = {metric: float(row[metric]) for metric in METRICS if isinstance(row.get(metric), (int, float))}
         if row.get("status") != "profiled" or not values:
-            found.append((SeriesKey(str(row["case"]), "", "", ""), _label(row), {}, said))
+            found.append((SeriesKey(str(row["case"]), "", "", ""), label_of(row), {}, said))
             continue
         simulated = row.get("source") == "simulated"
         made_by = row.get("model") if simulated else row.get("tool")
         where = "" if simulated else machine or f"{platform.system()} {platform.machine()}"
         found.append(
-            (SeriesKey(str(row["case"]), str(row.get("source")), str(made_by), where), _label(row), values, said)
+            (SeriesKey(str(row["case"]), str(row.get("source")), str(made_by), where), label_of(row), values, said)
         )
     return found
-
-
-def _label(row: Mapping[str, Any]) -> str:
-    if row.get("kernel") is None:
-        return str(row["case"])
-    shape = " ".join(f"{name}{size}" for name, size in dims(row))
-    words = (
-        row["kernel"],
-        row.get("implementation"),
-        shape,
-        row.get("dtype"),
-        f"{row.get('target')}/{row.get('lnc')}{of_ranks(row)}",
-    )
-    return " ".join(str(word) for word in words if word)

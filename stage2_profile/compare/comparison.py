@@ -46,8 +46,9 @@ def dims(record: Record) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((record.get("dims") or {}).items(), key=lambda dim: (case.find(f"_{dim[0]}{dim[1]}"), dim[0])))
 
 
-def _sizes(record: Record) -> frozenset[tuple[str, int]]:
-    return frozenset(dims(record))
+def _shape(row: Record) -> frozenset[tuple[str, int]] | str | None:
+    """What is equal of two rows of one shape: their dimensions, or the shapes in words where these have no names."""
+    return frozenset(dims(row)) or row.get("shapes")
 
 
 def pair_cases(a: Sequence[Record], b: Sequence[Record], mixed: bool) -> Pairing:
@@ -57,7 +58,7 @@ def pair_cases(a: Sequence[Record], b: Sequence[Record], mixed: bool) -> Pairing
         b,
         exact=lambda row: row["case"],
         loose=lambda row: (
-            *(row.get("kernel") or row["case"], row.get("implementation"), _sizes(row), row.get("dtype")),
+            *(row.get("kernel") or row["case"], row.get("implementation"), _shape(row), row.get("dtype")),
             *(row.get("ranks"), row.get("rank")),
         ),
         mixed=mixed,
@@ -77,14 +78,14 @@ def pair_implementations(rows: Sequence[Record], a: str, b: str, mixed: bool) ->
             known = sorted({row["implementation"] for row in rows if row.get("implementation")})
             raise WrongCall(f"--between: no row of implementation {name!r} (there are: {', '.join(known) or 'none'})")
 
-    def shape(row: Record) -> tuple[Any, ...]:
-        return (row["kernel"], _sizes(row), row["dtype"], row.get("ranks"), row.get("rank"))
+    def same(row: Record) -> tuple[Any, ...]:
+        return (row["kernel"], _shape(row), row["dtype"], row.get("ranks"), row.get("rank"))
 
     return _pair(
         [row for row in rows if row.get("implementation") == a],
         [row for row in rows if row.get("implementation") == b],
-        exact=lambda row: (*shape(row), row["target"], row["lnc"]),
-        loose=shape,
+        exact=lambda row: (*same(row), row["target"], row["lnc"], *_variant(row)),
+        loose=same,
         mixed=mixed,
     )
 
@@ -138,14 +139,26 @@ def _is_nrtpy(row: Record) -> bool:
 
 
 def label(row: Record, other: Record) -> str:
-    """A short name for people: kernel, implementation where both have the same, shape, dtype, target and LNC."""
-    if row.get("kernel") is None or (row["kernel"], _sizes(row)) != (other.get("kernel"), _sizes(other)):
+    """A short name for people, with the implementation where both have the same."""
+    if row.get("kernel") is None or (row["kernel"], _shape(row)) != (other.get("kernel"), _shape(other)):
         return str(row["case"]) if row["case"] == other["case"] else f"{row['case']} / {other['case']}"
-    kernel = row["kernel"]
-    if row["implementation"] == other["implementation"]:
-        kernel = f"{kernel} {row['implementation']}"
-    shape = " ".join(f"{name}{size}" for name, size in dims(row))
-    return f"{kernel} {shape} {row['dtype']} {row['target']}/{row['lnc']}{of_ranks(row)}"
+    return label_of(row if row["implementation"] == other["implementation"] else {**row, "implementation": None})
+
+
+def label_of(row: Record) -> str:
+    """A short name for people: kernel, implementation, shape, dtype, target and LNC, and what else tells its case from others."""
+    if row.get("kernel") is None:
+        return str(row["case"])
+    shape = " ".join(f"{name}{size}" for name, size in dims(row)) or row.get("shapes")
+    chip = f"{row.get('target')}/{row.get('lnc')}{of_ranks(row)}"
+    words = (row["kernel"], row.get("implementation"), shape, row.get("dtype"), chip, *_variant(row))
+    return " ".join(str(word) for word in words if word)
+
+
+def _variant(row: Record) -> list[str]:
+    """What the name of a case says behind its LNC of its flags and its seed."""
+    words = str(row["case"]).partition(f"_lnc{row.get('lnc')}_")[2].split("_")
+    return [word for word in words if word.startswith(("flags", "seed"))]
 
 
 def of_ranks(row: Record) -> str:

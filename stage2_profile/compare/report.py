@@ -104,15 +104,13 @@ def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
     )
     lines += _named("Only in A:", [row["case"] for row in pairing.only_a])
     lines += _named("Only in B:", [row["case"] for row in pairing.only_b])
+    sides: dict[str, list[str]] = {}
     for pair in pairing.pairs:
         for side, row in (("A", pair.a), ("B", pair.b)):
             if row.get("status") != "profiled" or row.get("check") in BAD:
-                lines.append(
-                    f"{side}: {row['case']}: {row.get('status')}, check {row.get('check') or '-'}: {row.get('reason') or ''}".rstrip(
-                        ": "
-                    )
-                )
-    return lines
+                words = (row["case"], f"{row.get('status')}, check {row.get('check') or '-'}", row.get("reason"))
+                sides.setdefault(": ".join(filter(None, words)), []).append(side)
+    return lines + [f"{' and '.join(of)}: {told}" for told, of in sides.items()]
 
 
 def _named(head: str, names: Sequence[str], tail: str = "") -> list[str]:

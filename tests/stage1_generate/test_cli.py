@@ -14,6 +14,11 @@ def test_list_prints_the_names_and_nothing_else(generate, shapes_file):
     assert done.stderr == ""
 
 
+def test_a_kernel_is_all_its_cases(generate, shapes_file):
+    done = generate("--shapes", shapes_file(SHAPES), "--list", "--only", "matmul")
+    assert [name.split("_")[2] for name in done.stdout.splitlines()] == ["M128", "M256"]
+
+
 def test_a_name_in_the_list_is_that_of_the_bundle_with_the_flags_of_the_call(generate, shapes_file):
     done = generate("--shapes", shapes_file(SHAPES), "--list", "--only", "exp*", "--disable-dge")
     assert done.stdout.startswith("exp_nki_M128_N512_bfloat16_trn2_lnc2_flags")
@@ -37,6 +42,10 @@ def test_target_and_lnc_stand_above_the_file(generate, shapes_file):
         (["--target", "trn9"], "unknown target 'trn9'"),
         (["--target", "trn1", "--lnc", "2"], "lnc 2 does not exist on trn1"),
         (["--only", "nothing*"], "--only nothing*: matches none of the cases; there is matmul_nki_"),
+        (
+            ["--only", "matmull"],
+            "--only matmull: matches none of the cases; did you mean matmul?; there is matmul_nki_",
+        ),
         (["--skip", "*"], "--skip leaves none"),
         (["--nkilib", "/nowhere"], "--nkilib: /nowhere is no checkout of nki-library"),
         (["--toolchain", "neuron"], "activate the Neuron SDK's environment"),

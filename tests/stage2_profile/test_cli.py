@@ -152,7 +152,9 @@ def test_only_and_skip(profile_neffs, make_bundle, make_case):
     assert [row["kernel"] for row in rows(profile_neffs("--skip", "mlp_*", "--format", "json"))] == ["matmul"]
     nothing = profile_neffs("--only", "nothing")
     assert nothing.exit_code == 2
-    assert "no bundle and no profile that --only and --skip leave" in nothing.stderr
+    assert "no bundle and no profile that --only and --skip leave; there is matmul_" in nothing.stderr
+    assert [row["kernel"] for row in rows(profile_neffs("--only", "mlp", "--format", "json"))] == ["mlp"]
+    assert "; did you mean matmul?; there is" in profile_neffs("--only", "matmull").stderr
 
 
 def test_one_bundle_can_be_named(profile_neffs, make_bundle):

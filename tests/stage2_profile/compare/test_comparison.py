@@ -363,3 +363,36 @@ def test_rows_that_an_earlier_version_wrote_are_read(tmp_path, sort_keys):
     first, second = load(tmp_path / "old.json").records
     assert first["dims"] == {"K": 64, "M": 128, "lnc": 7} and first["lnc"] == 2
     assert second["check"] == "wrong"
+
+
+def own(name, total, size, **changes):
+    """A row of a kernel of the user's own: its dimensions have no names."""
+    shapes = f"{size}x64"
+    return row(total=total, case=name, kernel="my_kernels.f", dims=(), shapes=shapes, **changes)
+
+
+def test_kernels_without_named_dimensions_are_paired_by_their_shapes(file):
+    a = file("a.json", own("f_nki_old_128", 100.0, 128), own("f_nki_old_256", 200.0, 256))
+    b = file("b.json", own("f_nki_256", 200.0, 256), own("f_nki_128", 100.0, 128))
+    result = run(a, b, "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert {ratio["ratio"] for ratio in found(result).values() if ratio["metric"] == "total_time_us"} == {1.0}
+    assert ("my_kernels.f nki 128x64 bfloat16 trn2/2", "total_time_us") in found(result)
+
+
+def test_implementations_are_paired_seed_by_seed(file):
+    rows = [
+        row(implementation, total, case=f"matmul_{implementation}_M128_K64_lnc2_{seed}")
+        for implementation, cases in (("nki", {"seed1": 10.0, "seed2": 20.0}), ("xla", {"seed2": 20.0, "seed1": 10.0}))
+        for seed, total in cases.items()
+    ]
+    entries = found(run(file("a.json", *rows), "--between", "nki", "xla", "--format", "json"))
+    assert entries["matmul M128 K64 bfloat16 trn2/2 seed1", "total_time_us"]["ratio"] == 1.0
+    assert entries["matmul M128 K64 bfloat16 trn2/2 seed2", "total_time_us"]["ratio"] == 1.0
+
+
+def test_a_reason_that_both_sides_have_is_told_once(file):
+    same = row(check="wrong", reason="output0 differs")
+    text = run(file("a.json", same), file("b.json", same)).stdout
+    assert text.count("output0 differs") == 1
+    assert "A and B: matmul_nki" in text
