@@ -27,6 +27,7 @@ TABLE = "SystemProfileEvents.parquet"
 KEYS = ("trace_events", "trace_event", "events", "traceEvents")
 """The tables of events, of the JSON forms."""
 DROPPED = re.compile(r"(\d+) trace events were dropped")
+UNSEEN = "layout not seen: no public file of this kind was found, it is read as AWS documents it"
 NAMES = ("model_name", "neff_name", "model_id", "nn_id")
 
 
@@ -61,6 +62,13 @@ class SystemTrace:
     calls: tuple[Calls, ...]
     dropped: int
     unfinished: int
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What must be said of its numbers."""
+        lost = [f"{self.dropped} events were dropped while it was captured"] if self.dropped else []
+        lost += [f"{self.unfinished} executions have no beginning or no end"] if self.unfinished else []
+        return (*lost, UNSEEN)
 
 
 @guarded

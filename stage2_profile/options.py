@@ -123,6 +123,9 @@ class Options(CaseOptions, ClusterOptions, OutputOptions):
         help="Seconds to wait for cores, or for a bundle, that other processes hold.",
     )
     enable_dge_notifs: bool = flag(help="Trace dynamic DMAs; may overflow the notification queue.")
+    system_trace: bool = flag(
+        help="Trace the runtime too, over 20 further executions (-t systrace, SDK 2.32): rows get gap_us, the time between two."
+    )
     force: bool = flag(help="Profile again what has a good profile.")
     jobs: int | None = option(type=click.IntRange(1, 256), help="Bundles at a time.  [default: number of CPUs]")
     cold: bool = flag(help="Start each call of neuron-sim as a program of its own; slower, and the same rows.")
@@ -228,6 +231,10 @@ class Options(CaseOptions, ClusterOptions, OutputOptions):
             raise WrongCall(f"--force captures again, --{asked[0]}-only captures nothing")
         if asked and (self.captures or self.until):
             raise WrongCall(f"--captures and --until capture and view by turns, --{asked[0]}-only does not")
+        if self.nrtpy and self.system_trace:
+            raise WrongCall(
+                "--system-trace is of the profiler; --tool nrtpy takes its times from such a trace as it is"
+            )
         if self.nrtpy and self.view_only:
             raise WrongCall("--tool nrtpy leaves no trace, so there is nothing to view")
         return asked[0] if asked else "all"

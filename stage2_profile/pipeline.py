@@ -252,6 +252,9 @@ class Pipeline:
             and record.series is None
         ):
             return None  # a series is of its own
+        if self.options.steps in ("all", "capture") and self.options.system_trace and not (path / runs.SYSTEM).is_dir():
+            if record.kind != "sim":
+                return None
         if self.options.steps != "view" and missing_output(bundle, record) is not None:
             return None
         return self._readable(bundle, path, record)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from neff_bench.parsers.formats.ntff import SUFFIX, trace_name
+from neff_bench.parsers.system_trace import RUNNING
 from neff_bench.sdk.release import Command
 from neff_bench.sdk.words import Asked, knows, words
 
@@ -20,6 +21,8 @@ OUTPUTS_OF_RANK = "output_worker_{rank}/"
 """Where outputs of a rank of several go."""
 DETERMINISM = "--check-output-determinism"
 """Compares checksums of the outputs of every execution with those of the first."""
+SYSTEM_EXECUTIONS = 20
+"""Of a system trace, which tells what lies between executions."""
 SAVED_OUTPUT = re.compile(r'saved output "([^"]+)" as "([^"]+)"')
 
 
@@ -72,6 +75,28 @@ def capture(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]
             asked.append(("--multi-input", plan.multi_input))
     pairs = [word for pair in plan.inputs for word in pair] if plan.multi_input is None else []
     return [*tool, "capture", *words(known, asked), *pairs]
+
+
+def system_trace(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]:
+    """`capture -t systrace`: the runtime's record of further executions, into the working directory. Ranks get zeros for inputs,
+    since --multi-input names files by paths from elsewhere. Raises `FlagAbsent`."""
+    asked: list[Asked] = [
+        ("--neff", plan.neff),
+        ("--num-exec", str(SYSTEM_EXECUTIONS)),
+        ("--capture-type", "systrace"),
+        ("--systrace-event-filter", RUNNING),
+    ]
+    if plan.ranks > 1:
+        asked.append(("--collectives-workers-per-node", str(plan.ranks)))
+    pairs = [word for pair in plan.inputs for word in pair] if plan.multi_input is None else []
+    return [*tool, "capture", *words(known, asked), *pairs]
+
+
+def view_system_trace(tool: Sequence[str], folder: str, format: str, known: Command, output: str) -> list[str]:
+    """`view` of the folder that `capture -t systrace` left. Raises `FlagAbsent`."""
+    asked: list[Asked] = [("-d", folder), ("--output-format", format), ("--output-file", output)]
+    asked += [("--ignore-device-profile", None), *((flag, None) for flag in known.formats[format].needs)]
+    return [*tool, "view", *words(known, asked)]
 
 
 def compares(plan: CapturePlan, known: Command) -> bool:

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from neff_bench.neffs import findings
-from neff_bench.neffs.agreement import disagreement
 from neff_bench.neffs.bundle import Bundle, Manifest
-from neff_bench.parsers.formats.neff import HEADER_BYTES, MUST_ALIAS, plain_name
+from neff_bench.parsers.formats.neff import MUST_ALIAS, plain_name
+from neff_bench.sdk.words import FlagAbsent
 from neff_bench.stage2_profile.capture import arguments, nrtpy, runs
 from neff_bench.stage2_profile.capture.conditions import Neighbour, conditions_of, unexplained
 from neff_bench.stage2_profile.capture.cores import CorePool, Slot
@@ -70,6 +70,8 @@ def capture(
     Raises `UnsafePath` before anything is run; `CaptureFailed` for a NEFF that is not what its case says, when no core is left, and when it
     was interrupted: that says nothing of the case, so nothing is kept.
     """
+    from neff_bench.stage2_profile.capture.neff_check import compare_neff
+
     remarks, program = compare_neff(bundle)
     plan = plan_of(bundle.manifest, options)
     work = runs.new_work(bundle.path)
@@ -86,6 +88,8 @@ def capture(
                 failure = None if done.exit_code == 0 and attempts.has_result() else diagnose(done.log)
                 attempts.judge_core(pool, slot, failure, done)
                 attempts.look_around(pool, slot)
+                if options.system_trace and failure is None and attempts.shortcoming(done, None) is None:
+                    attempts.trace_system(slot, (*hold, *slot.held))
         except CaptureFailed:
             if not attempts.commands:
                 shutil.rmtree(work, ignore_errors=True)
@@ -97,26 +101,6 @@ def capture(
         shutil.rmtree(work, ignore_errors=True)
         raise CaptureFailed("interrupted")
     return runs.publish(work, run)
-
-
-def compare_neff(bundle: Bundle) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Whether the NEFF is what its case says; a remark where its layout is not known. And its instructions by engine. Raises
-    `CaptureFailed`, with both values. A file that is no NEFF at all is left to the tool, which says so."""
-    from neff_bench.parsers.errors import ParseError
-    from neff_bench.parsers.neff import is_neff, read_neff
-    from neff_bench.parsers.plausibility import straight
-
-    path = bundle.path / str(bundle.manifest.neff)
-    try:
-        neff = read_neff(path)
-    except ParseError as error:
-        with path.open("rb") as file:
-            if not is_neff(file.read(HEADER_BYTES + 2)):
-                return (), {}
-        return (f"the NEFF could not be compared with its case: {error.what}",), {}
-    if (wrong := disagreement(bundle.manifest, neff)) is not None:
-        raise CaptureFailed(f"{wrong}; build the case again (generate-neffs --force)")
-    return (), straight(neff)
 
 
 @dataclass(eq=False)
@@ -154,19 +138,27 @@ class Attempts:
                 shutil.rmtree(left)
             elif not left.name.endswith(".log") and left.is_file():
                 left.unlink()
-        env = tool_environment(self.options.environ, self.work)
-        env = capture_environment(env, self.tool.release, self.bundle.manifest.case, slot.logical, self.dge_variable)
-        if self.is_nrtpy:
-            env = nrtpy.environment(env)
-        limits = Limits(self.options.timeout_s, self.options.stop)
-        done = run(self._argv(self.tool.argv), self.work, env, limits, hold, self.options.warm)
-        number = len(self.commands)
-        log = LOG if number == 0 else f"capture-{number + 1}.log"
+        argv = self._argv(nrtpy.shown() if self.is_nrtpy else (self.tool.name,))
+        log = LOG if not self.commands else f"capture-{len(self.commands) + 1}.log"
+        return self._run(self._argv(self.tool.argv), argv, self.work, slot, hold, "capture", log)
+
+    def _run(
+        self,
+        argv: Sequence[str],
+        shown: Sequence[str],
+        folder: Path,
+        slot: Slot,
+        hold: Sequence[int],
+        step: Literal["capture", "systrace"],
+        log: str,
+    ) -> Finished:
+        env = self._environment(slot)
+        done = run(argv, folder, env, Limits(self.options.timeout_s, self.options.stop), hold, self.options.warm)
         (self.work / log).write_bytes(done.stdout + done.stderr)
         self.commands.append(
             runs.Command(
-                step="capture",
-                argv=tuple(self._argv(nrtpy.shown() if self.is_nrtpy else (self.tool.name,))),
+                step=step,
+                argv=tuple(shown),
                 environment=recorded(env),
                 exit_code=done.exit_code,
                 timed_out=done.timed_out,
@@ -175,6 +167,34 @@ class Attempts:
             )
         )
         return done
+
+    def _environment(self, slot: Slot) -> dict[str, str]:
+        env = tool_environment(self.options.environ, self.work)
+        env = capture_environment(env, self.tool.release, self.bundle.manifest.case, slot.logical, self.dge_variable)
+        return nrtpy.environment(env) if self.is_nrtpy else env
+
+    def trace_system(self, slot: Slot, hold: Sequence[int]) -> None:
+        """Trace the runtime over further executions. Without such a trace the profile is good too, so what goes wrong is a warning."""
+        if self.tool.kind == "sim":
+            self.warnings.append(f"{self.tool.name} makes no system traces")
+            return
+        folder = self.work / runs.SYSTEM
+        plan = replace(
+            self.plan,
+            neff=f"../{self.plan.neff}",
+            inputs=tuple((name, f"../{file}") for name, file in self.plan.inputs),
+        )
+        try:
+            shown = arguments.system_trace((self.tool.name,), plan, self.tool.command("capture"))
+        except FlagAbsent as error:
+            self.warnings.append(f"no system trace: {error}")
+            return
+        folder.mkdir()
+        done = self._run([*self.tool.argv, *shown[1:]], shown, folder, slot, hold, "systrace", "system.log")
+        if done.exit_code != 0 or not any(folder.iterdir()):
+            how = describe_exit(done, self.options.timeout_s)
+            self.warnings.append(f"no system trace: {self.tool.name} capture: {how}: {last_words(done.log)}")
+            shutil.rmtree(folder)
 
     @property
     def is_nrtpy(self) -> bool:

@@ -7,6 +7,8 @@ summary-<n>.json     `view --output-format=summary-json` of each trace
 session-<n>.json     `show-session -j` of each trace
 profile-<n>.parquet/ `view --output-format=parquet` of the last trace, when its hot spots or its page were asked for
 profile-<n>.json     `view --output-format=json` in its place, from a tool that writes no Parquet
+system/              what `capture -t systrace` left, when a system trace was asked for
+system-trace.json    `view --output-format=json` of it (or system-trace.parquet/)
 capture.log view-<n>.log ...   what the tools printed
 benchmark.json      the times of a run by nrtpy, which has no trace and nothing to view
 
@@ -44,6 +46,8 @@ RECORD = "run.json"
 WORK = ".work-"
 PLAIN_NAME = re.compile(r"(output_worker_[0-9]+/)?[^-./][^/\0]*")
 """No option and no path, except into the folders that tools make for ranks: what a run may name lies beside its record."""
+SYSTEM = "system"
+"""The folder of a run that has the system trace as the tool left it."""
 UNTRACED = "nrtpy"
 """The tool whose runs have times and no trace."""
 SCHEMA = 2
@@ -56,7 +60,7 @@ _TIME = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9]{6}")
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """One call of a tool. `argv`: as called in the run's directory; `environment`: the variables that matter."""
 
-    step: Literal["capture", "view", "show-session"]
+    step: Literal["capture", "view", "show-session", "systrace"]
     argv: tuple[str, ...]
     environment: dict[str, str]
     exit_code: int
@@ -116,6 +120,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     one median, None for a capture by itself. `warmup`: executions before the first that counts. `timing`: the file of nrtpy's
     times. `conditions`: of a measured run. `findings`: of a simulated one. `program`: instructions of the NEFF by engine, of the streams
     in which each one runs. `deterministic`: whether all executions had the same outputs; None where the tool did not compare them.
+    `system_trace`: what `view` made of the system trace, None where there is none.
     With several ranks `outputs` and `timing` are those of rank 0, and `other_ranks` has the others.
     """
 
@@ -144,6 +149,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     program: dict[str, int] = {}
     deterministic: bool | None = None
+    system_trace: str | None = None
     schema: int = SCHEMA
 
     @property
@@ -184,6 +190,8 @@ def read_run(directory: Path) -> Run:
 def named_files(run: Run) -> Iterator[str]:
     """The outputs, traces and JSON files that the record names; logs aside."""
     yield from rank_files(run)
+    if run.system_trace is not None:
+        yield run.system_trace
     for execution in run.executions:
         named = (execution.ntff, execution.summary, execution.session, execution.detail)
         yield from (name for name in named if name is not None)

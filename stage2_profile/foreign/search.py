@@ -47,7 +47,6 @@ class ForeignCase:
     remarks: tuple[str, ...] = ()
 
 
-UNSEEN = "layout not seen: no public file of this kind was found, it is read as AWS documents it"
 FIELDS = {"summary": "summary_json", "profile": "detail_json", "session": "session_json"}
 
 
@@ -158,9 +157,7 @@ def _rows_of_system_trace(path: Path) -> list[ForeignCase]:
         trace = read_system_trace(path)
     except ParseError as error:
         return [ForeignCase("", system_trace=path, problem=str(error))]
-    lost = [f"{trace.dropped} events were dropped while it was captured"] if trace.dropped else []
-    lost += [f"{trace.unfinished} executions have no beginning or no end"] if trace.unfinished else []
-    return [ForeignCase("", system_trace=path, calls=calls, remarks=(*lost, UNSEEN)) for calls in trace.calls]
+    return [ForeignCase("", system_trace=path, calls=calls, remarks=trace.remarks) for calls in trace.calls]
 
 
 def _slot(profile: ProfileFile) -> tuple[Path, int]:

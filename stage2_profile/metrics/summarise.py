@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -76,6 +77,7 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         summaries = read_summaries(path, record, rank)
         others = [read_summaries(*other, rank) for other in runs.series(bundle.path, record) if other[0] != path]
         numbers, warnings = _numbers(bundle.manifest, record, path, rank, [summaries, *others], read_traces)
+        gap, notes = _system_trace(path, record)
         verdict = with_findings(_verdict(bundle, path, record, rank), record.findings)
         executions = _numbered(record, summaries)
         if impossible := suspicions(executions, numbers, bundle.manifest.case.dtype, record.program):
@@ -99,18 +101,33 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         max_abs_error=verdict.max_abs_error,
         deterministic=record.deterministic,
         **numbers,
+        gap_us=gap,
         run=path.name,
         tool=_tool(record),
         model=first.simulator_model if first else None,
         time_error=first.simulator_time_error if first else None,
         uncompared_operations=first.simulator_uncompared_operations if first else None,
         command=reproduce(bundle, record),
-        warnings=(*bundle.manifest.warnings, *record.warnings, *warnings, *_unverified(bundle, record))
+        warnings=(*bundle.manifest.warnings, *record.warnings, *warnings, *notes, *_unverified(bundle, record))
         if rank is None
         else (),
         findings=record.findings,
         reason=verdict.reason,
     )
+
+
+def _system_trace(path: Path, record: runs.Run) -> tuple[float | None, tuple[str, ...]]:
+    """The time between two executions, and what the system trace tells beside it."""
+    if record.system_trace is None:
+        return None, ()
+    from neff_bench.stage2_profile.view.system_view import calls_of_case, read
+
+    runs.check_file(path, record, record.system_trace)
+    trace = read(path / record.system_trace)
+    calls = calls_of_case(trace)
+    device_us = statistics.median(calls.durations_us)
+    said = (f"{len(calls.durations_us)} executions of {device_us:.2f} us", *trace.remarks)
+    return calls.gap_us, (f"system trace: {'; '.join(said)}",)
 
 
 def _numbered(record: runs.Run, summaries: Sequence[Summary]) -> list[tuple[int, Summary]]:
@@ -172,6 +189,8 @@ def reproduce(bundle: Bundle, record: runs.Run) -> str | None:
     again = shlex.quote(f"{bundle.name}/profiles/again")
     last: dict[tuple[str, ...], str] = {}
     for command in record.commands:
+        if command.step == "systrace":  # tells what lies between executions, and nothing of one
+            continue
         variables = [f"{name}={shlex.quote(value)}" for name, value in command.environment.items()]
         key = ("capture",) if command.step == "capture" else command.argv
         last[key] = " ".join([*variables, shlex.join(command.argv)])

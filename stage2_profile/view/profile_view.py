@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,21 +23,12 @@ from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import RunDamaged, ToolMissing, ViewFailed
 from neff_bench.stage2_profile.metrics.by_rank import shown_execution
 from neff_bench.stage2_profile.options import Options
+from neff_bench.stage2_profile.view.step import Step
+from neff_bench.stage2_profile.view.system_view import view_system_trace
 from neff_bench.system.files import write_whole
 
 STDOUT_LIMIT_BYTES = 64 * 1024 * 1024
 TRIES = 2
-
-
-@dataclass(frozen=True)
-class Step:
-    """A call of the tool on one trace. `file`: where the JSON of its standard output goes, None for a tool that writes a file
-    of its own."""
-
-    name: str
-    argv: list[str]
-    log: str
-    file: str | None
 
 
 def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Options, hold: Sequence[int]) -> runs.Run:
@@ -75,8 +65,16 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
                 break
             warnings.append(str(error))  # not documented by AWS, and no column depends on it
         executions.append(execution)
+    system_trace = record.system_trace
+    if system_trace is None and status == "viewed" and (path / runs.SYSTEM).is_dir():
+        try:
+            call_view = partial(call, path=path, tool=tool, options=options, hold=hold, record=done_commands)
+            system_trace = view_system_trace(path, tool, call_view)
+        except ViewFailed as error:
+            warnings.append(str(error))
     viewed = msgspec.structs.replace(
         record,
+        system_trace=system_trace,
         status=status,
         reason=reason,
         warnings=tuple(dict.fromkeys(warnings)),
@@ -84,7 +82,8 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
         commands=tuple(done_commands),
         conditions=with_throttling(record.conditions, [path / each.summary for each in executions if each.summary]),
     )
-    record = runs.with_files(path, viewed, _written(record, viewed))
+    written = [*_written(record, viewed), *(runs.files_below(path, system_trace) if system_trace else ())]
+    record = runs.with_files(path, viewed, written)
     runs.write_run(path, record)
     return record
 
@@ -205,7 +204,7 @@ def call(step: Step, path: Path, tool: Tool, options: Options, hold: Sequence[in
         write_whole(path / step.log, done.stderr)
         record.append(
             runs.Command(
-                step="view" if step.name == "view" else "show-session",
+                step=step.name,
                 argv=tuple(step.argv),
                 environment=recorded(env),
                 exit_code=done.exit_code,

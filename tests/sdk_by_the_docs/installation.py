@@ -23,6 +23,9 @@ PLAIN = {
     "host_lnc": 2,
     "instance": "trn2.3xlarge",
     "random_outputs": False,  # a kernel whose executions differ
+    "drops_events": False,
+    "no_json": False,  # of a system trace
+    "output_file_counts": True,  # or view gives the JSON of a system trace a name of its own
     "misbehaves": False,  # each second capture, in the ways of files/misbehaviour.py
     "compiler_error": "",  # on standard error of neuronx-cc, which then fails
 }

@@ -110,6 +110,32 @@ def test_flags_that_a_release_lacks_are_left_out(built):
     assert {row["check"] for row in rows.values()} == {"passed"}
 
 
+@pytest.mark.parametrize(
+    "habits",
+    [{"drops_events": True}, {"output_file_counts": False}, {"no_json": True}],
+    ids=lambda habits: next(iter(habits)),
+)
+def test_a_system_trace_tells_what_lies_between_executions(built, habits):
+    rows, captures = profiled(built, "--only", "*subtract*", "--system-trace", **habits)
+    (row,) = rows.values()
+    assert (row["check"], row["gap_us"]) == ("passed", 40.0)
+    (said,) = row["warnings"]
+    assert said.startswith("system trace: 20 executions of 31.00 us; ")
+    assert ("3 events were dropped" in said) == ("drops_events" in habits)
+    assert said.endswith("layout not seen: no public file of this kind was found, it is read as AWS documents it")
+    assert ["systrace" in call for call in captures] == [False, True]
+    again = built.rows("--only", "*subtract*", "--system-trace")
+    assert again[0]["gap_us"] == 40.0
+    assert sum(" capture " in call for call in built.calls()) == 2  # nothing is captured again
+
+
+def test_a_system_trace_that_cannot_be_had_costs_a_warning(built):
+    rows, _ = profiled(built, "--only", "*subtract*", "--system-trace", refused=["--systrace-event-filter"])
+    (row,) = rows.values()
+    assert (row["check"], row["gap_us"]) == ("passed", None)
+    assert "no system trace: neuron-explorer capture: exit code 1" in row["warnings"][0]
+
+
 def test_executions_that_differ_are_told(built):
     rows, captures = profiled(built, "--only", "*subtract*", random_outputs=True)
     assert [("--check-output-determinism" in call) for call in captures] == [True, False]

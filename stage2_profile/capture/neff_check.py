@@ -1,0 +1,27 @@
+"""The NEFF beside the case that it was built for, asked again before each capture."""
+
+from __future__ import annotations
+
+from neff_bench.neffs.agreement import disagreement
+from neff_bench.neffs.bundle import Bundle
+from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.formats.neff import HEADER_BYTES
+from neff_bench.parsers.neff import is_neff, read_neff
+from neff_bench.parsers.plausibility import straight
+from neff_bench.stage2_profile.errors import CaptureFailed
+
+
+def compare_neff(bundle: Bundle) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Whether the NEFF is what its case says; a remark where its layout is not known. And its instructions by engine. Raises
+    `CaptureFailed`, with both values. A file that is no NEFF at all is left to the tool, which says so."""
+    path = bundle.path / str(bundle.manifest.neff)
+    try:
+        neff = read_neff(path)
+    except ParseError as error:
+        with path.open("rb") as file:
+            if not is_neff(file.read(HEADER_BYTES + 2)):
+                return (), {}
+        return (f"the NEFF could not be compared with its case: {error.what}",), {}
+    if (wrong := disagreement(bundle.manifest, neff)) is not None:
+        raise CaptureFailed(f"{wrong}; build the case again (generate-neffs --force)")
+    return (), straight(neff)
