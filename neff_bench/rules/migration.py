@@ -14,6 +14,8 @@ CODES = (
     *("NBLP214", "NBLP215", "NBLP216", "NBLP217", "NBLM505"),
 )
 """The rules that tell the dialects apart: names and arguments that are gone for good, and what tiles do no longer."""
+_STILL = tuple(code for code in CODES if RULES[code].until is None)
+"""Those of them that hold for a file that already imports the current dialect: it may be half way."""
 
 
 class Use(NamedTuple):
@@ -26,18 +28,21 @@ class Use(NamedTuple):
 
 
 def uses(source: Source) -> list[Use]:
-    """What a source has to change, by line. A file of the current dialect has nothing to change."""
-    if not source.old:
-        return []
+    """What a source has to change, by line; also what a patch left of it."""
     found = set()
-    for code in CODES:
+    for code in _codes(source):
         rule = RULES[code]
         for node, said in judged_source(rule, source):
             fixed = rule.fix is not None and any(True for _ in rule.fix(node, source))
-            found.add(Use(getattr(node, "lineno", 0), said or rule.forbids, rule.instead, fixed))
+            name, _, instead = (said or rule.forbids).partition(" -> ")
+            found.add(Use(getattr(node, "lineno", 0), name, instead or rule.instead, fixed))
     return sorted(found)
 
 
 def patched(source: Source) -> str:
     """The source with all that a patch does."""
-    return applied(source, edits(source, CODES)) if source.old else source.text
+    return applied(source, edits(source, _codes(source)))
+
+
+def _codes(source: Source) -> tuple[str, ...]:
+    return CODES if source.old else _STILL

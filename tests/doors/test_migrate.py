@@ -4,6 +4,8 @@ import subprocess
 import sys
 from collections import defaultdict
 
+import neff_bench
+
 KERNEL = """\
 import neuronxcc.nki as nki
 import neuronxcc.nki.isa as nisa
@@ -77,9 +79,10 @@ def test_a_patch_does_what_has_a_fix_and_the_rest_is_told(tmp_path):
     assert done.returncode == 1
     added = [line for line in done.stdout.splitlines() if line.startswith("+") and not line.startswith("+++")]
     assert added == [
-        "+import nki", "+import nki.language as nl", "+import nki.isa as nisa", "+@nki.jit", "+nki.simulate(kernel)(3)",
+        "+import nki", "+import nki.language as nl", "+import nki.isa as nisa", "+@nki.jit", "+    other = nl.negative(tile)",
+        "+    tile[0:4, 0:4] = nl.multiply(other, 2.0)", "+nki.simulate(kernel)(3)",
     ]  # fmt: skip
-    assert "kernel.py:10: " in done.stderr
+    assert "kernel.py:9: " in done.stderr
     assert path.read_text() == OPERATORS
 
 
@@ -107,6 +110,49 @@ if __name__ == "__main__":
     command = [sys.executable, "-m", "neff_bench", "check", str(path)]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0 and "no known rule broken" in checked.stdout, checked.stdout
+
+
+SOFTMAX = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+@nki.jit
+def softmax(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    top = nl.max(tile, axis=[1], keepdims=True)
+    e = nl.exp(tile - top)
+    e *= (1 - top * 0) ** 2
+    below = nl.sum(e, axis=[1], keepdims=True)
+    nl.store(out, (e + 0.0) / below)
+    return out
+"""
+
+
+def test_a_kernel_whose_hints_are_taken_records_and_gives_the_same(tmp_path):
+    path = tmp_path / "kernels.py"
+    path.write_text(SOFTMAX)
+    subprocess.run(
+        ["patch", "-p0", str(path)], input=migrate("--diff", path).stdout, text=True, check=True, capture_output=True
+    )
+    left = migrate(path)
+    assert left.returncode == 1, (
+        "what the patch leaves is told although nothing of the old dialect is imported any more"
+    )
+    text = path.read_text()
+    for line in left.stdout.splitlines():
+        was, _, now = line.partition(": ")[2].partition(" -> ")
+        assert was in text
+        text = text.replace(was, now)
+    path.write_text(text)
+    assert (migrate(path).returncode, migrate(path).stdout) == (0, "")
+    (tmp_path / "references.py").write_text(
+        "import numpy as np\ndef softmax(x):\n    e = np.exp(x - x.max(1, keepdims=True))\n    return e / e.sum(1, keepdims=True)\n"
+    )
+    row = neff_bench.profile(
+        f"{path}:softmax", {"x": ((128, 64), "float32")}, reference=f"{tmp_path}/references.py:softmax"
+    )
+    assert row.check == "passed", row.reason
 
 
 def test_a_kernel_of_the_current_dialect_has_nothing_to_change(tmp_path):

@@ -20,7 +20,7 @@ def _old(given: Source) -> Iterator[ast.AST]:
 def _to_nki(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
     """An import of the old dialect as one of the current: `from neuronxcc import nki` is `import nki`."""
     if isinstance(node, (ast.Import, ast.ImportFrom)) and "kernels" not in ast.unparse(node):
-        new = ast.unparse(node).replace("neuronxcc.nki", "nki").replace("from neuronxcc import nki", "import nki")
+        new = ast.unparse(node).replace("neuronxcc.nki", "nki").replace("from neuronxcc import nki", "import nki").replace("import nki as nki", "import nki")
         yield (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0), new
 
 

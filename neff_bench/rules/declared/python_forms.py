@@ -5,7 +5,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from neff_bench.rules.judges import refusal, source, syntax
-from neff_bench.rules.rule import OfSource, rule
+from neff_bench.rules.rule import OfSource, Place, rule
 from neff_bench.rules.source import Source
 
 _PARSER = "2.32"
@@ -14,6 +14,11 @@ _LOOPS = (*_DYNAMIC, "nki.language.fori_loop", "nki.language.while_loop")
 _ENUMS = ("engine", "dge_mode", "oob_mode", "perf_mode", "dma_engine")
 _TILES = frozenset("load zeros ones full ndarray copy exp log sqrt rsqrt reciprocal sigmoid tanh relu silu gelu sin cos abs square negative add subtract multiply divide maximum minimum power sum max min mean var softmax matmul transpose where broadcast_to rmsnorm nc_matmul nc_transpose activation tensor_reduce tensor_tensor tensor_scalar tensor_copy reciprocal iota affine_select memset tensor_partition_reduce bn_stats bn_aggr activation_reduce tensor_tensor_scan scalar_tensor_tensor".split())
 """Functions of nki.language, and of nki.isa in the old dialect, that give a tile."""
+_FUNCTIONS: dict[type[ast.AST], str] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Pow: "power", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
+}
+"""What nki.language calls an operator."""
 _MAKES = ("nki.language.ndarray", "nki.language.zeros", "nki.language.full")
 
 
@@ -148,6 +153,55 @@ def _is_tile(node: ast.AST, tiles: set[str], given: Source) -> bool:
     return isinstance(node, ast.Name) and node.id in tiles
 
 
+def _called(node: ast.AST, tiles: set[str], given: Source) -> ast.AST:
+    """An expression with calls in place of the operators on tiles. Raises KeyError for an operator that has none."""
+    nl = next(name for name, full in given.names.items() if full.removeprefix("neuronxcc.") == "nki.language")
+
+    def made(function: str, *arguments: ast.AST) -> ast.Call:
+        return ast.Call(ast.Attribute(ast.Name(nl), function), list(arguments), [])  # type: ignore[arg-type]
+
+    class Calls(ast.NodeTransformer):
+        def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+            left, right = self.visit(node.left), self.visit(node.right)
+            if not _is_tile(node, tiles, given):
+                return node
+            if isinstance(node.op, ast.Div):
+                return made("multiply", left, made("reciprocal", right) if _is_tile(node.right, tiles, given) else ast.BinOp(ast.Constant(1.0), ast.Div(), right))
+            return made(_FUNCTIONS[type(node.op)], left, right)
+
+        def visit_Compare(self, node: ast.Compare) -> ast.AST:
+            (second,) = node.comparators
+            return made(_FUNCTIONS[type(node.ops[0])], self.visit(node.left), self.visit(second))
+
+        def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+            return made("negative", self.visit(node.operand)) if isinstance(node.op, ast.USub) and _is_tile(node.operand, tiles, given) else node
+
+    found: ast.AST = Calls().visit(ast.parse(ast.unparse(node), mode="eval").body)
+    return found
+
+
+def _in_calls(node: ast.AST, given: Source) -> str:
+    """An expression with calls in place of its operators on tiles; "" where that is not known."""
+    tiles = next((_tiles(given, function) for function in given.device if node in given.below(function)), set())
+    try:
+        if isinstance(node, ast.AugAssign):
+            return f"{ast.unparse(node.target)} = {ast.unparse(_called(ast.BinOp(node.target, node.op, node.value), tiles, given))}"
+        return ast.unparse(_called(node, tiles, given))
+    except (KeyError, StopIteration, ValueError):
+        return ""
+
+
+def _to_calls(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
+    """Calls in place of operators; a division, whose rounding differs, and a sum of products are left to people."""
+    if isinstance(node, (ast.expr, ast.AugAssign)) and not any(isinstance(one, (ast.Div, ast.AugAssign)) for one in given.below(node)) and (text := _in_calls(node, given)):
+        yield (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0), text
+
+
+def _told(nodes: Callable[[Source], Iterator[ast.AST]]) -> OfSource:
+    """Expressions, each with what takes its place."""
+    return OfSource(lambda given: ((node, f"{ast.unparse(node)} -> {text}" if (text := _in_calls(node, given)) else "") for node in nodes(given)))
+
+
 def _operators(given: Source) -> Iterator[ast.AST]:
     """Operators on tiles; of several in an expression the outermost."""
     for function in given.device:
@@ -231,8 +285,8 @@ rule("P211", "no subscript among several targets of an assignment", "one assignm
 rule("P212", "a class that a kernel uses inherits NKIObject", "class Name(nl.NKIObject)", "notes", "D", source(_plain_classes), until=_PARSER)
 rule("P213", "a kernel sees no variables of the function around it", "make them parameters", "collectives", "M", source(_closures), until=_PARSER, says="name not resolved")
 rule("P214", "a tile is no condition", "nisa.register_load and a dynamic loop, or arithmetic", "errors", "D", refusal("it cannot steer Python"), says="err_ambiguous_tensor_truth_value")
-rule("P215", "tiles have no operators", "the nl or nisa function", "triton-viz harness", "M", refusal(r"a tensor of nki has no .*; call nl\.(?!negative)"), source(_operators), says="binary operators on tensors not supported. Use nki.isa directly.")
-rule("P216", "tiles have no unary minus", "nl.negative", "triton-viz", "M", refusal(r"call nl\.negative"), source(_negated), says="cannot negate values of this type")
+rule("P215", "tiles have no operators", "the nl or nisa function", "triton-viz harness", "M", refusal(r"a tensor of nki has no .*; call nl\.(?!negative)"), _told(_operators), says="binary operators on tensors not supported. Use nki.isa directly.", fix=_to_calls)
+rule("P216", "tiles have no unary minus", "nl.negative", "triton-viz", "M", refusal(r"call nl\.negative"), _told(_negated), says="cannot negate values of this type", fix=_to_calls)
 rule("P217", "no assignment into a tile", "nisa.tensor_copy, or dst=tile[...]", "triton-viz nkilib", "MC", source(_stored), until="2.28", says="mutation not supported")
 rule("P218", "two instructions do not have one name", "a name of its own for each", "standalone prefill nkilib", "MC", source(_same_names), since="2.29", says="duplicate op name")
 rule("P219", "a function that a kernel calls is not decorated by nki.jit", "leave out its decorator", "migration nkilib", "DC", source(_decorated_parts), until="2.28")
