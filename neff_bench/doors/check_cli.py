@@ -16,7 +16,8 @@ from neff_bench.errors import WrongCall
 from neff_bench.installation import __version__
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.options import argument, flag, option, takes
+from neff_bench.terminal.options import PATH, argument, flag, option, takes
+from neff_bench.terminal.output import write_text
 from neff_bench.terminal.text import plain
 
 if TYPE_CHECKING:
@@ -48,9 +49,12 @@ class CheckOptions:
     sdk: str | None = option(
         help="Releases: 2.32, 2.29..2.33 or 2.29,2.31.  [default: that of the compiler here, else the newest]"
     )
-    form: str = option(
-        "--format", default="text", type=click.Choice(["text", "json", "sarif", "github"]), show_default=True, help="Of the answer."
-    )  # fmt: skip
+    form: str | None = option(
+        "--format",
+        type=click.Choice(["text", "json", "sarif", "github"]),
+        help="Default: json or sarif by the suffix of --output, else text.",
+    )
+    output: Path | None = option(type=PATH, metavar="FILE", help="Write the answer there, not to stdout.")
     select: str | None = option(
         help="Rules to ask for, by the beginning of their codes, with commas: E603,N.  [default: all]"
     )
@@ -106,8 +110,10 @@ def check(options: CheckOptions) -> int:
     answers = _judged(files, _chips(options.target), shapes, wanted)
     texts = {str(path): path.read_text(errors="replace", encoding="utf-8") for path in files}
     _baseline(options.baseline, answers, texts)
-    verdicts = _tell(options.form, answers, wanted, texts)
-    return int(any(said.startswith(REFUSES) for said in verdicts))
+    verdicts = [{one: _verdict(answer, one, wanted) for one in wanted.releases} for answer in answers]
+    form = options.form or (options.output.suffix.lower().lstrip(".") if options.output else "")
+    write_text(_told(form, answers, verdicts, texts), options.output)
+    return int(any(said.startswith(REFUSES) for each in verdicts for said in each.values()))
 
 
 def _compiler(shapes: Path | None, releases: Sequence[str]) -> str:
@@ -212,12 +218,11 @@ def _baseline(path: Path | None, answers: Sequence[Judged], texts: dict[str, str
         answer.findings = baseline.new(path, answer.findings, texts)
 
 
-def _tell(form: str, answers: Sequence[Judged], wanted: Wanted, texts: dict[str, str]) -> list[str]:
-    """Print the answers; returns the verdict of each release on each file."""
+def _told(form: str, answers: Sequence[Judged], verdicts: Sequence[dict[str, str]], texts: dict[str, str]) -> str:
+    """The answers in a format. `verdicts`: what each release makes of each file. `texts`: of the files, by name."""
     from neff_bench.rules import report
 
     findings = sorted({one for answer in answers for one in answer.findings})
-    verdicts = [{one: _verdict(answer, one, wanted) for one in wanted.releases} for answer in answers]
     rows = [
         {
             "path": answer.path,
@@ -231,15 +236,12 @@ def _tell(form: str, answers: Sequence[Judged], wanted: Wanted, texts: dict[str,
         for answer, said in zip(answers, verdicts)
     ]
     if form == "json":
-        streams.line(json.dumps({"findings": [report.as_json(one) for one in findings], "files": rows}, indent=1))
-    elif form == "sarif":
-        streams.line(json.dumps(report.sarif(findings, texts, __version__), indent=1))
-    else:
-        for one in findings:
-            streams.line(plain(report.as_annotation(one) if form == "github" else report.line(one)))
-    if form == "text":
-        refused = [f"{answer.path}: neuronx-cc: {answer.compiled}" for answer in answers if answer.compiled]
-        large = filter(None, (report.forecast(answer.path, answer.instructions) for answer in answers))
-        for text in (*refused, *large, *report.matrix(rows, wanted.releases)):
-            streams.line(plain(text))
-    return [said for each in verdicts for said in each.values()]
+        return json.dumps({"findings": [report.as_json(one) for one in findings], "files": rows}, indent=1) + "\n"
+    if form == "sarif":
+        return json.dumps(report.sarif(findings, texts, __version__), indent=1) + "\n"
+    if form == "github":
+        return "".join(f"{plain(report.as_annotation(one))}\n" for one in findings)
+    refused = [f"{answer.path}: neuronx-cc: {answer.compiled}" for answer in answers if answer.compiled]
+    large = filter(None, (report.forecast(answer.path, answer.instructions) for answer in answers))
+    lines = (*map(report.line, findings), *refused, *large, *report.matrix(rows))
+    return "".join(f"{plain(text)}\n" for text in lines)

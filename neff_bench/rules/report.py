@@ -41,10 +41,10 @@ def forecast(path: str, instructions: int) -> str:
     )
 
 
-def matrix(rows: Iterable[Mapping[str, Any]], releases: Sequence[str]) -> list[str]:
+def matrix(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Files and chips by release. A row has `path`, `target`, `verdicts` by release, and `untold`."""
-    head = ("file", "chip", *releases, "")
-    lines = [(row["path"], row["target"], *(row["verdicts"][one] for one in releases), row["untold"]) for row in rows]
+    head = ("file", "chip", *(rows[0]["verdicts"] if rows else ()), "")
+    lines = [(row["path"], row["target"], *row["verdicts"].values(), row["untold"]) for row in rows]
     widths = [max(len(cells[at]) for cells in (head, *lines)) for at in range(len(head) - 1)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(cells, [*widths, 0])).rstrip() for cells in (head, *lines)

@@ -68,3 +68,10 @@ def test_a_right_candidate_has_a_latency_and_a_wrong_one_is_incorrect(adapter):
 def test_a_problem_without_a_harness_is_named(adapter):
     with pytest.raises(FileNotFoundError, match="trn-small 4"):
         adapter.NeffBench().evaluate_code(Prob("trn-small", 4), [RIGHT], None)
+
+
+def test_a_candidate_that_the_release_refuses_is_incorrect(adapter):
+    divides = RIGHT.replace("nl.multiply, operand0=factor", "nl.divide, operand0=1 / factor")
+    for sdk, correct in (("2.28", True), ("2.29", False)):
+        (said,) = adapter.NeffBench(sdk=sdk).evaluate_code(Prob("trn-small", 3), [divides], None)
+        assert said["correct"] == correct and ("NBLE603" in said["stderr"]) != correct

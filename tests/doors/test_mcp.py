@@ -34,6 +34,16 @@ def crash(x):
     os.abort()
 
 
+@nki.jit
+def third(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.divide, operand0=3.0)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
 def double(x):
     return 2 * x
 
@@ -72,6 +82,11 @@ CALLS = {
     "wrong": ("profile", {"kernel": "k.py:scale", "inputs": INPUTS, "reference": "k.py:triple"}),
     "absent": ("inspect", {"path": "nowhere.neff"}),
     "unchecked": ("profile", {"kernel": "k.py:scale", "inputs": INPUTS}),
+    "estimate 2.28": ("estimate", {"kernel": "k.py:third", "inputs": INPUTS, "sdk": "2.28"}),
+    "estimate 2.29": ("estimate", {"kernel": "k.py:third", "inputs": INPUTS, "sdk": "2.29"}),
+    "profile 2.28": ("profile", {"kernel": "k.py:third", "inputs": INPUTS, "sdk": "2.28"}),
+    "profile 2.29": ("profile", {"kernel": "k.py:third", "inputs": INPUTS, "sdk": "2.29"}),
+    "estimate 9.9": ("estimate", {"kernel": "k.py:third", "inputs": INPUTS, "sdk": "9.9"}),
 }
 
 
@@ -203,6 +218,13 @@ def test_a_profile_checks_the_outputs(answers, call, check):
 def test_a_profile_without_a_reference_is_not_checked(answers):
     answer = answers["unchecked"].structured_content
     assert (answer["status"], answer["check"]) == ("profiled", "unchecked")
+
+
+def test_the_release_that_is_asked_for_refuses(answers):
+    said = {call: answers[call].structured_content for call in answers if " 2.2" in call}
+    assert said["estimate 2.28"]["refused"] is None and "NBLE603" in said["estimate 2.29"]["refused"]
+    assert said["profile 2.28"]["findings"] == [] and "NBLE603" in said["profile 2.29"]["findings"][0]["text"]
+    assert answers["estimate 9.9"].is_error and "release '9.9'" in answers["estimate 9.9"].content[0].text
 
 
 def test_the_server_says_which_version_it_is(served):

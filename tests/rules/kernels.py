@@ -1,5 +1,6 @@
 """Small kernels of one rule each, and what is found in them."""
 
+import re
 import textwrap
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from neff_bench.simulator.calls import judged
 from neff_bench.simulator.errors import SimulatorError
 
 HEAD = """\
-import nki, nki.isa as nisa, nki.language as nl
+import nki, nki.isa as nisa, nki.language as nl, nki.collectives as nccl
 
 def F(shape, dtype=nl.float32):
     tile = nl.ndarray(shape, dtype=dtype, buffer=nl.sbuf)
@@ -36,21 +37,38 @@ INPUTS = dict.fromkeys("ab", ((128, 64), "float32"))
 
 
 @cache
-def kernels(name):
-    """The kernels of a file beside this one: by code, the text of the file and the chip."""
-    listed = yaml.safe_load((Path(__file__).parent / f"{name}.yaml").read_text())
-    return {code: (whole(one["kernel"]), one.get("target", "trn2"), one.get("lnc", 1)) for code, one in listed.items()}
+def listed():
+    """What breaks each rule, by code, as it stands in the file beside this one."""
+    return yaml.safe_load((Path(__file__).parent / "broken.yaml").read_text())
+
+
+def broken(code):
+    """The kernel that breaks a rule: its text, its chip, its cores."""
+    one = listed()[code]
+    return whole(one["kernel"]), one.get("target", "trn2"), one.get("lnc", 1)
+
+
+def right(code):
+    """The same kernel, mended."""
+    one = listed()[code]
+    text = one["kernel"]
+    for wrong, better in one["right"].items():
+        if wrong not in ("target", "lnc"):
+            assert wrong in text, f"{code}: {wrong!r} does not stand in the kernel"
+            text = text.replace(wrong, better)
+    _, target, lnc = broken(code)
+    return whole(text), one["right"].get("target", target), one["right"].get("lnc", lnc)
 
 
 def whole(text):
     """A kernel as a file."""
-    if text.startswith(("import nki,", "import neuronxcc")):
+    if re.match("import (nki,|nki as|neuronxcc)", text):
         return text
     return HEAD.format(body=textwrap.indent(text, "    "))
 
 
 def found(text, target, lnc, path):
-    """What is found in a kernel: in its source, in its calls, in why it is refused."""
+    """What is found in a kernel: in its source, in its calls, in why it is refused. And what the simulator refuses."""
     path.write_text(text)
     source = Source(text, str(path))
     every = findings.of_source(source, target)
@@ -58,5 +76,5 @@ def found(text, target, lnc, path):
         every += judged(record_kernel(f"{path}:k", INPUTS, target, lnc, {}))
     except SimulatorError as error:
         refused = findings.of_refusal(error.what, error.source or "", target)
-        every += [refused] if refused else []
-    return every
+        return [*every, *([refused] if refused else [])], str(error)
+    return every, ""

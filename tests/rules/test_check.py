@@ -120,6 +120,16 @@ def test_json_and_annotations_of_github(tmp_path):
     assert line.startswith(f"::error file={path},line=9,title=NBLE603::")
 
 
+def test_the_answer_is_written_in_the_format_of_its_suffix(tmp_path):
+    path = written(tmp_path)
+    for suffix, key in ((".json", "findings"), (".sarif", "runs")):
+        done = check(path, "--output", tmp_path / f"answer{suffix}")
+        assert (done.returncode, done.stdout) == (1, "") and "wrote" in done.stderr
+        assert key in json.loads((tmp_path / f"answer{suffix}").read_text())
+    check(path, "--output", tmp_path / "answer.txt")
+    assert (tmp_path / "answer.txt").read_text() == check(path).stdout
+
+
 def test_a_safe_fix_changes_the_source_and_nothing_else(tmp_path):
     path = tmp_path / "kernel.py"
     text = KERNEL.format(operator="multiply").replace("@nki.jit", "@nki.jit(platform_target='trn2', mode='trace')")

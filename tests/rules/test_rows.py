@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import neff_bench
+from neff_bench.doors import tuning
 from neff_bench.errors import WrongCall
 from tests.rules.kernels import INPUTS, whole
 
@@ -81,3 +82,29 @@ def test_a_refused_variant_does_not_win(kernel, tmp_path):
     assert [one["id"] for one in ranked["2.31"]] == ["slow", "fast"]
     slow, fast = ranked["2.31"]
     assert slow["refused"] is None and "NBLE603" in fast["refused"] and fast["total_time_us"] < slow["total_time_us"]
+
+
+def test_pytest_judges_by_the_release_that_is_asked_for(kernel, tmp_path):
+    kernel(DIVIDE)
+    (tmp_path / "test_kernel.py").write_text(
+        "import numpy as np\nfrom kernel import k\n\ndef test_findings(neff_bench):\n"
+        "    k(np.ones((128, 64), np.float32), np.ones((128, 64), np.float32))\n"
+        "    print([one.text for one in neff_bench.last.findings])\n    assert not neff_bench.last.findings\n"
+    )
+    for sdk, code in (("2.28", 0), ("2.29", 1)):
+        line = [sys.executable, "-m", "pytest", "-q", "--neff-bench", "--neff-bench-sdk", sdk, "test_kernel.py"]
+        said = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (said.returncode, "NBLE603" in said.stdout) == (code, bool(code)), said.stdout
+
+
+def test_what_is_refused_is_never_before_what_is_not():
+    """Not by speed, not by a check that passed."""
+    names = ("slow", "refused_checked", "refused", "slower")
+    answers = [
+        tuning.Answer(name, "estimated", time, check, None, refused, None)
+        for name, time, check, refused in zip(
+            names, (9.0, 1.0, 2.0, 10.0), ("unchecked", "passed", None, None), (None, "NBLE603", "NBLE603", None)
+        )
+    ]
+    assert [one.id for one in tuning.ranked(answers, 4)] == ["slow", "slower", "refused_checked", "refused"]
+    assert [one.id for one in tuning.ranked(answers, 1)] == ["slow"]

@@ -70,8 +70,9 @@ def label(kernel: Any) -> str:
     return kernel_name(f"{file}:{name}" if file.endswith(".py") else name)
 
 
-def jit(function: Any = None, **options: Any) -> Any:
-    """Decorator; `@nki.jit` and `@nki.jit(mode=...)`."""
+def jit(fn: Any = None, func: Any = None, **options: Any) -> Any:
+    """Decorator; `@nki.jit` and `@nki.jit(mode=...)`. `func` is the name of `fn` before SDK 2.30."""
+    function = func if fn is None else fn
     if function is None:
         return functools.partial(jit, **options)
     if isinstance(function, Kernel):
