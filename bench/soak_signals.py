@@ -37,8 +37,8 @@ BEGIN_S = 0.02
 def soak(work: Path, count: int, names: list[str], seed: int) -> dict[str, object]:
     """Returns how the commands ended, and `problems`, empty when all is well."""
     (work / "shapes.yaml").write_text(SHAPES)
-    generate = ["stage1_generate.cli", "--shapes", "shapes.yaml", "--toolchain", "sim", "--jobs", "2", "--out"]
-    profile = ["stage2_profile.cli", "copy", "--cores", "0-3", "--format", "json"]
+    generate = ["generate", "--shapes", "shapes.yaml", "--toolchain", "sim", "--jobs", "2", "--out"]
+    profile = ["profile", "copy", "--cores", "0-3", "--format", "json"]
     whole = {"generate": _timed(work, [*generate, "store"])}
     shutil.copytree(work / "store", work / "copy")
     whole["profile"] = _timed(work, profile)
@@ -69,13 +69,13 @@ def _environment(work: Path, mark: str) -> dict[str, str]:
 def _timed(work: Path, words: list[str]) -> float:
     """Seconds of an undisturbed call."""
     begin = time.monotonic()
-    argv = [sys.executable, "-m", f"neff_bench.{words[0]}", *words[1:]]
+    argv = [sys.executable, "-m", "neff_bench", *words]
     subprocess.run(argv, cwd=work, env=_environment(work, "none"), check=True, capture_output=True)
     return time.monotonic() - begin
 
 
 def _signalled(work: Path, words: list[str], sent: signal.Signals, moment_s: float, mark: str) -> tuple[int, str, str]:
-    argv = [sys.executable, "-m", f"neff_bench.{words[0]}", *words[1:]]
+    argv = [sys.executable, "-m", "neff_bench", *words]
     process = subprocess.Popen(
         argv, cwd=work, env=_environment(work, mark), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -24,9 +24,11 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing's own takes longer to import than all else here
 if TYPE_CHECKING:  # the one list of the public names: type checkers and editors follow it, `_homes` reads it
+    from typing import Any
+
     from neff_bench.doors.estimation import estimate as estimate
     from neff_bench.doors.estimation import records_alike as records_alike
     from neff_bench.doors.profiling import Task as Task

@@ -1,3 +1,3 @@
-from neff_bench.cli import main
+from neff_bench.start import neff_bench
 
-main()
+neff_bench()

@@ -3,15 +3,20 @@
     python -I -S leash.py LIFE GRACE PROGRAM ARGUMENT...
 
 LIFE is the reading end of a pipe whose writing end only the caller holds. When that end is closed, on purpose or because
-the caller was killed, the program's whole process group gets SIGTERM and, GRACE seconds later, SIGKILL. Locks that the
-caller passes on as open files stay held until then. Standard library only: it starts in a few milliseconds.
+the caller was killed, the program's whole process group gets SIGTERM and, GRACE seconds later, SIGKILL. When the program has ended,
+every process that it left behind gets SIGKILL, also one in a session of its own. Locks that the caller passes on as open files stay
+held until then. Standard library only: it starts in a few milliseconds.
 """
 
+import ctypes
 import os
 import select
 import signal
 import sys
 import time
+
+_ADOPT_ORPHANS = 36
+"""PR_SET_CHILD_SUBREAPER of prctl(2): a process whose parent has ended becomes a child of this one, not of init."""
 
 
 def main() -> int:
@@ -21,6 +26,7 @@ def main() -> int:
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    ctypes.CDLL(None).prctl(_ADOPT_ORPHANS, 1)
     child = os.fork()
     if child == 0:
         _become(command)
@@ -28,19 +34,40 @@ def main() -> int:
         os.setpgid(child, child)
     except OSError:
         pass  # the child was first, or is gone
-    ready, _, _ = select.select([life, awake], [], [])
-    if life in ready:
-        signal_group(child, signal.SIGTERM)
-        deadline = time.monotonic() + grace_s
-        while time.monotonic() < deadline and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-            select.select([awake], [], [], 0.05)
-    # What the program left behind in its group goes too; its leader is still unreaped, so the number is still its own.
-    if life not in ready:
-        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    while not _ended(child):
+        ready, _, _ = select.select([life, awake], [], [])
+        if life in ready:
+            signal_group(child, signal.SIGTERM)
+            deadline = time.monotonic() + grace_s
+            while time.monotonic() < deadline and not _ended(child):
+                time.sleep(0.05)
+            break
+        os.read(awake, 4096)
+    # The program is still unreaped, so the number of its group is still its own.
     signal_group(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
+    _kill_orphans()
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
+
+
+def _ended(child: int) -> bool:
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _kill_orphans() -> None:
+    try:
+        while pids := _children():  # those of one that is killed come next
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+    except OSError:
+        pass  # one that belongs to another user
+
+
+def _children() -> list[int]:
+    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as children:
+        return [int(pid) for pid in children.read().split()]
 
 
 def _become(command: list[str]) -> None:

@@ -54,12 +54,6 @@ def ending_raises() -> Iterator[None]:
         yield
 
 
-def silent_from_now_on() -> None:
-    """For the end of the process, when the answer is said: a Ctrl-C ends it without Python's traceback. One that is ignored stays so."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @contextmanager
 def stoppable() -> Iterator[Stop]:
     """An event that the first signal sets."""

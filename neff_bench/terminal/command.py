@@ -47,7 +47,6 @@ class _Answering(click.Command):
         streams.prepare()
         # The collector walks all that was imported, several times and once more at the end. That is a tenth of a short command's time.
         atexit.register(gc.freeze)
-        atexit.register(signals.silent_from_now_on)
         usual = gc.get_threshold()
         gc.set_threshold(_COLLECT_AFTER)
         code = _answered(lambda: super(_Answering, self).main(args, prog_name, standalone_mode=False, **extra))

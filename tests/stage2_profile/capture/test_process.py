@@ -58,6 +58,20 @@ def test_what_a_program_leaves_behind_is_ended(tmp_path):
     assert soon(lambda: not running("sleep", "61.0732"))
 
 
+@pytest.mark.parametrize("seconds", [0.3, 20])
+def test_what_a_program_leaves_in_a_session_of_its_own_is_ended(tmp_path, seconds):
+    """By its end and by its time limit; a second daemon is started by the first one."""
+    program = "setsid sh -c 'setsid sleep 61.0734 & exec sleep 61.0734' >/dev/null 2>&1 & sleep 0.2; "
+    done = start(["sh", "-c", program + f"[ {seconds} = 20 ] || sleep 61.0734; exit 3"], tmp_path, timeout_s=seconds)
+    assert done.timed_out == (seconds < 1) and done.exit_code == (128 + signal.SIGTERM if done.timed_out else 3)
+    assert not running("sleep", "61.0734")
+
+
+def test_a_daemon_that_ends_first_does_not_end_the_watch(tmp_path):
+    done = start(["sh", "-c", "(setsid true &); sleep 61.0735"], tmp_path, timeout_s=0.3)
+    assert done.timed_out and not running("sleep", "61.0735")
+
+
 def test_a_stop_ends_the_program(tmp_path):
     stop = threading.Event()
     threading.Timer(0.2, stop.set).start()

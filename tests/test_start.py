@@ -1,0 +1,56 @@
+"""Ctrl-C outside of a command's work: while Python imports it, and at the end of the process."""
+
+import subprocess
+import sys
+
+import pytest
+
+COMMANDS = {
+    "generate_neffs": ["--help"],
+    "profile_neffs": ["--help"],
+    "neuron_sim": ["--version"],
+    "neff_bench": ["generate", "--help"],
+}
+INTERRUPTED = """
+import os, signal, sys
+from importlib.machinery import PathFinder
+from neff_bench import start
+command, moment = sys.argv[1], int(sys.argv[2])
+del sys.argv[1:3]
+class Interrupting(PathFinder):  # asked for each module that is not there yet
+    seen = 0
+    @classmethod
+    def find_spec(cls, *of_a_module):
+        cls.seen += 1
+        if cls.seen == moment:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting)
+getattr(start, command)()
+"""
+AT_THE_END = """
+import atexit, os, signal, sys
+signal.signal(signal.SIGINT, getattr(signal, sys.argv[1]))
+from neff_bench import start
+atexit.register(lambda: (os.kill(os.getpid(), signal.SIGINT), print("still here")))
+"""
+
+
+def ended(program, *words):
+    return subprocess.run([sys.executable, "-c", program, *map(str, words)], capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("module", [1, 2, 10, 40])
+def test_a_ctrl_c_during_imports_ends_in_silence_with_130(command, module):
+    done = ended(INTERRUPTED, command, module, *COMMANDS[command])
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_a_ctrl_c_after_the_answer_ends_the_process_without_a_traceback():
+    done = ended(AT_THE_END, "default_int_handler")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_a_ctrl_c_that_is_ignored_stays_so():
+    done = ended(AT_THE_END, "SIG_IGN")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "still here\n", "")
