@@ -52,6 +52,9 @@ COMMANDS = {
     "run": Lazy(
         "neff_bench.doors.run_cli", "run", "Run a script that launches kernels, and say where their time goes."
     ),
+    "watch": Lazy(
+        "neff_bench.doors.watch_cli", "watch", "Follow a kernel while you write it: a page that repaints at each save."
+    ),
     "check": Lazy(
         "neff_bench.doors.check_cli", "check", "Say which rules of AWS's compiler a kernel breaks, by release."
     ),

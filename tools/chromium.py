@@ -87,14 +87,15 @@ class Chromium:
         return message
 
     def open(
-        self, page: Path, wait_for: str, width: int = 1600, height: int = 1000, media: str = "", at: str = ""
+        self, page: Path | str, wait_for: str, width: int = 1600, height: int = 1000, media: str = "", at: str = ""
     ) -> None:
-        """Open a file and wait until `wait_for`, an expression, is true. `media`: `dark` or `light`. `at`: what stands behind `#` in the address."""
+        """Open a file, or an address, and wait until `wait_for`, an expression, is true. `media`: `dark` or `light`. `at`: what stands behind `#` in the address."""
         self.events.clear()
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         features = [{"name": "prefers-color-scheme", "value": media}] if media else []
         self.call("Emulation.setEmulatedMedia", media="", features=features)
-        self.call("Page.navigate", url=page.resolve().as_uri() + (f"#{at}" if at else ""))
+        address = page if isinstance(page, str) else page.resolve().as_uri()
+        self.call("Page.navigate", url=address + (f"#{at}" if at else ""))
         self.wait(wait_for)
 
     def value(self, expression: str) -> Any:

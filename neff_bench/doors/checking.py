@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,25 +29,41 @@ def check_program(
     gets the ones that it names. `tolerance`: (rtol, atol), None for that of the element types. Raises `SimulatorError` for a
     program that cannot run and `BuildError` for a reference that fails.
     """
-    import numpy as np
-
     from neff_bench.neffs.own import Tensor
-    from neff_bench.simulator.execution.execute import execute_ranks
     from neff_bench.stage1_generate.entries import place
-    from neff_bench.stage1_generate.errors import BuildError
-    from neff_bench.stage1_generate.jobs.tensors import default_tolerance, draw
-    from neff_bench.stage1_generate.reference import call_reference, check_count
+    from neff_bench.stage1_generate.jobs.tensors import draw
+    from neff_bench.stage1_generate.reference import call_reference
 
     inputs = [program.buffers[at] for at in program.inputs]
     tensors = [Tensor(buffer.name, buffer.shape, buffer.dtype) for buffer in inputs]
     drawn = [draw(tensors, SEED, rank) for rank in range(program.ranks)]
+    if reference is None:
+        return compared(program, drawn, None, tolerance)
+    entry = place(reference, Path.cwd()).entry
+    return compared(program, drawn, lambda arrays: call_reference(entry, arrays, arguments), tolerance)
+
+
+def compared(
+    program: Program,
+    drawn: Sequence[Mapping[str, np.ndarray]],
+    compute: Callable[[Mapping[str, np.ndarray]], Sequence[np.ndarray]] | None,
+    tolerance: tuple[float, float] | None,
+) -> tuple[Verdict, list[Finding]]:
+    """The same on given inputs. `drawn`: those of each rank by name. `compute`: what is right for them as float32 arrays; None where nobody says."""
+    import numpy as np
+
+    from neff_bench.simulator.execution.execute import execute_ranks
+    from neff_bench.stage1_generate.errors import BuildError
+    from neff_bench.stage1_generate.jobs.tensors import default_tolerance
+    from neff_bench.stage1_generate.reference import check_count
+
     findings: list[Finding] = []
     outputs = _together(execute_ranks(program, drawn, findings))
-    if reference is None:
+    if compute is None:
         return with_findings(Verdict("unchecked", None, "no reference was given"), findings), findings
     arrays = _together(drawn)
     exact = {name: a if a.dtype.kind in "iu" else a.astype(np.float32) for name, a in arrays.items()}
-    expected = call_reference(place(reference, Path.cwd()).entry, exact, arguments)
+    expected = compute(exact)
     check_count(expected, len(outputs))
     rounded = [ref.astype(out.dtype) for out, ref in zip(outputs.values(), expected, strict=True)]
     dtypes = [program.buffers[at].dtype for at in (*program.inputs, *program.outputs)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,11 @@ from neff_bench.errors import WrongCall
 
 if TYPE_CHECKING:
     from neff_bench.doors.inputs import Input
+    from neff_bench.neffs.case import Case
     from neff_bench.simulator.nki.spec import InputSpec
     from neff_bench.simulator.program import Program
+    from neff_bench.simulator.timing.schedule import Schedule
+    from neff_bench.simulator.timing.timeline import Timeline
     from neff_bench.stage2_profile.metrics.rows import Row
 
     Kernel = Callable[..., Any] | str
@@ -80,36 +84,66 @@ def folders(kernel: Kernel) -> list[str | Path]:
     return [Path(file).resolve().parent, *sys.path]
 
 
+@dataclass(frozen=True)
+class Simulated:
+    """A recorded program with its times. `keys`: the profiler's summary of them."""
+
+    program: Program
+    schedule: Schedule
+    timeline: Timeline
+    keys: Mapping[str, Any]
+
+
+def simulated(program: Program) -> Simulated:
+    """The times of a recorded program."""
+    from neff_bench.simulator.timing.counters import summarise
+    from neff_bench.simulator.timing.schedule import schedule
+    from neff_bench.simulator.timing.timeline import timeline_of
+
+    timed = schedule(program)
+    timeline = timeline_of(timed)
+    return Simulated(program, timed, timeline, summarise(program, timed, timeline))
+
+
 def row_of(
     program: Program, flops: int | None = None, sdk: str | None = None, files: Sequence[str | Path] | None = None
 ) -> Row:
     """The row of a recorded program, with `status` "estimated". All ranks of a program that communicates arrive at once, so the
     row is that of each of them. `files`: the folders that may hold the kernel's file, by default those of `sys.path`."""
-    import orjson
+    return judged_row(numbers_of(simulated(program), flops), program, sdk, files)
 
-    from neff_bench.chips import peak_tflops
+
+def judged_row(row: Row, program: Program, sdk: str | None, files: Sequence[str | Path] | None) -> Row:
+    """The row with what the program alone shows. The arguments are those of `row_of`."""
     from neff_bench.neffs.findings import of_release
-    from neff_bench.neffs.intake import own_case, shapes_in_words
-    from neff_bench.parsers.profile_json import read_summary
     from neff_bench.sdk.installed import judged_by
     from neff_bench.simulator.calls import refused
     from neff_bench.simulator.execution.findings import of_program
-    from neff_bench.simulator.timing.counters import summarise
-    from neff_bench.simulator.timing.schedule import schedule
-    from neff_bench.simulator.timing.timeline import timeline_of
     from neff_bench.stage2_profile.metrics.check import Verdict, with_findings
-    from neff_bench.stage2_profile.metrics.rows import Row
-    from neff_bench.stage2_profile.metrics.summaries import row_numbers
 
     findings = of_program(program)
     verdict = with_findings(Verdict("unchecked"), findings)
-    timed = schedule(program)
-    keys = summarise(program, timed, timeline_of(timed))
-    summary = read_summary(orjson.dumps(keys, option=orjson.OPT_SERIALIZE_NUMPY))
+    every = of_release((*findings, *refused(program, sys.path if files is None else files)), judged_by(sdk))
+    return replace(row, check="suspect" if verdict.check == "suspect" else None, reason=verdict.reason, findings=every)
+
+
+def numbers_of(timed: Simulated, flops: int | None = None, case: Case | None = None) -> Row:
+    """The row of a program with its times, before anybody has judged it. `flops`: as for `estimate`. `case`: what the program is of, where its
+    inputs alone do not say it."""
+    import orjson
+
+    from neff_bench.chips import peak_tflops
+    from neff_bench.neffs.intake import own_case, shapes_in_words
+    from neff_bench.parsers.profile_json import read_summary
+    from neff_bench.stage2_profile.metrics.rows import Row
+    from neff_bench.stage2_profile.metrics.summaries import row_numbers
+
+    program = timed.program
+    summary = read_summary(orjson.dumps(timed.keys, option=orjson.OPT_SERIALIZE_NUMPY))
     inputs = [program.buffers[at] for at in program.inputs]
-    dtype = inputs[0].dtype if inputs else None
+    dtype = case.dtype if case else inputs[0].dtype if inputs else None
     peak = peak_tflops(program.target, dtype, program.lnc) if dtype else None
-    case = own_case(
+    case = case or own_case(
         program.name,
         [(buffer.shape, buffer.dtype) for buffer in inputs],
         program.target,
@@ -121,6 +155,7 @@ def row_of(
         case=case.name,
         kernel=case.kernel,
         implementation=case.implementation,
+        dims=case.dims,
         dtype=dtype,
         target=case.target,
         lnc=case.lnc,
@@ -133,9 +168,6 @@ def row_of(
         model=summary.simulator_model,
         time_error=summary.simulator_time_error,
         uncompared_operations=summary.simulator_uncompared_operations,
-        check="suspect" if verdict.check == "suspect" else None,
-        reason=verdict.reason,
-        findings=of_release((*findings, *refused(program, sys.path if files is None else files)), judged_by(sdk)),
         **row_numbers([summary], model_flops=flops, peak=peak),
     )
 
@@ -184,7 +216,7 @@ def record_kernel(
 
 def _lowered(kernel: Kernel, specs: Sequence[InputSpec], arguments: dict[str, Any], target: str, lnc: int) -> Program:
     """The program of a jax function, with the names of the kernel and of its inputs instead of the graph's."""
-    from msgspec.structs import replace
+    from msgspec import structs
 
     from neff_bench.neffs.intake import kernel_name
     from neff_bench.simulator.hlo.lower import lower_hlo
@@ -197,6 +229,6 @@ def _lowered(kernel: Kernel, specs: Sequence[InputSpec], arguments: dict[str, An
         program = lower_hlo(trace(function, shapes, arguments), target, lnc)
     buffers = list(program.buffers)
     for at, spec in zip(program.inputs, specs, strict=True):
-        buffers[at] = replace(buffers[at], name=spec.name)
+        buffers[at] = structs.replace(buffers[at], name=spec.name)
     name = kernel_name(kernel) if isinstance(kernel, str) else label(kernel)
-    return replace(program, name=name, buffers=tuple(buffers))
+    return structs.replace(program, name=name, buffers=tuple(buffers))

@@ -66,6 +66,11 @@ class Closures:
         """Sorted names of the modules and packages of the closure."""
         return sorted(self._closure(roots, without))
 
+    def files(self, *roots: str | Path) -> set[Path]:
+        """Every file that these closures and earlier ones have read."""
+        self._closure(roots, ())
+        return {file for _, file in self._files}
+
     def find(self, name: str) -> Module | None:
         """The module or package of that name, None when there is none in the folders."""
         found = list(self._along(name, self.folders, name.partition(".")[0], {}))

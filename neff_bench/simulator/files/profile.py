@@ -52,33 +52,39 @@ def full_profile(
         "neff_node": list(_neff_nodes(program)),
         "model_info": [_model_info(schedule, core, c, core_ids[c]) for c, core in enumerate(timeline.cores)],
     }  # fmt: skip
-    instructions: list[dict[str, Any]] = []
-    dma: list[dict[str, Any]] = []
     active: list[dict[str, Any]] = []
-    semaphores: list[dict[str, Any]] = []
     ham: list[dict[str, Any]] = []
-    usage: list[dict[str, Any]] = []
-    for c, (core, timed) in enumerate(zip(timeline.cores, schedule.cores, strict=True)):
-        instructions += _instructions(program, schedule, core, timed, c)
-        dma += _dma(program, core, timed, c, schedule.first[c])
+    for c, core in enumerate(timeline.cores):
         active += _active(core, c)
-        semaphores += _semaphores(core, c)
-        usage += _usage(program, timed, c)
         ham += [
             {"subgraph": f"sg{c:02d}", "timestamp": a // 1000, "duration": (b - a) // 1000, "k": 8, "n": 8, "type": 0}
             for a, b in core.warm_ps
         ]
+    events = event_tables(program, schedule, timeline)
     tables |= {
-        "instruction": instructions,
-        "dma": dma,
+        "instruction": events["instruction"],
+        "dma": events["dma"],
         "active_time": active,
-        "semaphore_update": semaphores,
+        "semaphore_update": events["semaphore_update"],
         "ham": ham,
         "sensitivity": _sensitivity(program, schedule),
-        "instruction_usage": usage,
+        "instruction_usage": events["instruction_usage"],
         "layer_summary": [_layer(core, c) for c, core in enumerate(timeline.cores)],
         "warnings": [{"category": "Simulation", "message": f"Simulated, not measured. Time error: {summary['simulator_time_error']}"}],
     }  # fmt: skip
+    return tables
+
+
+def event_tables(program: Program, schedule: Schedule, timeline: Timeline) -> dict[str, list[dict[str, Any]]]:
+    """The tables of what happened when: instructions, DMA packets, semaphores, use of memory."""
+    tables: dict[str, list[dict[str, Any]]] = {
+        "instruction": [], "dma": [], "semaphore_update": [], "instruction_usage": []
+    }  # fmt: skip
+    for c, (core, timed) in enumerate(zip(timeline.cores, schedule.cores, strict=True)):
+        tables["instruction"] += _instructions(program, schedule, core, timed, c)
+        tables["dma"] += _dma(program, core, timed, c, schedule.first[c])
+        tables["semaphore_update"] += _semaphores(core, c)
+        tables["instruction_usage"] += _usage(program, timed, c)
     return tables
 
 

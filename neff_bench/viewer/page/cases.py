@@ -14,10 +14,11 @@ from neff_bench.viewer.sources import read_sources
 
 def page_of(timelines: Sequence[Timeline], roots: Sequence[Path]) -> bytes:
     """The page of timelines, a case for each. `roots`: directories with the source files that they name."""
-    return document("neff-bench view", (_case(timeline, roots) for timeline in timelines))
+    return document("neff-bench view", (case_of(timeline, roots) for timeline in timelines))
 
 
-def _case(timeline: Timeline, roots: Sequence[Path]) -> Case:
+def case_of(timeline: Timeline, roots: Sequence[Path]) -> Case:
+    """A case of a page from a timeline alone, under the name that stands for its path."""
     point = point_of(timeline, timeline.path)
     return Case(
         timeline.path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,16 @@ class Case:
         """Whether any of it is."""
         return any(side.timeline.simulated for side in self.sides)
 
+    @cached_property
+    def events(self) -> Events:
+        """Of all sides, as columns."""
+        return events_of(self.sides)
+
+    @cached_property
+    def steps(self) -> Sequence[PathStep]:
+        """The critical path of the one timeline; none of several."""
+        return critical_path(self.sides[0].timeline) if len(self.sides) == 1 else ()
+
 
 def document(
     title: str,
@@ -60,8 +71,7 @@ def document(
     bodies: list[str] = []
     blobs: list[str] = []
     for number, case in enumerate(cases):
-        events = events_of(case.sides)
-        steps = critical_path(case.sides[0].timeline) if len(case.sides) == 1 else ()
+        events, steps = case.events, case.steps
         packed = pack(events)
         names.append(case.name)
         heads.append(_head(case, events, steps, packed.columns))

@@ -1,0 +1,309 @@
+"""One look at what is watched, in a process of its own, which the next save may end at any moment.
+
+It reads the subject from standard input and tells what it finds as it finds it: the numbers first, then the picture, then what is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from neff_bench.doors.watch.subject import Subject, cases_of
+from neff_bench.errors import NeffBenchError
+from neff_bench.system.decoding import decoder
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from neff_bench.doors.estimation import Simulated
+    from neff_bench.neffs.case import Case
+    from neff_bench.neffs.findings import Finding
+    from neff_bench.stage2_profile.metrics.check import Verdict
+    from neff_bench.stage2_profile.metrics.rows import Row
+    from neff_bench.viewer.page.document import Case as Shown
+
+SIZE_BYTES = 8
+"""Of the number in front of each message: its length, big-endian."""
+PICTURES_MAX = 12
+"""Cases of a shapes file that get a timeline."""
+_PLACE = re.compile(r"(?P<file>[^\s:]+\.(py|ya?ml)):(?P<line>\d+)")
+
+
+class Diagnostic(msgspec.Struct, frozen=True, order=True):
+    """Something to say of a line. `file`: absolute where it is known; `line` is 0 where none is."""
+
+    file: str
+    line: int
+    severity: Literal["error", "warning"]
+    message: str
+    code: str = ""
+
+
+class Figures(msgspec.Struct):
+    """What the looks at a case are compared by, in microseconds. `lines`: by place, on the critical path and on all engines. `texts`: of the source
+    files, by the name that a place has for them."""
+
+    busy_us: dict[str, float]
+    path_us: dict[str, float]
+    lines: dict[str, tuple[float, float]]
+    texts: Mapping[str, str]
+
+
+class Told(msgspec.Struct, omit_defaults=True):
+    """A message; None: nothing new. `figures`: by case. `files`: what the subject is made of. `broken`: why there is no number."""
+
+    rows: list[dict[str, Any]] | None = None
+    figures: dict[str, Figures] | None = None
+    page: bytes | None = None
+    diagnostics: list[Diagnostic] | None = None
+    files: list[str] | None = None
+    broken: str | None = None
+
+
+REQUEST = decoder(Subject)
+Tell = Callable[[Told], None]
+
+
+@dataclass
+class Seen:
+    """A case that was recorded. `kernel`: its entry, or the script. `check`: executes it and compares its outputs with its reference; None for
+    a script's launch, which the script has executed."""
+
+    timed: Simulated
+    row: Row
+    kernel: str
+    check: Callable[[], tuple[Verdict, list[Finding]]] | None = None
+
+
+def main() -> int:
+    """The process; returns its exit code."""
+    subject = REQUEST.decode(sys.stdin.buffer.read())
+    out = os.dup(1)
+    os.dup2(2, 1)  # what a kernel prints is for people
+
+    def tell(told: Told) -> None:
+        data = msgspec.msgpack.encode(told)
+        data = len(data).to_bytes(SIZE_BYTES, "big") + data
+        while data:
+            data = data[os.write(out, data) :]
+
+    look(subject, tell)
+    return 0
+
+
+def warm_up() -> None:
+    """Import and run once what each look needs, before it is forked."""
+    from neff_bench.doors import checking, embedded, estimation  # noqa: F401
+    from neff_bench.rules.report import verdict  # noqa: F401
+    from neff_bench.simulator.execution import execute  # noqa: F401
+    from neff_bench.simulator.files import in_process  # noqa: F401
+    from neff_bench.stage1_generate.jobs import closure, tensors  # noqa: F401
+    from neff_bench.stage1_generate.shapes import read  # noqa: F401
+    from neff_bench.viewer.page import cases
+
+    estimation.preload()
+    cases.page_of([], [])
+
+
+def look(subject: Subject, tell: Tell) -> None:
+    """Tell all that there is to say of a subject."""
+    found: list[Diagnostic] = []
+    folders = [Path(subject.file).parent, Path(subject.shapes or subject.file).parent, Path.cwd(), *sys.path]
+    try:
+        seen = _seen(subject, tell, found, folders)
+    except NeffBenchError as error:
+        tell(Told(broken=str(error), diagnostics=[_of_error(error, folders)]))
+        seen = []
+    tell(Told(files=sorted(map(str, files_of(subject)))))
+    if not seen:
+        return
+    _picture(seen, folders, tell)
+    found += _broken_rules(subject, seen, folders)
+    _checked(seen, found, subject, folders)
+    tell(Told(rows=_records(seen), diagnostics=sorted(set(found))))
+
+
+def files_of(subject: Subject) -> set[Path]:
+    """The files that a change of may change the answer: those that are named, and what they import."""
+    from neff_bench.stage1_generate.jobs.closure import Closures
+
+    named = [path for path in subject.files if path.suffix == ".py"]
+    cases: Sequence[Case] = ()
+    try:
+        cases = () if subject.is_script else cases_of(subject)
+    except NeffBenchError:
+        pass  # it is told where the cases are looked at
+    from neff_bench.neffs.own import OwnKernel
+
+    folder = Path(subject.shapes or subject.file).parent
+    entries = [
+        entry for case in cases if isinstance(case.own, OwnKernel) for entry in (case.own.entry, case.own.reference)
+    ]
+    files = [
+        folder / entry.rpartition(":")[0] for entry in entries if entry and entry.rpartition(":")[0].endswith(".py")
+    ]
+    return {*subject.files, *Closures((folder,)).files(*(path.resolve() for path in (*named, *files)))}
+
+
+def _seen(subject: Subject, tell: Tell, found: list[Diagnostic], folders: Sequence[Any]) -> list[Seen]:
+    """Record what there is, and tell its numbers. Raises `NeffBenchError` where nothing can be recorded."""
+    from neff_bench.doors.estimation import numbers_of, simulated
+    from neff_bench.doors.watch.script import launches_of
+
+    if subject.is_script:
+        seen = []
+        for program in launches_of(subject):
+            timed = simulated(program)
+            seen.append(Seen(timed, numbers_of(timed), subject.file))
+            tell(Told(rows=_records(seen)))
+        return seen
+    seen, failed = [], []
+    for case in cases_of(subject):
+        try:
+            seen.append(_of_case(case, Path(subject.shapes or subject.file).parent))
+        except NeffBenchError as error:
+            found.append(_of_error(error, folders))
+            failed.append(error)
+            continue
+        tell(Told(rows=_records(seen)))
+    if failed and not seen:
+        raise failed[0]
+    return seen
+
+
+def _of_case(case: Case, folder: Path) -> Seen:
+    from neff_bench.doors.estimation import numbers_of, record_kernel, simulated
+    from neff_bench.errors import WrongCall
+    from neff_bench.stage1_generate.kernel import Dims
+    from neff_bench.stage1_generate.own_kernel import kernel_of, search_folders
+
+    kernel = kernel_of(case, str(folder))
+    how, dims = kernel.implementations[case.implementation], Dims(**dict(case.dims))
+    if how.needs or how.route == "isa":
+        raise WrongCall(f"{case.name}: {case.implementation} kernels are not watched; use generate-neffs")
+    sys.path[:0] = [path for path in search_folders(case, str(folder), None) if path not in sys.path]
+    tensors = kernel.inputs_of(case.implementation, dims, case.dtype)
+    names = how.parameters or tuple(tensor.name for tensor in tensors)
+    entry = how.entry if isinstance(how.entry, str) else how.entry(dims)
+    inputs = {name: (tensor.shape, tensor.dtype) for name, tensor in zip(names, tensors, strict=True)}
+    program = record_kernel(entry, inputs, case.target, case.lnc, dict(how.arguments(dims)), how.route)
+    timed = simulated(program)
+
+    def check() -> tuple[Verdict, list[Finding]]:
+        from neff_bench.doors.checking import compared
+        from neff_bench.stage1_generate.jobs.tensors import draw
+
+        def right(arrays: Mapping[str, np.ndarray]) -> Sequence[np.ndarray]:
+            plain = {tensor.name: arrays[name] for name, tensor in zip(names, tensors, strict=True)}
+            return kernel.reference(dims, plain) if kernel.reference else ()
+
+        drawn = [draw(tensors, case.seed, rank) for rank in range(program.ranks)]
+        given = [dict(zip(names, arrays.values(), strict=True)) for arrays in drawn]
+        return compared(program, given, right if kernel.reference else None, kernel.tolerance.get(case.dtype))
+
+    return Seen(timed, numbers_of(timed, kernel.model_flops(dims), case), entry, check)
+
+
+def _picture(seen: Sequence[Seen], folders: Sequence[Any], tell: Tell) -> None:
+    from neff_bench.simulator.files.in_process import shown
+    from neff_bench.viewer.page.cases import case_of
+    from neff_bench.viewer.page.document import document
+
+    cases = [
+        case_of(shown(one.row.case, timed.program, timed.schedule, timed.timeline, timed.keys), [*map(Path, folders)])
+        for one in seen[:PICTURES_MAX]
+        for timed in (one.timed,)
+    ]
+    tell(Told(page=document(seen[0].row.kernel or "", cases), figures={one.name: _figures(one) for one in cases}))
+
+
+def _figures(case: Shown) -> Figures:
+    from neff_bench.viewer.page.totals import line_totals, path_totals, track_totals
+
+    events = case.events
+    return Figures(
+        {one.title: one.busy_ns / 1e3 for one in track_totals(events)},
+        {what: ns / 1e3 for what, ns in path_totals(case.steps).items()},
+        {events.lines[one.line]: (one.path_ns / 1e3, one.own_ns / 1e3) for one in line_totals(events, case.steps)},
+        case.texts,
+    )
+
+
+def _broken_rules(subject: Subject, seen: Sequence[Seen], folders: Sequence[Any]) -> Iterator[Diagnostic]:
+    """What `neff-bench check` says of the kernels' files and of what was recorded."""
+    from neff_bench.doors.judging import read
+    from neff_bench.rules import RULES, findings
+    from neff_bench.sdk.installed import judged_by
+    from neff_bench.simulator.calls import judged
+
+    release = judged_by(subject.sdk)
+    for kernel in dict.fromkeys(one.kernel for one in seen):
+        programs = [one.timed.program for one in seen if one.kernel == kernel and not one.timed.program.from_hlo]
+        path = Path(kernel.rpartition(":")[0] or kernel)
+        source = read(path) if path.suffix == ".py" and programs else None
+        every = {one for program in programs if not (source and source.old) for one in judged(program)}
+        if source:
+            every |= {*findings.of_source(source, programs[0].target)}
+        for one in findings.kept(sorted(every), source, RULES):
+            if release in one.releases and one.level != "note":
+                yield Diagnostic(_file(one.file, folders), one.line, one.level, one.text, one.code)
+
+
+def _checked(seen: Sequence[Seen], found: list[Diagnostic], subject: Subject, folders: Sequence[Any]) -> None:
+    """Judge each row by its program and, where there is a reference, by its outputs."""
+    from neff_bench.doors.estimation import judged_row
+
+    for one in seen:
+        one.row = judged_row(one.row, one.timed.program, subject.sdk, folders)
+        if one.check is not None:
+            try:
+                verdict, findings = one.check()
+            except NeffBenchError as error:
+                found.append(_of_error(error, folders))
+                continue
+            refused = tuple(known for known in one.row.findings if known.kind == "refused")
+            one.row = replace(
+                one.row, check=verdict.check, max_abs_error=verdict.max_abs_error, reason=verdict.reason,
+                findings=(*findings, *refused),
+            )  # fmt: skip
+            if verdict.check == "wrong":
+                found.append(Diagnostic(*_definition(one.kernel), "error", f"wrong: {verdict.reason}"))
+        for known in one.row.findings:
+            if known.kind != "refused":
+                found.append(
+                    Diagnostic(_file(known.file or "", folders), known.line or 0, "warning", known.text, known.kind)
+                )
+
+
+def _definition(kernel: str) -> tuple[str, int]:
+    """Where a kernel's file defines it."""
+    file, _, name = kernel.rpartition(":")
+    lines = Path(file).read_text(encoding="utf-8").splitlines() if file.endswith(".py") else []
+    return file, next((at for at, line in enumerate(lines, 1) if re.match(rf"\s*def {re.escape(name)}\b", line)), 0)
+
+
+def _of_error(error: NeffBenchError, folders: Sequence[Any]) -> Diagnostic:
+    place = _PLACE.search(getattr(error, "source", None) or str(error))
+    what = str(getattr(error, "what", error))
+    if place is None:
+        return Diagnostic("", 0, "error", what)
+    return Diagnostic(_file(place["file"], folders), int(place["line"]), "error", what)
+
+
+def _file(name: str, folders: Sequence[Any]) -> str:
+    """The file that a place names, as an absolute path where it is found."""
+    found = (Path(folder, name) for folder in folders if name)
+    return next((str(path.resolve()) for path in found if path.is_file()), name)
+
+
+def _records(seen: Sequence[Seen]) -> list[dict[str, Any]]:
+    from neff_bench.stage2_profile.metrics.rows import to_dict
+
+    return [to_dict(one.row) for one in seen]

@@ -1,0 +1,103 @@
+"""A watch from its start to Ctrl-C: it follows the files, and serves the page."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+from watchfiles import awatch
+
+from neff_bench.doors.watch.server import Bell, app_of
+from neff_bench.doors.watch.session import Session, State
+from neff_bench.doors.watch.subject import Subject
+from neff_bench.errors import NeffBenchError
+from neff_bench.system.warm import WarmParent
+
+STEP_MS, DEBOUNCE_MS = 5, 50
+"""How long a file must rest, and how long at most is waited for that."""
+ANYWAY_MS = 1000
+"""How often the files are looked at though nothing was heard: network file systems tell nothing."""
+
+
+def serve(
+    subject: Subject,
+    warm: WarmParent,
+    port: int,
+    timeout_s: float,
+    say: Callable[[str], None],
+    tell: Callable[[State], None],
+) -> None:
+    """Watch until the command is ended. `say`: gets the address; `tell`: the state whenever it has changed. Raises NeffBenchError."""
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise NeffBenchError(f"--port {port}: {error.strerror}") from None
+    with listening:
+        asyncio.run(_serve(subject, warm, listening, timeout_s, say, tell))
+
+
+async def _serve(
+    subject: Subject,
+    warm: WarmParent,
+    listening: socket.socket,
+    timeout_s: float,
+    say: Callable[[str], None],
+    tell: Callable[[State], None],
+) -> None:
+    bell, token = Bell(), secrets.token_urlsafe(24)
+
+    def changed() -> None:
+        bell.ring()
+        tell(session.state())
+
+    session = Session(subject, warm, timeout_s, changed)
+    app = app_of(session, bell, token)
+    config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=0)
+    server = uvicorn.Server(config)
+    say(f"http://127.0.0.1:{listening.getsockname()[1]}/{token}/")
+    following = asyncio.create_task(_follow(session))
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        following.cancel()
+        session.end()
+
+
+async def _follow(session: Session) -> None:
+    """Look now, and whenever a file that matters has changed."""
+    seen = _stamps(session)
+    session.look()
+    while True:
+        folders = {os.path.dirname(file) for file in session.files}
+        here = [folder for folder in folders if os.path.isdir(folder)]
+        async for events in awatch(
+            *here, watch_filter=None, recursive=False, step=STEP_MS, debounce=DEBOUNCE_MS, rust_timeout=ANYWAY_MS,
+            yield_on_timeout=True, raise_interrupt=False,
+        ):  # fmt: skip
+            now = _stamps(session)
+            changed = {file for file in {*now, *seen} if now.get(file) != seen.get(file)}
+            # A file that is being replaced is gone for a moment.
+            known = {file for file in changed if file in now and file in seen}
+            new = {file for file in changed if file not in seen}
+            seen = now if not events else {**seen, **now}
+            if known or (changed - new and not events):
+                session.look()
+            if {os.path.dirname(file) for file in session.files} != folders:
+                break
+
+
+def _stamps(session: Session) -> dict[str, tuple[int, int, int]]:
+    """What a save changes of each file that is there."""
+    found = {}
+    for file in session.files:
+        try:
+            status = Path(file).stat()
+        except OSError:
+            continue
+        found[file] = (status.st_mtime_ns, status.st_size, status.st_ino)
+    return found

@@ -1,0 +1,202 @@
+"""The saves of one watch. The newest save wins: a look that is under way is ended when a file changes again."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from neff_bench.doors.watch.changes import Changes, changes
+from neff_bench.doors.watch.look import SIZE_BYTES, Diagnostic, Figures, Told
+from neff_bench.doors.watch.subject import Subject
+from neff_bench.stage1_generate.toolchains.compiler_process import python_environment
+from neff_bench.system.warm import WarmParent, WarmProcess
+
+KEPT = 8
+"""Saves that can still be pinned, beside the one that is."""
+_MODULE = "neff_bench.doors.watch.look"
+_TOLD = msgspec.msgpack.Decoder(Told)
+
+
+class Save(msgspec.Struct):
+    """What is known of a save. `busy`: a look is under way. `broken`: why it has no number."""
+
+    number: int
+    at: str
+    busy: bool = True
+    broken: str | None = None
+    rows: list[dict[str, Any]] = []
+    figures: dict[str, Figures] = {}
+    diagnostics: list[Diagnostic] = []
+    page: bytes | None = None
+
+    @property
+    def good(self) -> bool:
+        """Whether it has a picture to show."""
+        return self.page is not None
+
+
+class State(msgspec.Struct):
+    """What a page shows. `save`: the newest. `good`: the one whose rows and picture are shown; it is older than `save` while that one is worked
+    on or broken. `since_last`, `since_pinned`: of the rows that are shown."""
+
+    save: int
+    at: str
+    busy: bool
+    broken: str | None
+    diagnostics: list[Diagnostic]
+    good: int | None
+    pinned: int | None
+    rows: list[dict[str, Any]]
+    since_last: list[Changes]
+    since_pinned: list[Changes]
+
+
+class Session:
+    """Its methods belong to one event loop. `told`: is called whenever the state has changed."""
+
+    def __init__(self, subject: Subject, warm: WarmParent, timeout_s: float, told: Callable[[], None]) -> None:
+        self.subject, self.files = subject, {str(path) for path in subject.files}
+        self.saves: dict[int, Save] = {}
+        self.pinned: int | None = None
+        self._warm, self._timeout_s, self._changed = warm, timeout_s, told
+        self._process: WarmProcess | None = None
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def newest(self) -> Save:
+        """The last save, broken or not."""
+        return self.saves[max(self.saves)]
+
+    def look(self) -> None:
+        """Begin a look at the files as they are now; the one under way is ended."""
+        self.end()
+        number = max(self.saves, default=0) + 1
+        self.saves[number] = Save(number, datetime.now().astimezone().strftime("%H:%M:%S"))
+        self._forget()
+        threading.Thread(target=self._follow, args=(number,), daemon=True).start()
+        self._loop.call_later(self._timeout_s, self._late, number)
+        self._changed()
+
+    def end(self) -> None:
+        """End the look that is under way."""
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+    def pin(self, number: int | None) -> bool:
+        """Compare with this save from now on; whether it is there to be pinned."""
+        if number is not None and not (number in self.saves and self.saves[number].good):
+            return False
+        self.pinned = number
+        self._changed()
+        return True
+
+    def state(self) -> State:
+        """What there is to show."""
+        newest, good = self.newest, self.shown()
+        earlier = [save for number, save in sorted(self.saves.items()) if save.good and good and number < good.number]
+        pinned = self.saves.get(self.pinned or 0)
+        return State(
+            newest.number, newest.at, newest.busy, newest.broken, newest.diagnostics,
+            good.number if good else None, self.pinned, newest.rows or (good.rows if good else []),
+            _between(earlier[-1] if earlier else None, newest if newest.rows else good),
+            _between(pinned, newest if newest.rows else good),
+        )  # fmt: skip
+
+    def shown(self) -> Save | None:
+        """The newest save with a picture."""
+        return next((save for _, save in sorted(self.saves.items(), reverse=True) if save.good), None)
+
+    def _forget(self) -> None:
+        """Let go of old saves, but for the pinned one and the newest good one."""
+        good = self.shown()
+        for number in sorted(self.saves)[:-KEPT]:
+            if number != self.pinned and not (good and number == good.number):
+                del self.saves[number]
+
+    def _follow(self, number: int) -> None:
+        """A look from its start to its end, in a thread of its own."""
+        process = self._warm.start(
+            [sys.executable, "-m", _MODULE], cwd=Path.cwd(), environment=python_environment(), stdin=True
+        )
+        if process is None or process.stdin is None or process.stderr is None:
+            self._post(self._ended, number, "the process that looks cannot be started; start neff-bench watch again")
+            return
+        self._post(self._started, number, process)
+        threading.Thread(target=_pass_on, args=(process.stderr,), daemon=True).start()
+        try:
+            process.stdin.write(msgspec.json.encode(self.subject))
+            process.stdin.close()
+            for told in _messages(process.stdout):
+                self._post(self._hear, number, told)
+        except (OSError, ValueError):
+            pass  # it was ended
+        code = process.wait()
+        self._post(self._ended, number, None if code == 0 else f"the look ended with exit code {code}")
+
+    def _post(self, call: Callable[..., None], *values: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(call, *values)
+        except RuntimeError:
+            pass  # the loop is closed: watch has ended
+
+    def _started(self, number: int, process: WarmProcess) -> None:
+        if number == self.newest.number and self.newest.busy:
+            self._process = process
+        else:
+            process.end()
+
+    def _hear(self, number: int, told: Told) -> None:
+        save = self.newest
+        if number != save.number:
+            return
+        for field in ("rows", "figures", "page", "diagnostics", "broken"):
+            if getattr(told, field) is not None:
+                setattr(save, field, getattr(told, field))
+        if told.files is not None:
+            # What a broken file imports is not known: what was followed stays so.
+            self.files = {*told.files, *(self.files if save.broken else ())}
+        self._changed()
+
+    def _late(self, number: int) -> None:
+        if number == self.newest.number and self.newest.busy:
+            self.end()
+            self._ended(number, f"took longer than {self._timeout_s:g} s")
+
+    def _ended(self, number: int, why: str | None) -> None:
+        save = self.newest
+        if number != save.number or not save.busy:
+            return
+        save.busy, self._process = False, None
+        if why is not None and save.broken is None:
+            save.broken = why
+            save.diagnostics = [*save.diagnostics, Diagnostic(self.subject.file, 0, "error", why)]
+        self._changed()
+
+
+def _between(before: Save | None, after: Save | None) -> list[Changes]:
+    if before is None or after is None or before is after:
+        return []
+    return changes((before.rows, before.figures), (after.rows, after.figures))
+
+
+def _messages(stream: IO[bytes]) -> Iterable[Told]:
+    while size := stream.read(SIZE_BYTES):
+        yield _TOLD.decode(stream.read(int.from_bytes(size, "big")))
+
+
+def _pass_on(stream: IO[bytes]) -> None:
+    """What a kernel prints goes to standard error."""
+    try:
+        for line in stream:
+            sys.stderr.write(line.decode(errors="replace"))
+            sys.stderr.flush()
+    except (OSError, ValueError):
+        pass

@@ -1,0 +1,140 @@
+"""What is watched: a kernel on given inputs, the cases of a shapes file, or a script."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from neff_bench.doors.tuning import InputShape
+from neff_bench.errors import WrongCall
+
+if TYPE_CHECKING:
+    from neff_bench.neffs.case import Case
+
+_INPUT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<shape>\d+(x\d+)*):(?P<dtype>\w+)")
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """`file`: what the user named, absolute. `function`: of a kernel's file. `shapes`: the shapes file whose cases of that kernel are watched.
+    `target`, `lnc`: above those of a shapes file; None for its own, else for what every door takes."""
+
+    file: str
+    function: str = ""
+    shapes: str = ""
+    inputs: dict[str, InputShape] = {}
+    arguments: dict[str, Any] = {}
+    reference: str | None = None
+    implementation: str = "nki"
+    target: str | None = None
+    lnc: int | None = None
+    sdk: str | None = None
+    only: str = "*"
+
+    @property
+    def is_script(self) -> bool:
+        """Whether the file is run, and not a function of it."""
+        return self.file.endswith(".py") and not self.function
+
+    @property
+    def files(self) -> list[Path]:
+        """Those that are named, the kernel's own first."""
+        named = [self.file, self.shapes, (self.reference or "").rpartition(":")[0]]
+        return [Path(one) for one in named if one.endswith((".py", ".yaml", ".yml"))]
+
+
+def subject_of(what: str, words: Sequence[str], shapes: Path | None, reference: str | None, **rest: Any) -> Subject:
+    """What the words of the command name. Raises WrongCall."""
+    path, colon, function = what.rpartition(":") if ".py:" in what else (what, "", "")
+    file = Path(path)
+    if file.suffix not in (".py", ".yaml", ".yml"):
+        raise WrongCall(f"{what}: expected KERNEL.py:function, a shapes file (.yaml) or a script (.py)")
+    if not file.is_file():
+        raise WrongCall(f"{file}: no such file")
+    if (words or shapes or reference) and not colon:
+        raise WrongCall(f"{what}: inputs, --shapes and --reference belong to KERNEL.py:function")
+    if words and shapes:
+        raise WrongCall("name inputs or --shapes, not both")
+    inputs, arguments = _given(words)
+    if colon and not inputs and not shapes:
+        raise WrongCall(f"{what}: on which inputs? Name them, as in x=512x1024:bfloat16, or --shapes FILE")
+    if reference is not None:
+        where, mark, name = reference.rpartition(":")
+        if not mark or not Path(where).is_file():
+            raise WrongCall(f"--reference {reference}: expected FILE.py:function")
+        reference = f"{Path(where).resolve()}:{name}"
+    return Subject(
+        file=str(file.resolve()),
+        function=function,
+        shapes=str(shapes.resolve()) if shapes else "",
+        inputs=inputs,
+        arguments=arguments,
+        reference=reference,
+        **rest,
+    )
+
+
+def _given(words: Sequence[str]) -> tuple[dict[str, InputShape], dict[str, Any]]:
+    """Inputs and further arguments from words such as `x=512x1024:bfloat16` and `eps=1e-6`. Raises WrongCall."""
+    from neff_bench.chips.dtypes import LONG, SIZE_BYTES
+
+    inputs: dict[str, InputShape] = {}
+    arguments: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.isidentifier():
+            raise WrongCall(f"{word!r}: expected an input, x=512x1024:bfloat16, or an argument, eps=1e-6")
+        if found := _INPUT.fullmatch(word):
+            dtype = LONG.get(found["dtype"], found["dtype"])
+            if dtype not in SIZE_BYTES:
+                raise WrongCall(f"{word}: dtype {dtype!r} is not known; expected one of {', '.join(SIZE_BYTES)}")
+            inputs[name] = InputShape(tuple(map(int, found["shape"].split("x"))), dtype)
+        else:
+            arguments[name] = _value(value)
+    return inputs, arguments
+
+
+def _value(text: str) -> Any:
+    """A number, list, object or true and false as JSON writes them; any other text as it is."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def cases_of(subject: Subject) -> list[Case]:
+    """The cases of a subject that is no script. Raises `ShapesError`, and `WrongCall` where none is left."""
+    from neff_bench.neffs.intake import kernel_name, own_case
+    from neff_bench.neffs.own import OwnKernel, Tensor
+    from neff_bench.stage1_generate.shapes.read import read_shapes
+
+    entry = f"{subject.file}:{subject.function}"
+    if subject.inputs:
+        tensors = tuple(Tensor(name, given.shape, given.dtype) for name, given in subject.inputs.items())
+        own = OwnKernel(entry, tensors, arguments=tuple(subject.arguments.items()), reference=subject.reference)
+        shapes = [(tensor.shape, tensor.dtype) for tensor in tensors]
+        target = subject.target or "trn2"
+        return [
+            own_case(kernel_name(entry), shapes, target, subject.lnc, own=own, implementation=subject.implementation)
+        ]
+    path = Path(subject.shapes or subject.file)
+    every = read_shapes(path, {"target": subject.target, "lnc": subject.lnc})
+    if subject.function:
+        every = [case for case in every if _entry(case, path.parent) == entry]
+    cases = [case for case in every if fnmatchcase(case.name, subject.only)]
+    if not cases:
+        raise WrongCall(f"{path}: no case of {entry if subject.function else subject.only}")
+    return cases
+
+
+def _entry(case: Case, folder: Path) -> str:
+    """The file and function of a case of the user's own kernel; "" for any other."""
+    from neff_bench.neffs.own import OwnKernel
+    from neff_bench.stage1_generate.entries import place
+
+    return place(case.own.entry, folder).entry if isinstance(case.own, OwnKernel) else ""

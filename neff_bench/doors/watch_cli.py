@@ -1,0 +1,104 @@
+"""`neff-bench watch`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from neff_bench.chips import CHIPS
+from neff_bench.errors import DONE, WrongCall
+from neff_bench.sdk.installed import OPTION
+from neff_bench.terminal import streams
+from neff_bench.terminal.command import command
+from neff_bench.terminal.options import argument, option, takes
+
+if TYPE_CHECKING:
+    from neff_bench.doors.watch.session import State
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+EXTRA = "watch needs its extra: pip install 'neff-bench[watch]'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """What is watched, and how that is told."""
+
+    what: str = argument(required=True, metavar="KERNEL.py:FUNCTION|SHAPES.yaml|SCRIPT.py")
+    inputs: tuple[str, ...] = argument(default=(), nargs=-1, metavar="[INPUT=SHAPE:DTYPE|ARGUMENT=VALUE]...")
+    shapes: Path | None = option(type=FILE, help="Watch the cases of this shapes file that name the kernel.")
+    only: str = option(default="*", metavar="GLOB", help="Of the cases of a shapes file, those with such a name.")
+    reference: str | None = option(metavar="FILE.py:FUNCTION", help="What is right; outputs are compared with it.")
+    implementation: str = option(
+        default="nki", type=click.Choice(["nki", "xla"]), show_default=True, help="xla: a jax function."
+    )
+    target: str | None = option(
+        type=click.Choice(list(CHIPS)), help="Chip.  [default: that of the shapes file, else trn2]"
+    )
+    lnc: int | None = option(
+        type=click.IntRange(1, 2), help="Physical cores in the logical core.  [default: 1, as AWS launches]"
+    )
+    sdk: str | None = option(metavar="RELEASE", help=OPTION)
+    port: int = option(
+        default=0, type=click.IntRange(0, 65535), help="Of the page, on 127.0.0.1.  [default: a free one]"
+    )
+    timeout: float = option(default=30.0, type=click.FloatRange(0.1), show_default=True, help="Seconds for one save.")
+    form: str = option(
+        "--format", default="text", type=click.Choice(["text", "json"]), show_default=True, help="json: one line for each save."
+    )  # fmt: skip
+
+
+@command("watch")
+@takes(WatchOptions)
+def watch(options: WatchOptions) -> int:
+    """Follow a kernel while you write it: a page on this machine, and lines for your editor, after each save.
+
+    A save of the kernel's file, of what it imports, of its reference or of the shapes file gives the simulated total with its range, what
+    changed, findings and broken rules at their lines, and, with a reference, whether the outputs are right. Ctrl-C ends it.
+
+    \b
+    neff-bench watch my_kernels.py:scale_rows x=512x1024:bfloat16 w=1024:float32
+    neff-bench watch my_kernels.py:scale_rows --shapes shapes.yaml
+    neff-bench watch shapes.yaml --only '*M512*' --target trn3
+    neff-bench watch my_script.py --format json
+    """
+    from neff_bench.doors.watch.subject import subject_of
+    from neff_bench.sdk.installed import judged_by
+    from neff_bench.stage1_generate.toolchains.compiler_process import python_environment
+    from neff_bench.system.warm import WarmParent
+
+    subject = subject_of(
+        options.what, options.inputs, options.shapes, options.reference, implementation=options.implementation,
+        target=options.target, lnc=options.lnc, sdk=judged_by(options.sdk), only=options.only,
+    )  # fmt: skip
+    modules = ["neff_bench.doors.watch.look:warm_up", *(["jax"] if options.implementation == "xla" else [])]
+    with WarmParent(modules, python_environment()) as warm:
+        warm.fork()  # before the server has threads
+        try:
+            from neff_bench.doors.watch.serving import serve
+        except ModuleNotFoundError as error:
+            if (error.name or "").split(".")[0] in ("starlette", "uvicorn", "sse_starlette", "watchfiles"):
+                raise WrongCall(EXTRA) from None
+            raise
+        try:
+            serve(subject, warm, options.port, options.timeout, streams.status, _Teller(options.form))
+        except KeyboardInterrupt:
+            return DONE
+    return DONE
+
+
+class _Teller:
+    """Prints each save once, when it is done."""
+
+    def __init__(self, form: str) -> None:
+        self.form, self.said = form, 0
+
+    def __call__(self, state: State) -> None:
+        from neff_bench.doors.watch.lines import as_json, as_text
+
+        if state.busy or self.said == state.save:
+            return
+        self.said = state.save
+        streams.line(as_json(state) if self.form == "json" else as_text(state))

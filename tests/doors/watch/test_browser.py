@@ -1,0 +1,54 @@
+"""The page of `neff-bench watch` in a real Chromium."""
+
+import pytest
+
+from tests.doors.watch.watching import INPUTS, KERNEL, Watch
+from tools.chromium import Chromium, find_chromium
+
+STATE = "neffBenchWatch.state"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    program = find_chromium()
+    if program is None:
+        pytest.skip("no Chromium on this machine; Debian has it as the package chromium")
+    found = Chromium(program)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def running(tmp_path):
+    (tmp_path / "my_kernels.py").write_text(KERNEL)
+    found = Watch(tmp_path, "my_kernels.py:scale_rows", *INPUTS)
+    yield found
+    found.end()
+
+
+def text(browser, name):
+    return browser.value(f"document.getElementById({name!r}).textContent")
+
+
+def test_a_save_repaints_the_page_and_keeps_what_is_looked_at(browser, running):
+    browser.open(running.address, "window.neffBenchWatch && neffBenchWatch.painted")
+    assert text(browser, "number").startswith("28.26 us (21–40)")
+    inner = "document.querySelector('iframe').contentWindow"
+    browser.value(f"{inner}.location.hash = 'case=0&event=40'")
+    running.save(KERNEL.replace("rows, columns = x.shape", "rows, columns = x.shape\n    rows //= 2"))
+    browser.wait(f"{STATE}.save === 2 && neffBenchWatch.painted === 2")
+    assert text(browser, "number").startswith("26.") and "−" in text(browser, "number")
+    assert browser.value(f"{inner}.location.hash") == "#case=0&event=40"
+    assert "critical path since the last save" in text(browser, "changes")
+    assert browser.errors() == []
+
+
+def test_a_broken_save_keeps_the_last_good_picture_grey(browser, running):
+    browser.open(running.address, "window.neffBenchWatch && neffBenchWatch.painted")
+    running.save(KERNEL.replace("nl.multiply", "nl.multiplx"))
+    browser.wait(f"{STATE}.broken")
+    assert "my_kernels.py:15" in text(browser, "broken")
+    assert browser.value("document.querySelector('#pictures.old iframe') !== null")
+    running.save(KERNEL)
+    browser.wait(f"{STATE}.broken === null && neffBenchWatch.painted === 3")
+    assert browser.value("document.querySelector('#pictures.old')") is None
