@@ -293,6 +293,7 @@ def fuzz(seed: int, count: int, store: Path, shapes: Path, results: Any) -> None
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         os.chdir(work)
+        os.environ["XDG_CACHE_HOME"] = name  # there lies which sources make the model
         known = kinds(store, shapes)
         guard_writes(work, tally)
         others = [data for kind in known.values() for data in kind.sound]

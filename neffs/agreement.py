@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def disagreement(manifest: Manifest, neff: Neff) -> str | None:
-    """What the NEFF has otherwise than its case, with both values; None where nothing differs."""
+    """Return what the NEFF has otherwise than its case, with both values; None where nothing differs."""
     return next(_differences(manifest, neff), None)
 
 
@@ -42,7 +42,7 @@ def _of_tensors(kind: str, declared: Sequence[TensorFile], found: Sequence[Tenso
 
 
 def _unlike(kind: str, declared: TensorFile, found: TensorInfo) -> str | None:
-    """What a tensor of the NEFF has otherwise than it was declared; None where it is the same."""
+    """Return what a tensor of the NEFF has otherwise than it was declared; None where it is the same."""
     if found.bytes is not None and found.bytes != declared.bytes:
         return f"{kind} {found.name} has {found.bytes} bytes in the NEFF, {declared.bytes} by its declaration"
     if found.shape and tuple(found.shape) != (tuple(declared.shape) or (1,)):
@@ -53,7 +53,7 @@ def _unlike(kind: str, declared: TensorFile, found: TensorInfo) -> str | None:
 
 
 def same_type(declared: str, found: str) -> bool:
-    """Whether a NEFF may hold a tensor of a declared type under the type that it names. One that we do not know may be any of its size;
+    """Return whether a NEFF may hold a tensor of a declared type under the type that it names. One that we do not know may be any of its size;
     for types that numpy lacks a NEFF may name integers (AWS Neuron docs, neuron-runtime/nrtpy)."""
     if found == declared or found not in DTYPE_BYTES:
         return True

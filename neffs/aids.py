@@ -13,7 +13,7 @@ from neff_bench.system.files import write_whole
 
 
 def read_aid(store: Path, name: str) -> bytes:
-    """The document. Raises `OSError`, also for a link, and `Unsealed`."""
+    """Return the document. Raises `OSError`, also for a link, and `Unsealed`."""
     folder = os.open(store / OWN, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         found = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)

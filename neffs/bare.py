@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def bare_case(name: str, neff: Neff) -> Case:
-    """The case of a NEFF of which nothing but its tensors is known. Raises `CaseError`."""
+    """Return the case of a NEFF of which nothing but its tensors is known. Raises `CaseError`."""
     dtype = neff.inputs[0].dtype if neff.inputs else "none"
     target = (neff.target or next(iter(CHIPS))).partition("/")[0]
     return Case(plain_name(name), "framework", (), dtype, target, neff.lnc or 1)
@@ -87,14 +87,14 @@ def publish_neff(
 
 
 def plain_name(text: str) -> str:
-    """Letters, digits, _ and - only, a letter or digit first; long names end in a hash, so that different ones stay
+    """Return a name of letters, digits, _ and - only, a letter or digit first; long names end in a hash, so that different ones stay
     different."""
     plain = re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-").lstrip("_-")
     return plain if len(plain) <= 100 else f"{plain[:90]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _drawn(tensors: Sequence[TensorInfo]) -> list[np.ndarray | None]:
-    """One array for each floating-point tensor, from one generator in the order of the NEFF."""
+    """Return one array for each floating-point tensor, from one generator in the order of the NEFF."""
     import numpy as np
 
     generator = np.random.default_rng(DEFAULT_SEED)

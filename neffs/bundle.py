@@ -166,7 +166,7 @@ def record_files(directory: Path) -> None:
 
 
 def read_bundle(path: Path) -> Bundle:
-    """The bundle in directory `path`. Raises `BundleError` when there is no manifest, it was damaged, or we did not write it.
+    """Return the bundle in directory `path`. Raises `BundleError` when there is no manifest, it was damaged, or we did not write it.
 
     The files that the manifest names are looked at by `missing_file` (sizes) and `verify_bundle` (contents).
     """
@@ -222,7 +222,7 @@ def _has_seal(path: Path, data: bytes, schema: int) -> bool:
 
 
 def used_files(manifest: Manifest) -> dict[str, FileSum]:
-    """The files that a capture and a check use: the NEFF, the inputs and the references."""
+    """Return the files that a capture and a check use: the NEFF, the inputs and the references."""
     files = {} if manifest.neff is None else {manifest.neff: FileSum(None, manifest.neff_sha256)}
     for tensor in _tensors(manifest):
         if tensor.file is not None:
@@ -239,12 +239,12 @@ def _tensors(manifest: Manifest) -> Iterator[TensorFile]:
 
 
 def files_of(manifest: Manifest) -> dict[str, FileSum]:
-    """All files that the manifest records; of schema 1 those that are used."""
+    """Return all files that the manifest records; of schema 1 those that are used."""
     return {**used_files(manifest), **manifest.files}
 
 
 def found_files(directory: Path) -> list[str]:
-    """Sorted paths of what lies in a bundle, relative to it, without `case.json` and `profiles/`; links to directories are
+    """Return the sorted paths of what lies in a bundle, relative to it, without `case.json` and `profiles/`; links to directories are
     files here."""
     found = []
     for parent, folders, files in os.walk(directory):
@@ -258,7 +258,7 @@ def found_files(directory: Path) -> list[str]:
 
 
 def missing_file(bundle: Bundle) -> str | None:
-    """What is wrong with the files at first sight (one is absent or has another size), None when nothing is."""
+    """Return what is wrong with the files at first sight (one is absent or has another size), None when nothing is."""
     return wrong_size(bundle.path, files_of(bundle.manifest))
 
 
@@ -279,7 +279,7 @@ def write_tensor(
 
 
 def is_safe_tensor_name(name: str) -> bool:
-    """Whether the name can be a word on a profiler's command line: printable, without blanks, not like an option."""
+    """Return whether the name can be a word on a profiler's command line: printable, without blanks, not like an option."""
     return bool(name) and name.isprintable() and not name.startswith("-") and not any(c.isspace() for c in name)
 
 

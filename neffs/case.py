@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
 
 
 def check_name(name: str) -> str:
-    """The name itself when it is safe as a directory name and as a word on a command line, else `CaseError`."""
+    """Return the name itself when it is safe as a directory name and as a word on a command line, else `CaseError`."""
     if not _NAME.fullmatch(name):
         raise CaseError(
             f"{name!r} cannot be the name of a bundle: at most 200 letters, digits and ._+- , and a letter, digit or _ first"
@@ -90,16 +90,16 @@ class Case:
         return "_".join(parts)
 
     def dim(self, name: str) -> int:
-        """Size of the dimension. Raises `KeyError` for a name that the kernel does not have."""
+        """Return the size of the dimension. Raises `KeyError` for a name that the kernel does not have."""
         return dict(self.dims)[name]
 
 
 def matches(names: Iterable[str], globs: Sequence[str]) -> bool:
-    """Whether a glob of `--only` or `--skip` is for a case: one of its names, which are its own and its kernel's, matches."""
+    """Return whether a glob of `--only` or `--skip` is for a case: one of its names, which are its own and its kernel's, matches."""
     return any(fnmatchcase(name, glob) for name in names for glob in globs)
 
 
 def content_key(case: Case, depends_on: Mapping[str, str]) -> str:
-    """Hex sha256 over the case and over what its result depends on (source hashes, toolchain, versions)."""
+    """Return the sha256 in hex over the case and over what its result depends on (source hashes, toolchain, versions)."""
     payload = {"case": case, "depends_on": dict(depends_on)}
     return hashlib.sha256(orjson.dumps(payload, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -48,7 +48,7 @@ def seal(document: bytes) -> bytes:
 
 
 def check_seal(document: bytes) -> None:
-    """Raises `Unsealed` unless the document carries the checksum of its own content."""
+    """Check the seal. Raises `Unsealed` unless the document carries the checksum of its own content."""
     found = _SEALED.fullmatch(document, max(0, len(document) - _SEAL_BYTES))
     if found is None:
         raise Unsealed("it has no checksum", absent=True)
@@ -57,7 +57,7 @@ def check_seal(document: bytes) -> None:
 
 
 def sha256_file(path: Path) -> str:
-    """Hex sha256 of a file's contents, read in blocks."""
+    """Return the sha256 in hex of a file's contents, read in blocks."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
@@ -66,18 +66,18 @@ def sha256_file(path: Path) -> str:
 
 
 def sum_file(path: Path) -> FileSum:
-    """Size and sha256 of a file as they are now."""
+    """Return size and sha256 of a file as they are now."""
     return FileSum(path.stat().st_size, sha256_file(path))
 
 
 def plain_status(path: Path | str) -> os.stat_result | None:
-    """What the file system says of a plain file; None for a link, a pipe or anything else. Raises `OSError`."""
+    """Return what the file system says of a plain file; None for a link, a pipe or anything else. Raises `OSError`."""
     status = os.stat(path, follow_symlinks=False)
     return status if stat.S_ISREG(status.st_mode) else None
 
 
 def wrong_size(directory: Path, files: Mapping[str, FileSum]) -> str | None:
-    """What is wrong with the files at first sight (one is absent or has another size), None when nothing is."""
+    """Return what is wrong with the files at first sight (one is absent or has another size), None when nothing is."""
     for name, expected in files.items():
         try:
             status = plain_status(directory / name)
@@ -91,7 +91,7 @@ def wrong_size(directory: Path, files: Mapping[str, FileSum]) -> str | None:
 
 
 def wrong_content(directory: Path, files: Mapping[str, FileSum]) -> str | None:
-    """What is wrong with the content of the files, None when every sha256 fits."""
+    """Return what is wrong with the content of the files, None when every sha256 fits."""
     for name, expected in files.items():
         try:
             found = sha256_file(directory / name)

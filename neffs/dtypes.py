@@ -17,7 +17,7 @@ _ML_DTYPES = {"bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "float8
 
 
 def size_bytes(dtype: str) -> int:
-    """Bytes of one element. Raises `CaseError` for a name that is not canonical."""
+    """Return the bytes of one element. Raises `CaseError` for a name that is not canonical."""
     try:
         return SIZE_BYTES[dtype]
     except KeyError:
@@ -25,7 +25,7 @@ def size_bytes(dtype: str) -> int:
 
 
 def numpy_dtype(dtype: str) -> np.dtype:
-    """The little-endian numpy dtype of a canonical name; `tfloat32` is stored as float32, a packed type as
+    """Return the little-endian numpy dtype of a canonical name; `tfloat32` is stored as float32, a packed type as
     `neff_bench.parsers.formats.packed` has it."""
     import numpy as np
 
@@ -44,12 +44,12 @@ def numpy_dtype(dtype: str) -> np.dtype:
 
 
 def value_shape(shape: tuple[int, ...], dtype: str) -> tuple[int, ...]:
-    """The shape of the values of a tensor: its own, or four for each element of a packed type, along the last dimension."""
+    """Return the shape of the values of a tensor: its own, or four for each element of a packed type, along the last dimension."""
     return (*shape[:-1], VALUES * shape[-1]) if dtype in PACKED else shape
 
 
 def stored(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Values as a tensor of a canonical dtype holds them, rounded once to nearest even; `value_shape` says their shape."""
+    """Return the values as a tensor of a canonical dtype holds them, rounded once to nearest even; `value_shape` says their shape."""
     if dtype in PACKED:
         from neff_bench.parsers.formats import packed
 
@@ -58,7 +58,7 @@ def stored(values: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def values_of(array: np.ndarray) -> np.ndarray:
-    """The inverse of `stored`: integers as they are, all else as float32, exact."""
+    """Return the inverse of `stored`: integers as they are, all else as float32, exact."""
     if array.dtype.names is not None:
         from neff_bench.parsers.formats import packed
 

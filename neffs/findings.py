@@ -39,7 +39,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def found(kind: Kind, text: str, source: str | None, releases: tuple[str, ...] = ()) -> Finding:
-    """A finding at `source`, such as "softmax.py:41"; of an HLO graph it is an instruction, which has no line."""
+    """Return a finding at `source`, such as "softmax.py:41"; of an HLO graph it is an instruction, which has no line."""
     file, _, line = (source or "").rpartition(":")
     if file and line.isdecimal():
         return Finding(kind=kind, text=text, file=file, line=int(line), releases=releases)
@@ -47,7 +47,7 @@ def found(kind: Kind, text: str, source: str | None, releases: tuple[str, ...] =
 
 
 def of_release(findings: Iterable[Finding], release: str) -> tuple[Finding, ...]:
-    """The findings without those that other releases of the SDK refuse and this one does not."""
+    """Return the findings without those that other releases of the SDK refuse and this one does not."""
     return tuple(one for one in findings if not one.releases or release in one.releases)
 
 
@@ -64,7 +64,7 @@ def leave(directory: Path, findings: Sequence[Finding]) -> None:
 
 
 def left(directory: Path) -> tuple[Finding, ...]:
-    """The findings in the file of a directory; none where there is no file, or one that is none of ours."""
+    """Return the findings in the file of a directory; none where there is no file, or one that is none of ours."""
     try:
         return tuple(_DECODER.decode((directory / FILE).read_bytes()))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):

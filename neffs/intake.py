@@ -23,7 +23,7 @@ _VARIANT_MAX = 80
 
 
 def kernel_name(entry: str) -> str:
-    """`my_kernels.rmsnorm` of `folder/my_kernels.py:rmsnorm` and of `package.my_kernels:rmsnorm`: as it is written, but for
+    """Return `my_kernels.rmsnorm` of `folder/my_kernels.py:rmsnorm` and of `package.my_kernels:rmsnorm`: as it is written, but for
     characters that no directory may have."""
     file, _, function = entry.rpartition(":")
     stem = Path(file).stem if file.endswith(".py") else file.rpartition(".")[2]
@@ -31,26 +31,26 @@ def kernel_name(entry: str) -> str:
 
 
 def check_own(implementation: str) -> str:
-    """The implementation of a function of the user's own, as Python and the agents' doors take it. Raises `CaseError`."""
+    """Return the implementation of a function of the user's own, as Python and the agents' doors take it. Raises `CaseError`."""
     if implementation not in ("nki", "xla"):
         raise CaseError(f"implementation {implementation!r}: expected nki, or xla for a jax function")
     return implementation
 
 
 def default_lnc(target: str) -> int:
-    """Physical cores of a kernel for which nobody says them: what a launch without a grid has on AWS. Raises `UnknownChip`."""
+    """Return the physical cores of a kernel for which nobody says them: what a launch without a grid has on AWS. Raises `UnknownChip`."""
     named = os.environ.get(LNC_ENVIRONMENT, "")
     return int(named) if named in map(str, chip_for(target).lncs) else _LAUNCH_LNC
 
 
 def shapes_in_words(shapes: Iterable[Sequence[int]]) -> str | None:
-    """`3*128x512 512x64`: equal neighbours counted. None for no shape."""
+    """Return `3*128x512 512x64`: equal neighbours counted. None for no shape."""
     groups = [("x".join(map(str, shape)), len(list(same))) for shape, same in groupby(map(tuple, shapes))]
     return " ".join(f"{count}*{shape}" if count > 1 else shape for shape, count in groups) or None
 
 
 def variant_of(shapes: Iterable[Sequence[int]]) -> str:
-    """`128x512-512` in the name of a bundle; a hash where that is long."""
+    """Return `128x512-512` in the name of a bundle; a hash where that is long."""
     text = "-".join("x".join(map(str, shape)) for shape in shapes)
     return text if len(text) <= _VARIANT_MAX else hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -66,7 +66,7 @@ def own_case(
     apart: str = "",
     implementation: str = "nki",
 ) -> Case:
-    """The case of a kernel whose dimensions have no names. `inputs`: shapes and dtypes; `apart`: tells it from others of the
+    """Return the case of a kernel whose dimensions have no names. `inputs`: shapes and dtypes; `apart`: tells it from others of the
     same shapes. Raises `CaseError`."""
     variant = "-".join(filter(None, (variant_of(shape for shape, _ in inputs), apart)))
     dtype = inputs[0][1] if inputs else "float32"

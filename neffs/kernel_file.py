@@ -27,7 +27,7 @@ class KernelFileLoader(SourceFileLoader):
     source: bytes
 
     def get_code(self, fullname: str) -> CodeType:
-        """The code of the file as it is now; compiled once for each content in a process."""
+        """Return the code of the file as it is now; compiled once for each content in a process."""
         path = self.get_filename(fullname)
         self.source = self.get_data(path)
         known = _compiled.get(path)
@@ -39,7 +39,7 @@ class KernelFileLoader(SourceFileLoader):
 
 
 def kernel_module(path: Path) -> ModuleType:
-    """The module of a file under the file's own name, not executed yet. Raises `ImportError` for a file that is no Python file."""
+    """Return the module of a file under the file's own name, not executed yet. Raises `ImportError` for a file that is no Python file."""
     spec = spec_from_file_location(path.stem, path, loader=KernelFileLoader(path.stem, str(path)))
     if spec is None:
         raise ImportError(f"{path} is no Python file")
@@ -55,7 +55,7 @@ def execute(module: ModuleType) -> None:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """One thread at a time puts kernels into `sys.modules`. Nothing that is imported leaves bytecode behind: the modules that a kernel
+    """Yield one thread at a time puts kernels into `sys.modules`. Nothing that is imported leaves bytecode behind: the modules that a kernel
     imports may change as fast as the kernel."""
     with _GUARD:
         before = sys.dont_write_bytecode

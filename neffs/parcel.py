@@ -20,7 +20,7 @@ from neff_bench.neffs.store import Store
 
 
 def pack_bundle(path: Path) -> bytes:
-    """A bundle with its runs, without what is unfinished in it. Raises `OSError`."""
+    """Return a bundle with its runs, without what is unfinished in it. Raises `OSError`."""
     try:
         runs = sorted(name for name in os.listdir(path / PROFILES) if not name.startswith("."))
     except (FileNotFoundError, NotADirectoryError):
@@ -45,7 +45,7 @@ def unpack_bundle(data: bytes, path: Path) -> Bundle:
 
 
 def files_below(path: Path, folders: Iterable[str]) -> list[str]:
-    """The paths, relative to `path`, of all files in folders of it."""
+    """Return the paths, relative to `path`, of all files in folders of it."""
     return [
         os.path.relpath(os.path.join(parent, file), path)
         for folder in folders
@@ -55,7 +55,7 @@ def files_below(path: Path, folders: Iterable[str]) -> list[str]:
 
 
 def pack(path: Path, names: Iterable[str]) -> bytes:
-    """These plain files of a directory. Raises `BundleError` for anything else, and `OSError`."""
+    """Pack these plain files of a directory. Raises `BundleError` for anything else, and `OSError`."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name in names:
@@ -82,7 +82,7 @@ def unpack(data: bytes, path: Path) -> None:
 
 @cache
 def workplace() -> Store:
-    """Where a worker of a cluster keeps what it works on: a store of this user on the host's own disk, in which everything is
+    """Return where a worker of a cluster keeps what it works on: a store of this user on the host's own disk, in which everything is
     in staging. What a killed worker left there goes with the first call of the next one."""
     store = Store(Path(tempfile.gettempdir()) / f"neff-bench-ray-{os.geteuid()}")
     store.create()

@@ -45,7 +45,7 @@ class Store:
         self._make(self._locks)
 
     def names(self) -> list[str]:
-        """Sorted names of the directories that should be bundles. Raises `StoreError` when there is no store."""
+        """Return the sorted names of the directories that should be bundles. Raises `StoreError` when there is no store."""
         try:
             with os.scandir(self.path) as entries:
                 return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
@@ -57,7 +57,7 @@ class Store:
             raise StoreError(self.path, f"cannot list it: {error.strerror}") from None
 
     def bundles(self) -> Iterator[Bundle | BundleError]:
-        """Every directory as a bundle, or as the error that says why it is none; sorted by name."""
+        """Yield every directory as a bundle, or as the error that says why it is none; sorted by name."""
         for name in self.names():
             try:
                 yield read_bundle(self.path / name)
@@ -65,7 +65,7 @@ class Store:
                 yield error
 
     def find(self, name: str) -> Bundle | None:
-        """The bundle, None when there is none under that name. Raises `BundleError` when it is damaged."""
+        """Return the bundle, None when there is none under that name. Raises `BundleError` when it is damaged."""
         path = self.path / check_name(name)
         return read_bundle(path) if path.exists() else None
 
@@ -76,7 +76,7 @@ class Store:
 
     @contextmanager
     def scratch(self, name: str) -> Iterator[Path]:
-        """An empty directory on the store's disk, gone at the end; `sweep` removes it when this process is killed."""
+        """Yield an empty directory on the store's disk, gone at the end; `sweep` removes it when this process is killed."""
         self._make(self._staging)
         staging, lock_path, descriptor = self._claim(check_name(name))
         try:
@@ -142,7 +142,7 @@ class Store:
         shutil.rmtree(moved_aside, ignore_errors=True)
 
     def _check_owner(self) -> None:
-        """A directory that somebody else made (in a shared /tmp, say) may be a trap. Raises `StoreError`, or `OSError` when
+        """Refuse a directory that somebody else made (in a shared /tmp, say): it may be a trap. Raises `StoreError`, or `OSError` when
         there is none."""
         for status in (os.stat(self.path, follow_symlinks=False), os.stat(self.path)):
             if os.geteuid() not in (0, status.st_uid) and status.st_uid != 0:
@@ -159,7 +159,7 @@ class Store:
 
 
 def check_own(store: Path) -> None:
-    """Links would lead what a store writes of its own to somewhere else. Raises `StoreError` for one."""
+    """Refuse links, which would lead what a store writes to somewhere else. Raises `StoreError`."""
     for directory in (store / OWN, *(store / OWN / name for name in ("staging", "locks", "aside", "arrays"))):
         if directory.is_symlink():
             raise StoreError(directory, "a symbolic link; a store holds only real directories")
@@ -208,7 +208,7 @@ def _keep_profiles(old: Path, new: Path) -> None:
 
 
 def _remove_hidden(directory: Path) -> None:
-    """What a tool has begun to write and not finished has such a name."""
+    """Return whether a name is that of a file that a tool has begun to write and not finished."""
     for path in directory.rglob(".*"):
         if path.is_symlink() or path.is_file():
             path.unlink()

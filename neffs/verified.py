@@ -34,7 +34,7 @@ class Verified:
         self._new: dict[str, str] = {}
 
     def wrong(self, directory: Path, files: Mapping[str, FileSum]) -> str | None:
-        """What is wrong with the files of a directory of this store, None when nothing is."""
+        """Return what is wrong with the files of a directory of this store, None when nothing is."""
         key, stamp, newest_ns = os.path.relpath(directory, self._path), _stamp(directory, files), None
         if stamp is None:
             return wrong_size(directory, files) or wrong_content(directory, files)
@@ -66,7 +66,7 @@ def _read(store: Path) -> dict[str, str]:
 
 
 def _stamp(directory: Path, files: Mapping[str, FileSum]) -> tuple[str, int] | None:
-    """The stamp and the latest time of change in ns; None when a file is absent or not a plain one."""
+    """Return the stamp and the latest time of change in ns; None when a file is absent or not a plain one."""
     digest, newest_ns, prefix = hashlib.sha256(), 0, os.fspath(directory) + "/"
     for name, expected in files.items():
         try:

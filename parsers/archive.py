@@ -58,16 +58,16 @@ class Stream:
             yield part
 
     def read(self, count: int) -> bytes:
-        """`count` bytes, fewer only at the end."""
+        """Return `count` bytes, fewer only at the end."""
         return b"".join(self._take(count))
 
     def skip(self, count: int) -> int:
-        """Passes over `count` bytes; returns how many there were."""
+        """Return pass over over `count` bytes; returns how many there were."""
         return sum(len(part) for part in self._take(count))
 
 
 def unpack(name: str, packed: Iterator[bytes], base: int, inflated: bool) -> Iterator[memoryview]:
-    """The archive's bytes, `inflated` when they are gzip (both kinds occur under one NEFF version).
+    """Yield the archive's bytes, `inflated` when they are gzip (both kinds occur under one NEFF version).
 
     `packed`: pieces of the file from offset `base` on. Raises ParseError on damage, truncation and gzip bombs.
     """
@@ -98,7 +98,7 @@ def unpack(name: str, packed: Iterator[bytes], base: int, inflated: bool) -> Ite
 
 
 def walk(name: str, stream: Stream) -> Iterator[Member]:
-    """The regular members in archive order; read or leave each one's content before asking for the next.
+    """Yield the regular members in archive order; read or leave each one's content before asking for the next.
 
     Raises ParseError for links, devices, names that leave the archive, damage and truncation.
     Offsets in its errors are those of the unpacked archive.
@@ -134,7 +134,7 @@ def walk(name: str, stream: Stream) -> Iterator[Member]:
 
 
 def _checked(name: str, at: int, block: bytes) -> tuple[int, bytes]:
-    """Size in bytes and type of a header whose checksum holds."""
+    """Return size in bytes and type of a header whose checksum holds."""
     stored, total = _octal(block[148:156]), sum(block[:148]) + sum(block[156:]) + 8 * ord(" ")
     size_bytes = _octal(block[124:136])
     if stored != total or size_bytes is None:

@@ -50,7 +50,7 @@ prepare(_Index, list[_Kernel], list[_Node])
 
 
 def stack_files(name: str, index: bytes | None) -> set[str]:
-    """The members of a NEFF that hold the trees. Raises ParseError."""
+    """Return the members of a NEFF that hold the trees. Raises ParseError."""
     return {file.file_name for file in _files(name, index)}
 
 
@@ -60,7 +60,7 @@ def _files(name: str, index: bytes | None) -> list[_File]:
 
 
 def read_call_stacks(name: str, index: bytes | None, members: Mapping[str, bytes]) -> CallStacks:
-    """The callers of each instruction that has some, from the members that the index names. Raises ParseError."""
+    """Return the callers of each instruction that has some, from the members that the index names. Raises ParseError."""
     stacks: CallStacks = {}
     for file in _files(name, index):
         data = members.get(file.file_name, b"")
@@ -76,7 +76,7 @@ def read_call_stacks(name: str, index: bytes | None, members: Mapping[str, bytes
 
 
 def _walk(node: _Node, callers: tuple[str, ...], here: str, kernel: str, stacks: CallStacks) -> None:
-    """`here`: the line of the innermost function or loop above the node; empty above the first function."""
+    """Walk a tree. `here`: the line of the innermost function or loop above the node; empty above the first function."""
     if node.inst is not None and callers:
         stacks[kernel, str(node.inst.get("name"))] = callers
     for inner, is_function in ((node.func, True), (node.iter, False)):

@@ -67,7 +67,7 @@ def inspect(options: InspectOptions) -> int:
 
 
 def _look_at(paths: tuple[Path, ...]) -> Iterator[dict[str, Any]]:
-    """A description of each file; `{"path": ..., "error": ...}` for one that cannot be read."""
+    """Yield a description of each file; `{"path": ..., "error": ...}` for one that cannot be read."""
     from neff_bench.parsers.describe import describe, files_under
     from neff_bench.parsers.errors import ParseError
 

@@ -75,7 +75,7 @@ class Clock:
     end_ps: int | None
 
     def instruction_ps(self, engine: Any, ticks: Any) -> Any:
-        """`engine`: (n,) index; `ticks`: (n,). Exact where the clock needs no scale."""
+        """Return `engine`: (n,) index; `ticks`: (n,). Exact where the clock needs no scale."""
         since = ticks - self.zero
         if (self.scale == 1).all():
             return since + self.offset[engine] if self.offset.any() else since
@@ -83,13 +83,13 @@ class Clock:
         return shifted - np.rint(shifted * (1 - self.scale[engine])).astype(np.int64)
 
     def semaphore_ps(self, ticks: Any) -> Any:
-        """Ticks of semaphore records on the common axis, in picoseconds."""
+        """Return the ticks of semaphore records on the common axis, in picoseconds."""
         since = ticks - self.zero
         shifted = since if (self.scale == 1).all() else since - np.rint(since * (1 - self.scale[0])).astype(np.int64)
         return shifted + self.semaphore_offset
 
     def dma_ps(self, engine: Any, ticks: Any) -> Any:
-        """`engine`: (n,) within the core; `ticks`: (n,). Raises ValueError when the DMA clock was not found."""
+        """Return `engine`: (n,) within the core; `ticks`: (n,). Raises ValueError when the DMA clock was not found."""
         if self.dma_offset is None:
             raise ValueError("no DMA clock")
         if self.dma_scale == 1 and self.dma_tick_ps == (1, 1):
@@ -100,7 +100,7 @@ class Clock:
 
 
 def one_clock(zero: int, end_ps: int | None) -> Clock:
-    """The clock of files whose every unit counts the same picoseconds."""
+    """Return the clock of files whose every unit counts the same picoseconds."""
     same, exact = np.zeros(ENGINE_COUNT, np.int64), np.ones(ENGINE_COUNT)
     return Clock(
         zero, same, exact, np.ones(ENGINE_COUNT, bool), 0, (1, 1), zero, 0, 1.0, np.zeros(16, np.int64), end_ps
@@ -110,7 +110,7 @@ def one_clock(zero: int, end_ps: int | None) -> Clock:
 def synchronise(
     container: Container, rows: RawInstructions, updates: RawSemaphores, packets: RawDma
 ) -> Mapping[int, Clock]:
-    """A clock for each core that has one; a core is missing when nothing in its trace tells the start of the execution."""
+    """Return a clock for each core that has one; a core is missing when nothing in its trace tells the start of the execution."""
     cores = sorted({section.core for section in container.sections})
     if container.window is not None:
         start, end = container.window
@@ -163,7 +163,7 @@ def _vote(
 
 
 def _offset(from_ticks: Any, to_ticks: Any, window_ps: int) -> int | None:
-    """What to add to the first clock to get the second: the difference on which most events agree, None when few do.
+    """Return what to add to the first clock to get the second: the difference on which most events agree, None when few do.
 
     Handshakes repeat, so a wrong difference can gather many pairs; what counts is how many of the first clock's events have a partner, and
     among equals how closely they agree.

@@ -42,7 +42,7 @@ class Extent:
     size_bytes: int
 
     def read(self, start: int = 0, length: int | None = None) -> Buffer:
-        """The content, or `length` bytes of it from `start`. Raises ParseError when the file has changed."""
+        """Return the content, or `length` bytes of it from `start`. Raises ParseError when the file has changed."""
         left = self.size_bytes - start
         return self.source.read(self.offset + start, left if length is None else min(length, left))
 
@@ -62,7 +62,7 @@ class Stream:
         return self.code.size_bytes if isinstance(self.code, Extent) else len(self.code)
 
     def read(self) -> Buffer:
-        """The instructions. Raises ParseError."""
+        """Return the instructions. Raises ParseError."""
         return self.code.read() if isinstance(self.code, Extent) else self.code
 
 
@@ -103,7 +103,7 @@ class Container:
 
 @guarded
 def read_container(path: str | os.PathLike[str]) -> Container:
-    """Metadata and sections, without decoding records. Raises ParseError."""
+    """Return the metadata and sections, without decoding records. Raises ParseError."""
     name = os.fspath(path)
     source = open_source(path)
     head = source.read(0, DATA_START)
@@ -229,7 +229,7 @@ def _window(name: str, root: Message) -> tuple[int, int] | None:
 
 
 def _full_buffers(root: Message, sections: list[Section]) -> tuple[str, ...]:
-    """Kinds whose records take all that the runtime set aside for them."""
+    """Return the kinds whose records take all that the runtime set aside for them."""
     capacity = {
         (buffer.integer(layout.Buffer.UNIT), buffer.integer(layout.Buffer.KIND)): buffer.integer(layout.Buffer.BYTES)
         for buffer in root.messages(Root.BUFFER)
@@ -248,7 +248,7 @@ def _uuid(root: Message) -> bytes:
 
 
 def same_program(trace_uuid: str, neff_uuid: str) -> bool | None:
-    """Whether a trace is of a NEFF, both as hex; None where the trace's copy is cut so short that it cannot tell.
+    """Return whether a trace is of a NEFF, both as hex; None where the trace's copy is cut so short that it cannot tell.
 
     Version 4 and 5 keep the uuid as a C string, so of the NEFF's only the bytes before its first zero count.
     """

@@ -61,7 +61,7 @@ class StreamLabels:
     last: int
 
     def of(self, pc: int) -> tuple[Label | None, str]:
-        """The label of a slot, and how it came by it: `compiled`, `runtime` or `unaligned`."""
+        """Return the label of a slot, and how it came by it: `compiled`, `runtime` or `unaligned`."""
         if 0 <= pc < len(self.labels) and self.placed[pc]:
             return self.labels[pc], "compiled"
         return None, "unaligned" if self.first <= pc <= self.last else "runtime"
@@ -73,7 +73,7 @@ Labels = dict[tuple[int, int], StreamLabels]
 
 @guarded
 def read_labels(neff: Path, container: Container) -> Labels:
-    """The labels of a trace's streams; empty for a NEFF without debug information. Raises ParseError, also for another program."""
+    """Return the labels of a trace's streams; empty for a NEFF without debug information. Raises ParseError, also for another program."""
     if same_program(container.uuid.hex(), read_uuid(neff)) is False:
         raise ParseError(neff, None, f"another program than that of {container.path}: the uuids differ")
     cores = sorted({stream.core for stream in container.streams})
@@ -113,7 +113,7 @@ def _slots(code: bytes | memoryview) -> list[bytes]:
 
 
 def _compiled(name: str, asm: bytes, backend: bytes, stacks: CallStacks, budget: Budget) -> list[Label | None]:
-    """The label of each slot that the compiler wrote."""
+    """Return the label of each slot that the compiler wrote."""
     whole = Message(name, memoryview(backend), 0, budget)
     files, kernels = whole.texts(5), whole.texts(7)
     known: dict[int, Label] = {}
@@ -133,14 +133,14 @@ def _compiled(name: str, asm: bytes, backend: bytes, stacks: CallStacks, budget:
 
 
 def _entry(table: Sequence[str], value: str | None) -> str:
-    """A value that is the number of an entry of the table, or stands for itself."""
+    """Return a value that is the number of an entry of the table, or stands for itself."""
     if value is not None and value.isdecimal() and int(value) < len(table):
         return table[int(value)]
     return value or ""
 
 
 def align(compiled: Sequence[bytes], loaded: Sequence[bytes]) -> list[int | None]:
-    """For each loaded slot the number of the compiled one that it came from; None for those of the loader."""
+    """Return for each loaded slot the number of the compiled one that it came from; None for those of the loader."""
     kept = [number for number, slot in enumerate(compiled) if slot[0] != PLACEHOLDER]
     for at in range(len(kept) - 1):
         if compiled[kept[at]][0] == PSEUDO_DMA and compiled[kept[at + 1]][0] == PSEUDO_ADDRESS:
@@ -161,13 +161,13 @@ _REPLACEMENTS = frozenset(REPLACED.values())
 
 
 def _token(slot: bytes) -> bytes:
-    """What a slot is compared by: all of it, but for one that the loader replaces, and fills addresses in, its opcode alone."""
+    """Return what a slot is compared by: all of it, but for one that the loader replaces, and fills addresses in, its opcode alone."""
     opcode = REPLACED.get(slot[0], slot[0])
     return bytes([opcode]) if opcode in _REPLACEMENTS else slot
 
 
 def _in_one_piece(ours: Sequence[bytes], theirs: Sequence[bytes]) -> int | None:
-    """Where the one lies in the other; None when it does not, or in more than one place."""
+    """Return where the one lies in the other; None when it does not, or in more than one place."""
     if not ours:
         return None
     starts = [

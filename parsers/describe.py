@@ -26,7 +26,7 @@ LEVELS_ABOVE = 2
 
 
 def files_under(path: Path, unreadable: list[OSError]) -> list[Path]:
-    """The files to show of a directory, recursively: NEFFs, NTFFs, JSON and Parquet profiles; links and hidden directories are left out.
+    """Return the files to show of a directory, recursively: NEFFs, NTFFs, JSON and Parquet profiles; links and hidden directories are left out.
 
     Directories that cannot be looked through are added to `unreadable`.
     """
@@ -46,7 +46,7 @@ def files_under(path: Path, unreadable: list[OSError]) -> list[Path]:
 
 @guarded
 def describe(path: Path, neffs: Iterable[Path] = ()) -> dict[str, Any] | None:
-    """One file. `neffs`: those that an NTFF is checked against. None for JSON that is no profile. Raises ParseError."""
+    """Return one file. `neffs`: those that an NTFF is checked against. None for JSON that is no profile. Raises ParseError."""
     kind = kind_of(path)
     if kind == "neff":
         return describe_neff(read_neff(path))
@@ -72,7 +72,7 @@ def describe(path: Path, neffs: Iterable[Path] = ()) -> dict[str, Any] | None:
 
 
 def describe_hlo(path: Path, module: HloModule) -> dict[str, Any]:
-    """The module with its computations, the entry last; FLOPs are two for each multiply-accumulate of a `dot`."""
+    """Return the module with its computations, the entry last; FLOPs are two for each multiply-accumulate of a `dot`."""
     entry = module.computations[module.entry]
     macs = module.mac_counts()
     parameters = sorted((i for i in entry.instructions if i.opcode == "parameter"), key=lambda i: i.parameter_number)
@@ -108,7 +108,7 @@ def _shape(shape: Shape) -> dict[str, Any]:
 
 
 def describe_neff(neff: Neff) -> dict[str, Any]:
-    """A NEFF as a plain dictionary."""
+    """Return a NEFF as a plain dictionary."""
     return {
         "kind": "neff",
         "path": neff.path,
@@ -137,7 +137,7 @@ def _tensor(tensor: TensorInfo) -> dict[str, Any]:
 
 
 def describe_ntff(trace: Ntff) -> dict[str, Any]:
-    """A trace as a plain dictionary."""
+    """Return a trace as a plain dictionary."""
     return {
         "kind": "ntff",
         "path": trace.path,
@@ -169,7 +169,7 @@ def describe_ntff(trace: Ntff) -> dict[str, Any]:
 
 
 def program_of(trace: Ntff, neffs: Iterable[Path]) -> dict[str, Any] | None:
-    """The NEFF that the trace is of, or one that it is not of, or None where there is no NEFF to ask.
+    """Return the NEFF that the trace is of, or one that it is not of, or None where there is no NEFF to ask.
 
     Asked are `neffs`, those beside the trace, and the directories above it, where test harnesses keep the NEFF: up there another program
     means nothing. `same_program`: True, False, or None where the trace keeps too little of the uuid to tell.
@@ -194,7 +194,7 @@ def _answer(trace: Ntff, neff: Path) -> bool | None | Literal["unreadable"]:
 
 
 def describe_profile(path: Path, summary: Summary, metadata: Metadata) -> dict[str, Any]:
-    """The summary of a profile as a plain dictionary, with the figures that disagree with its own counters."""
+    """Return the summary of a profile as a plain dictionary, with the figures that disagree with its own counters."""
     from neff_bench.parsers.selfcheck import check
 
     checks = check(summary, metadata)

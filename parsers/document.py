@@ -55,7 +55,7 @@ prepare(_Top)
 
 
 def decode(name: str, data: memoryview, kind: Any, strict: bool = True) -> Any:
-    """msgspec's JSON decoding with this room's error; one of content, unlike one of syntax, has offset 0. Raises ParseError."""
+    """Decode JSON by msgspec with this room's error; one of content, unlike one of syntax, has offset 0. Raises ParseError."""
     try:
         return msgspec.json.decode(data, type=kind, strict=strict)
     except RecursionError:
@@ -86,11 +86,11 @@ class Document:
         return memoryview(rows[0])
 
     def has(self, table: str) -> bool:
-        """Whether the document has this table."""
+        """Return whether the document has this table."""
         return self._find(table) is not None
 
     def is_system_trace(self) -> bool:
-        """Whether it says which NEFF ran when."""
+        """Return whether it says which NEFF ran when."""
         found = (memoryview(getattr(self._top, key)) for key in system_trace.KEYS)
         return any(events and system_trace.has_executions(events) for events in found)
 
@@ -99,7 +99,7 @@ class Document:
         return found or None
 
     def row(self, table: str) -> dict[str, Any]:
-        """The only row of a single-row table, which is a list of one in these files; empty when there is no such table."""
+        """Return the only row of a single-row table, which is a list of one in these files; empty when there is no such table."""
         data = self._find(table)
         if data is None:
             return {}
@@ -114,7 +114,7 @@ class Document:
         return first
 
     def rows(self, table: str, kind: type[Row]) -> list[Row]:
-        """All rows, none when there is no such table: tools leave empty tables out."""
+        """Return all rows, none when there is no such table: tools leave empty tables out."""
         data = self._find(table)
         if data is None:
             return []
@@ -122,11 +122,11 @@ class Document:
         return rows
 
     def node(self) -> dict[str, Any] | None:
-        """The keys of a bare summary, or of the first node; None where there is neither."""
+        """Return the keys of a bare summary, or of the first node; None where there is neither."""
         return next(iter(self.nodes()), None)
 
     def nodes(self) -> list[dict[str, Any]]:
-        """The keys of a bare summary, or of each `n_<hash>` node; an only node may have any name."""
+        """Return the keys of a bare summary, or of each `n_<hash>` node; an only node may have any name."""
         if self.has("total_time"):
             return [self._small(self.data, dict[str, Any])]
         if len(self.data) > SMALL_BYTES:
@@ -137,7 +137,7 @@ class Document:
         return [node for node in nodes if isinstance(node, dict) and (named or "total_time" in node)]
 
     def keep(self, *tables: str) -> None:
-        """Gives back the memory of all but these tables; no other may be asked for afterwards."""
+        """Give back the memory of all but these tables; no other may be asked for afterwards."""
         kept = [(self._offset(data), len(data)) for table in tables if (data := self._find(table)) is not None]
         start = 0
         for offset, length in sorted(kept):
@@ -160,7 +160,7 @@ class Document:
             raise ParseError(self.name, self._offset(part) + (error.offset or 0), error.what) from None
 
     def _offset(self, part: memoryview) -> int:
-        """Where a table starts in the file: both are views of one memory."""
+        """Return where a table starts in the file: both are views of one memory."""
         import numpy as np
 
         whole, inner = np.frombuffer(self._whole, np.uint8), np.frombuffer(part, np.uint8)
@@ -168,12 +168,12 @@ class Document:
 
 
 def _first(data: memoryview) -> bytes:
-    """The first character that is no blank."""
+    """Return the first character that is no blank."""
     return bytes(data[:4096]).lstrip()[:1]
 
 
 def _deeper(value: Any, depth: int) -> bool:
-    """Whether dictionaries and lists are nested more than `depth` deep."""
+    """Return whether dictionaries and lists are nested more than `depth` deep."""
     level = [value]
     for _ in range(depth):
         level = [

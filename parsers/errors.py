@@ -45,7 +45,7 @@ class NoProfile(ParseError):
 
 
 def guarded(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Makes a reader raise ParseError for whatever is wrong with the file that its first argument names.
+    """Make a reader raise ParseError for whatever is wrong with the file that its first argument names.
 
     Readers find the damage that they expect themselves and say it better. This is for what nobody foresaw: one damaged file of thousands
     must cost one line, not the command.

@@ -28,7 +28,7 @@ from neff_bench.parsers.trace_tables import timeline_of_trace
 
 @guarded
 def read_timeline(path: str | os.PathLike[str], neff: Path | None = None, linked: bool = False) -> Timeline:
-    """The timeline of a trace (with names from its `neff`), of a whole-profile JSON, or of a Parquet directory. Raises ParseError.
+    """Return the timeline of a trace (with names from its `neff`), of a whole-profile JSON, or of a Parquet directory. Raises ParseError.
 
     `linked`: also read what depends on what, and the use of memory, where the file tells of it. It takes more memory.
     """
@@ -45,7 +45,7 @@ def read_timeline(path: str | os.PathLike[str], neff: Path | None = None, linked
 
 
 def timeline_of_json(source: str | os.PathLike[str] | bytes, linked: bool = False) -> Timeline:
-    """The timeline of a whole-profile JSON, as `read_timeline` has it. Raises ParseError."""
+    """Return the timeline of a whole-profile JSON, as `read_timeline` has it. Raises ParseError."""
     document = Document(source)
     if not document.has("instruction"):
         raise ParseError(document.name, 0, "no instruction table: a summary, not a whole profile")

@@ -76,7 +76,7 @@ prepare(InstructionRow, DmaRow)
 
 
 def picoseconds(values: Iterable[Number], count: int) -> NDArray[Any]:
-    """(count,) int64 from nanoseconds. Raises ValueError for more than the axis holds (106 days)."""
+    """Return (count,) int64 from nanoseconds. Raises ValueError for more than the axis holds (106 days)."""
     import numpy as np
 
     column = np.fromiter(values, np.float64, count)
@@ -86,7 +86,7 @@ def picoseconds(values: Iterable[Number], count: int) -> NDArray[Any]:
 
 
 def instruction_columns(rows: list[InstructionRow]) -> Instructions:
-    """`core` is the number of the subgraph; engines that are not one of the five are left out."""
+    """Return the streams of a NEFF. `core` is the number of the subgraph; engines that are not one of the five are left out."""
     import numpy as np
 
     engines: dict[str, int] = {name: index for index, name in enumerate(ENGINES)}
@@ -106,7 +106,7 @@ def instruction_columns(rows: list[InstructionRow]) -> Instructions:
 
 
 def dma_columns(rows: list[DmaRow]) -> DmaPackets:
-    """`reported`: measured packets; rows that the profiler computed from many (`aggregated`) are not."""
+    """Return `reported`: measured packets; rows that the profiler computed from many (`aggregated`) are not."""
     import numpy as np
 
     count = len(rows)
@@ -123,13 +123,13 @@ def dma_columns(rows: list[DmaRow]) -> DmaPackets:
 
 
 def work_span(instructions: list[InstructionRow]) -> tuple[Number, Number] | None:
-    """First begin and last end, ns, of the instructions that do work."""
+    """Return the first begin and the last end, in ns, of the instructions that do work."""
     work = [row for row in instructions if row.opcode not in SETUP]
     return (min(row.timestamp for row in work), max(row.timestamp + row.duration for row in work)) if work else None
 
 
 def dma_span(packets: list[DmaRow]) -> tuple[Number, Number] | None:
-    """First begin and last end, ns, of the DMA rows that signal a semaphore."""
+    """Return the first begin and the last end, in ns, of the DMA rows that signal a semaphore."""
     work = [row for row in packets if row.semaphore_id is not Semaphore.NONE]
     return (min(row.timestamp for row in work), max(row.timestamp + row.duration for row in work)) if work else None
 

@@ -172,7 +172,7 @@ class HloComputation:
     root: int
 
     def dots(self) -> Iterator[tuple[HloInstruction, int]]:
-        """Its `dot`s with their multiply-accumulates."""
+        """Yield its `dot`s with their multiply-accumulates."""
         shapes = {i.id: i.shape.dimensions for i in self.instructions}
         for i in self.instructions:
             if i.dot is not None:
@@ -194,7 +194,7 @@ class HloModule:
         return self.mac_counts()[self.entry]
 
     def mac_counts(self) -> dict[int, int]:
-        """The same for each computation that the entry reaches, by id; the entry is the last."""
+        """Return the same for each computation that the entry reaches, by id; the entry is the last."""
         macs: dict[int, int] = {}
         for number in self.called_first():
             computation = self.computations[number]
@@ -204,12 +204,12 @@ class HloModule:
         return macs
 
     def called_first(self) -> tuple[int, ...]:
-        """Ids of the computations that the entry reaches, each after those that it calls. `read_hlo` has refused call cycles."""
+        """Return the ids of the computations that the entry reaches, each after those that it calls. `read_hlo` has refused call cycles."""
         return _called_first(self.computations, self.entry)
 
 
 def _called_first(computations: Mapping[int, HloComputation], entry: int) -> tuple[int, ...]:
-    """Raises ValueError for computations that call each other in a circle."""
+    """Sort computations so that each comes after those it calls. Raises ValueError for computations that call each other in a circle."""
     order: list[int] = []
     open_: dict[int, Iterator[int]] = {}
     done: set[int] = set()
@@ -233,7 +233,7 @@ def _called_first(computations: Mapping[int, HloComputation], entry: int) -> tup
 
 
 def read_hlo(data: bytes, path: str = "graph.hlo") -> HloModule:
-    """The module that `data` (a serialized `HloModuleProto`) describes.
+    """Return the module that `data` (a serialized `HloModuleProto`) describes.
 
     Raises `ParseError` naming `path` when `data` is not one, or uses an element type that no NeuronCore has.
     """
@@ -261,7 +261,7 @@ def read_hlo(data: bytes, path: str = "graph.hlo") -> HloModule:
 
 
 def _check_dot(i: HloInstruction, known: Mapping[int, Shape], path: str) -> None:
-    """Raises ParseError for a `dot` whose operands do not have the dimensions that it names."""
+    """Check a `dot`. Raises ParseError for one whose operands do not have the dimensions that it names."""
     if i.dot is None:
         return
     if len(i.operands) < 2:
@@ -274,7 +274,7 @@ def _check_dot(i: HloInstruction, known: Mapping[int, Shape], path: str) -> None
 
 @guarded
 def read_hlo_file(path: str | os.PathLike[str]) -> HloModule:
-    """The module in a file. Raises `ParseError`."""
+    """Return the module in a file. Raises `ParseError`."""
     source = open_source(path)
     if source.size_bytes > FILE_BYTES_MAX:
         raise ParseError(path, None, f"{source.size_bytes} bytes, more than {FILE_BYTES_MAX} for an HLO module")
@@ -282,7 +282,7 @@ def read_hlo_file(path: str | os.PathLike[str]) -> HloModule:
 
 
 def portable(data: bytes, name: str) -> bytes:
-    """The same module, ready for any neuronx-cc and equal on every machine.
+    """Return the same module, ready for any neuronx-cc and equal on every machine.
 
     Ids are renumbered from 1: XLA since openxla/xla@5bba026 writes 64-bit ids, and neuronx-cc's embedded XLA stops at
     ids above INT_MAX (pytorch/xla#9685). The module is called `name`; stack frames and source locations are removed.
@@ -367,7 +367,7 @@ def _decode(data: bytes, path: str) -> Any:
 
 @functools.cache
 def _message(name: str) -> Any:
-    """The protobuf class of a message of `_SCHEMA`."""
+    """Return the protobuf class of a message of `_SCHEMA`."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     field_type = descriptor_pb2.FieldDescriptorProto

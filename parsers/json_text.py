@@ -22,7 +22,7 @@ _LOG_LINE = re.compile(rb'\s*(?:time="|[A-Z]{4}\[\d+\]|\{(?=[^\n]*"level")[^\n]*
 
 
 def read_json(source: str | os.PathLike[str] | bytes) -> tuple[memoryview, int]:
-    """The JSON in UTF-8, and where it starts in the file (for UTF-16: in the text). Raises ParseError as `read_whole` does."""
+    """Return the JSON in UTF-8, and where it starts in the file (for UTF-16: in the text). Raises ParseError as `read_whole` does."""
     head = source[:4] if isinstance(source, bytes) else open_source(source).read(0, 4)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         whole = read_whole(source, UTF16_BYTES_MAX)
@@ -37,7 +37,7 @@ def read_json(source: str | os.PathLike[str] | bytes) -> tuple[memoryview, int]:
 
 
 def _without_log(text: memoryview, start: int) -> tuple[memoryview, int]:
-    """The text from its first line that can start JSON to the last that can end it: one with a bracket at its end that is no log line."""
+    """Return the text from its first line that can start JSON to the last that can end it: one with a bracket at its end that is no log line."""
     found = _START.search(text[start : start + LOG_BYTES_MAX])
     start += found.start() if found else 0
     text = text[start:]

@@ -21,7 +21,7 @@ JsonKind = Literal["summary", "profile", "session", "system"]
 
 @guarded
 def kind_of(path: str | os.PathLike[str]) -> Kind:
-    """Raises ParseError for a path that cannot be read or holds none of these.
+    """Return the kind of a path. Raises ParseError when it cannot be read or holds none of these.
 
     An HLO module is told by its name alone. An NTFF has no magic number: what is nothing else is one when its version byte and length fit, or when its name says so.
     """
@@ -65,7 +65,7 @@ class JsonProfile:
 
 @guarded
 def describe_json(path: str | os.PathLike[str]) -> JsonProfile | None:
-    """None for JSON that is sound and no profile. Raises ParseError for damaged files."""
+    """Return the profile of a JSON file; None for JSON that is sound and no profile. Raises ParseError for damaged files."""
     from neff_bench.parsers.document import Document
     from neff_bench.parsers.profile_json import identity_of, summary_of
     from neff_bench.parsers.session import is_session_table, read_session

@@ -21,7 +21,7 @@ class Metadata:
 
 
 def metadata_from(keys: Mapping[str, Any]) -> Metadata:
-    """From the keys of neuron-profile or of explorer, which renamed them."""
+    """Read the keys of neuron-profile or of explorer, which renamed them."""
 
     def number(*names: str) -> float | None:
         found = [keys[key] for key in names if isinstance(keys.get(key), (int, float))]

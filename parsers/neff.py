@@ -183,7 +183,7 @@ prepare(_Header, _Definition, *_TABLES.values())
 
 
 def is_neff(head: bytes | memoryview) -> bool:
-    """Whether these first 1026 bytes (or more) can start a NEFF; the format has no magic number."""
+    """Return whether these first 1026 bytes (or more) can start a NEFF; the format has no magic number."""
     if len(head) < HEADER_BYTES + 2:
         return False
     header = layout.unpack_header(head)
@@ -192,7 +192,7 @@ def is_neff(head: bytes | memoryview) -> bool:
 
 @guarded
 def read_neff(path: str | os.PathLike[str]) -> Neff:
-    """All that the NEFF says, in one pass over it and without holding it. Raises ParseError."""
+    """Return all that the NEFF says, in one pass over it and without holding it. Raises ParseError."""
     name = os.fspath(path)
     source = open_source(path)
     header = _read_header(source)
@@ -214,13 +214,13 @@ def read_neff(path: str | os.PathLike[str]) -> Neff:
 
 @guarded
 def read_header(path: str | os.PathLike[str]) -> layout.Header:
-    """The header alone. Raises ParseError."""
+    """Return the header alone. Raises ParseError."""
     return _checked_header(open_source(path))
 
 
 @guarded
 def read_uuid(path: str | os.PathLike[str]) -> str:
-    """The uuid alone, from the header. Raises ParseError."""
+    """Return the uuid alone, from the header. Raises ParseError."""
     return _read_header(open_source(path)).uuid
 
 
@@ -228,7 +228,7 @@ def read_uuid(path: str | os.PathLike[str]) -> str:
 def read_members(
     path: str | os.PathLike[str], names: Collection[str], bytes_max: int = MEMBER_BYTES_MAX
 ) -> dict[str, bytes]:
-    """The contents of those of the members that are there. Raises ParseError when they hold more than `bytes_max` bytes."""
+    """Return the contents of those of the members that are there. Raises ParseError when they hold more than `bytes_max` bytes."""
     source = open_source(path)
     found: dict[str, bytes] = {}
     for member, stream in _members(source, _read_header(source)):
@@ -298,7 +298,7 @@ def _decode(name: str, member: Member, stream: Stream, kind: Any) -> Any:
 
 
 def _branch_count(stream: Stream, size_bytes: int) -> int:
-    """How many slots jump, in pieces of whole slots."""
+    """Return how many slots jump, in pieces of whole slots."""
     found = 0
     while size_bytes > 0 and (piece := stream.read(min(size_bytes, PIECE_BYTES))):
         found += piece[::INSTRUCTION_BYTES].count(BRANCH)
@@ -350,7 +350,7 @@ def _assemble(
 def _tensors(
     name: str, graph: _Tvm, variables: dict[str, _Variable]
 ) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
-    """Inputs and outputs in order. A logical core of two lists each output once per physical core: the first one counts."""
+    """Return the inputs and outputs in order. A logical core of two lists each output once per physical core: the first one counts."""
 
     def tensor(label: str, entry: int) -> TensorInfo:
         shape, dtype = tuple(graph.attrs.shape[1][entry]), graph.attrs.dltype[1][entry]
@@ -378,7 +378,7 @@ def _tensors(
 def _engines(
     definitions: list[tuple[str, _Definition]], sizes: Mapping[str, int], branches: Mapping[str, int]
 ) -> dict[str, EngineProgram]:
-    """Engines whose streams are all there and made of whole slots; another encoding is left out, not divided."""
+    """Return the engines whose streams are all there and made of whole slots; another encoding is left out, not divided."""
     engines = {}
     for engine, _, key in layout.ENGINE_FILES:
         of_cores = [(path, _listed(getattr(definition, f"{key}_instr"))) for path, definition in definitions]

@@ -70,7 +70,7 @@ class Topology:
         return tuple(core for device in self.devices for core in device.logical_cores)
 
     def device_of(self, core: int) -> NeuronDevice | None:
-        """The device of a physical core, None for a core that the host lacks."""
+        """Return the device of a physical core, None for a core that the host lacks."""
         return next((device for device in self.devices if core in device.physical_cores), None)
 
 
@@ -94,7 +94,7 @@ prepare(list[_Device])
 
 
 def ask(answer: Callable[[Sequence[str]], bytes | None], forms: Iterable[Sequence[str]]) -> Topology:
-    """The topology from the first of `forms` (arguments) for which `answer`, which runs the tool, has one. Raises ParseError."""
+    """Return the topology from the first of `forms` (arguments) for which `answer`, which runs the tool, has one. Raises ParseError."""
     problem = ParseError("neuron-ls", None, "it gave no answer")
     for arguments in forms:
         said = answer(arguments)
@@ -108,7 +108,7 @@ def ask(answer: Callable[[Sequence[str]], bytes | None], forms: Iterable[Sequenc
 
 @guarded
 def read_neuron_ls(source: str | os.PathLike[str] | bytes) -> Topology:
-    """The topology. Raises ParseError, also when there is no device."""
+    """Return the topology. Raises ParseError, also when there is no device."""
     name = source_name(source)
     text = read_json(source)[0]
     document = decode(name, text, Any)
@@ -144,7 +144,7 @@ def _holds_devices(value: Any) -> bool:
 
 
 def _device(said: _Device, counted: int) -> NeuronDevice:
-    """`counted`: logical cores of the devices before it, for a tool that tells only how many there are."""
+    """Return `counted`: logical cores of the devices before it, for a tool that tells only how many there are."""
     cores = said.neuroncore_ids
     if cores is None:
         cores = list(range(counted, counted + (said.nc_count or 0)))

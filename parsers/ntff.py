@@ -9,7 +9,7 @@ from neff_bench.parsers.trace import Ntff
 
 
 def read_ntff(path: str | os.PathLike[str]) -> Ntff:
-    """The whole trace. Raises ParseError; UnknownVersion for a container version that is not decoded."""
+    """Return the whole trace. Raises ParseError; UnknownVersion for a container version that is not decoded."""
     from neff_bench.parsers.timeline import assemble
 
     return assemble(read_container(path))

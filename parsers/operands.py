@@ -39,7 +39,7 @@ class _Strange(NeffBenchError):
 
 
 def operands_of(slot: bytes, names: Names) -> str:
-    """The text of a slot of 64 bytes; empty for an opcode without operands, and for a slot that is not understood."""
+    """Return the text of a slot of 64 bytes; empty for an opcode without operands, and for a slot that is not understood."""
     reader = _READERS.get(slot[0]) if len(slot) == INSTRUCTION_BYTES else None
     if reader is None:
         return ""
@@ -52,7 +52,7 @@ def operands_of(slot: bytes, names: Names) -> str:
 
 
 def _only(slot: bytes, begin: int, end: int) -> None:
-    """These bytes are zero in all slots that are known. Raises `_Strange`."""
+    """Check that only the given bytes are not zero, as in all slots that are known. Raises `_Strange`."""
     if any(slot[begin:end]):
         raise _Strange
 
@@ -73,7 +73,7 @@ def _waits(slot: bytes, at: int, value_at: int, names: Names) -> list[str]:
 
 
 def _sets(slot: bytes, at: int, value_at: int | None, names: Names) -> list[str]:
-    """`value_at`: None where a slot has no place for a value."""
+    """Return `value_at`: None where a slot has no place for a value."""
     how, number = slot[at], slot[at + 1]
     if how == 0:
         return []
@@ -89,7 +89,7 @@ def _sets(slot: bytes, at: int, value_at: int | None, names: Names) -> list[str]
 
 
 def _pattern(slot: bytes, at: int, dimensions: int) -> str:
-    """`0x2000800[1,1,1][512,1,1]`: address, steps, counts; the innermost dimension first."""
+    """Return `0x2000800[1,1,1][512,1,1]`: address, steps, counts; the innermost dimension first."""
     address = unpack_from("<I", slot, at)[0]
     steps = unpack_from(f"<{dimensions}h", slot, at + 4)
     counts = unpack_from(f"<{dimensions}H", slot, at + 4 + 2 * dimensions)
@@ -108,7 +108,7 @@ def _nop(slot: bytes, names: Names) -> list[str]:
 
 
 def _product(slot: bytes, names: Names) -> list[str]:
-    """MATMUL and LDWEIGHTS. Bytes 44 to 46 differ between chips and stand in no text."""
+    """Return MATMUL and LDWEIGHTS. Bytes 44 to 46 differ between chips and stand in no text."""
     _only(slot, 12, 16)
     _only(slot, 35, 38)
     _only(slot, 40, 43)
@@ -122,7 +122,7 @@ def _product(slot: bytes, names: Names) -> list[str]:
 
 
 def _between(slot: bytes, dimensions: int) -> list[str]:
-    """Source, target and partitions of an operation on SBUF and PSUM."""
+    """Return source, target and partitions of an operation on SBUF and PSUM."""
     source, target = (16, 48) if dimensions == 3 else (12, 44)
     return [
         f"src={_code(DTYPES, slot[32] & 0x0F)}@{_pattern(slot, source, dimensions)}",
@@ -157,7 +157,7 @@ def _tensor_scalar(slot: bytes, names: Names) -> list[str]:
 
 
 def _activate(slot: bytes, names: Names) -> list[str]:
-    """Bytes 12 and 15, which agree in all known slots: whether the bias is a number and no address."""
+    """Return bytes 12 and 15, which agree in all known slots: whether the bias is a number and no address."""
     _only(slot, 13, 15)
     _only(slot, 44, 48)
     if slot[12] != slot[15] or slot[15] > 1:
@@ -173,7 +173,7 @@ def _activate(slot: bytes, names: Names) -> list[str]:
 
 
 def _dma(slot: bytes, names: Names) -> list[str]:
-    """Sizes and steps in bytes."""
+    """Return the sizes and steps in bytes."""
     _only(slot, 12, 13)
     _only(slot, 15, 16)
     patterns = []
@@ -194,7 +194,7 @@ def _dma(slot: bytes, names: Names) -> list[str]:
 
 
 def _place(slot: bytes, at: int, end: str) -> str:
-    """An address, or the place in a table of a tensor whose address is known when the program is loaded."""
+    """Return an address, or the place in a table of a tensor whose address is known when the program is loaded."""
     address = unpack_from("<Q", slot, at)[0]
     if slot[at + 7] == DMA_TABLE:
         return f"{end}_table_offset_imm=0x{address & 0xFFFFFFFF:x} {end}_table_index={address >> 32 & 0xFFFFFF}"
@@ -204,7 +204,7 @@ def _place(slot: bytes, at: int, end: str) -> str:
 
 
 def _registers(slot: bytes, names: Names) -> list[str]:
-    """TENSOR_LOAD and TENSOR_STORE: between memory and registers."""
+    """Return TENSOR_LOAD and TENSOR_STORE: between memory and registers."""
     address, steps, counts = unpack_from("<Q", slot, 16)[0], unpack_from("<2h", slot, 24), slot[14:16]
     numbers = slot[32 : 32 + counts[0] * counts[1]]
     memory = f"0x{address:x}[{steps[0]},{steps[1]}][{counts[0]},{counts[1]}]"

@@ -26,13 +26,13 @@ SHARED = (
 
 
 def is_parquet_directory(path: str | os.PathLike[str]) -> bool:
-    """Whether it holds a summary table."""
+    """Return whether it holds a summary table."""
     return (Path(path) / "Summary.parquet").is_file()
 
 
 @guarded
 def read_parquet(path: str | os.PathLike[str]) -> tuple[Summary, Metadata]:
-    """The summary and the device. Raises ParseError, also when pyarrow is not installed."""
+    """Return the summary and the device. Raises ParseError, also when pyarrow is not installed."""
     keys, described = summary_keys(path)
     try:
         return summary_from(keys), metadata_from(described)
@@ -41,7 +41,7 @@ def read_parquet(path: str | os.PathLike[str]) -> tuple[Summary, Metadata]:
 
 
 def summary_keys(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The summary under the keys of neuron-profile, and the metadata as it stands. Raises ParseError."""
+    """Return the summary under the keys of neuron-profile, and the metadata as it stands. Raises ParseError."""
     directory = Path(path)
     if not is_parquet_directory(directory):
         raise ParseError(path, None, "a directory without Summary.parquet, expected a profile of neuron-explorer")
@@ -53,7 +53,7 @@ def summary_keys(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
 
 
 def open_table(path: Path) -> Any:
-    """A `pyarrow.parquet.ParquetFile`, to be closed. Raises ParseError, also when pyarrow is not installed."""
+    """Return a `pyarrow.parquet.ParquetFile`, to be closed. Raises ParseError, also when pyarrow is not installed."""
     try:
         import pyarrow
         import pyarrow.parquet

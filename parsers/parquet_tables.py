@@ -49,7 +49,7 @@ _INSTRUCTION_KEYS = frozenset((
 
 
 def timeline_of_parquet(path: str | os.PathLike[str], linked: bool) -> Timeline:
-    """The timeline of a directory. Raises ParseError, also for a table that lacks what its rows need."""
+    """Return the timeline of a directory. Raises ParseError, also for a table that lacks what its rows need."""
     directory = Path(path)
     summary, metadata = summary_keys(directory)
     tables = _Tables(directory, metadata)
@@ -96,7 +96,7 @@ class _Tables:
         }
 
     def rows(self, table: str, *needed: str, keys: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
-        """Times in ns since the start of the execution. `keys`: what is read, None for everything.
+        """Yield times in ns since the start of the execution. `keys`: what is read, None for everything.
 
         Raises ParseError when a needed column is in no part of the table.
         """
@@ -115,7 +115,7 @@ class _Tables:
                 yield dict(zip(names, values))
 
     def _start_ns(self, first: float) -> float:
-        """What to take off: times may count from the start of the execution already."""
+        """Return what to take off: times may count from the start of the execution already."""
         start = self.metadata.get("first_hw_timestamp")
         return float(start) if isinstance(start, (int, float)) and 0 < start <= first else 0.0
 
@@ -137,7 +137,7 @@ class _Tables:
         return [int(value) if value is not None and value == int(value) else value for value in scaled]
 
     def _parts(self, table: str, needed: Sequence[str], keys: Collection[str] | None) -> Iterator[dict[str, list[Any]]]:
-        """Batches of columns. Where two columns of a table stand for one key, the one with a value counts."""
+        """Yield batches of columns. Where two columns of a table stand for one key, the one with a value counts."""
         parts = [path for path in self.directory.glob(f"{table}_*.parquet") if _PART.search(path.name) and
                  _PART.sub("", path.name) == table]  # fmt: skip
         whole = self.directory / f"{table}.parquet"
@@ -177,7 +177,7 @@ class _Stacks:
         }
 
     def of(self, row: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...]]:
-        """The innermost line of an instruction, and those that called it, outermost first."""
+        """Return the innermost line of an instruction, and those that called it, outermost first."""
         name = str(row.get("kernel_instruction_name"))
         found = self.lines.get((row["subgraph"], name)) or self.lines.get(("", name))
         source = row.get("nki_source_location") or (_line(found) if found else None)
@@ -196,7 +196,7 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 def _predecessors(tables: _Tables) -> dict[int, list[Predecessor]]:
-    """By the `id` of an instruction: what the table Flow says that it depends on."""
+    """Return for the `id` of each instruction what the table Flow says that it depends on."""
     before: dict[int, list[Predecessor]] = defaultdict(list)
     for row in tables.rows("Flow"):
         kinds = {str(row.get(key) or "Instruction") for key in ("in_table", "out_table")}

@@ -31,14 +31,14 @@ LEAST_ACTIVE = 0.05
 
 
 def doubts(summary: Summary) -> tuple[str, ...]:
-    """One sentence for each figure that cannot be, or that says little of the kernel; empty for a plausible summary."""
+    """Return one sentence for each figure that cannot be, or that says little of the kernel; empty for a plausible summary."""
     waits = first_execution(summary.total_time_s, summary.total_active_time_s)
     found = impossible(summary, PEAK_FACTOR)
     return (*found, waits) if waits else found
 
 
 def impossible(summary: Summary, most: float) -> tuple[str, ...]:
-    """One sentence for each figure that cannot be. `most`: how much of the stated peak a kernel may reach, whose dtype may be a faster one."""
+    """Return one sentence for each figure that cannot be. `most`: how much of the stated peak a kernel may reach, whose dtype may be a faster one."""
     total_s = summary.total_time_s
     found = ["total_time is 0 s"] if total_s is not None and total_s <= 0 else []
     for name in OF_A_PEAK:
@@ -54,7 +54,7 @@ def impossible(summary: Summary, most: float) -> tuple[str, ...]:
 
 
 def beside_program(summary: Summary, program: Mapping[str, int]) -> tuple[str, ...]:
-    """One sentence for each engine that ran less than its stream in the NEFF has. `program`: instructions by engine, of streams without
+    """Return one sentence for each engine that ran less than its stream in the NEFF has. `program`: instructions by engine, of streams without
     branches; the loader adds some of its own."""
     return tuple(
         f"{engine}_engine_instruction_count is {ran}, the NEFF has {count} instructions for it"
@@ -64,12 +64,12 @@ def beside_program(summary: Summary, program: Mapping[str, int]) -> tuple[str, .
 
 
 def straight(neff: Neff) -> dict[str, int]:
-    """Instructions by engine, of the streams in which each one runs."""
+    """Return the instructions by engine, of the streams in which each one runs."""
     return {name: engine.instruction_count for name, engine in neff.engines.items() if not engine.branch_count}
 
 
 def first_execution(total_s: float | None, active_s: float | None) -> str | None:
-    """What there is to say of a time that is mostly the wait of a first execution; None for any other, or an unknown one."""
+    """Return what there is to say of a time that is mostly the wait of a first execution; None for any other, or an unknown one."""
     if not total_s or active_s is None or active_s >= total_s * LEAST_ACTIVE:
         return None
     times = f"active for {active_s:g} s of a total_time of {total_s:g} s"

@@ -51,7 +51,7 @@ class Profile:
 
 @guarded
 def read_summary(source: str | os.PathLike[str] | bytes, *, only: bool = False) -> Summary:
-    """The summary of a profile of any shape, or of a Parquet directory; of the first node when there are several. Raises ParseError, with
+    """Return the summary of a profile of any shape, or of a Parquet directory; of the first node when there are several. Raises ParseError, with
     `only` also for several."""
     if not isinstance(source, bytes) and Path(source).is_dir():
         from neff_bench.parsers.parquet import read_parquet
@@ -68,14 +68,14 @@ def read_summary(source: str | os.PathLike[str] | bytes, *, only: bool = False) 
 
 @guarded
 def read_metadata(source: str | os.PathLike[str] | bytes) -> tuple[Metadata, Identity]:
-    """The device and the files behind a profile, without its events; all None where the shape has no such table. Raises ParseError."""
+    """Return the device and the files behind a profile, without its events; all None where the shape has no such table. Raises ParseError."""
     document = Document(source)
     return metadata_from(document.row("metadata")), identity_of(document)
 
 
 @guarded
 def read_profile(source: str | os.PathLike[str] | bytes) -> Profile:
-    """A whole-profile JSON with its events. Raises ParseError, also for one that has no `instruction` table."""
+    """Return a whole-profile JSON with its events. Raises ParseError, also for one that has no `instruction` table."""
     from neff_bench.parsers.events import DmaRow, InstructionRow, dma_columns, dma_span, instruction_columns, work_span
 
     document = Document(source)
@@ -107,7 +107,7 @@ prepare(_Warning)
 
 
 def summary_of(document: Document) -> Summary:
-    """The summary of an open document. Raises ParseError."""
+    """Return the summary of an open document. Raises ParseError."""
     keys = document.row("summary") if document.has("summary") else document.node()
     if keys is None:
         what = "JSON, but no profile: neither a summary table, nor an n_<hash> node, nor total_time"
@@ -123,7 +123,7 @@ def summary_of(document: Document) -> Summary:
 
 
 def identity_of(document: Document) -> Identity:
-    """Which files the profile was made of."""
+    """Return which files the profile was made of."""
     header, info, summary = document.row("neff_header"), document.row("profile_info"), document.row("summary")
     uuid = header.get("uuid")
 

@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
 
 
 def pair_fifo(group: Integers, ticks: Integers, is_end: NDArray[np.bool_], groups: int) -> Pairs:
-    """Pairs begins with ends: within a group the first begin goes with the first end, and so on.
+    """Return pair begins with ends: within a group the first begin goes with the first end, and so on.
 
     `group`: (n,) in [0, groups); `ticks`: (n,). Ends before any open begin and begins that never end are left out.
     """
@@ -64,7 +64,7 @@ def pair_fifo(group: Integers, ticks: Integers, is_end: NDArray[np.bool_], group
 
 
 def _by_group(group: Integers, chosen: NDArray[np.bool_], groups: int) -> tuple[Integers, Integers, Integers]:
-    """Groups and positions of the chosen records, ordered by group, then by position; and how many each group has."""
+    """Return the groups and positions of the chosen records, ordered by group, then by position; and how many each group has."""
     import numpy as np
 
     positions = np.flatnonzero(chosen)
@@ -78,7 +78,7 @@ def _by_group(group: Integers, chosen: NDArray[np.bool_], groups: int) -> tuple[
 
 
 def _pair_by_time(group: Integers, ticks: Integers, is_end: NDArray[np.bool_]) -> tuple[Integers, Integers]:
-    """The same pairing for groups where records are missing or out of order."""
+    """Return the same pairing for groups where records are missing or out of order."""
     import numpy as np
 
     order = np.lexsort((is_end, ticks, group))
@@ -107,7 +107,7 @@ def _pair_by_time(group: Integers, ticks: Integers, is_end: NDArray[np.bool_]) -
 
 
 def _rank(group: Integers) -> Integers:
-    """The running number of each element inside its run of equal groups."""
+    """Return the running number of each element inside its run of equal groups."""
     import numpy as np
 
     first = np.ones(len(group), bool)
@@ -117,7 +117,7 @@ def _rank(group: Integers) -> Integers:
 
 
 def union_length(begin: Integers, end: Integers) -> int:
-    """Length of the union of the intervals [begin, end).
+    """Return the length of the union of the intervals [begin, end).
 
     With both columns sorted on their own, the union has a gap exactly where a begin follows the end of the same rank before it.
     """
@@ -131,7 +131,7 @@ def union_length(begin: Integers, end: Integers) -> int:
 
 
 def merged(begin: Any, end: Any) -> tuple[Any, Any]:
-    """The union of the intervals as disjoint intervals, by begin; those that touch are one. Any unit, any number type."""
+    """Return the union of the intervals as disjoint intervals, by begin; those that touch are one. Any unit, any number type."""
     import numpy as np
 
     begin, end = np.sort(begin), np.sort(end)
@@ -140,7 +140,7 @@ def merged(begin: Any, end: Any) -> tuple[Any, Any]:
 
 
 def exact_sum(values: Any) -> int:
-    """Sum of int64 values without overflow."""
+    """Return the sum of int64 values without overflow."""
     import numpy as np
 
     return (int(np.sum(values >> 32)) << 32) + int(np.sum(values & 0xFFFF_FFFF))

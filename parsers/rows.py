@@ -74,12 +74,12 @@ class Columns(NamedTuple):
     ticks: Any
 
     def where(self, chosen: Any) -> Columns:
-        """The chosen rows of every column."""
+        """Return the chosen rows of every column."""
         return Columns(*(column[chosen] for column in self))
 
 
 def check_records(container: Container) -> None:
-    """Raises ParseError for the first record that no trace holds: a tag without its top bit, a time 53 days from the execution.
+    """Look for damage. Raises ParseError for the first record that no trace holds: a tag without its top bit, a time 53 days from the execution.
 
     Looks through the file once and keeps nothing, so that damage is found before memory is spent on what is sound.
     """
@@ -97,12 +97,12 @@ def check_records(container: Container) -> None:
 
 
 def is_decoded(section: Section) -> bool:
-    """Whether the section is of a kind that this reader knows."""
+    """Return whether the section is of a kind that this reader knows."""
     return UNIT_OF_KIND.get(section.kind) == section.unit
 
 
 def sections_of(container: Container, kind: int) -> Iterator[tuple[int, Columns]]:
-    """Physical core and records of each section of a kind, one at a time."""
+    """Yield physical core and records of each section of a kind, one at a time."""
     start = container.window[0] if container.window else 0
     for section in container.sections:
         if section.kind == kind and is_decoded(section):
@@ -142,12 +142,12 @@ def _slots(container: Container) -> _Slots:
 
 
 def join(parts: list[Any], dtype: Any) -> Any:
-    """One array of several, also of none."""
+    """Return one array of several, also of none."""
     return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
 
 
 def decode_instructions(container: Container, undecoded: Counter[str]) -> RawInstructions:
-    """Begins and ends paired, with the instruction that each names."""
+    """Return the begins and ends paired, with the instruction that each names."""
     slots = _slots(container)
     columns: list[tuple[Any, ...]] = []
     for core, records in sections_of(container, INSTRUCTION):
@@ -179,7 +179,7 @@ def decode_instructions(container: Container, undecoded: Counter[str]) -> RawIns
 
 
 def stack(columns: list[tuple[Any, ...]], dtypes: tuple[Any, ...]) -> Iterator[Any]:
-    """The columns of all sections, end to end."""
+    """Yield the columns of all sections, end to end."""
     for index, dtype in enumerate(dtypes):
         yield join([column[index] for column in columns], dtype)
 
@@ -194,7 +194,7 @@ def _count_undecoded(tags: Any, undecoded: Counter[str]) -> None:
 
 
 def decode_semaphores(container: Container) -> RawSemaphores:
-    """Updates as they stand."""
+    """Update as they stand."""
     columns = []
     for core, records in sections_of(container, SEMAPHORE):
         word, detail, ticks = records
@@ -204,7 +204,7 @@ def decode_semaphores(container: Container) -> RawSemaphores:
 
 
 def decode_dma(container: Container, undecoded: Counter[str]) -> RawDma:
-    """Starts paired with their read done."""
+    """Return the starts paired with their read done."""
     columns, done = [], []
     for core, records in sections_of(container, DMA):
         kind = (records.detail & 15).astype(np.uint8)

@@ -46,7 +46,7 @@ class Check:
 
 
 def check(summary: Summary, metadata: Metadata) -> tuple[Check, ...]:
-    """Every figure that is stated and whose counters are there. Those that need the device's rates need `metadata`."""
+    """Return every figure that is stated and whose counters are there. Those that need the device's rates need `metadata`."""
     total_s = _total_time_s(summary, metadata)
     checks = [
         *_shares_of_time(summary, total_s),
@@ -62,7 +62,7 @@ def check(summary: Summary, metadata: Metadata) -> tuple[Check, ...]:
 
 
 def _total_time_s(summary: Summary, metadata: Metadata) -> float | None:
-    """T: whichever of the two bases gives the stated share of the active time; `total_time` when that does not tell."""
+    """Return T: whichever of the two bases gives the stated share of the active time; `total_time` when that does not tell."""
     total, cycles, clock = summary.total_time_s, summary.neuroncore_cycle_count, metadata.core_clock_hz
     active, share = summary.total_active_time_s, summary.total_active_time_fraction
     if total and cycles and clock and active and share:
@@ -97,7 +97,7 @@ def _shares_of_dma(summary: Summary, total_s: float | None) -> Derived:
 
 
 def _flops(summary: Summary) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Hardware FLOPs, and those of them that are no transposes; raw, then adjusted where the tool adjusts."""
+    """Return the hardware FLOPs, and those of them that are no transposes; raw, then adjusted where the tool adjusts."""
     if summary.hardware_flops is None:
         return None
     hardware, work = [float(summary.hardware_flops)], [float(summary.hardware_flops - (summary.transpose_flops or 0))]
@@ -113,7 +113,7 @@ def _hbm_bytes(summary: Summary) -> int | None:
 
 
 def _peak(metadata: Metadata) -> float | None:
-    """FLOP/s of one physical core."""
+    """Return FLOP/s of one physical core."""
     clock, rows, columns = metadata.tensor_clock_hz, metadata.tensor_rows, metadata.tensor_columns
     return 2 * rows * columns * clock if clock and rows and columns else None
 
@@ -149,7 +149,7 @@ def _utilisation(summary: Summary, metadata: Metadata, total_s: float | None) ->
 
 
 def _by_source(summary: Summary, flops: Flops, figure: str, of_work: Callable[[float], float]) -> Derived:
-    """An MFU from the graph's FLOPs, one from the instructions' FLOPs, and the one of the two that the tool prefers."""
+    """Yield an MFU from the graph's FLOPs, one from the instructions' FLOPs, and the one of the two that the tool prefers."""
     by_graph = None if summary.model_flops is None else (of_work(summary.model_flops),)
     by_instructions = None if flops is None else tuple(of_work(work) for work in flops[1])
     preferred = by_graph if summary.model_flops else by_instructions

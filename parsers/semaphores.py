@@ -34,7 +34,7 @@ prepare(_Definition)
 
 
 def semaphore_names(neff: Path, cores: Sequence[int]) -> Mapping[tuple[int, int], str]:
-    """By core and semaphore, as AWS's report writes it: `S[5] (Tensor)`, `S[8] (qSyncDynamicHW)`. Raises ParseError."""
+    """Return the name of each semaphore by core and number, as AWS's report writes it: `S[5] (Tensor)`, `S[8] (qSyncDynamicHW)`. Raises ParseError."""
     members = read_members(neff, {f"sg{number:02d}/{DEFINITION}" for number in range(len(cores))})
     names: dict[tuple[int, int], str] = {}
     for number, core in enumerate(cores):
@@ -51,7 +51,7 @@ def semaphore_names(neff: Path, cores: Sequence[int]) -> Mapping[tuple[int, int]
 
 
 def shown(queue: str) -> str:
-    """`qSyncDynamicHW` for the compiler's `qSPDynamicHW`."""
+    """Return `qSyncDynamicHW` for the compiler's `qSPDynamicHW`."""
     for engine, file, key in ENGINE_FILES:
         for name in (file, key.capitalize()):
             if queue.startswith(f"q{name}"):

@@ -84,7 +84,7 @@ _HEADS = (b"NODE ID", b"EXECUTOR", b"CYCLES", b"ERRORS")
 
 @guarded
 def read_session(source: str | os.PathLike[str] | bytes) -> Session:
-    """The session. Raises ParseError, also when it names no core: nothing was executed then."""
+    """Return the session. Raises ParseError, also when it names no core: nothing was executed then."""
     name = source_name(source)
     table = _table(source)
     if table is not None:
@@ -103,12 +103,12 @@ def read_session(source: str | os.PathLike[str] | bytes) -> Session:
 
 
 def is_session_table(head: bytes) -> bool:
-    """Whether text that begins so holds the table that `show-session` prints without `-j`."""
+    """Return whether text that begins so holds the table that `show-session` prints without `-j`."""
     return all(word in head for word in _HEADS)
 
 
 def _table(source: str | os.PathLike[str] | bytes) -> list[str] | None:
-    """The lines of the table, None where the source holds none in its first 64 KiB."""
+    """Return the lines of the table, None where the source holds none in its first 64 KiB."""
     head = source[:TABLE_BYTES_MAX] if isinstance(source, bytes) else open_source(source).read(0, TABLE_BYTES_MAX)
     if not is_session_table(bytes(head)):
         return None

@@ -34,11 +34,11 @@ class Source:
     has_holes: bool
 
     def read(self, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`, or what there is up to the end. Raises ParseError when the file has changed."""
+        """Return `length` bytes from `offset`, or what there is up to the end. Raises ParseError when the file has changed."""
         return b"".join(self.pieces(offset, length))
 
     def pieces(self, offset: int, length: int, piece_bytes: int = READ_BYTES) -> Iterator[bytes]:
-        """The same bytes, a piece at a time."""
+        """Yield the same bytes, a piece at a time."""
         end = min(offset + length, self.size_bytes)
         with self.opened() as descriptor:
             while offset < end:
@@ -50,7 +50,7 @@ class Source:
 
     @contextmanager
     def opened(self) -> Iterator[int]:
-        """A descriptor. Raises ParseError when the file has changed, and for what goes wrong while it is open."""
+        """Yield a descriptor. Raises ParseError when the file has changed, and for what goes wrong while it is open."""
         descriptor = _open(self.path)
         try:
             if _stamp(os.fstat(descriptor)) != self.stamp:
@@ -63,7 +63,7 @@ class Source:
 
 
 def open_source(path: str | os.PathLike[str]) -> Source:
-    """Raises ParseError for anything but a non-empty regular file that can be read."""
+    """Open a file. Raises ParseError for anything but a non-empty regular file that can be read."""
     name = os.fspath(path)
     try:
         mode = os.stat(path).st_mode
@@ -84,7 +84,7 @@ def open_source(path: str | os.PathLike[str]) -> Source:
 
 
 def read_whole(source: str | os.PathLike[str] | bytes, bytes_max: int) -> memoryview:
-    """The whole content, in memory of its own, from which `forget` can give parts back.
+    """Return the whole content, in memory of its own, from which `forget` can give parts back.
 
     Raises ParseError when the file has more than `bytes_max` bytes. In a file with holes the first zero byte ends the reading: no file of
     text holds one.
@@ -115,12 +115,12 @@ def read_whole(source: str | os.PathLike[str] | bytes, bytes_max: int) -> memory
 
 
 def source_name(source: str | os.PathLike[str] | bytes) -> str:
-    """The name by which errors call `source`."""
+    """Return the name by which errors call `source`."""
     return MEMORY if isinstance(source, bytes) else os.fspath(source)
 
 
 def forget(whole: memoryview, start: int, end: int) -> None:
-    """Gives back the memory of `[start, end)` of what `read_whole` returned; the bytes there must not be used again."""
+    """Give back the memory of `[start, end)` of what `read_whole` returned; the bytes there must not be used again."""
     memory = whole.obj
     if isinstance(memory, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         page = mmap.PAGESIZE

@@ -32,7 +32,7 @@ prepare(_Program)
 
 @guarded
 def source_files(neff: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Names of Python files, as the compiler wrote them; none for a NEFF without debug information. Raises ParseError."""
+    """Return the names of Python files, as the compiler wrote them; none for a NEFF without debug information. Raises ParseError."""
     backends = {
         f"sg{core:02d}/debug_info_backend_{file}.dbg" for core in range(CORES_MAX) for _, file, _ in ENGINE_FILES
     }
@@ -55,7 +55,7 @@ def _files_of(lines: Iterable[str]) -> list[str]:
 
 
 def _named(name: str, backend: bytes, budget: Budget) -> Iterator[str]:
-    """The table of files, and the files that stand beside an instruction (debug_info.py has the layout)."""
+    """Yield the table of files, and the files that stand beside an instruction (debug_info.py has the layout)."""
     whole = Message(name, memoryview(backend), 0, budget)
     yield from whole.texts(5)
     for entry in whole.messages(3):

@@ -157,7 +157,7 @@ class Summary:
 
 
 def attribute(key: str) -> str:
-    """The attribute for a key of the profiler."""
+    """Return the attribute for a key of the profiler."""
     if key.endswith("_time"):
         return f"{key}_s"
     return f"{key.removesuffix('_percent')}_fraction" if key.endswith("_percent") else key
@@ -170,7 +170,7 @@ _KINDS: dict[str, str] = {known.name: str(known.type).split(" ")[0] for known in
 
 
 def summary_from(keys: Mapping[str, Any]) -> Summary:
-    """A summary from the profiler's keys. Raises ValueError for a value of the wrong type, NaN, infinities and numbers past 2^63."""
+    """Return a summary from the profiler's keys. Raises ValueError for a value of the wrong type, NaN, infinities and numbers past 2^63."""
     known: dict[str, Any] = {}
     throttle: dict[str, float] = {}
     unknown: dict[str, object] = {}

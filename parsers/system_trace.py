@@ -73,7 +73,7 @@ class SystemTrace:
 
 @guarded
 def read_system_trace(path: str | os.PathLike[str]) -> SystemTrace:
-    """Raises ParseError for a file that cannot be read, or holds no execution."""
+    """Read a system trace. Raises ParseError for a file that cannot be read, or holds no execution."""
     if Path(path).name == TABLE:
         from neff_bench.parsers.parquet import open_table
 
@@ -93,7 +93,7 @@ def read_system_trace(path: str | os.PathLike[str]) -> SystemTrace:
 
 
 def durations_ns(events: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Of the executions in nrtpy's events, in their order. Raises ParseError."""
+    """Return the durations of the executions in nrtpy's events, in their order. Raises ParseError."""
     launches, _ = _checked("events", events)
     return [each.end_ns - each.start_ns for each in sorted(launches, key=lambda each: each.start_ns)]
 
@@ -106,7 +106,7 @@ def _checked(path: str | os.PathLike[str], events: Sequence[Mapping[str, Any]]) 
 
 
 def has_executions(events: memoryview) -> bool:
-    """Whether a table of events may be that of a system trace."""
+    """Return whether a table of events may be that of a system trace."""
     return re.search(RUNNING.encode(), events) is not None
 
 
@@ -121,7 +121,7 @@ def _decoded(path: str | os.PathLike[str], text: memoryview) -> dict[str, Any]:
 
 
 def _launches(events: Sequence[Mapping[str, Any]]) -> tuple[list[Launch], int]:
-    """The executions, those of the physical cores of a logical one joined by their `exec_id`; and how many lack an end."""
+    """Return the executions, those of the physical cores of a logical one joined by their `exec_id`; and how many lack an end."""
     pieces: dict[Hashable, list[Launch]] = defaultdict(list)
     open_: dict[Hashable, Mapping[str, Any]] = {}
     unfinished = 0
@@ -156,14 +156,14 @@ def _launches(events: Sequence[Mapping[str, Any]]) -> tuple[list[Launch], int]:
 
 
 def _extra(event: Mapping[str, Any]) -> dict[str, Any]:
-    """What the forms put deeper: `data` of nrtpy, `args` of a Chrome trace, the JSON in a column of the table."""
+    """Return what the forms put deeper: `data` of nrtpy, `args` of a Chrome trace, the JSON in a column of the table."""
     text = event.get("extra_attributes_json")
     inner = json.loads(text) if text else event.get("data") or event.get("args") or {}
     return inner if isinstance(inner, dict) else {}
 
 
 def _of_one_clock(first: Mapping[str, Any], last: Mapping[str, Any]) -> tuple[float, float]:
-    """Beginning and end by the clock that all cores share, where both have it; else by that of the core."""
+    """Return beginning and end by the clock that all cores share, where both have it; else by that of the core."""
     name = "timestamp_ns" if "timestamp_ns" in first and "timestamp_ns" in last else "nc_timestamp_ns"
     return float(first[name]), float(last[name])
 

@@ -15,7 +15,7 @@ WRAPS = ("inputs", "outputs", "")
 
 
 def answer(found: Sequence[Found], *, lists: bool) -> Answer:
-    """Each file in full, or one list for each kind of file. For programs: one record a file, nested keys joined by dots."""
+    """Return each file in full, or one list for each kind of file. For programs: one record a file, nested keys joined by dots."""
     shown = [one for one in found if "error" not in one]
     records = [_flat(one) for one in found]
     fields = list(dict.fromkeys(key for record in records for key in record))
@@ -39,7 +39,7 @@ def _lists(found: Sequence[Found]) -> list[Grid]:
 
 
 def _flat(value: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """`{"a": {"b": 1}, "c": [{}]}` -> `{"a.b": 1, "c": "[{}]"}`."""
+    """Return `{"a": {"b": 1}, "c": [{}]}` -> `{"a.b": 1, "c": "[{}]"}`."""
     flat: dict[str, Any] = {}
     for key, item in value.items():
         name = f"{above}{key}"
@@ -53,7 +53,7 @@ def _flat(value: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def _grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str] = ()) -> Grid:
-    """None is an empty cell."""
+    """Return the cells of a table; None is an empty one."""
     columns = [Column(head, head in numbers, head in WRAPS) for head in heads]
     return Grid(columns, [["" if cell is None else str(cell) for cell in row] for row in rows], title=title)
 
@@ -64,7 +64,7 @@ def _pairs(title: str, pairs: Iterable[tuple[str, object]]) -> Grid:
 
 
 def _names(found: Sequence[Found]) -> tuple[str, list[str]]:
-    """The directory that all files lie in, and the name of each below it."""
+    """Return the directory that all files lie in, and the name of each below it."""
     paths = [one["path"] for one in found]
     if len({os.path.isabs(path) for path in paths}) > 1:
         return "", paths
@@ -75,14 +75,14 @@ def _names(found: Sequence[Found]) -> tuple[str, list[str]]:
 def _list(
     kind: str, found: Sequence[Found], heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str]
 ) -> Grid:
-    """One line for each file, led by its name."""
+    """Return one line for each file, led by its name."""
     above, names = _names(found)
     title = f"{kind} in {above}" if above else kind
     return _grid(title, ["file", *heads], [(name, *row) for name, row in zip(names, rows)], numbers)
 
 
 def _bytes(count: int | None) -> str | None:
-    """As the user of a shell reads sizes."""
+    """Return a size in the units that shells print."""
     if count is None:
         return None
     size = float(count)
@@ -186,7 +186,7 @@ def _hlos(found: Sequence[Found]) -> Grid:
 
 
 def _some(*grids: Grid) -> list[Grid]:
-    """Those that have lines; the first for its title."""
+    """Return the tables that have lines, and the first one for its title."""
     return [grid for number, grid in enumerate(grids) if grid.lines or number == 0]
 
 

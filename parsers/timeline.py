@@ -58,7 +58,7 @@ KNOWN_REMAINDERS = (OUTSIDE, EARLIER_EXECUTIONS)
 
 
 def assemble(container: Container) -> Ntff:
-    """Decodes every section. Raises ParseError for records that no trace holds."""
+    """Decode every section. Raises ParseError for records that no trace holds."""
     check_records(container)
     undecoded: Counter[str] = Counter(container.undecoded)
     for section in container.sections:
@@ -149,7 +149,7 @@ def _count_unnamed(rows: Instructions, undecoded: Counter[str]) -> None:
 
 
 def _certainty(container: Container, undecoded: Mapping[str, int]) -> Certainty:
-    """How far the figures were checked; a file with content that nobody decodes was never among those that were."""
+    """Return how far the figures were checked; a file with content that nobody decodes was never among those that were."""
     if container.version == SIMULATED:
         return "simulated"
     if any(undecoded[name] for name in undecoded if name not in KNOWN_REMAINDERS):
@@ -165,7 +165,7 @@ def _known(clocks: Mapping[int, Clock], engine: int) -> bool:
 def _on_time_axis(
     raw: RawInstructions, clocks: Mapping[int, Clock], names: tuple[str, ...], mhz: int | None, undecoded: Counter[str]
 ) -> Instructions:
-    """The rows that lie in the execution, in ps since its start."""
+    """Return the rows that lie in the execution, in ps since its start."""
     columns = []
     for core in np.unique(raw.core).tolist():
         mine = np.flatnonzero(raw.core == core) if len(clocks) > 1 else slice(None)
@@ -237,7 +237,7 @@ Intervals = tuple[Any, Any]
 
 
 def _engine_time(rows: Instructions, work: Any, engine: int) -> tuple[EngineTime, Intervals]:
-    """With when the engine works."""
+    """Return the times of an engine, and the intervals in which it works."""
     of_engine = rows.engine == engine
     working = of_engine & work
     begin, duration = rows.begin_ps[working], rows.duration_ps[working]
@@ -265,7 +265,7 @@ class _Moved(NamedTuple):
 
 
 def _moved(packets: DmaPackets, kinds: NDArray[np.uint8]) -> list[_Moved]:
-    """By index of DMA_KINDS."""
+    """Return what each kind of DMA moved, by index of DMA_KINDS."""
     found = []
     for number, count in enumerate(np.bincount(kinds, minlength=len(DMA_KINDS)).tolist()):
         reported = packets.reported & (kinds == number)
@@ -290,7 +290,7 @@ def _length(begin: Any, end: Any) -> int:
 
 
 def kinds_of(packets: DmaPackets, queues: Mapping[tuple[int, int], str]) -> NDArray[np.uint8]:
-    """(n,) index into DMA_KINDS for each packet, by the name of its queue."""
+    """Return (n,) index into DMA_KINDS for each packet, by the name of its queue."""
     which = (packets.core.astype(np.int32) * DMA_ENGINES + packets.engine) * 16 + packets.queue
     kinds = np.zeros(int(which.max(initial=0)) + 1, np.uint8)
     for number in np.flatnonzero(np.bincount(which)).tolist():

@@ -26,7 +26,7 @@ prepare(_Definition)
 
 
 def summary_of_trace(trace: Ntff) -> dict[str, object]:
-    """The keys of the report that follow from the trace."""
+    """Return the keys of the report that follow from the trace."""
     keys: dict[str, object] = {
         "total_time": trace.total_time_s,
         "total_active_time": trace.total_active_time_s,
@@ -51,7 +51,7 @@ def summary_of_trace(trace: Ntff) -> dict[str, object]:
 
 
 def _shares(trace: Ntff) -> dict[str, object]:
-    """Parts of the total time, of the DMA's active time, packets and bytes, as fractions, and what ACTIVATE takes."""
+    """Return the parts of the total time, of the DMA's active time, packets and bytes, as fractions, and what ACTIVATE takes."""
     keys: dict[str, object] = {}
     total, dma = trace.total_time_s, trace.dma
     active = {f"{engine}_engine_active_time": time.active_time_s for engine, time in trace.engines.items()}
@@ -80,7 +80,7 @@ def _shares(trace: Ntff) -> dict[str, object]:
 
 
 def sizes_of(neff: Path) -> dict[str, object]:
-    """The sizes of the tensors, in bytes. Raises ParseError."""
+    """Return the sizes of the tensors, in bytes. Raises ParseError."""
     found = read_neff(neff)
     member = f"sg00/{DEFINITION}"
     definition: _Definition = decode(

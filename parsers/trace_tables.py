@@ -16,7 +16,7 @@ from neff_bench.parsers.trace_summary import sizes_of, summary_of_trace
 
 
 def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeline:
-    """The timeline of an NTFF, with names and lines from its `neff`. Raises ParseError."""
+    """Return the timeline of an NTFF, with names and lines from its `neff`. Raises ParseError."""
     from neff_bench.parsers.container import read_container
     from neff_bench.parsers.debug_info import Labels, read_labels
     from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES
@@ -81,7 +81,7 @@ def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeli
 
 
 def _packets(trace: Ntff, cores: dict[int, str]) -> list[DmaRow]:
-    """The packets that AWS's report has, in order of time."""
+    """Return the packets that AWS's report has, in order of time."""
     packets = trace.dma_packets
     columns = (packets.core, packets.engine, packets.queue, packets.bytes, packets.begin_ps, packets.duration_ps)
     found = []
@@ -107,7 +107,7 @@ def _packets(trace: Ntff, cores: dict[int, str]) -> list[DmaRow]:
 
 
 def _updates(trace: Ntff, cores: dict[int, str], names: Mapping[tuple[int, int], str]) -> list[SemaphoreRow]:
-    """Semaphores, without events, which the report leaves out."""
+    """Return semaphores, without events, which the report leaves out."""
     updates = trace.semaphores
     chosen = ~updates.event
     columns = (updates.core, updates.id, updates.value, updates.time_ps)

@@ -61,29 +61,29 @@ class Message:
         raise ParseError(self._name, self._base + at, "a number without an end: the metadata is damaged")
 
     def integer(self, number: int, default: int = 0) -> int:
-        """The last value, as protobuf reads a repeated scalar; absent means zero there."""
+        """Return the last value, as protobuf reads a repeated scalar; absent means zero there."""
         return self._integers.get(number, [default])[-1]
 
     def has(self, number: int) -> bool:
-        """Whether the field occurs."""
+        """Return whether the field occurs."""
         return number in self._integers or number in self._views
 
     def view(self, number: int) -> memoryview | None:
-        """The bytes of the field's last occurrence, None when there is none."""
+        """Return the bytes of the field's last occurrence, None when there is none."""
         found = self._views.get(number)
         return found[-1][1] if found else None
 
     def text(self, number: int) -> str | None:
-        """The field as text, None when there is none."""
+        """Return the field as text, None when there is none."""
         found = self.view(number)
         return None if found is None else bytes(found[:65536]).decode("utf-8", "backslashreplace")
 
     def texts(self, number: int) -> list[str]:
-        """Every occurrence of the field as text."""
+        """Return every occurrence of the field as text."""
         return [bytes(view[:65536]).decode("utf-8", "backslashreplace") for _, view in self._views.get(number, ())]
 
     def packed(self, number: int) -> list[int]:
-        """The varints of a repeated field, packed or one by one."""
+        """Return the varints of a repeated field, packed or one by one."""
         found = list(self._integers.get(number, ()))
         for _, view in self._views.get(number, ()):
             at = 0
@@ -93,12 +93,12 @@ class Message:
         return found
 
     def messages(self, number: int) -> list[Message]:
-        """Every occurrence of the field as a message."""
+        """Return every occurrence of the field as a message."""
         return [Message(self._name, view, self._base + at, self._budget) for at, view in self._views.get(number, [])]
 
 
 def encode_varint(value: int) -> bytes:
-    """A number that is not negative."""
+    """Return a number that is not negative."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -108,17 +108,17 @@ def encode_varint(value: int) -> bytes:
 
 
 def encode_field(number: int, value: int | bytes) -> bytes:
-    """A field with a number, or with the bytes of a text or a message."""
+    """Return a field with a number, or with the bytes of a text or a message."""
     if isinstance(value, int):
         return encode_varint(number << 3) + encode_varint(value)
     return encode_varint(number << 3 | 2) + encode_varint(len(value)) + value
 
 
 def encode_fixed64(number: int, value: int) -> bytes:
-    """A field with a number in eight bytes."""
+    """Return a field with a number in eight bytes."""
     return encode_varint(number << 3 | 1) + value.to_bytes(8, "little")
 
 
 def encode_message(*fields: tuple[int, int | bytes]) -> bytes:
-    """The fields of a message end to end."""
+    """Return the fields of a message end to end."""
     return b"".join(encode_field(number, value) for number, value in fields)

@@ -77,7 +77,7 @@ def generate(options: Options) -> int:
 
 @contextmanager
 def debug_variables(wanted: bool) -> Iterator[None]:
-    """The variables that put source lines into a NEFF, for all that is started meanwhile; they are part of the keys."""
+    """Yield the variables that put source lines into a NEFF, for all that is started meanwhile; they are part of the keys."""
     import os
 
     from neff_bench.sdk.environment import for_lines
@@ -116,7 +116,7 @@ def _capture_framework(script: Path, options: Options, stop: Stop) -> int:
 
 
 def _selected(options: Options) -> list[Case]:
-    """The cases that --only, --skip and --shard leave; nothing where the shard has no case. Raises `WrongCall`."""
+    """Return the cases that --only, --skip and --shard leave; nothing where the shard has no case. Raises `WrongCall`."""
     from dataclasses import replace
 
     from neff_bench.neffs.case import matches
@@ -219,7 +219,7 @@ def _build(work: list[Job], waiting: list[Job], keys: Keys, options: Options, st
 
 @contextmanager
 def _builder(waiting: list[Job], keys: Keys, options: Options, stop: Stop) -> Iterator[tuple[Builder, int]]:
-    """What builds, on this host or on those of a cluster, and how many cases at a time."""
+    """Return what builds, on this host or on those of a cluster, and how many cases at a time."""
     import os
     from contextlib import nullcontext
     from dataclasses import replace

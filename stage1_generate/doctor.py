@@ -93,7 +93,7 @@ def doctor(options: DoctorOptions) -> int:
 
 
 def install_commands(release: Release) -> str:
-    """How the parts of a release are installed that are on no public index; what the public index has under their names is empty.
+    """Return how the parts of a release are installed that are on no public index; what the public index has under their names is empty.
     Each wheel has its version, so that pip takes no other for newer (AWS Neuron docs, setup/; read 2026-11-23)."""
     from neff_bench.stage1_generate.host import AWS_INDEX
 
@@ -222,7 +222,7 @@ def _warnings(
 
 
 def answer(report: Report) -> Answer:
-    """One table for each part; one record for each line of them."""
+    """Return one table for each part; one record for each line of them."""
     used = sorted({device for holder in report.devices.holders for device in holder.devices})
     free = "unknown" if report.free_bytes is None else f"{report.free_bytes / 2**30:.1f} GiB"
     profile = {"device": "on the device", "simulated": "simulated (neuron-sim)", None: "no"}[report.profile]

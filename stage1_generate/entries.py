@@ -25,7 +25,7 @@ class Place:
 
 
 def place(entry: str, folder: Path) -> Place:
-    """A file that is part of a package and imports relatively is taken as a module of that package."""
+    """Return a file that is part of a package and imports relatively is taken as a module of that package."""
     file, _, name = entry.rpartition(":")
     if not file.endswith(".py"):
         return Place(entry, file, folder)
@@ -40,7 +40,7 @@ def place(entry: str, folder: Path) -> Place:
 
 
 def load(entry: str) -> Any:
-    """The object that an absolute entry names. What importing its code raises comes through."""
+    """Return the object that an absolute entry names. What importing its code raises comes through."""
     file, _, names = entry.rpartition(":")
     if file.endswith(".py"):
         found: Any = load_file(Path(file))
@@ -53,7 +53,7 @@ def load(entry: str) -> Any:
 
 
 def load_file(path: Path) -> Any:
-    """The module that a file is, with its folder first on `sys.path`, as Python has it for a script. A file that has changed
+    """Return the module that a file is, with its folder first on `sys.path`, as Python has it for a script. A file that has changed
     since it was loaded is loaded again."""
     with importing():
         return _loaded(path)
@@ -81,7 +81,7 @@ def _loaded(path: Path) -> Any:
 
 
 def defined(path: Path) -> tuple[str, ...] | None:
-    """The functions and other names that a file binds at its top level, in order, found without running it; None when that
+    """Return the functions and other names that a file binds at its top level, in order, found without running it; None when that
     cannot be known (it imports `*`, or is no Python)."""
     try:
         return _bound(path.read_bytes())
@@ -91,7 +91,7 @@ def defined(path: Path) -> tuple[str, ...] | None:
 
 @cache
 def _bound(source: bytes) -> tuple[str, ...] | None:
-    """The same for the text of a file. A file may hold the kernels of many cases, and each case asks."""
+    """Return the same for the text of a file. A file may hold the kernels of many cases, and each case asks."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -114,7 +114,7 @@ def _bound(source: bytes) -> tuple[str, ...] | None:
 
 
 def functions(path: Path) -> list[str]:
-    """The functions that a Python file defines at its top level, in order."""
+    """Return the functions that a Python file defines at its top level, in order."""
     body = ast.parse(path.read_bytes()).body
     return [node.name for node in body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 

@@ -82,7 +82,7 @@ class Devices:
 
 
 def packages(names: Sequence[str] | None = None) -> tuple[Package, ...]:
-    """The state of the SDK's packages and of `OTHERS`. PyPI holds empty placeholders under the names of the SDK's; the contract
+    """Return the state of the SDK's packages and of `OTHERS`. PyPI holds empty placeholders under the names of the SDK's; the contract
     says which part each lacks."""
     found = load(sdk_names()[-1]).packages.items()
     known = {name: (package.module, package.part) for name, package in found} | OTHERS
@@ -97,7 +97,7 @@ def _package(name: str, module: str, part: str) -> Package:
 
 
 def sdk(packages: Sequence[Package], tools: Sequence[Tool], devices: Devices) -> Sdk:
-    """The release of the SDK that is here, and what works with it."""
+    """Return the release of the SDK that is here, and what works with it."""
     versions = {package.name: package.version or "" for package in packages if package.state == "ok"}
     versions |= {tool.name: tool.version or "" for tool in tools if tool.path is not None}
     placeholders = {
@@ -117,18 +117,18 @@ def sdk(packages: Sequence[Package], tools: Sequence[Tool], devices: Devices) ->
 
 
 def _numbers(versions: Mapping[str, str]) -> dict[str, str]:
-    """The version numbers in what packages and tools say, such as `neuron-profile 2.29.22.0%kaena-tools/2.29 built on ...`."""
+    """Return the version numbers in what packages and tools say, such as `neuron-profile 2.29.22.0%kaena-tools/2.29 built on ...`."""
     found = {name: re.search(r"\d+\.\d[\d.]*", text) for name, text in versions.items()}
     return {name: match[0] if match else "" for name, match in found.items()}
 
 
 def tools(names: Sequence[str] = TOOLS) -> tuple[Tool, ...]:
-    """Where each tool is and what version it says it has."""
+    """Return where each tool is and what version it says it has."""
     return tuple(_tool(name) for name in names)
 
 
 def find_tool(name: str) -> str | None:
-    """Path of a tool on PATH, beside this Python, or where the AWS packages put it."""
+    """Return the path of a tool on PATH, beside this Python, or where the AWS packages put it."""
     beside = os.pathsep.join((str(Path(sys.executable).parent), str(TOOL_FOLDER)))
     return shutil.which(name) or shutil.which(name, path=beside)
 
@@ -153,7 +153,7 @@ def _tool(name: str) -> Tool:
 
 
 def devices(root: Path = Path("/")) -> Devices:
-    """Devices below `root`/dev, driver and instance from `root`/sys, users from `root`/proc."""
+    """Return the devices below `root`/dev, driver and instance from `root`/sys, users from `root`/proc."""
     found = sorted(
         (path for path in (root / "dev").glob("neuron*") if path.name[6:].isdigit()),
         key=lambda path: int(path.name[6:]),
@@ -173,7 +173,7 @@ def devices(root: Path = Path("/")) -> Devices:
 
 
 def _topology() -> Topology | None:
-    """What `neuron-ls` says, None where it is absent or gives no answer."""
+    """Return what `neuron-ls` says, None where it is absent or gives no answer."""
     from neff_bench.parsers.errors import ParseError
     from neff_bench.parsers.neuron_ls import ask
     from neff_bench.sdk.words import neuron_ls_forms

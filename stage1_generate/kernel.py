@@ -83,12 +83,12 @@ class Kernel:
     tolerance: Mapping[str, tuple[float, float]] = field(default_factory=lambda: TOLERANCES)
 
     def inputs_of(self, implementation: str, d: Dims, dtype: str) -> tuple[Tensor, ...]:
-        """The inputs as this implementation takes them, under the kernel's own names."""
+        """Return the inputs as this implementation takes them, under the kernel's own names."""
         own = self.implementations[implementation].inputs
         return (own or self.inputs)(d, dtype)
 
     def min_hbm_bytes(self, d: Dims, dtype: str) -> int | None:
-        """Every input read once and every output written once; None when the outputs are not declared."""
+        """Return every input read once and every output written once; None when the outputs are not declared."""
         if self.outputs is None:
             return None
         return sum(tensor.bytes for tensor in (*self.inputs(d, dtype), *self.outputs(d, dtype)))

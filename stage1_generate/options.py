@@ -67,7 +67,7 @@ class Options(CaseOptions, ClusterOptions):
     script_arguments: tuple[str, ...] = argument(default=(), nargs=-1, metavar="[-- SCRIPT_ARGUMENT]...")
 
     def check(self) -> None:
-        """Raises `WrongCall` for options that cannot be together."""
+        """Check the options. Raises `WrongCall` for those that cannot be together."""
         if self.shared_store and self.ray is None:
             raise WrongCall("--shared-store says how --ray works; give --ray ADDRESS too")
         if self.script is not None:
@@ -81,7 +81,7 @@ class Options(CaseOptions, ClusterOptions):
             raise WrongCall(f"{word}: unexpected argument{hint} (see --help)")
 
     def memory_bytes(self, toolchain: str) -> int | None:
-        """The limit of a worker's address space on this host; unless told otherwise 90 % of its memory, and none for the SDK."""
+        """Return the limit of a worker's address space on this host; unless told otherwise 90 % of its memory, and none for the SDK."""
         if self.memory_gib is not None:
             return int(self.memory_gib * 2**30)
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10 if toolchain == "sim" else None

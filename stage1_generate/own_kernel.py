@@ -24,7 +24,7 @@ DECLARATION = "KERNEL"
 
 
 def kernel_of(case: Case, folder: str | None) -> Kernel:
-    """The declaration of a case's kernel. `folder`: what the files that `case.own` names are relative to.
+    """Return the declaration of a case's kernel. `folder`: what the files that `case.own` names are relative to.
 
     Raises `GenerateError` when a Python file of the user's does not declare a kernel.
     """
@@ -35,12 +35,12 @@ def kernel_of(case: Case, folder: str | None) -> Kernel:
 
 
 def implementation_of(case: Case, folder: str | None) -> Implementation:
-    """How a case is built. Raises as `kernel_of`."""
+    """Return how a case is built. Raises as `kernel_of`."""
     return kernel_of(case, folder).implementations[case.implementation]
 
 
 def search_folders(case: Case, folder: str | None, nkilib: str | None) -> tuple[str, ...]:
-    """What has to be on `sys.path` to import a case's kernel, in this order."""
+    """Return what has to be on `sys.path` to import a case's kernel, in this order."""
     own: tuple[str, ...] = ()
     if case.own is not None:
         here = Path(folder or ".")
@@ -51,7 +51,7 @@ def search_folders(case: Case, folder: str | None, nkilib: str | None) -> tuple[
 
 @cache
 def declared(path: Path) -> Kernel:
-    """The `KERNEL` of a Python file. Raises `GenerateError`."""
+    """Return the `KERNEL` of a Python file. Raises `GenerateError`."""
     try:
         kernel = getattr(load_file(path.resolve()), DECLARATION, None)
     except (Exception, SystemExit) as error:  # it is the user's code, it may raise anything
@@ -69,7 +69,7 @@ def declared(path: Path) -> Kernel:
 
 
 def _absolute(implementations: Mapping[str, Implementation], folder: Path) -> dict[str, Implementation]:
-    """Entries of files, which are relative to the declaration, as absolute ones."""
+    """Return the entries of files as absolute paths; they are relative to the declaration."""
 
     def at(entry: str | Callable[[Dims], str]) -> str | Callable[[Dims], str]:
         return place(entry, folder).entry if isinstance(entry, str) else lambda d: place(entry(d), folder).entry

@@ -41,7 +41,7 @@ def call_reference(
 
 
 def check_count(arrays: Sequence[np.ndarray], outputs: int) -> None:
-    """A reference returns one array for each of the kernel's `outputs`. Raises `BuildError`."""
+    """Check that a reference returned one array for each of the kernel's `outputs`. Raises `BuildError`."""
     if len(arrays) != outputs:
         hint = "; is there a `return` of its output tensors?" if not outputs else ""
         raise BuildError(f"the reference returns {len(arrays)} arrays, the kernel {outputs}{hint}")
@@ -97,7 +97,7 @@ def _said(error: BaseException) -> str:
 
 
 def _line(error: BaseException, entry: str) -> str:
-    """The innermost line in the reference's own file."""
+    """Return the innermost line in the reference's own file."""
     file, where, trace = entry.rpartition(":")[0], entry, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == file:

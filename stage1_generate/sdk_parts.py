@@ -60,7 +60,7 @@ class Sdk:
 def examine(
     versions: Mapping[str, str], absent: Mapping[str, str], has_pyarrow: bool, instance: str | None = None
 ) -> Sdk:
-    """`versions`: of the parts that are here, by their names in `WHAT`, `neuron-ls` and `nrtpy`; "" where one does not say.
+    """Return `versions`: of the parts that are here, by their names in `WHAT`, `neuron-ls` and `nrtpy`; "" where one does not say.
     `absent`: why other parts are not here. `instance`: its type, such as inf2.xlarge."""
     parts = tuple(_parts(versions))
     if not parts:
@@ -129,7 +129,7 @@ def _abilities(
 
 
 def _on(family: str) -> str:
-    """How NKI kernels run on a family of instances."""
+    """Return how NKI kernels run on a family of instances."""
     if family not in CHIPS:
         return family
     return (

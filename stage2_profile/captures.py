@@ -11,7 +11,7 @@ from neff_bench.stage2_profile.options import Options
 
 
 def wants_more(bundle: Bundle, run: runs.Run, options: Options) -> bool:
-    """Whether the series of a run is to be longer. A simulated time is the same in every capture."""
+    """Return whether the series of a run is to be longer. A simulated time is the same in every capture."""
     if options.most_captures <= 1 or run.kind == "sim" or run.status != "viewed":
         return False
     totals = _totals_s(bundle, run)
@@ -24,7 +24,7 @@ def wants_more(bundle: Bundle, run: runs.Run, options: Options) -> bool:
 
 
 def still_wide(bundle: Bundle, run: runs.Run, options: Options) -> tuple[str, ...]:
-    """What must be said of a series that ended at its bound."""
+    """Return what must be said of a series that ended at its bound."""
     if options.until_percent is None or run.kind == "sim" or run.series is None:
         return ()
     totals = _totals_s(bundle, run)

@@ -80,7 +80,7 @@ def profile_directory(options: Options) -> int:
 
 
 def profiled_rows(options: Options) -> tuple[list[Entry], list[Row]]:
-    """What is in a store, and a row for each of it, after the steps that are asked for. Raises `WrongCall` and `ProfileError`."""
+    """Return what is in a store, and a row for each of it, after the steps that are asked for. Raises `WrongCall` and `ProfileError`."""
     options.check()
     cores = parse_cores(options.cores) if options.cores is not None else None
     cpus = os.cpu_count() or 1
@@ -118,7 +118,7 @@ def profiled_rows(options: Options) -> tuple[list[Entry], list[Row]]:
 
 
 def _is_new(entry: Entry) -> bool:
-    """Whether it is a bundle that was built and never captured."""
+    """Return whether it is a bundle that was built and never captured."""
     return isinstance(entry, Bundle) and entry.manifest.status == "built" and not (entry.path / PROFILES).is_dir()
 
 
@@ -140,7 +140,7 @@ def warn_of_disk(store: Path, found: Sequence[Entry], pipeline: Pipeline) -> Non
 
 
 def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> list[Row]:
-    """The rows, those of an earlier call where they still hold; says on stderr as each is ready."""
+    """Return the rows, those of an earlier call where they still hold; says on stderr as each is ready."""
     before = known_rows(store, pipeline.tools, pipeline.options)
     pipeline = replace(pipeline, rows=before)
     with progress(len(found), "profiling") as step:
@@ -162,7 +162,7 @@ def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> 
 
 
 def chosen_entries(options: Options) -> list[Entry]:
-    """What --only, --skip and --shard leave of the directory; nothing where the shard has no case. Raises `WrongCall`."""
+    """Return what --only, --skip and --shard leave of the directory; nothing where the shard has no case. Raises `WrongCall`."""
     entries = list(find_entries(options.directory))
     found = selected(entries, options.only, options.skip)
     if not found:
@@ -178,12 +178,12 @@ def chosen_entries(options: Options) -> list[Entry]:
 
 
 def store_of(directory: Path) -> Path:
-    """The store that `directory` is, or that the one bundle that it is lies in."""
+    """Return the store that `directory` is, or that the one bundle that it is lies in."""
     return directory.parent if (directory / MANIFEST).is_file() else directory
 
 
 def bare_bundles(found: list[Entry], options: Options) -> list[Entry]:
-    """The entries with a bundle for each NEFF without a profile, where a tool could profile it. Raises `WrongCall`."""
+    """Return the entries with a bundle for each NEFF without a profile, where a tool could profile it. Raises `WrongCall`."""
     if options.inputs is not None and not options.inputs.is_dir():
         raise WrongCall(f"--inputs {options.inputs}: no such directory")
     if all(isinstance(entry, Bundle) for entry in found):
@@ -199,7 +199,7 @@ def bare_bundles(found: list[Entry], options: Options) -> list[Entry]:
 
 
 def known_rows(store: Path, tools: Mapping[Kind, Tool | str], options: Options) -> RowIndex:
-    """The rows of an earlier call that asked for the same."""
+    """Return the rows of an earlier call that asked for the same."""
     if options.steps == "parse":
         return RowIndex(store, "parsed", ())
     versions = [(tool.name, tool.kind, tool.version) if isinstance(tool, Tool) else tool for tool in tools.values()]
@@ -208,7 +208,7 @@ def known_rows(store: Path, tools: Mapping[Kind, Tool | str], options: Options) 
 
 
 def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: int) -> Hot:
-    """The slowest lines and instructions of a row, from its whole profile; or why there are none."""
+    """Return the slowest lines and instructions of a row, from its whole profile; or why there are none."""
     if row.status != "profiled":
         return Hot(row, problem=row.reason or row.status)
     try:
@@ -224,7 +224,7 @@ def hot_spots(entry: Entry, row: Row, chosen: Callable[[Event], bool], count: in
 
 
 def detail_path(entry: Entry, run: str | None) -> Path | None:
-    """The whole profile of a run, a JSON file or a directory of Parquet tables; of a case from elsewhere also its Parquet tables or its trace. None when there is none. Raises `RunDamaged`."""
+    """Return the whole profile of a run, a JSON file or a directory of Parquet tables; of a case from elsewhere also its Parquet tables or its trace. None when there is none. Raises `RunDamaged`."""
     if not isinstance(entry, Bundle):
         summary: Path | None = getattr(entry, "summary_json", None)
         tables = summary if summary is not None and summary.is_dir() else None
@@ -240,7 +240,7 @@ def detail_path(entry: Entry, run: str | None) -> Path | None:
 
 
 def profile_files(entry: Entry, run: str | None) -> ProfileFiles:
-    """The files that the timeline of a case is read from, or why there are none. `run`: the one that its row is of."""
+    """Return the files that the timeline of a case is read from, or why there are none. `run`: the one that its row is of."""
     if not isinstance(entry, Bundle):
         problem = None if hasattr(entry, "ntff") else str(entry)
         trace = getattr(entry, "ntff", None)
@@ -258,7 +258,7 @@ def profile_files(entry: Entry, run: str | None) -> ProfileFiles:
 
 
 def commands_text(directory: Path, rows: Sequence[Row]) -> str:
-    """Shell lines that repeat the profile of each row that has one."""
+    """Return the shell lines that repeat the profile of each row that has one."""
     lines = [f"cd {shell_word(str(directory.resolve()))}"]
     for row in rows:
         lines += ["", f"# {plain(row.case)}: {row.status}", (row.command or "# no profile").replace(" && ", " &&\n  ")]
@@ -266,7 +266,7 @@ def commands_text(directory: Path, rows: Sequence[Row]) -> str:
 
 
 def find_entries(directory: Path) -> list[Entry]:
-    """The bundles of a store, the one bundle that `directory` is, or the profiles from elsewhere below it, in the order of
+    """Return the bundles of a store, the one bundle that `directory` is, or the profiles from elsewhere below it, in the order of
     the table: numbers as numbers, what cannot be read last.
 
     Raises `WrongCall` when there is nothing of it.
@@ -306,7 +306,7 @@ def _names(entry: Entry) -> tuple[str, ...]:
 
 
 def choose_tools(kinds: Iterable[str], options: Options, warm: WarmParent | None = None) -> dict[Kind, Tool | str]:
-    """The tool for each kind of NEFF, or why these NEFFs cannot be profiled; says on stderr which tools were chosen. `warm`: see
+    """Return the tool for each kind of NEFF, or why these NEFFs cannot be profiled; says on stderr which tools were chosen. `warm`: see
     `find_simulator`."""
     tools: dict[Kind, Tool | str] = {
         "sim": "the NEFF was built by the simulator, which no Neuron device runs; use --toolchain sim or auto",

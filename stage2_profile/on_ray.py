@@ -80,7 +80,7 @@ class Elsewhere:
         return self.cluster.calls(NEURON_CORES if self.asked.core else "CPU", self.options.jobs)
 
     def tools(self, kinds: Iterable[str]) -> dict[Kind, Tool | str]:
-        """The tools of the hosts; the profiler of each is found there."""
+        """Return the tools of the hosts; the profiler of each is found there."""
         toolchain, needed = self.options.toolchain, set(kinds)
         tools: dict[Kind, Tool | str] = {
             "sim": "the NEFF was built by the simulator, which no Neuron device runs; use --toolchain sim or auto",
@@ -98,7 +98,7 @@ class Elsewhere:
         return tools
 
     def __call__(self, bundle: Bundle) -> Row:
-        """Raises `ClusterError` when the cluster cannot do it, `RunDamaged` when what comes back is damaged."""
+        """Profile one bundle on the cluster. Raises `ClusterError` when it cannot do it, `RunDamaged` when what comes back is damaged."""
 
         def go_on() -> None:
             if self.options.stop.is_set():
@@ -114,7 +114,7 @@ class Elsewhere:
         return answer.row
 
     def asked_for(self, bundle: Bundle) -> Asked:
-        """What is asked for one bundle. A simulated one of several ranks needs no core. Raises `CaptureFailed` for the capture of a
+        """Return what is asked for one bundle. A simulated one of several ranks needs no core. Raises `CaptureFailed` for the capture of a
         measured one: Ray grants single cores, and ranks run on cores side by side."""
         ranks = bundle.manifest.case.ranks
         if ranks == 1 or self.options.steps == "view":
@@ -146,7 +146,7 @@ def adopt(bundle: Bundle, data: bytes) -> None:
 
 @contextmanager
 def elsewhere(store: Path, options: Options) -> Iterator[Elsewhere]:
-    """To be given to `Pipeline`. At the end nothing that a lost host left in a shared store remains.
+    """Give `Pipeline` what it needs to profile on other hosts. At the end nothing that a lost host left in a shared store remains.
 
     Raises `WrongCall` when there is no cluster.
     """
@@ -164,7 +164,7 @@ def elsewhere(store: Path, options: Options) -> Iterator[Elsewhere]:
 
 
 def profile_here(name: str, data: bytes | None, asked: Asked) -> Answer:
-    """On a worker: capture and view one bundle, in the shared store or in one of its own. All of it in a thread, where no
+    """Capture and view one bundle on a worker, in the shared store or in one of its own. All of it runs in a thread, where no
     cancellation interrupts the removal of files."""
     return ended_in_order(partial(_profiled, name, data, asked))
 
@@ -210,7 +210,7 @@ def _pipeline(bundle: Bundle, tool: Tool, core: int | None, asked: Asked, stop: 
 
 
 def _pool(bundle: Bundle, core: int | None, options: Options) -> CorePool:
-    """The granted core, which a measured capture finds in the environment. Simulated cores are numbered in the same way."""
+    """Return the granted core, which a measured capture finds in the environment. Simulated cores are numbered in the same way."""
     if bundle.manifest.toolchain == "neuron":
         return make_pools(None, ["neuron"], options)["neuron"]
     simulated = () if core is None else Grant(str(core), (core,), None).physical(bundle.manifest.case.lnc)
@@ -225,7 +225,7 @@ def _pool(bundle: Bundle, core: int | None, options: Options) -> CorePool:
 
 @cache
 def _tool(kind: Kind, is_nrtpy: bool) -> Tool:
-    """Raises `ToolMissing`, which is found anew at each call."""
+    """Return the tool, found anew at each call. Raises `ToolMissing`."""
     if kind == "sim":
         return find_simulator(os.environ)
     return nrtpy.find_nrtpy(os.environ) if is_nrtpy else find_neuron_tool(os.environ)
@@ -233,5 +233,5 @@ def _tool(kind: Kind, is_nrtpy: bool) -> Tool:
 
 @cache
 def _warm() -> WarmParent:
-    """The warm parent of this worker; it ends with it, and the worker with the command."""
+    """Return the warm parent of this worker; it ends with it, and the worker with the command."""
     return warm_parent(os.environ)

@@ -152,12 +152,12 @@ class Options(CaseOptions, ClusterOptions, OutputOptions):
     """The parent to fork our own tools from, None to start each cold."""
 
     def __reduce__(self) -> Any:
-        """Another host gets what was asked; what belongs to a process is made anew there."""
+        """Send another host what was asked; what belongs to a process is made anew there."""
         asked = {name: value for name, value in vars(self).items() if name not in _OF_THIS_PROCESS}
         return partial(Options, **asked), ()
 
     def check(self) -> None:
-        """Raises `WrongCall` for options that cannot be together."""
+        """Check the options. Raises `WrongCall` for those that cannot be together."""
         self.check_ray()
         _ = self.executions, self.until_percent, self.steps, judged_by(self.sdk)  # each raises for what it cannot be
 
@@ -240,7 +240,7 @@ class Options(CaseOptions, ClusterOptions, OutputOptions):
         return asked[0] if asked else "all"
 
     def check_ray(self) -> None:
-        """Raises `WrongCall` for what a cluster cannot be asked for."""
+        """Check options for a cluster. Raises `WrongCall` for what it cannot be asked for."""
         if self.ray is None:
             if self.shared_store:
                 raise WrongCall("--shared-store says how --ray works; give --ray ADDRESS too")
@@ -253,6 +253,6 @@ class Options(CaseOptions, ClusterOptions, OutputOptions):
             )
 
     def with_threads(self, threads: int) -> Options:
-        """The same with so many threads for the matrix products of one simulated capture. Captures share the CPUs: products of two
+        """Return the same with so many threads for the matrix products of one simulated capture. Captures share the CPUs: products of two
         processes with two threads each are ten times slower."""
         return replace(self, environ={"OPENBLAS_NUM_THREADS": str(threads), **self.environ})

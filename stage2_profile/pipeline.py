@@ -56,10 +56,10 @@ class Elsewhere(Protocol):
         published here."""
 
     def tools(self, kinds: Iterable[str]) -> dict[Kind, Tool | str]:
-        """The tools there, or why there are none."""
+        """Return the tools there, or why there are none."""
 
     def __call__(self, bundle: Bundle) -> Row:
-        """The row of a bundle, whose run is then in the store."""
+        """Return the row of a bundle, whose run is then in the store."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Pipeline:
     elsewhere: Elsewhere | None = None
 
     def row(self, found: Entry) -> Row:
-        """The row of one entry. Never raises: what is wrong with one entry, or with us, costs one row."""
+        """Return the row of one entry. Never raises: what is wrong with one entry, or with us, costs one row."""
         if self.options.stop.is_set():
             return _interrupted(found)
         try:
@@ -110,7 +110,7 @@ class Pipeline:
             return failed_row(found, f"{error.filename or found.path}: {error.strerror or error}")
 
     def _row_now(self, before: Bundle) -> Row | None:
-        """The row of a bundle that was replaced since it was listed, None for one that was not."""
+        """Return the row of a bundle that was replaced since it was listed, None for one that was not."""
         try:
             now = read_bundle(before.path)
         except BundleError:
@@ -177,7 +177,7 @@ class Pipeline:
         raise CaptureFailed("interrupted")
 
     def _best(self, bundle: Bundle, tool: Tool) -> runs.Best:
-        """The best run of the kind that this tool makes."""
+        """Return the best run of the kind that this tool makes."""
         return runs.best_run(bundle.path, bundle.manifest.neff_sha256, traced=tool.name != runs.UNTRACED)
 
     def _verify(self, bundle: Bundle) -> None:
@@ -187,7 +187,7 @@ class Pipeline:
             raise BundleError(bundle.path, f"{wrong}; build the case again (generate-neffs --force)")
 
     def _finished(self, bundle: Bundle, tool: Tool, best: runs.Best) -> Row | None:
-        """The row of a bundle for which nothing has to be run or written, None for any other."""
+        """Return the row of a bundle for which nothing has to be run or written, None for any other."""
         if self.options.force or self.options.detail:
             return None
         usable = self._usable(bundle, tool, best)
@@ -217,7 +217,7 @@ class Pipeline:
         return with_warnings(run_row(bundle, path, record), (*notes, *(best.damaged if usable else ())))
 
     def _capture(self, bundle: Bundle, tool: Tool, descriptor: int, series: str | None = None) -> tuple[Path, runs.Run]:
-        """One capture, where the disk has room for what it is expected to leave. Raises `CaptureFailed`."""
+        """Return one capture, where the disk has room for what it is expected to leave. Raises `CaptureFailed`."""
         if tool.kind == "neuron":
             check_disk(bundle, self.options, traced=tool.name != runs.UNTRACED)
         return capture(bundle, tool, self.options, self.pools[tool.kind], (descriptor,), series)
@@ -233,7 +233,7 @@ class Pipeline:
         return still_wide(bundle, first, self.options)
 
     def _usable(self, bundle: Bundle, tool: Tool, best: runs.Best) -> tuple[Path, runs.Run] | None:
-        """A run that need not be captured again: of this NEFF, by this kind of tool, with the executions asked for, with all
+        """Return a run that need not be captured again: of this NEFF, by this kind of tool, with the executions asked for, with all
         outputs, and with undamaged traces where they are still needed."""
         if best.found is None:
             return None
@@ -260,7 +260,7 @@ class Pipeline:
         return self._readable(bundle, path, record)
 
     def _readable(self, bundle: Bundle, path: Path, record: runs.Run) -> tuple[Path, runs.Run] | None:
-        """The run without what is damaged in it; None when a file is damaged that only a new capture can replace."""
+        """Return the run without what is damaged in it; None when a file is damaged that only a new capture can replace."""
         record = without_damage(path, record)
         try:
             for rank in record.by_rank:
@@ -280,7 +280,7 @@ class Pipeline:
 
 
 def _no_capture(tool: Tool, best: runs.Best) -> str:
-    """Why there is nothing to view, and how to get it."""
+    """Return why there is nothing to view, and how to get it."""
     if best.found is not None and best.found[1].status != "failed":
         record = best.found[1]
         if record.kind == tool.kind == "sim":  # the timing model is part of the version
@@ -289,12 +289,12 @@ def _no_capture(tool: Tool, best: runs.Best) -> str:
 
 
 def with_warnings(row: Row, more: Sequence[str]) -> Row:
-    """The row with further warnings."""
+    """Return the row with further warnings."""
     return replace(row, warnings=(*row.warnings, *more)) if more else row
 
 
 def groups_by_lnc(found: Iterable[Entry]) -> list[list[Entry]]:
-    """Bundles of one LNC after those of another: cores change their LNC as seldom as possible, and never two at once."""
+    """Sort the bundles by LNC: cores change their LNC as seldom as possible, and never two at once."""
     groups: dict[int, list[Entry]] = {}
     for entry in found:
         groups.setdefault(entry.manifest.case.lnc if isinstance(entry, Bundle) else 0, []).append(entry)
@@ -302,7 +302,7 @@ def groups_by_lnc(found: Iterable[Entry]) -> list[list[Entry]]:
 
 
 def profile_all(pipeline: Pipeline, found: Sequence[Entry], jobs: int, done: Callable[[Row], None]) -> list[Row]:
-    """The rows of all bundles, in the order of `found`; `done` is called as each is ready.
+    """Return the rows of all bundles, in the order of `found`; `done` is called as each is ready.
 
     When the pipeline's stop is set, the running tools are ended and the rest become rows that say so.
     """

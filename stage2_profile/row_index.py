@@ -61,7 +61,7 @@ class RowIndex:
         self._new: dict[str, _Kept] = {}
 
     def row(self, bundle: Bundle) -> Row | None:
-        """The row of a bundle, None when it has to be made."""
+        """Return the row of a bundle, None when it has to be made."""
         kept = self._known.get(bundle.name)
         if kept is None:
             return None
@@ -93,7 +93,7 @@ class RowIndex:
 
 
 def _stamp(bundle: Bundle, files: Iterable[str]) -> tuple[str, int] | None:
-    """The stamp and the latest time of change in ns; None when a file is absent or not a plain one."""
+    """Return the stamp and the latest time of change in ns; None when a file is absent or not a plain one."""
     prefix, lines, newest_ns = os.fspath(bundle.path) + "/", [], 0
     try:
         names = os.listdir(prefix + PROFILES)
@@ -110,7 +110,7 @@ def _stamp(bundle: Bundle, files: Iterable[str]) -> tuple[str, int] | None:
 
 
 def _code() -> str:
-    """Hex sha256 over the source that makes rows: a row of other code is not shown."""
+    """Return the sha256 in hex over the source that makes rows: a row of other code is not shown."""
     digest = hashlib.sha256()
     for room in ("neffs", "parsers", "stage2_profile"):
         for path in sorted((PACKAGE / room).rglob("*.py")):

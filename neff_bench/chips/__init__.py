@@ -42,7 +42,7 @@ PAIRED = ", ".join(chip.name for chip in CHIPS.values() if chip.max_lnc > 1)
 
 
 def chip_for(target: str) -> Chip:
-    """Raises UnknownChip for a name that is not there."""
+    """Return the chip of a name. Raises UnknownChip."""
     try:
         return CHIPS[target]
     except KeyError:
@@ -50,18 +50,18 @@ def chip_for(target: str) -> Chip:
 
 
 def peak_tflops(target: str, dtype: str, lnc: int) -> float | None:
-    """Matmul rate of a logical core at most, which MFU is divided by; None for a target or dtype that is not known."""
+    """Return the matmul rate of a logical core at most, which MFU is divided by; None for a target or dtype that is not known."""
     chip = CHIPS.get(target)
     return chip.peak_tflops(dtype, lnc) if chip else None
 
 
 def names_from(generation: int) -> str:
-    """The chips of this NeuronCore generation and later, for a message."""
+    """Return the chips of this NeuronCore generation and later, for a message."""
     return ", ".join(chip.name for chip in CHIPS.values() if chip.generation >= generation)
 
 
 def first_of_generation(name: str) -> str:
-    """The chip that `gen3` stands for where tools name a generation; any other name is returned as it is."""
+    """Return the chip that `gen3` stands for where tools name a generation; any other name is returned as it is."""
     return next((chip.name for chip in CHIPS.values() if f"gen{chip.generation}" == name), name)
 
 

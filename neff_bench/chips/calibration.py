@@ -56,7 +56,7 @@ class Calibration:
 
 
 def active() -> Calibration | None:
-    """The calibration in force; None where the environment names none. Raises CalibrationError."""
+    """Return the calibration in force; None where the environment names none. Raises CalibrationError."""
     path = os.environ.get(ENVIRONMENT, "")
     if not path:
         return None
@@ -68,7 +68,7 @@ def active() -> Calibration | None:
 
 
 def calibration_of(target: str) -> Calibration | None:
-    """The calibration in force for this chip. Raises CalibrationError."""
+    """Return the calibration in force for this chip. Raises CalibrationError."""
     found = active()
     return found if found is not None and found.target == target else None
 
@@ -99,7 +99,7 @@ def _decoded(name: str, data: bytes) -> Calibration:
 
 
 def _check(found: Calibration) -> None:
-    """Raises CalibrationError for an estimate that no chip could have."""
+    """Check an estimate. Raises CalibrationError for one that no chip could have."""
     from neff_bench.chips import CHIPS
 
     if found.target not in CHIPS:
@@ -116,7 +116,7 @@ def _check(found: Calibration) -> None:
 
 
 def encoded(found: Calibration) -> bytes:
-    """The file."""
+    """Return the file."""
     import json
 
     document = {
@@ -129,7 +129,7 @@ def encoded(found: Calibration) -> bytes:
 
 
 def calibrated(chip: Chip, found: Calibration) -> Chip:
-    """The chip with the fitted constants in the place of its own."""
+    """Return the chip with the fitted constants in the place of its own."""
     changed: dict[str, Any] = {}
     overheads = chip.overheads
     for estimate in found.estimates:
@@ -146,7 +146,7 @@ def calibrated(chip: Chip, found: Calibration) -> Chip:
 
 
 def _later(overheads: Overheads, core: int, by_ns: float) -> Overheads:
-    """With a preamble of one core whose last instruction, the one before the kernel, ends later by this much."""
+    """Return the overheads with a preamble of one core whose last instruction, the one before the kernel, ends later by this much."""
     if core >= len(overheads.preamble):
         return overheads
     moved = tuple(

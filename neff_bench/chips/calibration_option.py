@@ -16,7 +16,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def calibration_option(function: Function) -> Function:
-    """Puts the calibration in force, before the command begins, for it and for the programs that it starts."""
+    """Put the calibration in force, before the command begins, for it and for the programs that it starts."""
     import click  # the version is said without it
 
     return click.option(

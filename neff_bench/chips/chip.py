@@ -125,15 +125,15 @@ class Chip:
     collective_step_ns: float
 
     def hbm_ns(self, read_bytes: int, written_bytes: int, cores: int) -> float:
-        """What these bytes of one core take of HBM, where so many cores share it."""
+        """Return what these bytes of one core take of HBM, where so many cores share it."""
         return (read_bytes + written_bytes * self.hbm_write_factor) * cores / self.hbm_bandwidth
 
     def dma_done_ns(self, cores: int) -> float:
-        """From the last packet of a DMA to what waits for it, where so many cores of a logical core work."""
+        """Return the time from the last packet of a DMA to what waits for it, where so many cores of a logical core work."""
         return self.dma_wait_ns + (self.dma_two_cores_ns if cores > 1 else 0.0)
 
     def pe_stream_ns(self, columns: float) -> float:
-        """How long columns move through the PE at full speed in one pass; at full speed pe_overhead_cycles come on top of all passes."""
+        """Return how long columns move through the PE at full speed in one pass; at full speed pe_overhead_cycles come on top of all passes."""
         return columns * self.pe_column_cycles / self.pe_clock_ghz
 
     @property
@@ -160,7 +160,7 @@ class Chip:
         return 2.0 * self.pe_rows * self.pe_cols * self.pe_clock_ghz * 1e9
 
     def peak_tflops(self, dtype: str, lnc: int) -> float | None:
-        """Matmul rate of a logical core at most, as profiles divide by; None for a dtype that the matrix unit does not take."""
+        """Return the matmul rate of a logical core at most, as profiles divide by; None for a dtype that the matrix unit does not take."""
         rate = RATE.get(dtype)
         if rate is None or (rate > _DOUBLE and not self.mx):
             return None
@@ -177,7 +177,7 @@ Fact = tuple[Any, str, str]
 
 
 def chip(name: str, overheads: Overheads, constants_of: str = "", **facts: Fact) -> Chip:
-    """A chip of its own. Raises TypeError when a fact is missing or unknown."""
+    """Return a chip of its own. Raises TypeError when a fact is missing or unknown."""
     values = {key: value for key, (value, _, _) in facts.items()}
     units = {key: unit for key, (_, unit, _) in facts.items()}
     sources = {key: source for key, (_, _, source) in facts.items()}
@@ -185,7 +185,7 @@ def chip(name: str, overheads: Overheads, constants_of: str = "", **facts: Fact)
 
 
 def like(other: Chip, name: str, overheads: Overheads | None = None, constants_of: str = "", **facts: Fact) -> Chip:
-    """A chip that differs from another in these facts. Raises TypeError for an unknown one."""
+    """Return a chip that differs from another in these facts. Raises TypeError for an unknown one."""
     inherited = {key: f"as {other.name}: {source}" for key, source in other.sources.items()}
     values: Any = {key: value for key, (value, _, _) in facts.items()}
     return replace(
@@ -200,6 +200,6 @@ def like(other: Chip, name: str, overheads: Overheads | None = None, constants_o
 
 
 def facts_of(chip: Chip) -> list[tuple[str, Any, str, str]]:
-    """Name, value, unit and origin of each fact, in the order of the fields."""
+    """Return name, value, unit and origin of each fact, in the order of the fields."""
     names = [known.name for known in fields(Chip) if known.name in chip.sources]
     return [(name, getattr(chip, name), chip.units[name], chip.sources[name]) for name in names]

@@ -8,10 +8,10 @@ of 32 GiB a device); on trn3 inferred from trn2."""
 
 
 def bank_of(core: int) -> int:
-    """The bank of a physical core, both numbered over the whole host."""
+    """Return the bank of a physical core, both numbered over the whole host."""
     return core // CORES_PER_BANK
 
 
 def cores_of(banks: set[int]) -> set[int]:
-    """The physical cores of banks."""
+    """Return the physical cores of banks."""
     return {bank * CORES_PER_BANK + part for bank in banks for part in range(CORES_PER_BANK)}

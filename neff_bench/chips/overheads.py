@@ -55,11 +55,11 @@ class Overheads:
     static: Overheads | None = None
 
     def around(self, static: bool) -> Overheads:
-        """What surrounds a kernel. `static`: the descriptors of all its DMAs were made at compile time."""
+        """Return what surrounds a kernel. `static`: the descriptors of all its DMAs were made at compile time."""
         return self.static if static and self.static is not None else self
 
     def kernel_start_ns(self, core: int, engine: int, first_execution: bool = False) -> float:
-        """When the engine can begin with the kernel."""
+        """Return when the engine can begin with the kernel."""
         controls = self.preamble[core][engine]
         later = self.first_execution_ns if first_execution and ENGINES[engine] == "gpsimd" else 0.0
         return max((c.start_ns + c.duration_ns for c in controls), default=0.0) + later
@@ -71,7 +71,7 @@ class Overheads:
 
 
 def controls(*texts: str) -> tuple[tuple[Control, ...], ...]:
-    """By engine, in the order of ENGINES. Each text: `OPCODE start duration`, separated by semicolons, or `OPCODE start duration times
+    """Return the control instructions by engine, in the order of ENGINES. Each text: `OPCODE start duration`, separated by semicolons, or `OPCODE start duration times
     every` of instructions that each clear a semaphore."""
     return tuple(
         tuple(control for entry in text.split(";") if entry.strip() for control in _controls(*entry.split()))
@@ -86,7 +86,7 @@ def _controls(name: str, start: str, duration: str, times: str = "1", every: str
 
 
 def fetches(text: str) -> tuple[Fetch, ...]:
-    """The text: `engine bytes start duration`, separated by semicolons, or `engine bytes start duration times every`."""
+    """Return the text: `engine bytes start duration`, separated by semicolons, or `engine bytes start duration times every`."""
     return tuple(fetch for entry in text.split(";") if entry.strip() for fetch in _fetches(*entry.split()))
 
 

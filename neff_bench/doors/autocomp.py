@@ -43,7 +43,7 @@ class NeffBench(EvalBackend):  # type: ignore[misc]  # autocomp has no types
         self.jobs = jobs or os.cpu_count() or 1
 
     def evaluate_code(self, prob: Any, code_strs: list[str], simulator: str | None) -> list[dict[str, Any]]:
-        """For each candidate: `correct`, `latency` in milliseconds (None where it is not correct), `stdout`, `stderr`.
+        """Return for each candidate `correct`, `latency` in milliseconds (None where it is not correct), `stdout`, `stderr`.
 
         Raises `FileNotFoundError` for a problem without a harness.
         """
@@ -79,7 +79,7 @@ class NeffBench(EvalBackend):  # type: ignore[misc]  # autocomp has no types
 
 
 def _refused(store: Path, sdk: str) -> list[str]:
-    """Why AWS's compiler would refuse the kernels of a store: it would refuse a candidate on the device, too."""
+    """Return why AWS's compiler would refuse the kernels of a store: it would refuse a candidate on the device, too."""
     if not store.is_dir():
         return []
     _, rows = profiled_rows(Options(directory=store, parse_only=True, sdk=sdk))
@@ -87,7 +87,7 @@ def _refused(store: Path, sdk: str) -> list[str]:
 
 
 def _harness(prob: Any) -> Path:
-    """The file that autocomp's own backend takes."""
+    """Return the file that autocomp's own backend takes."""
     if prob.test_file:
         return Path(prob.test_file)
     folder = Path(HARNESSES_DIR) / prob.prob_type

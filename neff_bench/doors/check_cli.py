@@ -159,7 +159,7 @@ def _codes(text: str) -> set[str]:
 
 
 def _judged(files: Sequence[Path], chips: Sequence[str], shapes: Path | None, wanted: Wanted) -> list[Judged]:
-    """The answer for each file and chip, with the findings that are asked for."""
+    """Return the answer for each file and chip, with the findings that are asked for."""
     from neff_bench.doors.compiling import compiled
     from neff_bench.doors.judging import Task, judge_files, read, with_cases
     from neff_bench.rules.findings import kept
@@ -185,7 +185,7 @@ def _asked(finding: Finding, wanted: Wanted) -> bool:
 
 
 def _verdict(answer: Judged, release: str, wanted: Wanted) -> str:
-    """What a release makes of a file: its own compiler where that was asked, else the rules."""
+    """Return what a release makes of a file: its own compiler where that was asked, else the rules."""
     from neff_bench.rules.report import REFUSES, verdict
 
     if release == wanted.compiler and answer.compiled is not None:
@@ -219,7 +219,7 @@ def _baseline(path: Path | None, answers: Sequence[Judged], texts: dict[str, str
 
 
 def _told(form: str, answers: Sequence[Judged], verdicts: Sequence[dict[str, str]], texts: dict[str, str]) -> str:
-    """The answers in a format. `verdicts`: what each release makes of each file. `texts`: of the files, by name."""
+    """Return the answers in a format. `verdicts`: what each release makes of each file. `texts`: of the files, by name."""
     from neff_bench.rules import report
 
     findings = sorted({one for answer in answers for one in answer.findings})

@@ -49,7 +49,7 @@ def compared(
     compute: Callable[[Mapping[str, np.ndarray]], Sequence[np.ndarray]] | None,
     tolerance: tuple[float, float] | None,
 ) -> tuple[Verdict, list[Finding]]:
-    """The same on given inputs. `drawn`: those of each rank by name. `compute`: what is right for them as float32 arrays; None where nobody says."""
+    """Return the same on given inputs. `drawn`: those of each rank by name. `compute`: what is right for them as float32 arrays; None where nobody says."""
     import numpy as np
 
     from neff_bench.simulator.execution.execute import execute_ranks
@@ -79,7 +79,7 @@ def compared(
 
 
 def _together(ranks: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray]:
-    """The arrays of all ranks by name, with the ranks as a first dimension where there are several."""
+    """Return the arrays of all ranks by name, with the ranks as a first dimension where there are several."""
     import numpy as np
 
     return ranks[0] if len(ranks) == 1 else {name: np.stack([of[name] for of in ranks]) for name in ranks[0]}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def compiled(tasks: Sequence[Task], shapes: Path) -> list[str | None]:
-    """For each task "" where AWS's compiler takes all of its cases, else why not the first one that it refuses; None for a task
+    """Return for each task "" where AWS's compiler takes all of its cases, else why not the first one that it refuses; None for a task
     without a case. The cases are built as generate-neffs builds them, and then removed."""
     found: dict[Task, str | None] = dict.fromkeys(tasks)
     for target in dict.fromkeys(task.target for task in tasks):
@@ -46,7 +46,7 @@ def compiled(tasks: Sequence[Task], shapes: Path) -> list[str | None]:
 
 
 def _reason(store: Store, name: str) -> str:
-    """Why a case was not built, "" where it was."""
+    """Return why a case was not built, "" where it was."""
     bundle = store.find(name)
     if bundle is None:
         return f"{name} was not built"

@@ -38,7 +38,7 @@ def estimate(
     implementation: str = "nki",
     sdk: str | None = None,
 ) -> Row:
-    """Simulated times and exact counters of one kernel.
+    """Return the simulated times and exact counters of one kernel.
 
     `kernel`: a function, decorated with `nki.jit` or plain, or `"file.py:name"`, or `"package.module:name"`. With the
     `implementation` "xla" it is a jax function.
@@ -66,7 +66,7 @@ def records_alike(
     lnc: int | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Whether the kernel is the same program each time it is recorded. A compile cache cannot know one that is not, and a
+    """Return whether the kernel is the same program each time it is recorded. A compile cache cannot know one that is not, and a
     framework compiles it again in every call. The arguments and what it raises are those of `estimate`.
     """
     from neff_bench.simulator.program import encode
@@ -76,7 +76,7 @@ def records_alike(
 
 
 def folders(kernel: Kernel) -> list[str | Path]:
-    """Where the files of a kernel's lines lie: beside its own file, and below the entries of `sys.path`."""
+    """Return where the files of a kernel's lines lie: beside its own file, and below the entries of `sys.path`."""
     from neff_bench.simulator.nki.jit import body
 
     code = None if isinstance(kernel, str) else getattr(body(kernel), "__code__", None)
@@ -95,7 +95,7 @@ class Simulated:
 
 
 def simulated(program: Program) -> Simulated:
-    """The times of a recorded program."""
+    """Return the times of a recorded program."""
     from neff_bench.simulator.timing.counters import summarise
     from neff_bench.simulator.timing.schedule import schedule
     from neff_bench.simulator.timing.timeline import timeline_of
@@ -108,13 +108,13 @@ def simulated(program: Program) -> Simulated:
 def row_of(
     program: Program, flops: int | None = None, sdk: str | None = None, files: Sequence[str | Path] | None = None
 ) -> Row:
-    """The row of a recorded program, with `status` "estimated". All ranks of a program that communicates arrive at once, so the
+    """Return the row of a recorded program, with `status` "estimated". All ranks of a program that communicates arrive at once, so the
     row is that of each of them. `files`: the folders that may hold the kernel's file, by default those of `sys.path`."""
     return judged_row(numbers_of(simulated(program), flops), program, sdk, files)
 
 
 def judged_row(row: Row, program: Program, sdk: str | None, files: Sequence[str | Path] | None) -> Row:
-    """The row with what the program alone shows. The arguments are those of `row_of`."""
+    """Return the row with what the program alone shows. The arguments are those of `row_of`."""
     from neff_bench.neffs.findings import of_release
     from neff_bench.sdk.installed import judged_by
     from neff_bench.simulator.calls import refused
@@ -128,7 +128,7 @@ def judged_row(row: Row, program: Program, sdk: str | None, files: Sequence[str 
 
 
 def numbers_of(timed: Simulated, flops: int | None = None, case: Case | None = None) -> Row:
-    """The row of a program with its times, before anybody has judged it. `flops`: as for `estimate`. `case`: what the program is of, where its
+    """Return the row of a program with its times, before anybody has judged it. `flops`: as for `estimate`. `case`: what the program is of, where its
     inputs alone do not say it."""
     import orjson
 
@@ -189,7 +189,7 @@ def record_kernel(
     arguments: dict[str, Any],
     implementation: str = "nki",
 ) -> Program:
-    """The program of a kernel; the arguments are those of `estimate`. Raises `SimulatorError`, `GenerateError` for a jax function
+    """Return the program of a kernel; the arguments are those of `estimate`. Raises `SimulatorError`, `GenerateError` for a jax function
     that cannot be traced, and `WrongCall` for what is no input or names no function."""
     from neff_bench.doors.inputs import read_input
     from neff_bench.neffs.intake import check_own, default_lnc
@@ -215,7 +215,7 @@ def record_kernel(
 
 
 def _lowered(kernel: Kernel, specs: Sequence[InputSpec], arguments: dict[str, Any], target: str, lnc: int) -> Program:
-    """The program of a jax function, with the names of the kernel and of its inputs instead of the graph's."""
+    """Return the program of a jax function, with the names of the kernel and of its inputs instead of the graph's."""
     from msgspec import structs
 
     from neff_bench.neffs.intake import kernel_name

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_input(name: str, given: Input) -> tuple[tuple[int, ...], str, np.ndarray | None]:
-    """Shape in elements, canonical dtype, and the array where one was given: of numpy, torch or jax.
+    """Return shape in elements, canonical dtype, and the array where one was given: of numpy, torch or jax.
 
     Raises `WrongCall` for what is neither an array nor a shape with a dtype, and for a dtype that is not known.
     """

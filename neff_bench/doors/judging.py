@@ -58,7 +58,7 @@ class Task:
 
 
 def judge_files(tasks: Sequence[Task], jobs: int) -> list[Judged]:
-    """Each task's answer, in the order of the tasks; of what is no Python, that nothing is told."""
+    """Return each task's answer, in the order of the tasks; of what is no Python, that nothing is told."""
     from neff_bench.simulator.errors import SpecError
     from neff_bench.system.forked import Died, map_forked
 
@@ -83,7 +83,7 @@ def warm_up() -> None:
 
 
 def read(path: Path) -> Source:
-    """A file's source. Raises SpecError for what is no Python."""
+    """Return a file's source. Raises SpecError for what is no Python."""
     from neff_bench.simulator.errors import SpecError
 
     try:
@@ -147,7 +147,7 @@ class _Found:
             self.findings |= {msgspec.structs.replace(one, place=self._place(one.place)) for one in judged(recorded)}
 
     def _place(self, place: str) -> str:
-        """The place with the file as the user named it; one of another file as it was recorded."""
+        """Return the place with the file as the user named it; one of another file as it was recorded."""
         file, _, line = place.rpartition(":")
         own = str(self.task.path.resolve())
         return f"{self.task.path}:{line}" if file and f"/{own}".endswith(f"/{file.lstrip('/')}") else place
@@ -162,7 +162,7 @@ def _answer(task: Task) -> bytes:
 
 
 def _case(case: Case, task: Task) -> Program:
-    """The program of a case of a user's own kernel."""
+    """Return the program of a case of a user's own kernel."""
     from neff_bench.doors.estimation import record_kernel
     from neff_bench.stage1_generate.entries import place
 
@@ -174,7 +174,7 @@ def _case(case: Case, task: Task) -> Program:
 
 
 def _launches(source: Source) -> bool:
-    """Whether the file, run as a script, may launch a kernel of its own."""
+    """Return whether the file, run as a script, may launch a kernel of its own."""
     from neff_bench.rules.source import top_level_calls
 
     return source.nki and top_level_calls(source)
@@ -201,7 +201,7 @@ def _run(path: Path, target: str, found: _Found) -> None:
 
 
 def with_cases(paths: Iterable[Path], targets: Sequence[str], shapes: Path) -> list[Task]:
-    """The tasks of files whose kernels a shapes file names. Raises ShapesError."""
+    """Return the tasks of files whose kernels a shapes file names. Raises ShapesError."""
     from neff_bench.stage1_generate.shapes.read import read_shapes
 
     cases, folder = read_shapes(shapes), shapes.resolve().parent
@@ -213,6 +213,6 @@ def with_cases(paths: Iterable[Path], targets: Sequence[str], shapes: Path) -> l
 
 
 def _file(case: Case, folder: Path) -> Path | None:
-    """The file of a case's kernel, where it names one."""
+    """Return the file of a case's kernel, where it names one."""
     file = case.own.entry.rpartition(":")[0] if isinstance(case.own, OwnKernel) else ""
     return (folder / file).resolve() if file.endswith(".py") else None

@@ -37,7 +37,7 @@ class Limits:
 
 
 def file_below(root: Path, path: str) -> str:
-    """A file or directory as seen from `root`. Raises `WrongCall` for what does not lie below it, for what is not there, and for
+    """Return a file or directory as seen from `root`. Raises `WrongCall` for what does not lie below it, for what is not there, and for
     more than a call may read."""
     found = _real(root, path)
     files = size = 0
@@ -53,7 +53,7 @@ def file_below(root: Path, path: str) -> str:
 
 
 def function_below(root: Path, kernel: str) -> str:
-    """`file.py:function` with the file's real path. Raises `WrongCall` for anything else, and for a function that the file only imports."""
+    """Return `file.py:function` with the file's real path. Raises `WrongCall` for anything else, and for a function that the file only imports."""
     file, _, name = kernel.rpartition(":")
     if not file.endswith(".py") or not name.isidentifier():
         raise WrongCall(f"{kernel!r}: expected file.py:function, a file below the directory that is served")
@@ -68,7 +68,7 @@ def function_below(root: Path, kernel: str) -> str:
 
 
 def plain_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments. Raises `WrongCall` for one that names a module's attribute, as a kernel.json may."""
+    """Return the arguments. Raises `WrongCall` for one that names a module's attribute, as a kernel.json may."""
     waiting: list[Any] = [arguments]
     while waiting:
         value = waiting.pop()
@@ -112,7 +112,7 @@ def _run(limits: Limits, words: Sequence[str], data: bytes, deadline: float) -> 
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """A command that is asked to end takes its workers along; what is left of its group is killed."""
+    """End a command: it takes its workers along; what is left of its group is killed."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -144,7 +144,7 @@ def _real(root: Path, path: str) -> Path:
 
 
 def _files(path: Path) -> Iterable[Path]:
-    """All that lies below a directory, links not followed; the path itself if it is none."""
+    """Yield all that lies below a directory, links not followed; the path itself if it is none."""
     yield path
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):

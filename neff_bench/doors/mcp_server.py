@@ -69,7 +69,7 @@ class Tools:
         implementation: Implementation = "nki",
         sdk: Sdk = None,
     ) -> dict[str, Any]:
-        """Simulated time and exact counters of a kernel, without running it. `inputs` by parameter name, in order. `refused` says why
+        """Return the simulated time and exact counters of a kernel, without running it. `inputs` by parameter name, in order. `refused` says why
         AWS's compiler would refuse it."""
         variant = {**self._asked(kernel, inputs, arguments, target, lnc, implementation), "id": 0}
         words = [
@@ -110,7 +110,7 @@ class Tools:
         lnc: Lnc = None,
         implementation: Implementation = "nki",
     ) -> str:
-        """What bounds a kernel: the critical path, who waits for whom, and the lines that take the time."""
+        """Return what bounds a kernel: the critical path, who waits for whom, and the lines that take the time."""
         case = self._asked(kernel, inputs, arguments, target, lnc, implementation)
         with self._calls() as scratch:
             build, store = _built(case, scratch, self.limits)
@@ -119,14 +119,14 @@ class Tools:
             return call(self.limits, [["explain", str(neff)]], (0,)).replace(f"{neff.parent}/", "")
 
     def compare(self, before: str, after: str) -> dict[str, Any]:
-        """Two stores, or two JSON files of rows, side by side: better, worse, the same, or within the noise."""
+        """Compare two stores, or two JSON files of rows: better, worse, the same, or within the noise."""
         with self._calls():
             words = [file_below(self.limits.root, path) for path in (before, after)]
             found = call(self.limits, [["compare", "--format", "json", "--", *words]], (0, 1))
             return {"differences": json.loads(found)}
 
     def inspect(self, path: str) -> dict[str, Any]:
-        """What is in a NEFF, an NTFF, a profile JSON or a directory of them."""
+        """Return what is in a NEFF, an NTFF, a profile JSON or a directory of them."""
         with self._calls():
             word = file_below(self.limits.root, path)
             return {"files": json.loads(call(self.limits, [["inspect", "--format", "json", "--", word]], (0, 1)))}
@@ -140,7 +140,7 @@ class Tools:
         lnc: int | None,
         implementation: str,
     ) -> dict[str, Any]:
-        """What a line of `tune` and a case of a shapes file both say."""
+        """Return what a line of `tune` and a case of a shapes file both say."""
         with self._calls():
             if target not in CHIPS:
                 raise WrongCall(f"target {target!r}: expected {LISTED}")
@@ -155,7 +155,7 @@ class Tools:
 
     @contextmanager
     def _calls(self) -> Iterator[Path]:
-        """A folder for what a call writes. A wrong call becomes the error of the tool, without the name of that folder."""
+        """Yield a folder for what a call writes. A wrong call becomes the error of the tool, without the name of that folder."""
         with tempfile.TemporaryDirectory(prefix="neff-bench-mcp-") as scratch:
             try:
                 yield Path(scratch)
@@ -164,12 +164,12 @@ class Tools:
 
 
 def _sdk(release: str | None) -> list[str]:
-    """The words that name a release."""
+    """Return the words that name a release."""
     return [] if release is None else [f"--sdk={release}"]
 
 
 def _built(case: dict[str, Any], scratch: Path, limits: Limits) -> tuple[list[str], str]:
-    """The command that builds a case in the workers of generate-neffs, and the store that it makes."""
+    """Return the command that builds a case in the workers of generate-neffs, and the store that it makes."""
     shapes, store = scratch / "shapes.yaml", str(scratch / "store")
     shapes.write_text(json.dumps({"cases": [case]}), encoding="utf-8")  # JSON is YAML
     memory = str(limits.memory_bytes / (1 << 30))
@@ -188,7 +188,7 @@ def _built(case: dict[str, Any], scratch: Path, limits: Limits) -> tuple[list[st
 
 
 def server_of(limits: Limits) -> MCPServer:
-    """A server that is not running yet."""
+    """Return a server that is not running yet."""
     server, tools = MCPServer("neff-bench", instructions=INSTRUCTIONS, version=__version__), Tools(limits)
     for tool in (tools.estimate, tools.profile, tools.explain, tools.compare, tools.inspect):
         server.add_tool(tool)

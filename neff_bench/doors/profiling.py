@@ -102,7 +102,7 @@ def profile_many(
     jobs: int | None = None,
     sdk: str | None = None,
 ) -> Rows:
-    """The rows of several kernels, in their order; `jobs` are built at once (by default as many as there are CPUs)."""
+    """Return the rows of several kernels, in their order; `jobs` are built at once (by default as many as there are CPUs)."""
     from neff_bench.doors.row_list import Rows
     from neff_bench.sdk.installed import judged_by
 
@@ -151,7 +151,7 @@ def _case(task: Task, directory: Path) -> Case:
 
 
 def _told_apart(cases: Iterable[Case]) -> Iterator[Case]:
-    """Cases of one name that differ, such as in the reference, get names of their own."""
+    """Yield the tasks; cases of one name that differ, such as in the reference, get names of their own."""
     named: dict[str, Case] = {}
     for case in cases:
         if named.setdefault(case.name, case) != case:
@@ -164,7 +164,7 @@ def _digest(value: object) -> str:
 
 
 def _entry(given: Callable[..., Any] | str, what: str) -> str:
-    """`file.py:function` with an absolute path, or `package.module:function`. Raises WrongCall."""
+    """Return `file.py:function` with an absolute path, or `package.module:function`. Raises WrongCall."""
     if isinstance(given, str):
         file, colon, name = given.rpartition(":")
         if not colon or not name:
@@ -197,7 +197,7 @@ def _tensor(name: str, given: Input, directory: Path, ranks: int) -> Any:
 
 
 def _kept_array(name: str, array: np.ndarray, shape: tuple[int, ...], directory: Path) -> Any:
-    """The tensor of an array, whose values lie beside the bundles under their hash. `shape`: of one rank. Raises `StoreError`
+    """Return the tensor of an array, whose values lie beside the bundles under their hash. `shape`: of one rank. Raises `StoreError`
     where they cannot be written."""
     import io
 

@@ -84,7 +84,7 @@ def _hear(sdk: str, launch: Launch) -> None:
 
 @pytest.fixture
 def neff_bench(request: pytest.FixtureRequest) -> Any:
-    """The kernels that this test launches: `.last` and `.rows`."""
+    """Yield the kernels that this test launches: `.last` and `.rows`."""
     if not request.config.getoption("--neff-bench"):
         pytest.skip("needs pytest --neff-bench")
     launched = Launched()

@@ -33,30 +33,30 @@ class Rows(Sequence[Row]):
         return len(self._rows)
 
     def __repr__(self) -> str:
-        """The table of the commands."""
+        """Return the table of the commands."""
         return render(answer(self._rows), "table") if self._rows else "Rows()"
 
     def _repr_html_(self) -> str:
-        """The table, as a notebook shows it."""
+        """Return the table, as a notebook shows it."""
         return html_of(self._rows)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rows) and self._rows == other._rows
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """One dictionary for each row, as `--format json` writes it (see `neff-bench schema`)."""
+        """Return one dictionary for each row, as `--format json` writes it (see `neff-bench schema`)."""
         return [to_dict(row) for row in self._rows]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A column for each key. Raises `WrongCall` when pandas is not installed."""
+        """Return a column for each key. Raises `WrongCall` when pandas is not installed."""
         return _package("pandas").DataFrame(list(map(to_flat, self._rows)), columns=columns(self._rows))
 
     def to_arrow(self) -> pyarrow.Table:
-        """The same as an Arrow table, which needs pyarrow."""
+        """Return the same as an Arrow table, which needs pyarrow."""
         return _package("pyarrow").Table.from_pydict(self._by_column())
 
     def to_polars(self) -> polars.DataFrame:
-        """The same as a Polars data frame, which needs polars."""
+        """Return the same as a Polars data frame, which needs polars."""
         return _package("polars").DataFrame(self._by_column(), strict=False)
 
     def _by_column(self) -> dict[str, list[Any]]:

@@ -73,7 +73,7 @@ def run(
 def _embedded(
     scratch: Path, store: Path, target: str | None, lnc: int | None, words: tuple[str, ...]
 ) -> tuple[list[str], int]:
-    """Names of the bundles and the script's exit code, with the embedded NKI."""
+    """Return the names of the bundles and the script's exit code, with the embedded NKI."""
     from neff_bench.doors.stand_ins import environment
 
     names = scratch / "names"
@@ -86,7 +86,7 @@ def _embedded(
 def _on_sdk(
     scratch: Path, store: Path, target: str | None, lnc: int | None, words: tuple[str, ...]
 ) -> tuple[list[str], int]:
-    """The same with the AWS SDK: the script compiles into a cache of its own, and the NEFFs in it become bundles."""
+    """Return the same with the AWS SDK: the script compiles into a cache of its own, and the NEFFs in it become bundles."""
     from neff_bench.neffs.store import Store
     from neff_bench.stage1_generate.jobs import framework
 
@@ -102,7 +102,7 @@ def _on_sdk(
 
 
 def _command(words: tuple[str, ...]) -> list[str]:
-    """How a script is started: a program that is not Python's, such as a shell script that starts Pythons, by itself."""
+    """Return how a script is started: a program that is not Python's, such as a shell script that starts Pythons, by itself."""
     path = Path(words[0])
     if path.suffix != ".py" and path.is_file() and os.access(path, os.X_OK):
         return [str(path.resolve()), *words[1:]]

@@ -33,7 +33,7 @@ def schema() -> None:
 
 
 def row_schema() -> dict[str, Any]:
-    """A list of rows."""
+    """Return a list of rows."""
     hints = typing.get_type_hints(Row)
     properties = {}
     for field in fields(Row):
@@ -57,7 +57,7 @@ def row_schema() -> dict[str, Any]:
 
 
 def _type(hint: Any) -> dict[str, Any]:
-    """The schema of one type: those that a row has."""
+    """Return the schema of one type: those that a row has."""
     if get_origin(hint) in (types.UnionType, typing.Union):
         parts = [_type(part) for part in get_args(hint) if part is not types.NoneType]
         [one] = parts

@@ -28,7 +28,7 @@ if others is not None:
 
 
 def environment(scratch: Path, store: Path, names: Path, target: str | None, lnc: int | None) -> dict[str, str]:
-    """The environment of a script and of all processes that it starts; `scratch` gets the files that it names.
+    """Return the environment of a script and of all processes that it starts; `scratch` gets the files that it names.
 
     `store`, `names` and `lnc`: see `startup.begin`. `target`: the chip, None for what the environment says.
     """

@@ -50,7 +50,7 @@ def _prepare(store: Path, names: Path, lnc: int | None) -> None:
 
 
 def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """A traceback without our own frames. What a kernel did wrong is told once, at its line."""
+    """Print a traceback without our own frames. What a kernel did wrong is told once, at its line."""
     told = traceback.TracebackException(kind, error, trace)
     one: traceback.TracebackException | None = told
     while one is not None:
@@ -72,7 +72,7 @@ class _FirstImport(MetaPathFinder, Loader):
         self._prepare = prepare
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """The package, from `sys.modules`; None for anything else and for one that `prepare` does not make."""
+        """Return the package, from `sys.modules`; None for anything else and for one that `prepare` does not make."""
         if name not in PACKAGES:
             return None
         sys.meta_path.remove(self)
@@ -80,8 +80,8 @@ class _FirstImport(MetaPathFinder, Loader):
         return ModuleSpec(name, self) if name in sys.modules else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module that `prepare` has made."""
+        """Return the module that `prepare` has made."""
         return sys.modules[spec.name]
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: the module is complete."""
+        """Do nothing: the module is complete."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read_timelines(files: Sequence[Path], linked: bool) -> list[Timeline]:
-    """One for each file that is no NEFF. `linked`: with what depends on what, where the file tells of it.
+    """Return one for each file that is no NEFF. `linked`: with what depends on what, where the file tells of it.
 
     Raises `WrongCall` for more than one NEFF or nothing else, `ParseError` and `ProfileError` for files that cannot be read.
     """
@@ -32,7 +32,7 @@ def read_timelines(files: Sequence[Path], linked: bool) -> list[Timeline]:
 
 
 def of_file(path: Path, neff: Path | None, linked: bool) -> Timeline:
-    """The timeline of a trace or a profile. A simulated trace with its NEFF has all that the simulator knows. Raises `ParseError`."""
+    """Return the timeline of a trace or a profile. A simulated trace with its NEFF has all that the simulator knows. Raises `ParseError`."""
     from neff_bench.parsers.event_tables import read_timeline
     from neff_bench.parsers.kinds import kind_of
 
@@ -43,7 +43,7 @@ def of_file(path: Path, neff: Path | None, linked: bool) -> Timeline:
 
 
 def _simulated_again(timeline: Timeline, trace: Path, neff: Path, linked: bool) -> Timeline:
-    """The simulator's own profile of a trace; the trace as it is, with a note, where its model is another one."""
+    """Return the simulator's own profile of a trace; the trace as it is, with a note, where its model is another one."""
     import orjson
 
     from neff_bench.parsers.event_tables import timeline_of_json
@@ -59,7 +59,7 @@ def _simulated_again(timeline: Timeline, trace: Path, neff: Path, linked: bool) 
 
 
 def of_bundle(path: Path, linked: bool) -> Timeline:
-    """The timeline of the newest good run of a bundle: its whole profile where there is one, else the last trace of its slowest rank. Raises `ProfileError`, `BundleError`, `ParseError`."""
+    """Return the timeline of the newest good run of a bundle: its whole profile where there is one, else the last trace of its slowest rank. Raises `ProfileError`, `BundleError`, `ParseError`."""
     from neff_bench.neffs.bundle import read_bundle
     from neff_bench.stage2_profile.capture.runs import best_run, check_file
     from neff_bench.stage2_profile.errors import ProfileError

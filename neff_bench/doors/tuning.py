@@ -69,7 +69,7 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def tune(lines: Iterable[bytes], *, sdk: str, jobs: int, timeout_s: float, memory_bytes: int) -> Iterator[Answer]:
-    """The answer to each line, in the order in which the answers come. A variant that crashes, hangs or fills its memory
+    """Yield the answer to each line, in the order in which the answers come. A variant that crashes, hangs or fills its memory
     costs its own answer. `sdk`: the release that may refuse them."""
     _warm()
     for line, data in map_forked(
@@ -79,7 +79,7 @@ def tune(lines: Iterable[bytes], *, sdk: str, jobs: int, timeout_s: float, memor
 
 
 def ranked(answers: Iterable[Answer], top: int) -> list[Answer]:
-    """The `top` best of those that are not wrong: the fastest first, but what AWS's compiler would refuse after all others."""
+    """Return the `top` best of those that are not wrong: the fastest first, but what AWS's compiler would refuse after all others."""
     from neff_bench.stage2_profile.metrics.rows import BAD
 
     good = [answer for answer in answers if answer.total_time_us is not None and answer.check not in BAD]
@@ -102,7 +102,7 @@ def _warm() -> None:
 
 
 def _answer(sdk: str, line: bytes) -> bytes:
-    """One variant, in a process of its own."""
+    """Return one variant, in a process of its own."""
     try:
         variant = DECODER.decode(line)
     except msgspec.MsgspecError as error:
@@ -128,7 +128,7 @@ def _answer(sdk: str, line: bytes) -> bytes:
 
 
 def _row(variant: Variant, sdk: str) -> Row:
-    """Raises `NeffBenchError` for a kernel or a reference that fails."""
+    """Estimate one variant. Raises `NeffBenchError` for a kernel or a reference that fails."""
     from neff_bench.doors.checking import check_program
     from neff_bench.doors.estimation import folders, record_kernel, row_of
 

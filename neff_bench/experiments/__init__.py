@@ -18,7 +18,7 @@ __all__ = ["MatmulConfig", "MlpConfig", "NPUMatmulProfiler", "ProfilingResult"]
 
 
 def __getattr__(name: str) -> Any:
-    """The commands of this package start faster when it imports nothing before it is asked."""
+    """Return an attribute that is imported when it is asked for: commands start faster when the package imports nothing before it is asked."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = "workload" if name.endswith("Config") else "latency"

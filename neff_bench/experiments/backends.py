@@ -58,14 +58,14 @@ class Host:
 
 
 def open_backend(name: str, host: Host) -> Backend:
-    """A backend of `AUTO` by name. Raises `Unavailable` with the reason."""
+    """Return a backend of `AUTO` by name. Raises `Unavailable` with the reason."""
     if name == "neuron":
         return _neuron(host)
     return {"cuda": _cuda, "torch": _torch, "jax": _jax, "numpy": _numpy}[name](host.threads)
 
 
 def best_backend(host: Host, order: tuple[str, ...] = AUTO) -> tuple[Backend, list[str]]:
-    """The first backend that this host has, and why not each one before it. Raises `Unavailable` when there is none."""
+    """Return the first backend that this host has, and why not each one before it. Raises `Unavailable` when there is none."""
     reasons: list[str] = []
     for name in order:
         try:
@@ -76,7 +76,7 @@ def best_backend(host: Host, order: tuple[str, ...] = AUTO) -> tuple[Backend, li
 
 
 def limit_threads(threads: int) -> None:
-    """For this process and before numpy or jax are imported: they read their thread counts once."""
+    """Limit the threads of this process. Call it before numpy or jax are imported: they read their thread counts once."""
     for name in THREAD_VARIABLES:
         os.environ[name] = str(threads)
     flags = f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'} intra_op_parallelism_threads={threads}"
@@ -84,7 +84,7 @@ def limit_threads(threads: int) -> None:
 
 
 def _own_threads() -> int | None:
-    """What numpy and jax were told, which is not for us to change in a process of somebody else."""
+    """Return what numpy and jax were told, which is not for us to change in a process of somebody else."""
     told = os.environ.get(THREAD_VARIABLES[0], "")
     return int(told) if told.isdigit() else os.cpu_count()
 
@@ -187,7 +187,7 @@ def _numpy(threads: int) -> Backend:
 
 
 def _compiled(run: Callable[[], Any], wait: Callable[[Any], Any]) -> Prepared:
-    """A workload that compiles when it first runs."""
+    """Return a workload that compiles when it first runs."""
     begin = time.perf_counter()
     wait(run())
     return Prepared(run, wait, 1e3 * (time.perf_counter() - begin), compiles_itself=True)
@@ -236,7 +236,7 @@ def _nothing(_: Any) -> None:
 
 
 def _free_memory() -> int | None:
-    """Bytes that the host can give without swapping, and that the container allows; None when it does not say."""
+    """Return bytes that the host can give without swapping, and that the container allows; None when it does not say."""
     found = []
     try:
         for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():

@@ -33,7 +33,7 @@ class Choice:
 
 
 def best_buckets(times_us: Mapping[int, float], weights: Mapping[int, float], count: int) -> tuple[int, ...]:
-    """The set of `count` sizes with the least expected latency; of all sizes when there are fewer.
+    """Return the set of `count` sizes with the least expected latency; of all sizes when there are fewer.
 
     `times_us`: measured latency by size. `weights`: of each length. Exact dynamic programming over the sizes: the best
     cover of all lengths up to size c with j buckets, the last one c. O(count x sizes^2). Raises `WrongCall` when a length
@@ -68,7 +68,7 @@ def best_buckets(times_us: Mapping[int, float], weights: Mapping[int, float], co
 def least_padding(
     times_us: Mapping[int, float], noise_us: Mapping[int, float], weights: Mapping[int, float], count: int
 ) -> tuple[int, ...]:
-    """Of the sets that noise may have kept from being the best one, a set with little padding.
+    """Return a set with little padding among those that noise may have kept from being the best one.
 
     `noise_us`: standard deviation of each time. Padding is real and noise is not: sets are searched with a growing price on
     padding, and the last one counts whose expected latency is within `NOISE_FACTOR` standard deviations of the best one's.
@@ -93,7 +93,7 @@ def least_padding(
 
 
 def noise_of(times_us: Mapping[int, float], told_us: Mapping[int, float | None]) -> dict[int, float]:
-    """The standard deviation of each time: what its samples tell, and no less than how far it is from times that grow with
+    """Return the standard deviation of each time: what its samples tell, and no less than how far it is from times that grow with
     the size (isotonic regression), which padding to a larger size implies. A simulated time (told 0) has none."""
     sizes = sorted(times_us)
     blocks: list[tuple[float, int]] = []
@@ -110,7 +110,7 @@ def noise_of(times_us: Mapping[int, float], told_us: Mapping[int, float | None])
 
 
 def evaluate(name: str, buckets: Sequence[int], times_us: Mapping[int, float], weights: Mapping[int, float]) -> Choice:
-    """Expected latency of given buckets; sizes between measured ones are interpolated linearly.
+    """Return the expected latency of given buckets; sizes between measured ones are interpolated linearly.
 
     Raises `WrongCall` when a length is longer than all buckets.
     """
@@ -134,13 +134,13 @@ def evaluate(name: str, buckets: Sequence[int], times_us: Mapping[int, float], w
 
 
 def powers_of_two(longest: int, shortest: int = 1) -> tuple[int, ...]:
-    """From the power of two at or above `shortest` to the one at or above `longest`."""
+    """Return the powers of two from the one at or above `shortest` to the one at or above `longest`."""
     first, last = (shortest - 1).bit_length(), (longest - 1).bit_length()
     return tuple(1 << n for n in range(first, last + 1))
 
 
 def read_lengths(text: str) -> dict[int, float]:
-    """`uniform:LOW:HIGH`, or a file with a length, or a length and its weight, on each line (`#` starts a comment).
+    """Return `uniform:LOW:HIGH`, or a file with a length, or a length and its weight, on each line (`#` starts a comment).
 
     Raises `WrongCall` for a bad range, `BadResults` naming file and line for a bad file or weights that sum to 0.
     """
@@ -182,14 +182,14 @@ def _lengths_file(path: Path) -> dict[int, float]:
 
 
 def _shares(buckets: Sequence[int], weights: Mapping[int, float]) -> dict[int, float]:
-    """The fraction of all weight that runs in each bucket."""
+    """Return the fraction of all weight that runs in each bucket."""
     total = sum(weights.values())
     ends = [0.0, *_cumulative(buckets, weights)]
     return {size: (high - low) / total for size, low, high in zip(buckets, ends, ends[1:])}
 
 
 def _cumulative(sizes: Sequence[int], weights: Mapping[int, float]) -> list[float]:
-    """Weight of all lengths that each size can hold."""
+    """Return the weight of all lengths that each size can hold."""
     lengths = sorted(weights)
     total, result, place = 0.0, [], 0
     for size in sizes:

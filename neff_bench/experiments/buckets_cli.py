@@ -95,7 +95,7 @@ def buckets(options: BucketsOptions) -> None:
 
 
 def _line(path: Path, points: Any, dimension: str, at: str | None) -> Line:
-    """The one line of points along `dimension`. Raises `BadResults` or `WrongCall`."""
+    """Return the one line of points along `dimension`. Raises `BadResults` or `WrongCall`."""
     from neff_bench.experiments.errors import BadResults
     from neff_bench.experiments.tiling_analysis import find_lines
 

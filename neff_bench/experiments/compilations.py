@@ -30,19 +30,19 @@ class Seen:
 
 
 def seen() -> Seen:
-    """What has been seen so far."""
+    """Return what has been seen so far."""
     _watch()
     return Seen(_started, _cached())
 
 
 def since(before: Seen) -> int:
-    """Compilations since then."""
+    """Return the compilations since then."""
     now = seen()
     return max(now.started - before.started, now.cached - before.cached, 0)
 
 
 def cache_directory() -> Path | None:
-    """Of the SDK; None where it is no directory of this host (an S3 bucket, say)."""
+    """Return the cache directory of the SDK; None where it is no directory of this host (an S3 bucket, say)."""
     url = os.environ.get("NEURON_COMPILE_CACHE_URL") or os.environ.get("NEURON_CC_CACHE_DIR") or str(CACHE)
     parts = urlparse(url)
     return Path(parts.path) if parts.scheme in ("", "file") else None
@@ -54,7 +54,7 @@ def _cached() -> int:
 
 
 def _watch() -> None:
-    """An audit hook stays until the process ends, so there is one."""
+    """Install the audit hook, once: it stays until the process ends."""
     global _watching
     if not _watching:
         _watching = True

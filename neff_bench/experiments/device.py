@@ -113,7 +113,7 @@ class Instructions:
 
 
 def build_and_profile(builds: Sequence[Build], store: Path, toolchain: str) -> dict[str, dict[str, Any]]:
-    """Rows of stage 2 by bundle name. A build that fails is a row with its reason.
+    """Return the rows of stage 2 by bundle name. A build that fails is a row with its reason.
 
     Raises `WrongCall` when a stage refuses the call. Progress of both stages goes to stderr.
     """
@@ -134,7 +134,7 @@ def build_and_profile(builds: Sequence[Build], store: Path, toolchain: str) -> d
 
 
 def read_instructions(store: Path, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Instructions | None]:
-    """Matmuls, accumulation and transposes of each profiled bundle, by its name; None, with a notice, when its trace cannot be
+    """Return matmuls, accumulation and transposes of each profiled bundle, by its name; None, with a notice, when its trace cannot be
     viewed."""
     from neff_bench.stage2_profile.capture import process
     from neff_bench.stage2_profile.capture.warm import warm_parent
@@ -157,7 +157,7 @@ def _instructions(bundle: Path, row: Mapping[str, Any], run: Callable[..., Any])
 
 
 def _view(bundle: Path, row: Mapping[str, Any], start: Callable[..., Any]) -> _Profile:
-    """The full profile of a bundle's newest run. Raises `ExperimentError`."""
+    """Return the full profile of a bundle's newest run. Raises `ExperimentError`."""
     from neff_bench.stage2_profile.capture.arguments import view
     from neff_bench.stage2_profile.capture.environment import tool_environment
     from neff_bench.stage2_profile.capture.tools import find_neuron_tool, find_simulator
@@ -188,7 +188,7 @@ def _view(bundle: Path, row: Mapping[str, Any], start: Callable[..., Any]) -> _P
 
 
 def count_instructions(matmuls: Sequence[_Instruction]) -> Instructions:
-    """`matmuls`: the MATMUL instructions of a profile."""
+    """Return `matmuls`: the MATMUL instructions of a profile."""
     transposes = [i for i in matmuls if "TRANSPOSE" in (i.instruction_type, i.compiler_opcode.upper())]
     products = [i for i in matmuls if i not in transposes]
     told = bool(products) and all("acc_flags=" in i.operands for i in products)
@@ -205,7 +205,7 @@ def count_instructions(matmuls: Sequence[_Instruction]) -> Instructions:
 
 
 def count_reads(instructions: Iterable[_Instruction]) -> dict[str, int] | None:
-    """Bytes that the instructions read from HBM, by tensor; None when no instruction names one."""
+    """Return bytes that the instructions read from HBM, by tensor; None when no instruction names one."""
     from neff_bench.neffs.dtypes import size_bytes
 
     found: dict[str, int] = {}
@@ -216,7 +216,7 @@ def count_reads(instructions: Iterable[_Instruction]) -> dict[str, int] | None:
 
 
 def relative_error(bundle: Path, max_abs_error: float | None) -> float | None:
-    """The largest error over the largest magnitude of the reference; None when either is not known."""
+    """Return the largest error over the largest magnitude of the reference; None when either is not known."""
     import numpy as np
 
     from neff_bench.neffs.bundle import read_bundle

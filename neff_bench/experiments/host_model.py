@@ -40,7 +40,7 @@ class HostLatency:
 
 
 def host_latency(workload: Workload, device_us: float, target: str) -> HostLatency:
-    """The latency of a workload whose device time is known. All operands are inputs, as in the measured calls."""
+    """Return the latency of a workload whose device time is known. All operands are inputs, as in the measured calls."""
     item = SIZE_BYTES[workload.dtype]
     inputs = item * sum(_elements(shape) for shape in workload.inputs)
     outputs = item * _elements(workload.output)

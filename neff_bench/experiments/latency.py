@@ -177,7 +177,7 @@ class NPUMatmulProfiler:
             )
 
     def failed(self, config: Workload, reason: str) -> ProfilingResult:
-        """The result of a workload that could not be timed."""
+        """Return the result of a workload that could not be timed."""
         return self._result_of(config, latency_ms=None, reason=reason)
 
     def _result(
@@ -211,7 +211,7 @@ class NPUMatmulProfiler:
 
 
 def result_of(config: Workload, *, latency_ms: float | None, **told: Any) -> ProfilingResult:
-    """A result with what follows from the workload filled in. `told`: further fields of `ProfilingResult`."""
+    """Return a result with what follows from the workload filled in. `told`: further fields of `ProfilingResult`."""
     matmul = config if isinstance(config, MatmulConfig) else None
     mlp = config if isinstance(config, MlpConfig) else None
     tiles: tuple[int | None, ...] = matmul.tiles if matmul else (None, None, None)
@@ -237,7 +237,7 @@ def result_of(config: Workload, *, latency_ms: float | None, **told: Any) -> Pro
 
 
 def quantile(values: Sequence[float], fraction: float) -> float:
-    """Linear interpolation between the two nearest of the sorted values."""
+    """Return interpolate linearly between the two nearest of the sorted values."""
     ordered = sorted(values)
     place = fraction * (len(ordered) - 1)
     low = math.floor(place)
@@ -246,7 +246,7 @@ def quantile(values: Sequence[float], fraction: float) -> float:
 
 
 def results_csv(results: Iterable[ProfilingResult]) -> str:
-    """Columns of the source documents first, then ours; what is not known is an empty cell."""
+    """Return the columns of the source documents first, then ours; what is not known is an empty cell."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -256,7 +256,7 @@ def results_csv(results: Iterable[ProfilingResult]) -> str:
 
 
 def _times_ms(prepared: Prepared, warmup: int, iterations: int, synchronous: bool) -> tuple[list[float], int, int]:
-    """The time of one execution in each iteration, executions per iteration, and compilations in all of them."""
+    """Return the time of one execution in each iteration, executions per iteration, and compilations in all of them."""
     run, wait = prepared.run, prepared.wait
     clock = time.perf_counter_ns
     shortest_us = math.inf

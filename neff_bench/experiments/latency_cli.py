@@ -121,7 +121,7 @@ def latency(options: LatencyOptions) -> int:
 
 
 def _workloads(options: LatencyOptions) -> list[Workload]:
-    """What to time, each once. Raises `WrongCall`."""
+    """Return what to time, each once. Raises `WrongCall`."""
     from neff_bench.experiments.workload import MatmulConfig, MlpConfig, parse_shape
 
     dtypes = options.dtype or ("float32",)
@@ -167,7 +167,7 @@ def _profiler(options: LatencyOptions) -> Profiler:
 def _time(
     profiler: Profiler, workloads: list[Workload], warmup: int, iterations: int
 ) -> tuple[list[ProfilingResult], bool]:
-    """A result for each workload, and whether the device was lost; each failure is one line on stderr too."""
+    """Return a result for each workload, and whether the device was lost; each failure is one line on stderr too."""
     from neff_bench.experiments.errors import DeviceLost, ExperimentError
     from neff_bench.terminal.progress import progress
 
@@ -189,7 +189,7 @@ def _time(
 
 
 def _write(results: list[ProfilingResult], format: str, output: Path | None, lost: bool) -> None:
-    """What a lost device left goes beside the file that was asked for, and an older one stays as it is."""
+    """Put what a lost device left beside the file that was asked for, and an older one stays as it is."""
     from dataclasses import asdict
 
     from neff_bench.experiments.output import answer, emit, grid

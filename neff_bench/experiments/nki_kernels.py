@@ -29,7 +29,7 @@ class NkiKernel:
 
 
 def nki_kernel(workload: Workload, lnc: int, nkilib: Path | None) -> NkiKernel:
-    """The workload's implementation; its folder is put on `sys.path`. Raises `ExperimentError` where there is none."""
+    """Return the workload's implementation; its folder is put on `sys.path`. Raises `ExperimentError` where there is none."""
     from neff_bench.stage1_generate import kernels
     from neff_bench.stage1_generate.errors import GenerateError
     from neff_bench.stage1_generate.toolchains.find import choose
@@ -55,7 +55,7 @@ def nki_kernel(workload: Workload, lnc: int, nkilib: Path | None) -> NkiKernel:
 
 
 def call_on_device(kernel: NkiKernel, workload: Workload, torch: Any, device: Any) -> Callable[[], Any]:
-    """One call of the kernel with tensors on the device, as a framework calls it."""
+    """Return one call of the kernel with tensors on the device, as a framework calls it."""
     from neff_bench.stage1_generate.entries import load
 
     generator = torch.Generator().manual_seed(42)

@@ -16,25 +16,25 @@ WRAPS = ("buckets", "interpolated", "line")
 
 
 def answer(rows: Sequence[Row], grids: Sequence[Grid], document: Any = None) -> Answer:
-    """CSV and JSON have all keys of the rows, unrounded, null or empty where unknown."""
+    """Return the text; CSV and JSON have all keys of the rows, unrounded, null or empty where unknown."""
     return Answer(rows, list(dict.fromkeys(key for row in rows for key in row)), grids, document)
 
 
 def grid(rows: Sequence[Row], heads: Mapping[str, str], notes: Sequence[str] = ()) -> Grid:
-    """`heads`: key -> head of the column."""
+    """Return `heads`: key -> head of the column."""
     columns = [Column(head, _is_numeric(rows, key), key in WRAPS) for key, head in heads.items()]
     return Grid(columns, [[shown(row.get(key)) for key in heads] for row in rows], notes, keeps_empty=True)
 
 
 def emit(answer: Answer, format: str, output: Path | None) -> None:
-    """To standard output, or whole into a file. Raises `OutputError` when it cannot be written."""
+    """Write the answer to standard output, or whole into a file. Raises `OutputError` when it cannot be written."""
     write_answer(answer, format, output)
     if output is not None:
         streams.notice(f"written: {output}")
 
 
 def shown(value: Any) -> str:
-    """A cell for people: four significant digits; empty where unknown."""
+    """Return a cell for people: four significant digits; empty where unknown."""
     if value is None:
         return ""
     if isinstance(value, bool):

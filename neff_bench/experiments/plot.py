@@ -12,7 +12,7 @@ BARS = 50
 
 
 def svg(lines: Sequence[Line], title: str) -> str:
-    """One chart below the other, a step curve for each line; dashed verticals are multiples of the tile."""
+    """Return one chart below the other, a step curve for each line; dashed verticals are multiples of the tile."""
     charts = "".join(_chart(line, number * HEIGHT) for number, line in enumerate(lines))
     height = HEIGHT * len(lines) + 24
     return (
@@ -23,7 +23,7 @@ def svg(lines: Sequence[Line], title: str) -> str:
 
 
 def text(lines: Sequence[Line]) -> str:
-    """A bar for each point; a rule where a tile boundary lies between two points."""
+    """Return a bar for each point; a rule where a tile boundary lies between two points."""
     out = []
     for line in lines:
         top = max(point.time_us for point in line.points)

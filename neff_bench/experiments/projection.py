@@ -78,7 +78,7 @@ class ReportRow:
 
 
 def read_projections(path: Path) -> list[Projection]:
-    """A YAML file `name: {M: 64, N: 960, K: 768}`. Raises `BadResults` naming file and entry."""
+    """Return a YAML file `name: {M: 64, N: 960, K: 768}`. Raises `BadResults` naming file and entry."""
     import yaml
 
     try:
@@ -124,7 +124,7 @@ def report(work: Sequence[Work], toolchain: str, runs: int, threads: int, store:
 
 
 def _time_host(builds: Sequence[Build], runs: int, threads: int) -> dict[tuple[MatmulConfig, str], ProfilingResult]:
-    """Host times where the host has the dtype (float8 it has not); none for 0 runs."""
+    """Return host times where the host has the dtype (float8 it has not); none for 0 runs."""
     if not runs:
         return {}
     profiler = NPUMatmulProfiler(use_neuron=False, threads=threads)
@@ -196,13 +196,13 @@ def _speedup(host: ProfilingResult | None, device_us: float | None) -> float | N
 
 
 def _weight_loads(build: Build, instructions: Instructions | None) -> float | None:
-    """None where the profile does not say which tensor is read."""
+    """Return how often the weights are loaded; None where the profile does not say which tensor is read."""
     read = instructions.read_bytes if instructions else None
     return read["rhs"] / build.input_bytes[1] if read and "rhs" in read else None
 
 
 def _peaks(bundle: Path, row: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """SBUF and PSUM of one partition, in bytes; None where the profile does not say."""
+    """Return SBUF and PSUM of one partition, in bytes; None where the profile does not say."""
     from neff_bench.parsers.errors import ParseError
     from neff_bench.parsers.profile_json import read_summary
 

@@ -213,5 +213,5 @@ def _answer(rows: list[ReportRow]) -> Answer:
 
 
 def _known(heads: dict[str, str], records: list[dict[str, Any]]) -> dict[str, str]:
-    """Without the columns that no row fills."""
+    """Return the columns that some row fills."""
     return {key: head for key, head in heads.items() if any(record[key] is not None for record in records)}

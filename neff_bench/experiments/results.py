@@ -44,7 +44,7 @@ class Results:
 
 
 def read_results(path: Path, metric: str | None = None) -> Results:
-    """The matmuls in a file; rows of other kernels and failed rows are left out.
+    """Return the matmuls in a file; rows of other kernels and failed rows are left out.
 
     Raises `BadResults` naming file, line and column for a file that is empty, lacks a column or holds text in one.
     """
@@ -71,7 +71,7 @@ def read_results(path: Path, metric: str | None = None) -> Results:
 
 
 def _rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    """(where, row) of each row."""
+    """Return (where, row) of each row."""
     try:
         data = path.read_bytes()
     except OSError as error:

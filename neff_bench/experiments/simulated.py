@@ -30,7 +30,7 @@ class SimulatedProfiler:
     """NKI kernels are all that is simulated here."""
 
     def profile_single_matmul(self, config: Workload, warmup: int = 0, iterations: int = 0) -> ProfilingResult:
-        """The result of one `MatmulConfig` or `MlpConfig`, with `source` "simulated".
+        """Return the result of one `MatmulConfig` or `MlpConfig`, with `source` "simulated".
 
         `warmup` and `iterations` change nothing: a model has no first execution and no spread.
         Raises `ExperimentError` for a workload that cannot be compiled.
@@ -65,7 +65,7 @@ class SimulatedProfiler:
         )
 
     def _call(self, config: Workload) -> tuple[str, dict[str, Any], dict[str, Any]]:
-        """Entry, inputs by parameter and further arguments of the kernel."""
+        """Return the entry, inputs by parameter and further arguments of the kernel."""
         if config.implementation is None:
             entry, names = KERNELS[config.kernel]
             return entry, {name: (shape, config.dtype) for name, shape in zip(names, config.inputs)}, {}
@@ -74,6 +74,6 @@ class SimulatedProfiler:
         return kernel.entry, inputs, kernel.arguments
 
     def failed(self, config: Workload, reason: str) -> ProfilingResult:
-        """The result of a workload that has none."""
+        """Return the result of a workload that has none."""
         about = {"backend": "sim", "device": f"{self.target} LNC {self.lnc}", "version": "", "source": "simulated"}
         return result_of(config, latency_ms=None, reason=reason, **about)

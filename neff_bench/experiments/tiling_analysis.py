@@ -38,7 +38,7 @@ class Line:
         return f"{self.dimension} at {fixed}" + (f" ({self.series})" if self.series else "")
 
     def sizes(self) -> list[int]:
-        """Sizes of the dimension that changes, in order."""
+        """Return the sizes of the dimension that changes, in order."""
         return [getattr(point.config, self.dimension) for point in self.points]
 
 
@@ -75,7 +75,7 @@ class Analysis:
 
 
 def tile_rows(points: Sequence[Point]) -> list[dict[str, Any]]:
-    """One row per point. `ratio`: to the time of the largest one-tile matmul of the same series that is no larger in any
+    """Return one row per point. `ratio`: to the time of the largest one-tile matmul of the same series that is no larger in any
     dimension; `expected_us`: that time for each tile, which would be right without fixed costs; None when there is none."""
     ones = [point for point in points if math.prod(point.config.tiles) == 1]
     rows = []
@@ -108,7 +108,7 @@ def tile_rows(points: Sequence[Point]) -> list[dict[str, Any]]:
 
 
 def analyse(points: Sequence[Point]) -> Analysis:
-    """Lines of at least three points, and their steps."""
+    """Return lines of at least three points, and their steps."""
     lines = find_lines(points)
     steps: list[Step] = []
     crossings = 0
@@ -123,7 +123,7 @@ def analyse(points: Sequence[Point]) -> Analysis:
 
 
 def find_lines(points: Sequence[Point], shortest: int = 3) -> list[Line]:
-    """All groups of points that differ in one dimension; where a size occurs twice, the median counts."""
+    """Return all groups of points that differ in one dimension; where a size occurs twice, the median counts."""
     lines = []
     for dimension in TILES:
         others = tuple(name for name in TILES if name != dimension)
@@ -158,7 +158,7 @@ def _steps(line: Line) -> list[Step]:
 
 
 def _beyond_trend(line: Line) -> list[float]:
-    """Rises between neighbours less what the trend of the whole line gives their distance (Theil-Sen: the median slope over
+    """Return the rises between neighbours less what the trend of the whole line gives their distance (Theil-Sen: the median slope over
     all pairs of points, which a step between close neighbours hardly moves)."""
     times, sizes = [point.time_us for point in line.points], line.sizes()
     pairs = itertools.combinations(zip(sizes, times), 2)
@@ -170,7 +170,7 @@ def _beyond_trend(line: Line) -> list[float]:
 
 
 def _noise(line: Line, beyond: Sequence[float]) -> list[float] | None:
-    """The standard deviation of each rise that noise alone gives; None when neither samples nor the line tell it.
+    """Return the standard deviation of each rise that noise alone gives; None when neither samples nor the line tell it.
 
     From the samples where all points have them: those of the two points, and no less than the line's median, since one
     quiet sample proves little. Otherwise from the rises themselves.

@@ -138,7 +138,7 @@ Workload = MatmulConfig | MlpConfig
 
 
 def parse_shape(text: str, dtype: str) -> Workload:
-    """`MxKxN` is a matmul, `bxsxhxi` a gated MLP. Raises `WrongCall`."""
+    """Return the case of a text: `MxKxN` is a matmul, `bxsxhxi` a gated MLP. Raises `WrongCall`."""
     if not re.fullmatch(r"\d+(x\d+){2,3}", text):
         raise WrongCall(
             f"shape {text!r}: expected MxKxN for a matmul (128x512x1024) or bxsxhxi for an MLP (1x128x1024x512)"
@@ -152,7 +152,7 @@ def parse_shape(text: str, dtype: str) -> Workload:
 
 
 def lnc_of(target: str, lnc: int | None) -> int:
-    """The cores of a logical core that `--lnc` asks for, by default as many as the chip joins. Raises `WrongCall`."""
+    """Return the cores of a logical core that `--lnc` asks for, by default as many as the chip joins. Raises `WrongCall`."""
     lncs = CHIPS[target].lncs
     if lnc is not None and lnc not in lncs:
         raise WrongCall(f"--lnc {lnc}: {target} has {' or '.join(map(str, lncs))}")

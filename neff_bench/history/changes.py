@@ -46,7 +46,7 @@ class Change:
 
 
 def exact_changes(values: Sequence[float]) -> list[Change]:
-    """Every place where an exact value differs from the one before it."""
+    """Return every place where an exact value differs from the one before it."""
     return [
         Change(at, before, after)
         for at, (before, after) in enumerate(itertools.pairwise(values), start=1)
@@ -55,7 +55,7 @@ def exact_changes(values: Sequence[float]) -> list[Change]:
 
 
 def measured_changes(values: Sequence[float]) -> list[Change]:
-    """The change points of a measured series. Raises HistoryError when ruptures is not installed."""
+    """Return the change points of a measured series. Raises HistoryError when ruptures is not installed."""
     if len(values) < SHORTEST:
         return []
     sigma = noise(values)
@@ -80,7 +80,7 @@ def measured_changes(values: Sequence[float]) -> list[Change]:
 
 
 def _without_spikes(values: Sequence[float], sigma: float) -> list[float]:
-    """The values, with each that lies far from both of its neighbours replaced by their mean."""
+    """Return the values, with each that lies far from both of its neighbours replaced by their mean."""
     calm = list(values)
     for at in range(1, len(values) - 1):
         left, right = values[at - 1], values[at + 1]
@@ -90,7 +90,7 @@ def _without_spikes(values: Sequence[float], sigma: float) -> list[float]:
 
 
 def noise(values: Sequence[float]) -> float:
-    """Standard deviation of the noise, from the differences of neighbours without the largest tenth of them: a step adds
+    """Return the standard deviation of the noise, from the differences of neighbours without the largest tenth of them: a step adds
     one large difference."""
     squares = sorted((b - a) ** 2 for a, b in itertools.pairwise(values))
     kept = squares[: len(squares) - math.ceil(len(squares) * _TRIMMED_SHARE)]

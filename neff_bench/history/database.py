@@ -77,7 +77,7 @@ class Series:
 
 @contextmanager
 def opened(directory: Path, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-    """The database in `directory`; with `write` it is made when it is missing, and the block is one transaction.
+    """Yield the database in `directory`; with `write` it is made when it is missing, and the block is one transaction.
 
     Raises HistoryError when there is none, or it cannot be read or written.
     """
@@ -168,13 +168,13 @@ def _series_id(connection: sqlite3.Connection, key: SeriesKey, label: str) -> in
 
 
 def commits(connection: sqlite3.Connection) -> list[Commit]:
-    """All commits, the oldest first."""
+    """Return all commits, the oldest first."""
     found = connection.execute("SELECT id, sha, date, subject FROM commits ORDER BY date, id")
     return [Commit(*row) for row in found]
 
 
 def series(connection: sqlite3.Connection) -> list[Series]:
-    """All series, by name of the case."""
+    """Return all series, by name of the case."""
     found: list[Any] = connection.execute(
         "SELECT id, case_name, source, made_by, machine, label FROM series ORDER BY case_name, id"
     ).fetchall()
@@ -187,7 +187,7 @@ def series(connection: sqlite3.Connection) -> list[Series]:
 def points(
     connection: sqlite3.Connection, newest: int | None = None
 ) -> Iterator[tuple[int, str, list[int], list[float]]]:
-    """(series, metric, commits, values) for each series and metric; commits as ids, the oldest first.
+    """Yield (series, metric, commits, values) for each series and metric; commits as ids, the oldest first.
 
     `newest`: of the last so many commits only.
     """
@@ -213,7 +213,7 @@ def points(
 
 
 def records(connection: sqlite3.Connection, commits: Sequence[Commit]) -> dict[tuple[int, int], dict[str, Any]]:
-    """The row records at some commits by (series, commit), the oldest commit first."""
+    """Return the row records at some commits by (series, commit), the oldest commit first."""
     asked = {commit.id: at for at, commit in enumerate(commits)}
     keys = {one.id: one.key for one in series(connection)}
     found: dict[tuple[int, int], dict[str, Any]] = {}
@@ -233,6 +233,6 @@ def _has_rows(connection: sqlite3.Connection) -> bool:
 
 
 def _record(key: SeriesKey) -> dict[str, Any]:
-    """What the name of a series says of a row."""
+    """Return what the name of a series says of a row."""
     made_by = "model" if key.source == "simulated" else "tool"
     return {"case": key.case_name, "source": key.source, made_by: key.made_by, "status": "profiled"}

@@ -16,7 +16,7 @@ COLUMNS = ("sha", "date", "case_name", "source", "made_by", "machine", "metric",
 
 
 def rows(directory: Path) -> Iterator[tuple[Any, ...]]:
-    """One tuple for each point, in the order of COLUMNS."""
+    """Yield one tuple for each point, in the order of COLUMNS."""
     with database.opened(directory) as connection:
         commits = {commit.id: commit for commit in database.commits(connection)}
         known = {one.id: one.key for one in database.series(connection)}
@@ -37,7 +37,7 @@ def write_csv(directory: Path, output: Path) -> None:
 
 
 def write_parquet(directory: Path, output: Path) -> None:
-    """Raises HistoryError, also when pyarrow is not installed."""
+    """Write Parquet. Raises HistoryError, also when pyarrow is not installed."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

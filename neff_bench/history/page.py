@@ -30,7 +30,7 @@ def write(directory: Path, output: Path, link: str | None) -> None:
 
 
 def content(directory: Path, link: str | None) -> dict[str, Any]:
-    """What the page shows. A commit is its place in `commits`; values are packed by `packed`."""
+    """Return what the page shows. A commit is its place in `commits`; values are packed by `packed`."""
     with database.opened(directory) as connection:
         commits = database.commits(connection)
         place = {commit.id: at for at, commit in enumerate(commits)}
@@ -56,7 +56,7 @@ def content(directory: Path, link: str | None) -> dict[str, Any]:
 
 
 def packed(places: Sequence[int], values: Sequence[float]) -> list[Any]:
-    """[place, value, place, value ...] at each change of an exact series, or base64 of float32 where that is shorter.
+    """Return [place, value, place, value ...] at each change of an exact series, or base64 of float32 where that is shorter.
 
     Either way the places are given as `[first, last]` where no commit between them is missing, else one by one.
     """
@@ -69,5 +69,5 @@ def packed(places: Sequence[int], values: Sequence[float]) -> list[Any]:
 
 
 def _script_safe(data: bytes) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """Return JSON that cannot end the script element it stands in."""
     return data.decode().replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

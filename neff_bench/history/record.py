@@ -28,7 +28,7 @@ class At:
 
 
 def here(directory: Path) -> At:
-    """The commit that is checked out in `directory`. Raises HistoryError when it is no git checkout."""
+    """Return the commit that is checked out in `directory`. Raises HistoryError when it is no git checkout."""
     words = ["git", "-C", str(directory), "log", "-1", "--format=%H%n%cI%n%s"]
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, encoding="utf-8")
@@ -41,7 +41,7 @@ def here(directory: Path) -> At:
 
 
 def named(sha: str, date: str | None) -> At:
-    """A commit by name. `date`: ISO 8601; today's when absent. Raises HistoryError for another form of date."""
+    """Return a commit by name. `date`: ISO 8601; today's when absent. Raises HistoryError for another form of date."""
     return At(sha, _utc(date) if date else datetime.now(timezone.utc).isoformat(timespec="seconds"), "")
 
 
@@ -87,7 +87,7 @@ SAID = (
 def kept(
     records: Sequence[Mapping[str, Any]], machine: str | None
 ) -> list[tuple[SeriesKey, str, dict[str, float], dict[str, Any]]]:
-    """(series, label, value by metric, what else is known) of each row. One that failed has no metrics, and a series of its own.
+    """Return (series, label, value by metric, what else is known) of each row. One that failed has no metrics, and a series of its own.
 
     `machine`: a name for where measured rows come from; the kind of this host when None.
     """

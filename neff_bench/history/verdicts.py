@@ -31,18 +31,18 @@ class Event:
 
 
 def is_exact(series: Series) -> bool:
-    """Simulated numbers are the same every time; measured ones scatter."""
+    """Return whether a row was measured: simulated numbers are the same every time, measured ones scatter."""
     return series.key.source == "simulated"
 
 
 def changes_of(series: Series, metric: str, values: Sequence[float]) -> list[Change]:
-    """The changes of one series. Counters are exact whatever the source."""
+    """Return the changes of one series. Counters are exact whatever the source."""
     exact = is_exact(series) or (metric in COMPARED and COMPARED[metric].exact)
     return exact_changes(values) if exact else measured_changes(values)
 
 
 def direction(metric: str, change: Change) -> str:
-    """Which way a change goes."""
+    """Return which way a change goes."""
     better = COMPARED[metric].better if metric in COMPARED else None
     if better not in ("lower", "higher"):
         return "changed"
@@ -50,7 +50,7 @@ def direction(metric: str, change: Change) -> str:
 
 
 def judged(connection: sqlite3.Connection, last: int) -> list[Judged] | None:
-    """What the `last` commits made of the rows that were there before them; None where there is no commit before them.
+    """Return what the `last` commits made of the rows that were there before them; None where there is no commit before them.
 
     Of each case the newest row of the window is held against the newest one before it. A case is gone when the commit before the
     window has it and the window does not.
@@ -67,7 +67,7 @@ def judged(connection: sqlite3.Connection, last: int) -> list[Judged] | None:
 
 
 def _newest(records: Mapping[tuple[int, int], dict[str, Any]]) -> dict[str, tuple[int, list[dict[str, Any]]]]:
-    """The newest commit that has each case, and its rows there."""
+    """Return the newest commit that has each case, and its rows there."""
     found: dict[str, tuple[int, list[dict[str, Any]]]] = {}
     for (_, commit), row in records.items():
         at, rows = found.get(row["case"], (commit, []))
@@ -76,7 +76,7 @@ def _newest(records: Mapping[tuple[int, int], dict[str, Any]]) -> dict[str, tupl
 
 
 def events(connection: sqlite3.Connection) -> Iterator[Event]:
-    """Every change, series by series."""
+    """Yield every change, series by series."""
     by_id = {commit.id: commit for commit in database.commits(connection)}
     known = {one.id: one for one in database.series(connection)}
     for series_id, metric, ids, values in database.points(connection):
@@ -89,7 +89,7 @@ def events(connection: sqlite3.Connection) -> Iterator[Event]:
 
 
 def began(connection: sqlite3.Connection, newest: int) -> list[Series]:
-    """Series whose first value is at one of the `newest` commits although their case is older: another model, tool or
+    """Return the series whose first value is at one of the `newest` commits although their case is older: another model, tool or
     machine made them, and nothing before them is compared with them."""
     commits = database.commits(connection)
     recent = {commit.id for commit in commits[-newest:]}

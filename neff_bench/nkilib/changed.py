@@ -25,12 +25,12 @@ class Touched:
 
 
 def library_of(checkout: Path, cases: Iterable[Case]) -> Library:
-    """The checkout, with the kernels that the cases name."""
+    """Return the checkout, with the kernels that the cases name."""
     return Library(checkout.resolve(), frozenset(entry_of(case) for case in cases if case.implementation == "nkilib"))
 
 
 def covered(library: Library, cases: Iterable[Case]) -> dict[str, str]:
-    """Entry of a kernel -> the glob of its cases. A wrapper of ours covers the kernels that it imports; a case of `qkv` also
+    """Return for the entry of each kernel the glob of its cases. A wrapper of ours covers the kernels that it imports; a case of `qkv` also
     covers what its module imports under the name `qkv_...`: the paths that it chooses from."""
     found: dict[str, str] = {}
     for case in cases:
@@ -48,7 +48,7 @@ def covered(library: Library, cases: Iterable[Case]) -> dict[str, str]:
 
 
 def touched(library: Library, globs: Mapping[str, str], paths: Sequence[str]) -> Touched:
-    """What a change of these paths touches. `globs`: as `covered` gives them."""
+    """Return what a change of these paths touches. `globs`: as `covered` gives them."""
     chosen: set[str] = set()
     missing: dict[str, None] = {}
     for path in paths:
@@ -66,13 +66,13 @@ def touched(library: Library, globs: Mapping[str, str], paths: Sequence[str]) ->
 
 
 def name_of(kernel: Kernel, library: Library) -> str:
-    """The function's name; with its file where the library has two of that name."""
+    """Return the function's name; with its file where the library has two of that name."""
     same = [each for each in library.kernels if each.name == kernel.name]
     return kernel.name if len(same) == 1 else f"{kernel.file.removeprefix(f'{LIBRARY}/')}:{kernel.name}"
 
 
 def entry_of(case: Case) -> str:
-    """`package.module:function` of what a case builds."""
+    """Return `package.module:function` of what a case builds."""
     if isinstance(case.own, OwnKernel):
         return case.own.entry
     said = implementation_of(case, None).entry

@@ -98,12 +98,12 @@ class _Record:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """First the tests that nki-library marks as fast."""
+    """Put the tests that nki-library marks as fast first."""
     items.sort(key=lambda item: item.get_closest_marker("fast") is None)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """From here on a test ends where it would compile its kernel."""
+    """Let each test end where it would compile its kernel."""
     from test.utils import test_orchestrator
 
     record = _Record(Path(os.environ["RECORD_TO"]), os.environ["RECORD_KERNELS"].split())
@@ -122,7 +122,7 @@ def _entry(kernel: Any) -> str:
 
 
 def _taken(given: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Tensors and other arguments. Raises ValueError for what a shapes file cannot say."""
+    """Return Tensors and other arguments. Raises ValueError for what a shapes file cannot say."""
     if not isinstance(given, dict):
         raise ValueError("its inputs differ from rank to rank")
     tensors, others = {}, {}

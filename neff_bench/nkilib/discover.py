@@ -80,7 +80,7 @@ def _by_test(library: Library, kernels: Iterable[Kernel]) -> dict[Path, list[Ker
 
 
 def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeout_s: float) -> str:
-    """What kept the tests from ending, for a reason; empty when they ended."""
+    """Return what kept the tests from ending, for a reason; empty when they ended."""
     words = ("-p", "neff_bench.nkilib.collect", "-q", str(file.relative_to(checkout)))
     told = environment(checkout, run_all=True, seed=0) | {"RECORD_TO": str(folder), "RECORD_KERNELS": " ".join(entries)}
     try:
@@ -95,7 +95,7 @@ def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeo
 
 
 def _smallest(folder: Path, entry: str) -> tuple[dict[str, Any] | None, str | None]:
-    """The launch with the least bytes; without any, the reason of one that could not be written down."""
+    """Return the launch with the least bytes; without any, the reason of one that could not be written down."""
     try:
         said = [json.loads(line) for line in (folder / LAUNCHES).read_text(encoding="utf-8").splitlines()]
     except OSError:

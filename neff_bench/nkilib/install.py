@@ -151,7 +151,7 @@ def _write_list(staging: Path, names: list[str]) -> None:
 
 
 def _digest(path: Path) -> str:
-    """sha256 of a file's bytes, or of where a link points to."""
+    """Return sha256 of a file's bytes, or of where a link points to."""
     if path.is_symlink():
         return hashlib.sha256(b"link " + os.readlink(path).encode()).hexdigest()
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -27,7 +27,7 @@ _ENTRY = re.compile(r"kernel: (nkilib_src[\w.]*):")
 
 
 def template(checkout: Path, wheel: Path | None) -> Iterator[tuple[str, bytes]]:
-    """(name inside `benchmarks/`, content) of each file, in a stable order. `wheel`: to install from; None for the release of
+    """Yield (name inside `benchmarks/`, content) of each file, in a stable order. `wheel`: to install from; None for the release of
     this version. Raises InstallError."""
     header = licence_header(checkout)
     for path in _files(TEMPLATE):
@@ -40,7 +40,7 @@ def template(checkout: Path, wheel: Path | None) -> Iterator[tuple[str, bytes]]:
 
 
 def vendored() -> Iterator[tuple[str, bytes]]:
-    """The same for the copy of the package and what it needs beside it."""
+    """Yield the same for the copy of the package and what it needs beside it."""
     for path in sorted((*PACKAGE.glob("*.py"), PACKAGE / "py.typed")):
         yield f"{PACKAGE.name}/{path.name}", path.read_bytes()
     for room in ROOMS:
@@ -52,13 +52,13 @@ def vendored() -> Iterator[tuple[str, bytes]]:
 
 
 def beside_package() -> Iterator[tuple[str, bytes]]:
-    """What stands in `benchmarks/` with a package that is not installed."""
+    """Return what stands in `benchmarks/` with a package that is not installed."""
     for path in _files(VENDOR):
         yield ASLEEP.get(path.name, path.name), path.read_bytes()
 
 
 def licence_header(checkout: Path) -> str:
-    """The comment that the checkout's own files begin with; nothing where they have none."""
+    """Return the comment that the checkout's own files begin with; nothing where they have none."""
     lines = (
         (checkout / "src" / "nkilib_src" / "nkilib" / "__init__.py")
         .read_text(encoding="utf-8")
@@ -69,7 +69,7 @@ def licence_header(checkout: Path) -> str:
 
 
 def requirement(wheel: Path | None) -> str:
-    """The line of requirements.txt: a release, or a file with its sha256. Raises InstallError."""
+    """Return the line of requirements.txt: a release, or a file with its sha256. Raises InstallError."""
     if wheel is None:
         return f"neff-bench=={__version__}"
     if not re.fullmatch(r"neff_bench-[^-]+-.*\.whl", wheel.name) or not wheel.is_file():
@@ -78,7 +78,7 @@ def requirement(wheel: Path | None) -> str:
 
 
 def shapes_of(text: str, checkout: Path) -> str:
-    """The cases of kernels that the checkout has; kernels of other releases are left out."""
+    """Return the cases of kernels that the checkout has; kernels of other releases are left out."""
     head, *entries = re.split(r"(?m)^(?=  - )", text)
     return head + "".join(entry for entry in entries if _has_kernel(entry, checkout))
 

@@ -84,7 +84,7 @@ class Library:
         return {file: tuple(users) for file, users in found.items()}
 
     def touched(self, path: str) -> tuple[Kernel, ...]:
-        """The kernels that a change of this file can change; of a file that none of them reads, those of its folder, or of
+        """Return the kernels that a change of this file can change; of a file that none of them reads, those of its folder, or of
         the code that lies there."""
         if path in self.users:
             return self.users[path]
@@ -94,12 +94,12 @@ class Library:
         return tuple(dict.fromkeys(below or beside))
 
     def tests_of(self, kernel: Kernel) -> list[Path]:
-        """The test files that import a kernel, the ones with its name first."""
+        """Return the test files that import a kernel, the ones with its name first."""
         found = [file for file, named in self.tests.items() if _names(named, kernel)]
         return sorted(found, key=lambda file: kernel.name not in file.stem)
 
     def imported_by(self, module: str) -> list[Kernel]:
-        """The kernels that a module imports by name: one of the library, or one of ours around it."""
+        """Return the kernels that a module imports by name: one of the library, or one of ours around it."""
         there = Closures((self.path / "src", IMPORT_ROOT)).find(module)
         if there is None or there.file is None:
             return []
@@ -107,13 +107,13 @@ class Library:
         return [kernel for kernel in self.kernels if _names(named, kernel)]
 
     def _module(self, file: Path) -> str:
-        """That of a package ends in `__init__`, so that one dot is the package for every file."""
+        """Return the module of a file. That of a package ends in `__init__`, so that one dot is the package for every file."""
         parts = file.relative_to(self.path / "src").with_suffix("").parts
         return ".".join(parts)
 
 
 def _tree(file: Path) -> ast.Module:
-    """An empty module for a file that is no Python: a kernel in it cannot be built, and its case says so."""
+    """Return an empty module for a file that is no Python: a kernel in it cannot be built, and its case says so."""
     try:
         return ast.parse(file.read_bytes())
     except (SyntaxError, ValueError, RecursionError):
@@ -121,20 +121,20 @@ def _tree(file: Path) -> ast.Module:
 
 
 def _names(imported: Collection[Named], kernel: Kernel) -> bool:
-    """Whether a kernel is imported, from its module or by way of a package above it."""
+    """Return whether a kernel is imported, from its module or by way of a package above it."""
     module = kernel.entry.partition(":")[0]
     return any(name == kernel.name and (module == base or module.startswith(f"{base}.")) for base, name in imported)
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, bool]]:
-    """Public functions at the top of a module, and whether `nki.jit` decorates them."""
+    """Yield public functions at the top of a module, and whether `nki.jit` decorates them."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             yield node.name, any("jit" in ast.unparse(each) for each in node.decorator_list)
 
 
 def _imported(tree: ast.Module, module: str) -> Iterator[Named]:
-    """(module, name) of every `from module import name`; `module`: that of the file, for relative imports."""
+    """Yield (module, name) of every `from module import name`; `module`: that of the file, for relative imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             base = node.module or ""

@@ -20,7 +20,7 @@ def write(path: Path, findings: Iterable[Finding], texts: Mapping[str, str]) -> 
 
 
 def new(path: Path, findings: Iterable[Finding], texts: Mapping[str, str]) -> list[Finding]:
-    """The findings that a baseline does not hold. Raises WrongCall for a file that is no baseline."""
+    """Return the findings that a baseline does not hold. Raises WrongCall for a file that is no baseline."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(known, dict):

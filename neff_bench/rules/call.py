@@ -45,7 +45,7 @@ class Call(msgspec.Struct, frozen=True, gc=False):
     lnc: int = 1
 
     def __getitem__(self, name: str) -> Any:
-        """The operand or the attribute of a name; None where the call has none."""
+        """Return the operand or the attribute of a name; None where the call has none."""
         return self.reads.get(name) or self.writes.get(name) or self.attributes.get(name)
 
     @property

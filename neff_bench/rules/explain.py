@@ -22,19 +22,19 @@ _FAMILIES = {
 
 
 def address(code: str) -> str | None:
-    """Where the first source of a rule that is a page can be read; None for a rule that is known from measuring alone."""
+    """Return where the first source of a rule that is a page can be read; None for a rule that is known from measuring alone."""
     return next(
         (where for _, where in (SOURCES[key] for key in RULES[code].source) if where.startswith("https://")), None
     )
 
 
 def listed() -> list[str]:
-    """One line for each rule."""
+    """Return one line for each rule."""
     return [f"{code} {rule.level:7} {rule.forbids}" for code, rule in sorted(RULES.items())]
 
 
 def explained(code: str) -> str:
-    """A rule in full."""
+    """Return a rule in full."""
     rule = RULES[code]
     lines = [
         f"{code}: {rule.forbids}.",

@@ -39,7 +39,7 @@ class Finding(msgspec.Struct, frozen=True, order=True):
 
 
 def of_calls(calls: Iterable[Call], target: str) -> list[Finding]:
-    """What the recorded calls of a kernel break, once for each line and rule."""
+    """Return what the recorded calls of a kernel break, once for each line and rule."""
     tests = _tests(target)
     found: dict[tuple[str, str], Finding] = {}
     for call in calls:
@@ -50,7 +50,7 @@ def of_calls(calls: Iterable[Call], target: str) -> list[Finding]:
 
 
 def of_kernel(kernel: Kernel, target: str) -> list[Finding]:
-    """What a kernel breaks as a whole."""
+    """Return what a kernel breaks as a whole."""
     found = []
     for rule in _rules(target):
         for judge in rule.judges:
@@ -61,7 +61,7 @@ def of_kernel(kernel: Kernel, target: str) -> list[Finding]:
 
 
 def of_source(source: Source, target: str) -> list[Finding]:
-    """What a source breaks. Of the old dialect only that it is old: its own names are right there."""
+    """Return what a source breaks. Of the old dialect only that it is old: its own names are right there."""
     found = set()
     for rule in _rules(target):
         if source.old and rule.code != "NBLN101":
@@ -72,14 +72,14 @@ def of_source(source: Source, target: str) -> list[Finding]:
 
 
 def judged_source(rule: Rule, source: Source) -> Iterator[tuple[ast.AST, str]]:
-    """The places of a source that break a rule, each with what stands there."""
+    """Yield the places of a source that break a rule, each with what stands there."""
     for judge in rule.judges:
         if isinstance(judge, OfSource):
             yield from judge.find(source)
 
 
 def of_refusal(what: str, place: str, target: str) -> Finding | None:
-    """The rule that a refusal of the simulator stands for, if any."""
+    """Return the rule that a refusal of the simulator stands for, if any."""
     for rule in _rules(target):
         for judge in rule.judges:
             if isinstance(judge, Refusal) and judge.pattern.search(what):
@@ -89,14 +89,14 @@ def of_refusal(what: str, place: str, target: str) -> Finding | None:
 
 
 def refused_by(findings: Iterable[Finding], release: str, lowest: Level = "error") -> Finding | None:
-    """The first finding for which a release refuses a kernel."""
+    """Return the first finding for which a release refuses a kernel."""
     order = ("note", "warning", "error")
     hard = [one for one in findings if release in one.releases and order.index(one.level) >= order.index(lowest)]
     return min(hard, default=None)
 
 
 def kept(findings: Iterable[Finding], source: Source | None, codes: Collection[str]) -> list[Finding]:
-    """The findings of some codes that no comment of their file's source allows."""
+    """Return the findings of some codes that no comment of their file's source allows."""
     return [one for one in findings if one.code in codes and not (source and _allowed(one, source))]
 
 
@@ -121,7 +121,7 @@ Tests: TypeAlias = "defaultdict[str, list[tuple[Rule, Callable[[Call], Found]]]]
 
 @cache
 def _tests(target: str) -> Tests:
-    """The tests of each operation; under "" those of all that compute."""
+    """Return the tests of each operation; under "" those of all that compute."""
     tests: Tests = defaultdict(list)
     for rule in _rules(target):
         for judge in rule.judges:

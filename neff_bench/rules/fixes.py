@@ -19,7 +19,7 @@ class Edit(NamedTuple):
 
 
 def edits(source: Source, codes: Iterable[str]) -> list[Edit]:
-    """What the fixes of some rules change in a source, from its end to its beginning."""
+    """Return what the fixes of some rules change in a source, from its end to its beginning."""
     lines = source.text.encode().splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -37,7 +37,7 @@ def edits(source: Source, codes: Iterable[str]) -> list[Edit]:
 
 
 def applied(source: Source, changes: Iterable[Edit]) -> str:
-    """The source with the changes; one that overlaps with a later one is left out."""
+    """Return the source with the changes; one that overlaps with a later one is left out."""
     data = source.text.encode()
     before = len(data) + 1
     for start, end, text in changes:

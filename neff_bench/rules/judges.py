@@ -12,33 +12,33 @@ from neff_bench.rules.source import Source
 
 
 def call(ops: str, test: Callable[[Call], Found]) -> OfCalls:
-    """A test of the recorded calls of some operations, named in one string; "" for all that compute."""
+    """Return a test of the recorded calls of some operations, named in one string; "" for all that compute."""
     return OfCalls(tuple(ops.split()), test)
 
 
 def kernel(test: Callable[[Kernel], Found]) -> OfKernel:
-    """A test of a whole recorded kernel."""
+    """Return a test of a whole recorded kernel."""
     return OfKernel(test)
 
 
 def refusal(pattern: str) -> Refusal:
-    """The simulator's own refusal of it."""
+    """Return the simulator's own refusal of it."""
     return Refusal(re.compile(pattern))
 
 
 def source(find: Callable[[Source], Iterable[ast.AST]]) -> OfSource:
-    """Places of a source that any code finds."""
+    """Return places of a source that any code finds."""
     return OfSource(lambda given: ((node, _shown(node)) for node in find(given)))
 
 
 def operator(ops: str, keys: str, *operators: str) -> OfCalls:
-    """One of `operators` as one of the arguments `keys`, such as "op0 op1"."""
+    """Return one of `operators` as one of the arguments `keys`, such as "op0 op1"."""
     words = keys.split()
     return call(ops, lambda made: any(made.attributes.get(key) in operators for key in words))
 
 
 def name(*full: str) -> OfSource:
-    """A use of a name, such as "nki.language.arange"."""
+    """Yield a use of a name, such as "nki.language.arange"."""
 
     def find(given: Source) -> Iterator[tuple[ast.AST, str]]:
         for one in full:
@@ -48,12 +48,12 @@ def name(*full: str) -> OfSource:
 
 
 def called(*full: str) -> OfSource:
-    """A call of a function."""
+    """Return a call of a function."""
     return source(lambda given: (node for one in full for node in given.calls.get(one, ())))
 
 
 def keyword(functions: str, *words: str) -> OfSource:
-    """A keyword argument of some functions, named in one string; one that ends in `.` stands for all below it."""
+    """Yield a keyword argument of some functions, named in one string; one that ends in `.` stands for all below it."""
     prefixes = tuple(one for one in functions.split() if one.endswith("."))
 
     def find(given: Source) -> Iterator[tuple[ast.AST, str]]:
@@ -68,7 +68,7 @@ def keyword(functions: str, *words: str) -> OfSource:
 
 
 def syntax(*kinds: type[ast.AST]) -> OfSource:
-    """A Python form inside of a kernel."""
+    """Return a Python form inside of a kernel."""
     return OfSource(lambda given: ((node, "") for kind in kinds for node in given.inside.get(kind, ())))
 
 
@@ -82,7 +82,7 @@ def _shown(node: ast.AST) -> str:
 
 
 def renamed(old: str, new: str) -> Fix:
-    """A keyword argument under its new name."""
+    """Yield a keyword argument under its new name."""
 
     def fix(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
         for word in node.keywords if isinstance(node, ast.Call) else ():
@@ -93,7 +93,7 @@ def renamed(old: str, new: str) -> Fix:
 
 
 def dropped(*words: str) -> Fix:
-    """Without some keyword arguments."""
+    """Return the fix that drops some keyword arguments."""
 
     def fix(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
         if not isinstance(node, ast.Call):
@@ -113,7 +113,7 @@ def dropped(*words: str) -> Fix:
 
 
 def replaced(old: str, new: str) -> Fix:
-    """An attribute or a name under another name."""
+    """Yield an attribute or a name under another name."""
 
     def fix(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
         if isinstance(node, ast.Attribute) and node.attr == old:

@@ -28,7 +28,7 @@ class Use(NamedTuple):
 
 
 def uses(source: Source) -> list[Use]:
-    """What a source has to change, by line; also what a patch left of it."""
+    """Return what a source has to change, by line; also what a patch left of it."""
     found = set()
     for code in _codes(source):
         rule = RULES[code]
@@ -40,7 +40,7 @@ def uses(source: Source) -> list[Use]:
 
 
 def patched(source: Source) -> str:
-    """The source with all that a patch does."""
+    """Return the source with all that a patch does."""
     return applied(source, edits(source, _codes(source)))
 
 

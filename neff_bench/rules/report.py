@@ -16,12 +16,12 @@ _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def line(finding: Finding) -> str:
-    """A finding as one line."""
+    """Return a finding as one line."""
     return f"{finding.place}: {finding.code} {finding.text}"
 
 
 def verdict(findings: Iterable[Finding], untold: str, release: str, strict: bool = False) -> str:
-    """What a release makes of a file. It never says that AWS accepts one: only the rules that are known were asked."""
+    """Return what a release makes of a file. It never says that AWS accepts one: only the rules that are known were asked."""
     refused = refused_by(findings, release, "warning" if strict else "error")
     if refused is not None:
         return f"{REFUSES} ({refused.code})"
@@ -32,7 +32,7 @@ MANY_INSTRUCTIONS = 100_000
 
 
 def forecast(path: str, instructions: int) -> str:
-    """What the compilation of a large kernel may cost, beside what people report; "" for a small one."""
+    """Return what the compilation of a large kernel may cost, beside what people report; "" for a small one."""
     if instructions < MANY_INSTRUCTIONS:
         return ""
     return (
@@ -42,7 +42,7 @@ def forecast(path: str, instructions: int) -> str:
 
 
 def matrix(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Files and chips by release. A row has `path`, `target`, `verdicts` by release, and `untold`."""
+    """Return the files and chips by release. A row has `path`, `target`, `verdicts` by release, and `untold`."""
     head = ("file", "chip", *(rows[0]["verdicts"] if rows else ()), "")
     lines = [(row["path"], row["target"], *row["verdicts"].values(), row["untold"]) for row in rows]
     widths = [max(len(cells[at]) for cells in (head, *lines)) for at in range(len(head) - 1)]
@@ -52,14 +52,14 @@ def matrix(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def fingerprint(finding: Finding, text: str) -> str:
-    """What stays the same when lines are added above: the code, the file and the line's own text. `text`: of the file."""
+    """Return what stays the same when lines are added above: the code, the file and the line's own text. `text`: of the file."""
     lines = text.splitlines()
     own = lines[finding.line - 1].strip() if 0 < finding.line <= len(lines) else ""
     return hashlib.sha256(f"{finding.code}\n{finding.file}\n{own}".encode()).hexdigest()[:16]
 
 
 def as_json(finding: Finding) -> dict[str, Any]:
-    """A finding as an object."""
+    """Return a finding as an object."""
     rule = RULES[finding.code]
     return {
         "code": finding.code,
@@ -76,13 +76,13 @@ def as_json(finding: Finding) -> dict[str, Any]:
 
 
 def as_annotation(finding: Finding) -> str:
-    """A finding as a command of a GitHub workflow."""
+    """Return a finding as a command of a GitHub workflow."""
     text = finding.text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return f"::{_GITHUB[finding.level]} file={finding.file},line={finding.line},title={finding.code}::{text}"
 
 
 def sarif(findings: Sequence[Finding], texts: Mapping[str, str], version: str) -> dict[str, Any]:
-    """A SARIF log for GitHub's code scanning. `texts`: of the files, by name."""
+    """Return a SARIF log for GitHub's code scanning. `texts`: of the files, by name."""
     codes = sorted({one.code for one in findings})
     return {
         "$schema": SARIF_SCHEMA,

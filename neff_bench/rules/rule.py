@@ -104,7 +104,7 @@ class Rule:
         return known[first : last + 1]
 
     def holds(self, target: str) -> bool:
-        """Whether it is a rule of a chip: of its cores, whatever chip with such cores is named."""
+        """Return whether it is a rule of a chip: of its cores, whatever chip with such cores is named."""
         return not self.chips or chip_for(target).generation in {chip_for(name).generation for name in self.chips}
 
 
@@ -148,7 +148,7 @@ def rule(
 
 
 def chosen(words: Sequence[str]) -> set[str]:
-    """The codes that begin with one of `words`; `E603` stands for `NBLE603`, `E` for all that begin with it."""
+    """Return the codes that begin with one of `words`; `E603` stands for `NBLE603`, `E` for all that begin with it."""
     starts = tuple(word if word.startswith(PREFIX) else PREFIX + word for word in words)
     return {code for code in RULES if code.startswith(starts)}
 

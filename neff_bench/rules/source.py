@@ -49,12 +49,12 @@ class Source:
         self._end[node] = start, len(self.order)
 
     def below(self, node: ast.AST) -> list[ast.AST]:
-        """A node and all that it holds."""
+        """Return a node and all that it holds."""
         start, end = self._end[node]
         return self.order[start:end]
 
     def of(self, kind: type[Node]) -> list[Node]:
-        """All nodes of a type."""
+        """Return all nodes of a type."""
         return self._kinds.get(kind, [])
 
     @cached_property
@@ -65,7 +65,7 @@ class Source:
         return found
 
     def full(self, node: ast.AST | None) -> str:
-        """The full name of `a.b.c`, "" for any other expression and for a name that no import made."""
+        """Return the full name of `a.b.c`, "" for any other expression and for a name that no import made."""
         if isinstance(node, ast.Name):
             name = self.names.get(node.id, "")
         elif isinstance(node, ast.Attribute):
@@ -134,7 +134,7 @@ class Source:
         return found
 
     def kernels_of(self, function: ast.FunctionDef) -> bool:
-        """Whether a decorator makes the function a kernel."""
+        """Return whether a decorator makes the function a kernel."""
         return any(
             self.full(one.func if isinstance(one, ast.Call) else one) in _KERNEL
             or (isinstance(one, ast.Call) and any(self.full(given) in _KERNEL for given in one.args))
@@ -142,7 +142,7 @@ class Source:
         )
 
     def span(self, function: ast.FunctionDef) -> range:
-        """The lines of a function, with its decorators."""
+        """Return the lines of a function, with its decorators."""
         first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
         return range(first, (function.end_lineno or first) + 1)
 
@@ -150,7 +150,7 @@ class Source:
         return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else ""
 
     def _issues(self, function: ast.FunctionDef) -> bool:
-        """Whether the function itself calls instructions."""
+        """Return whether the function itself calls instructions."""
         return any(self.full(call.func).startswith(_DEVICE) for call in self._calls(function))
 
     def _calls(self, function: ast.FunctionDef) -> Iterator[ast.Call]:
@@ -169,7 +169,7 @@ def _imported(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
 
 
 def top_level_calls(source: Source) -> bool:
-    """Whether the file, run as a script, calls anything."""
+    """Return whether the file, run as a script, calls anything."""
     return any(
         isinstance(node, ast.Call)
         for statement in source.tree.body

@@ -14,7 +14,7 @@ Step = Literal["compile", "capture"]
 def prepared(
     environ: Mapping[str, str], release: Release, step: Step, values: Mapping[str, str | None]
 ) -> dict[str, str]:
-    """`environ` as a step is to have it. `values`: what stands for `{target}`, `{lnc}`, `{core}`; a variable whose value is None
+    """Return `environ` as a step is to have it. `values`: what stands for `{target}`, `{lnc}`, `{core}`; a variable whose value is None
     stays as it is."""
     env = dict(environ)
     for name in of_role("unset", step):
@@ -33,14 +33,14 @@ def prepared(
 
 
 def for_lines() -> dict[str, str]:
-    """The variables that put source lines into a NEFF, with their values."""
+    """Return the variables that put source lines into a NEFF, with their values."""
     found = load(names()[-1]).environment.items()
     return {name: variable.lines for name, variable in found if variable.lines is not None}
 
 
 @cache
 def of_role(role: str, step: Step | None = None) -> tuple[str, ...]:
-    """The variables that have a role in any release (for a step): a host may have parts of several."""
+    """Return the variables that have a role in any release (for a step): a host may have parts of several."""
     found = {
         name: None
         for release in map(load, names())

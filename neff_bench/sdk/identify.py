@@ -18,12 +18,12 @@ class Match:
 
 
 def newest_published() -> Release:
-    """The newest release that is out: one that is only announced is nobody's until its version says so."""
+    """Return the newest release that is out: one that is only announced is nobody's until its version says so."""
     return next(release for release in map(load, reversed(names())) if release.date is not None)
 
 
 def identify(component: str, version: str | None) -> Match:
-    """The release of a version of `tools`, `nki`, `neuronx-cc`, `runtime`, `driver` or `nrtpy`.
+    """Return the release of a version of `tools`, `nki`, `neuronx-cc`, `runtime`, `driver` or `nrtpy`.
 
     The versions of the tools begin with the name of their release (2.32.28 is of 2.32). Of the other components each release
     has one: the newest that is not newer than `version` counts.
@@ -45,7 +45,7 @@ def _version(release: Release, component: str) -> str | None:
 
 
 def between(text: str) -> tuple[str, ...]:
-    """The releases that a text names: `2.32`, `2.29..2.33`, `2.29,2.31`. Raises WrongCall for one that is not known."""
+    """Return the releases that a text names: `2.32`, `2.29..2.33`, `2.29,2.31`. Raises WrongCall for one that is not known."""
     known = names()
     found: list[str] = []
     for part in text.split(","):

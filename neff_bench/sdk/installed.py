@@ -17,7 +17,7 @@ OPTION = "Release of the AWS SDK, such as 2.31, whose refusals are named.  [defa
 
 
 def module_folder(package: str, part: str) -> Path | None:
-    """Folder of an installed package that has the given submodule, None otherwise.
+    """Return the folder of an installed package that has the given submodule, None otherwise.
 
     PyPI has empty placeholders under the names of the SDK's packages, so the name alone proves nothing.
     """
@@ -32,7 +32,7 @@ def module_folder(package: str, part: str) -> Path | None:
 
 
 def version_of(distribution: str) -> str | None:
-    """Installed version of a distribution, None when it is not installed."""
+    """Return the installed version of a distribution, None when it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -40,7 +40,7 @@ def version_of(distribution: str) -> str | None:
 
 
 def compiler_release() -> Release | None:
-    """The release of the compiler that is here, by the version of nki, else of neuronx-cc; the nearest one that is known. None where
+    """Return the release of the compiler that is here, by the version of nki, else of neuronx-cc; the nearest one that is known. None where
     there is no compiler: what has its name and none of its parts is none."""
     from neff_bench.sdk.identify import identify
 
@@ -52,7 +52,7 @@ def compiler_release() -> Release | None:
 
 
 def judged_by(named: str | None) -> str:
-    """The release whose rules hold: the one that is named, else that of the compiler here, else the newest that is out. Raises WrongCall."""
+    """Return the release whose rules hold: the one that is named, else that of the compiler here, else the newest that is out. Raises WrongCall."""
     from neff_bench.sdk.identify import between, newest_published
 
     if named is None:

@@ -216,11 +216,11 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return "neuron-explorer" if "neuron-explorer" in self.tools else "neuron-profile"
 
     def formats(self, tool: str) -> dict[str, Format]:
-        """The output formats of a profiler's `view`."""
+        """Return the output formats of a profiler's `view`."""
         return self.tools[tool].commands["view"].formats
 
     def variables(self, role: str) -> tuple[str, ...]:
-        """The names of the variables of a role, in the order of the data."""
+        """Return the names of the variables of a role, in the order of the data."""
         return tuple(name for name, variable in self.environment.items() if variable.role == role)
 
 
@@ -229,24 +229,24 @@ prepare(Release)
 
 @cache
 def names() -> tuple[str, ...]:
-    """The releases that are known, oldest first."""
+    """Return the releases that are known, oldest first."""
     return tuple(sorted((path.stem for path in FOLDER.glob("*.yaml")), key=order))
 
 
 def order(version: str) -> tuple[int, ...]:
-    """A version as numbers, for comparisons: `2.31.24-abc` is (2, 31, 24)."""
+    """Return a version as numbers, for comparisons: `2.31.24-abc` is (2, 31, 24)."""
     return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[^\d.]", version, maxsplit=1)[0]))
 
 
 @cache
 def load(name: str) -> Release:
-    """A release by its name, such as "2.32". Raises `KeyError` for one that is not known."""
+    """Return a release by its name, such as "2.32". Raises `KeyError` for one that is not known."""
     return read(documents(), name)
 
 
 @cache
 def documents() -> dict[str, dict[str, Any]]:
-    """The data files as they are written, by release, oldest first."""
+    """Return the data files as they are written, by release, oldest first."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -254,13 +254,13 @@ def documents() -> dict[str, dict[str, Any]]:
 
 
 def read(written: Mapping[str, Mapping[str, Any]], name: str) -> Release:
-    """The release `name` from the files of all releases up to it. Raises `KeyError`, and `msgspec.ValidationError` for files
+    """Return the release `name` from the files of all releases up to it. Raises `KeyError`, and `msgspec.ValidationError` for files
     that are not what this module describes."""
     return msgspec.convert(merged(written, name), Release)
 
 
 def merged(written: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, Any]:
-    """The whole contract of a release as plain data. Raises `KeyError`."""
+    """Return the whole contract of a release as plain data. Raises `KeyError`."""
     if name not in written:
         raise KeyError(name)
     whole: dict[str, Any] = {}
@@ -272,7 +272,7 @@ def merged(written: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, Any
 
 
 def _dated(node: Any, day: Any) -> Any:
-    """Every entry of a file with the day on which its source was read."""
+    """Return every entry of a file with the day on which its source was read."""
     if not isinstance(node, Mapping):
         return node
     dated = {key: _dated(value, day) for key, value in node.items()}
@@ -280,7 +280,7 @@ def _dated(node: Any, day: Any) -> Any:
 
 
 def _changed(before: Any, change: Any) -> Any:
-    """`before` with what differs: mappings entry by entry, `None` takes an entry away, all else is replaced."""
+    """Return `before` with what differs: mappings entry by entry, `None` takes an entry away, all else is replaced."""
     if not isinstance(change, Mapping):
         return change
     result = dict(before) if isinstance(before, Mapping) else {}

@@ -16,14 +16,14 @@ class FlagAbsent(NeffBenchError):
 
 
 def find_flag(command: Command, spelling: str) -> Flag | None:
-    """The flag that has this long, short or other name."""
+    """Return the flag that has this long, short or other name."""
     if spelling in command.flags:
         return command.flags[spelling]
     return next((flag for flag in command.flags.values() if spelling in (flag.short, *flag.aliases)), None)
 
 
 def words(command: Command, asked: Iterable[Asked]) -> list[str]:
-    """Flags and values as the release writes them; one that may be left out (`optional`) is, where the release lacks it.
+    """Return the flags and values as the release writes them; one that may be left out (`optional`) is, where the release lacks it.
 
     Raises `FlagAbsent` for any other that it lacks.
     """
@@ -42,11 +42,11 @@ def words(command: Command, asked: Iterable[Asked]) -> list[str]:
 
 
 def knows(command: Command, spelling: str) -> bool:
-    """Whether the release has this flag."""
+    """Return whether the release has this flag."""
     return find_flag(command, spelling) is not None
 
 
 def neuron_ls_forms() -> list[tuple[str, ...]]:
-    """How neuron-ls is asked for JSON, of every release, older ones first: the flags for which it is known."""
+    """Return how neuron-ls is asked for JSON, of every release, older ones first: the flags for which it is known."""
     listed = [load(name).tools["neuron-ls"].json for name in names()]
     return list(dict.fromkeys(tuple(each.flag) for each in listed if each is not None))

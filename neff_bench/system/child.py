@@ -28,18 +28,18 @@ _is_forked = False
 
 
 def module_of(argv: Sequence[str]) -> str | None:
-    """The module of this project that a command runs with this Python, None for every other command."""
+    """Return the module of this project that a command runs with this Python, None for every other command."""
     ours = len(argv) > 2 and argv[0] == sys.executable and argv[1] == "-m" and argv[2].startswith(PACKAGE)
     return argv[2] if ours else None
 
 
 def is_forked() -> bool:
-    """Whether this process came from `become`: its end is watched over, and it may fork as long as it has no threads."""
+    """Return whether this process came from `become`: its end is watched over, and it may fork as long as it has no threads."""
     return _is_forked
 
 
 def may_fork() -> bool:
-    """Whether the process is a warm one without threads. A fork copies the locks of other threads and never releases them."""
+    """Return whether the process is a warm one without threads. A fork copies the locks of other threads and never releases them."""
     return _is_forked and len(os.listdir("/proc/self/task")) == 1
 
 
@@ -61,7 +61,7 @@ def fork_module(argv: Sequence[str], environment: Mapping[str, str], output: int
 def become(
     argv: Sequence[str], cwd: str, environment: Mapping[str, str], streams: tuple[int, int, int], parent: int
 ) -> NoReturn:
-    """The life of a forked child: it takes on the streams and the environment, runs the module and ends.
+    """Return the life of a forked child: it takes on the streams and the environment, runs the module and ends.
 
     Every other open file is closed, so that no pipe of the parent stays open longer than it should.
     """
@@ -104,7 +104,7 @@ def _keep_memory() -> None:
 
 
 def _renew_streams() -> None:
-    """The stream objects of Python remember what kind of file they were made for."""
+    """Make the stream objects of Python anew: they remember what kind of file they were made for."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         old = getattr(sys, f"__{name}__")  # None where it was closed
         new = open(
@@ -131,7 +131,7 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _code(value: object) -> int:
-    """The exit code that `sys.exit(value)` gives."""
+    """Return the exit code that `sys.exit(value)` gives."""
     if value is None:
         return 0
     if isinstance(value, int):
@@ -148,7 +148,7 @@ def _told(error: BaseException) -> int:
 
 
 def _flushed(code: int) -> int:
-    """What is printed must be out before the end; a stream that cannot be written is an error, as in any Python."""
+    """Print everything before the end; a stream that cannot be written is an error, as in any Python."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

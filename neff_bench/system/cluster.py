@@ -46,11 +46,11 @@ class Cluster:
         self._totals: dict[str, float] = ray.cluster_resources()
 
     def total(self, resource: str) -> int:
-        """How many whole units of a resource the cluster had when the command began: `CPU`, `neuron_cores`."""
+        """Return how many whole units of a resource the cluster had when the command began: `CPU`, `neuron_cores`."""
         return int(self._totals.get(resource, 0))
 
     def calls(self, resource: str, wanted: int | None) -> int:
-        """How many calls to have under way. By default two for each unit, so that no host waits for this one."""
+        """Return how many calls to have under way. By default two for each unit, so that no host waits for this one."""
         return min(wanted or 2 * self.total(resource), IN_FLIGHT_MAX)
 
     def call(
@@ -61,7 +61,7 @@ class Cluster:
         resources: Mapping[str, float],
         go_on: Callable[[], None],
     ) -> T:
-        """What the function returns, called on some host that grants `cpus` and `resources`.
+        """Return what the function returns, called on some host that grants `cpus` and `resources`.
 
         `go_on` is called while waiting and may raise; the call is then cancelled, and its end is waited for. Raises
         `ClusterError` when the function raises, when its hosts are lost more than `RETRIES` times, and when no host is left that
@@ -91,7 +91,7 @@ class Cluster:
             raise ClusterError(_one_line(error)) from None
 
     def _check(self, needs: Mapping[str, float]) -> None:
-        """Ray waits for ever for what no host has. Raises `ClusterError`."""
+        """Check that some host has what is asked: Ray would wait for ever. Raises `ClusterError`."""
         totals = self._ray.cluster_resources()
         for name, units in needs.items():
             if totals.get(name, 0) < units:
@@ -100,7 +100,7 @@ class Cluster:
 
 @contextmanager
 def connected(address: str) -> Iterator[Cluster]:
-    """The cluster at `address` (`HOST:PORT`, or `auto` for the one that runs on this host) until the end of the block.
+    """Yield the cluster at `address` (`HOST:PORT`, or `auto` for the one that runs on this host) until the end of the block.
 
     Raises `WrongCall` without Ray, without a cluster there, and for one without CPUs.
     """
@@ -126,7 +126,7 @@ def connected(address: str) -> Iterator[Cluster]:
 
 
 def ended_in_order(work: Callable[[threading.Event], T]) -> T:
-    """What `work` returns. Ray cancels a call with a KeyboardInterrupt in the main thread: then the event is set, and the
+    """Return what `work` returns. Ray cancels a call with a KeyboardInterrupt in the main thread: then the event is set, and the
     work ends in its own order. To be called on a worker."""
     stop, future = threading.Event(), Future[T]()
 
@@ -151,7 +151,7 @@ def ended_in_order(work: Callable[[threading.Event], T]) -> T:
 
 
 def granted_core() -> int:
-    """The one core that Ray granted to this call. To be called on a worker. Raises `ClusterError` for none or several."""
+    """Return the one core that Ray granted to this call. To be called on a worker. Raises `ClusterError` for none or several."""
     import ray
 
     ids = ray.get_runtime_context().get_accelerator_ids().get(NEURON_CORES, [])
@@ -165,12 +165,12 @@ def granted_core() -> int:
 
 
 def host() -> str:
-    """The name of this host, for messages of a worker."""
+    """Return the name of this host, for messages of a worker."""
     return socket.gethostname()
 
 
 def _check_port(address: str) -> None:
-    """Ray waits two minutes for a host that does not answer, and prints what it does meanwhile. Raises `WrongCall`."""
+    """Check that the port answers: Ray would wait two minutes for it, and print what it does meanwhile. Raises `WrongCall`."""
     name, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or "/" in name:
         return  # Ray says at once what is wrong with it
@@ -188,7 +188,7 @@ def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
 
 
 def _one_line(error: BaseException) -> str:
-    """Of an exception of Ray, whose text may be a whole traceback, that it is about."""
+    """Return the one line of an exception of Ray that says what it is about; its text may be a whole traceback."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, BaseException):
         return f"internal error on a worker, please report it: {cause!r}"

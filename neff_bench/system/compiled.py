@@ -14,7 +14,7 @@ PARTS = {"core": "core*.so", "recorder": "recorder/core*.so"}
 
 
 def c_files() -> list[Path]:
-    """The C files and their headers, by name: those of the core, and in `recorder/` those of the recorder's extension."""
+    """Return the C files and their headers, by name: those of the core, and in `recorder/` those of the recorder's extension."""
     return sorted(FOLDER.rglob("*.[ch]"))
 
 
@@ -32,13 +32,13 @@ def _digest(paths: tuple[Path, ...]) -> str:
 
 
 def usable(part: str) -> Path | None:
-    """The file of a part that is whole and of these sources, None where there is none. It is read, not loaded: a file that was cut off
+    """Return the file of a part that is whole and of these sources, None where there is none. It is read, not loaded: a file that was cut off
     ends the process that loads it."""
     return next((path for path in FOLDER.glob(PARTS[part]) if _wrong(path) is None), None)
 
 
 def slow() -> str | None:
-    """Which parts cannot be used, what that costs, and what helps; None where all can. The results are the same without them."""
+    """Return which parts cannot be used, what that costs, and what helps; None where all can. The results are the same without them."""
     why = []
     for part, pattern in PARTS.items():
         if usable(part) is None:

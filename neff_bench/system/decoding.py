@@ -16,7 +16,7 @@ _PREPARING = Lock()
 
 
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """A decoder of JSON, of which two are never built at once."""
+    """Return a decoder of JSON, of which two are never built at once."""
     with _PREPARING:
         return msgspec.json.Decoder(kind)
 

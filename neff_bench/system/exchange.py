@@ -17,12 +17,12 @@ _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM}
 
 
 def aside(new: Path) -> Path:
-    """Where `exchange(new, old)` keeps the old directory when it cannot swap in one step."""
+    """Return where `exchange(new, old)` keeps the old directory when it cannot swap in one step."""
     return new.with_name(new.name + ".old")
 
 
 def exchange(new: Path, old: Path) -> None:
-    """Afterwards `old` names what `new` named. What `old` named is at `new` or at `aside(new)`.
+    """Exchange two paths: `old` names what `new` named. What `old` named is at `new` or at `aside(new)`.
 
     Raises `OSError` as `os.rename` does.
     """

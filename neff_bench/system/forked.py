@@ -49,7 +49,7 @@ class _Child:
 def map_forked(
     function: Callable[[Item], bytes], items: Iterable[Item], *, jobs: int, timeout_s: float, memory_bytes: int
 ) -> Iterator[tuple[Item, bytes | Died]]:
-    """(item, answer) for each item, in the order in which the answers come; `jobs` calls run at once.
+    """Yield (item, answer) for each item, in the order in which the answers come; `jobs` calls run at once.
 
     `memory_bytes`: what a call may allocate beside what this process holds. Items are taken when there is room for
     them, so an endless stream is fine. What a call prints to standard output is dropped.
@@ -105,7 +105,7 @@ def _start(function: Callable[[Item], bytes], item: Item, timeout_s: float, memo
 def _run(
     function: Callable[[Item], bytes], item: Item, answer: int, messages: int, memory_bytes: int, parent: int
 ) -> None:
-    """The child's life; it never returns."""
+    """Run the child; never returns."""
     try:
         os.setpgid(0, 0)
         die_with(parent)

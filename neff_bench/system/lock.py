@@ -23,7 +23,7 @@ _NO_LOCKS = "this file system has no locks; put it on one that has them, such as
 
 
 def try_lock(path: Path, mode: int = PRIVATE) -> int | None:
-    """A file descriptor that holds the lock, or None when another process holds it. Raises `OSError` that names the file, for a link
+    """Return a file descriptor that holds the lock, or None when another process holds it. Raises `OSError` that names the file, for a link
     too."""
     try:
         return _try(path, mode)
@@ -67,7 +67,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds the lock; also so for one that may not be asked. Raises `FileNotFoundError`."""
+    """Return whether a process holds the lock; also so for one that may not be asked. Raises `FileNotFoundError`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except PermissionError:
@@ -82,7 +82,7 @@ def is_held(path: Path) -> bool:
 
 
 def holder(path: Path) -> str:
-    """Who holds the lock, in words."""
+    """Return who holds the lock, in words."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
@@ -107,7 +107,7 @@ def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[N
 
 
 def _open(path: Path, mode: int) -> int | None:
-    """The file, made where it is absent; None when another process made or removed it at this moment.
+    """Return the file, made where it is absent; None when another process made or removed it at this moment.
 
     It is opened before it is made: in a sticky directory Linux forbids O_CREAT on another user's file
     (fs.protected_regular).

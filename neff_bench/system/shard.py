@@ -23,7 +23,7 @@ class Shard:
     count: int
 
     def holds(self, name: str) -> bool:
-        """Whether the case of this name is in this part."""
+        """Return whether the case of this name is in this part."""
         digest = hashlib.sha256(name.encode()).digest()
         return int.from_bytes(digest[:8], "big") % self.count == self.number - 1
 

@@ -34,7 +34,7 @@ class Stop(threading.Event):
     number: int | None = None
 
     def exit_code(self, otherwise: int) -> int:
-        """128 plus the number of the signal that came, `otherwise` when none did."""
+        """Return 128 plus the number of the signal that came, `otherwise` when none did."""
         return otherwise if self.number is None else 128 + self.number
 
     @property
@@ -56,7 +56,7 @@ def ending_raises() -> Iterator[None]:
 
 @contextmanager
 def stoppable() -> Iterator[Stop]:
-    """An event that the first signal sets."""
+    """Yield an event that the first signal sets."""
     stop = Stop()
 
     def end(number: int) -> None:

@@ -37,15 +37,15 @@ class WarmProcess:
         self._said = b""
 
     def fileno(self) -> int:
-        """Readable when the child has ended."""
+        """Return a file descriptor that is readable when the child has ended."""
         return self._channel.fileno()
 
     def poll(self) -> int | None:
-        """The exit code, minus n when signal n ended it; None while the child runs."""
+        """Return the exit code, minus n when signal n ended it; None while the child runs."""
         return self.wait(0.0)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """`poll`, after at most `timeout_s`."""
+        """Return `poll`, after at most `timeout_s`."""
         waiting = select.poll()
         waiting.register(self._channel, select.POLLIN)
         while self._code is None and waiting.poll(None if timeout_s is None else timeout_s * 1000):
@@ -130,7 +130,7 @@ class WarmParent:
         hold: Sequence[int] = (),
         grace_s: float = 0.0,
     ) -> WarmProcess | None:
-        """A child that does what `argv` does; None when the command has to be started cold: it is no module of ours, or
+        """Return a child that does what `argv` does; None when the command has to be started cold: it is no module of ours, or
         the parent is gone or could not become single-threaded.
 
         `stdin`: give it a pipe, else its standard input is empty. `one_stream`: standard error goes where standard output

@@ -48,7 +48,7 @@ class _Child:
 
 
 def main() -> int:
-    """What the program does; returns its exit code."""
+    """Return what the program does; returns its exit code."""
     return serve(int(sys.argv[1]), sys.argv[2:])
 
 
@@ -74,7 +74,7 @@ def serve(control: int, names: Sequence[str]) -> int:
 
 
 def take_over(control: int, names: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
-    """The life of a fork of the command: it lets go of all that is the command's, then serves as the program does."""
+    """Return the life of a fork of the command: it lets go of all that is the command's, then serves as the program does."""
     code = 1
     try:
         os.setsid()
@@ -92,7 +92,7 @@ def take_over(control: int, names: Sequence[str], environment: Mapping[str, str]
 
 
 def _search_path(environment: Mapping[str, str]) -> list[str]:
-    """`sys.path` as a Python has it that is started in this environment, with PYTHONSAFEPATH."""
+    """Return `sys.path` as a Python has it that is started in this environment, with PYTHONSAFEPATH."""
     first = 0 if getattr(sys.flags, "safe_path", False) else 1  # the folder of the command's script
     before = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     after = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
@@ -100,7 +100,7 @@ def _search_path(environment: Mapping[str, str]) -> list[str]:
 
 
 def _modules(name: str) -> Iterator[str]:
-    """A module, or all that a package holds but for its command."""
+    """Yield a module, or all that a package holds but for its command."""
     package = name.removesuffix(".*")
     yield package
     if package != name and package in sys.modules:
@@ -132,7 +132,7 @@ class Zygote:
         self._selector.register(self._awake, selectors.EVENT_READ)
 
     def serve(self) -> None:
-        """Returns when the command is gone and every child has ended."""
+        """Return when the command is gone and every child has ended."""
         open_ = True
         while open_ or self._children:
             due = [child.kill_at for child in self._children.values() if child.kill_at is not None]
@@ -185,7 +185,7 @@ class Zygote:
         return True
 
     def _end(self, child: _Child) -> None:
-        """The command wants a child to end, or is gone: nothing else is ever sent on its channel."""
+        """End a child: the command wants it to end, or is gone. Nothing else is ever sent on its channel."""
         self._selector.unregister(child.channel)
         child.ending, child.kill_at = True, time.monotonic() + child.grace_s
         if child.grace_s > 0:
@@ -213,7 +213,7 @@ class Zygote:
 
 
 def _line(channel: socket.socket) -> bytes:
-    """The first line of a channel, which the command sends at once; empty when it ends before."""
+    """Return the first line of a channel, which the command sends at once; empty when it ends before."""
     data = bytearray()
     while not data.endswith(b"\n"):
         block = channel.recv(1 << 16)

@@ -46,7 +46,7 @@ class Grid:
     keeps_empty: bool = False
 
     def shown(self, *, wide: bool = False) -> Grid:
-        """Without hidden columns, unless `wide`, and without those in which nothing is known."""
+        """Return the table without hidden columns, unless `wide`, and without those in which nothing is known."""
         return self.only(
             at
             for at, column in enumerate(self.columns)
@@ -55,7 +55,7 @@ class Grid:
         )
 
     def only(self, numbers: Any) -> Grid:
-        """The columns with these numbers, in this order."""
+        """Return the columns with these numbers, in this order."""
         kept = list(numbers)
         lines = [[line[at] for at in kept] for line in self.lines]
         return replace(self, columns=[self.columns[at] for at in kept], lines=lines)

@@ -62,14 +62,14 @@ class Group(_Answering, click.Group):
     """A command with commands of its own."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """The command that the first word names. An unknown one is told with the nearest that there is."""
+        """Return the command that the first word names. An unknown one is told with the nearest that there is."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             ctx.fail(f"No such command {args[0]!r}{meant(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
 
 def command(name: str, version: Callable[[], str] | None = None, **attributes: Any) -> Callable[[Function], Command]:
-    """A decorator that makes a function a command. `version`: gives the text of `--version`, by default the project's."""
+    """Return a decorator that makes a function a command. `version`: gives the text of `--version`, by default the project's."""
     return _decorator(Command, name, version, VERSION_NAMES, attributes)
 
 
@@ -80,7 +80,7 @@ def group(
     version_names: Sequence[str] = VERSION_NAMES,
     **attributes: Any,
 ) -> Callable[[Function], Group]:
-    """The same for a command that has commands of its own."""
+    """Return the same for a command that has commands of its own."""
     return _decorator(cls, name, version, version_names, attributes)
 
 
@@ -172,7 +172,7 @@ def _told(error: BaseException) -> int:
 
 
 def _usage(error: click.UsageError) -> str:
-    """Click's message on one line, led by the option it is about."""
+    """Return click's message on one line, led by the option it is about."""
     text = error.format_message().rstrip(".")
     command = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
     return f"{' '.join(text.split())}{command}"

@@ -30,28 +30,28 @@ PATH = click.Path(path_type=Path)
 
 
 def option(*names: str, default: Any = None, **how: Any) -> Any:
-    """A field that is an option. `names`: how it is written, by default the field's name. `how`: the rest, as click takes it."""
+    """Return a field that is an option. `names`: how it is written, by default the field's name. `how`: the rest, as click takes it."""
     return field(default=default, metadata={"parameter": (click.Option, names, {"default": default, **how})})
 
 
 def flag(*names: str, help: str) -> Any:
-    """A field that is an option without a value: true where it is given."""
+    """Return a field that is an option without a value: true where it is given."""
     return option(*names, default=False, is_flag=True, help=help)
 
 
 def globs(help: str) -> Any:
-    """A field that is an option with a pattern, which may be given several times."""
+    """Return a field that is an option with a pattern, which may be given several times."""
     return option(default=(), multiple=True, metavar="GLOB", help=help)
 
 
 def argument(*, default: Any = None, required: bool = False, **how: Any) -> Any:
-    """A field that is an operand of the command. `required`: it must be given, so its default counts in Python alone."""
+    """Return a field that is an operand of the command. `required`: it must be given, so its default counts in Python alone."""
     given = {"required": True} if required else {"required": False, "default": default}
     return field(default=default, metadata={"parameter": (click.Argument, (), {**given, **how})})
 
 
 def takes(options: type[T]) -> Callable[[Callable[[T], Any]], Function]:
-    """A decorator: the command's function gets one object of this dataclass."""
+    """Return a decorator: the command's function gets one object of this dataclass."""
 
     def decorate(function: Callable[[T], Any]) -> Function:
         def call(**values: Any) -> Any:
@@ -69,7 +69,7 @@ def takes(options: type[T]) -> Callable[[Callable[[T], Any]], Function]:
 
 
 def _declared(options: type[Any]) -> Iterator[Field[Any]]:
-    """A command's own options, then those that it shares with others."""
+    """Yield a command's own options, then those that it shares with others."""
     fields = options.__dataclass_fields__
     for cls in options.__mro__:
         yield from (fields[name] for name in vars(cls).get("__annotations__", ()) if fields[name].metadata)
@@ -102,7 +102,7 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
 
 
 def remembered(option: str) -> Any:
-    """The value of an option that the layout of an answer needs, and nothing between; None outside a command."""
+    """Return the value of an option that the layout of an answer needs, and nothing between; None outside a command."""
     context = click.get_current_context(silent=True)
     return context.meta.get(f"{__name__}.{option}") if context else None
 

@@ -23,12 +23,12 @@ HOW_TO_OPEN = {PAGE: "; open it in a browser", ".pftrace": "; open it at ui.perf
 
 
 def write_answer(answer: Answer, format: str, output: Path | None) -> None:
-    """To a file or to standard output. Raises `OutputError`."""
+    """Write the answer to a file or to standard output. Raises `OutputError`."""
     write_text(render(answer, format, page(output)), output)
 
 
 def write_text(text: str, output: Path | None) -> None:
-    """To a file, whole or not at all, or to standard output. Raises `OutputError`."""
+    """Write text to a file, whole or not at all, or to standard output. Raises `OutputError`."""
     if output is None:
         streams.write(text)
         return
@@ -36,7 +36,7 @@ def write_text(text: str, output: Path | None) -> None:
 
 
 def write_bytes(data: bytes, output: Path) -> None:
-    """To a file, whole or not at all. Raises `OutputError`."""
+    """Write bytes to a file, whole or not at all. Raises `OutputError`."""
     try:
         if not output.parent.exists():
             output.parent.mkdir(parents=True)
@@ -50,17 +50,17 @@ def write_bytes(data: bytes, output: Path) -> None:
 
 
 def is_page(output: Path | None) -> bool:
-    """Whether an answer that goes there is a page."""
+    """Return whether an answer that goes there is a page."""
     return output is not None and output.suffix.lower() == PAGE
 
 
 def _size(count: int) -> str:
-    """A number of bytes as people read it."""
+    """Return a number of bytes as people read it."""
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.1f} kB" if count >= 1e3 else f"{count} bytes"
 
 
 def page(output: Path | None) -> Page:
-    """The page that an answer is laid out for: colour only on a terminal, and not with NO_COLOR."""
+    """Return the page that an answer is laid out for: colour only on a terminal, and not with NO_COLOR."""
     wide = bool(remembered("wide"))
     columns = tuple(filter(None, map(str.strip, (remembered("columns") or "").split(","))))
     if output is not None:

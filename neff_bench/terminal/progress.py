@@ -19,12 +19,12 @@ class Step(Protocol):
     """To be called once for each step. `failed`: the text stays visible beside a bar."""
 
     def __call__(self, text: str, *, failed: bool = False) -> None:
-        """One more is done; `text` says which."""
+        """Count one more as done; `text` says which."""
 
 
 @contextmanager
 def progress(total: int, what: str) -> Iterator[Step]:
-    """Gives the function that counts a step. `what`: the work, as the bar names it."""
+    """Give the function that counts a step. `what`: the work, as the bar names it."""
     if sys.stderr.isatty() and total:
         with _bar(total, what) as step:
             yield step
@@ -45,7 +45,7 @@ def _lines(total: int) -> Step:
 
 
 def _left(start: float, count: int, total: int) -> str:
-    """The time that the rest will take at the pace so far; nothing where that is soon."""
+    """Return the time that the rest will take at the pace so far; nothing where that is soon."""
     left_s = (time.monotonic() - start) / count * (total - count)
     if left_s < _SOON_S:
         return ""

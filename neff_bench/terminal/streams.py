@@ -54,7 +54,7 @@ def write(text: str) -> None:
 
 
 def line(text: str = "") -> None:
-    """`write` with a newline."""
+    """Write the text and a newline."""
     write(f"{text}\n")
 
 
@@ -73,7 +73,7 @@ def finish() -> None:
 
 @contextmanager
 def prints_to_stderr() -> Iterator[None]:
-    """What this thread prints to standard output inside goes to standard error."""
+    """Return what this thread prints to standard output inside goes to standard error."""
     thread = get_ident()
     with _GUARD:
         shared = sys.stdout if isinstance(sys.stdout, _ByThread) else _ByThread(sys.stdout)
@@ -119,7 +119,7 @@ def notice(text: str) -> None:
 
 
 def status(text: str) -> None:
-    """One line on standard error as it is, lost where standard error cannot be written."""
+    """Write one line on standard error as it is; it is lost where standard error cannot be written."""
     try:
         print(plain(text), file=sys.stderr, flush=True)
     except (OSError, ValueError):

@@ -29,7 +29,7 @@ _MARKDOWN = str.maketrans(
 
 
 def plain(text: str) -> str:
-    """The text on one line, in characters that only print; any other is written as Python writes it, such as \\x1b."""
+    """Return the text on one line, in characters that only print; any other is written as Python writes it, such as \\x1b."""
     if text.isprintable():
         return text
     return "".join(c if _prints(c) else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
@@ -40,19 +40,19 @@ def _prints(character: str) -> bool:
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:
-    """`a, b, c and 5 more`: what there is, for a message."""
+    """Return `a, b, c and 5 more`: what there is, for a message."""
     every = [plain(name) for name in names]
     more = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more
 
 
 def plain_lines(text: str) -> str:
-    """The same for each line of a text."""
+    """Return the same for each line of a text."""
     return "\n".join(map(plain, text.split("\n")))
 
 
 def plain_json(document: bytes) -> str:
-    """A JSON document, what does not print in its strings written as an escape: it still says the same."""
+    """Return a JSON document, what does not print in its strings written as an escape: it still says the same."""
     text = document.decode()
     if text.isprintable():
         return text
@@ -60,7 +60,7 @@ def plain_json(document: bytes) -> str:
 
 
 def shell_word(text: str) -> str:
-    """A word for a shell command that is shown: quoted, and what does not print written as bash's $'...' has it."""
+    """Return a word for a shell command that is shown: quoted, and what does not print written as bash's $'...' has it."""
     if text.isprintable():
         return shlex.quote(text)
     return (
@@ -69,7 +69,7 @@ def shell_word(text: str) -> str:
 
 
 def plain_values(value: Any) -> Any:
-    """The same for every string in a tree of dictionaries, lists and tuples."""
+    """Return the same for every string in a tree of dictionaries, lists and tuples."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, dict):
@@ -80,7 +80,7 @@ def plain_values(value: Any) -> Any:
 
 
 def csv_cell(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: text that begins like one, and is no number, begins with `'`."""
+    """Return a cell that no spreadsheet takes for a formula: text that begins like one, and is no number, begins with `'`."""
     if isinstance(value, (list, tuple)):
         value = "; ".join(map(str, value))
     if not isinstance(value, str):
@@ -90,6 +90,6 @@ def csv_cell(value: Any) -> Any:
 
 
 def markdown(text: str) -> str:
-    """Text that makes no markup, link, image, mention or cell of its own."""
+    """Return text that makes no markup, link, image, mention or cell of its own."""
     shown = plain(text).translate(_MARKDOWN).replace("://", "&#58;//")
     return re.sub(r"www\.", "www&#46;", shown, flags=re.IGNORECASE)

@@ -34,12 +34,12 @@ class Header(NamedTuple):
     pad: bytes = b""
 
     def pack(self) -> bytes:
-        """The 1024 bytes."""
+        """Return the 1024 bytes."""
         return _HEADER.pack(*self)
 
 
 def unpack_header(data: bytes | memoryview) -> Header:
-    """The header that `data` (1024 bytes or more) starts with. Raises struct.error for less."""
+    """Return the header that `data` (1024 bytes or more) starts with. Raises struct.error for less."""
     return Header(*_HEADER.unpack_from(data))
 
 
@@ -101,5 +101,5 @@ MUST_ALIAS = ".must_alias_input"
 
 
 def plain_name(name: str) -> str:
-    """The name that a tensor of a NEFF has in its kernel."""
+    """Return the name that a tensor of a NEFF has in its kernel."""
     return name.removesuffix(MUST_ALIAS)

@@ -60,7 +60,7 @@ UNIT_OF_KIND = {INSTRUCTION: 0, SEMAPHORE: 0, DMA: 1, THROTTLE: 0}
 
 
 def family_of(instance_type: str | None) -> str | None:
-    """`trn2` of `trn2.3xlarge` or `trn2n.48xlarge`; None for a family of unknown clock."""
+    """Return `trn2` of `trn2.3xlarge` or `trn2n.48xlarge`; None for a family of unknown clock."""
     return next((family for family in CHIPS if (instance_type or "").startswith(family)), None)
 
 
@@ -158,7 +158,7 @@ DMA_KINDS: tuple[DmaKind, ...] = ("static", "software_dynamic", "hardware_dynami
 
 
 def dma_kind(queue_name: str) -> DmaKind:
-    """The kind of transfers that a queue carries: `qSPDynamicHW` descriptors that the hardware makes, `qPoolDynamic` those that an engine
+    """Return the kind of transfers that a queue carries: `qSPDynamicHW` descriptors that the hardware makes, `qPoolDynamic` those that an engine
     makes, every other name, and none, those that were there before the execution."""
     if "Dynamic" not in queue_name:
         return "static"
@@ -174,7 +174,7 @@ class TraceName(NamedTuple):
 
 
 def trace_name(stem: str) -> TraceName:
-    """The parts of `profile_rank_0_exec_2`, the names that `capture` gives (aws-neuron/nki-library, test/utils/profiler_utils.py)."""
+    """Return the parts of `profile_rank_0_exec_2`, the names that `capture` gives (aws-neuron/nki-library, test/utils/profiler_utils.py)."""
     match = _NAME.match(stem)
     if match is None:
         return TraceName(stem, None, None)
@@ -183,7 +183,7 @@ def trace_name(stem: str) -> TraceName:
 
 
 def trace_path(session: str, execution: int, rank: int | None = None) -> str:
-    """`profile.ntff` for the first execution, `profile_exec_2.ntff` for the second; `profile_rank_0.ntff` for a rank of several."""
+    """Return `profile.ntff` for the first execution, `profile_exec_2.ntff` for the second; `profile_rank_0.ntff` for a rank of several."""
     if execution == 1 and rank is None:
         return session
     stem, extension = os.path.splitext(session)

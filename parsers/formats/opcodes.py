@@ -37,6 +37,6 @@ UNNAMED = "OP_0x"
 
 
 def names_by_byte(simulated: bool) -> tuple[str, ...]:
-    """256 names; `OP_0xNN` where the byte has none. `simulated`: with the simulator's own."""
+    """Return 256 names; `OP_0xNN` where the byte has none. `simulated`: with the simulator's own."""
     known = NAMES if simulated else {byte: name for name, byte in PUBLIC.items()}
     return tuple(known.get(byte, f"{UNNAMED}{byte:02X}") for byte in range(256))

@@ -28,7 +28,7 @@ _fields_of = vars(_numpys)["_struct_str"]
 
 
 def _shown(dtype: np.dtype, include_align: bool) -> Any:
-    """What numpy prints for a structure: host code of nki-library compares `str(dtype)` with the names of packed types."""
+    """Return what numpy prints for a structure: host code of nki-library compares `str(dtype)` with the names of packed types."""
     return _NAMES.get(dtype) or _fields_of(dtype, include_align)
 
 
@@ -36,12 +36,12 @@ vars(_numpys)["_struct_str"] = _shown
 
 
 def is_packed(dtype: np.dtype) -> bool:
-    """Whether a numpy type is one of `DTYPES`."""
+    """Return whether a numpy type is one of `DTYPES`."""
     return dtype.names is not None and dtype in DTYPES.values()
 
 
 def unpacked(array: np.ndarray) -> np.ndarray:
-    """The values as float32, exact: [..., n] of a packed type gives [..., 4 n]."""
+    """Return the values as float32, exact: [..., n] of a packed type gives [..., 4 n]."""
     codes = np.ascontiguousarray(array).view(np.uint8)
     values: np.ndarray = _values_of_bytes(_name(array)).take(codes, 0)
     return values.reshape(*array.shape[:-1], -1)
@@ -49,7 +49,7 @@ def unpacked(array: np.ndarray) -> np.ndarray:
 
 @cache
 def _values_of_bytes(name: str) -> np.ndarray:
-    """The values that each byte holds, lowest bits first: (256, 1) of float8, (256, 2) of float4."""
+    """Return the values that each byte holds, lowest bits first: (256, 1) of float8, (256, 2) of float4."""
     codes = np.arange(256, dtype=np.uint8)
     halves = [codes] if SIZE_BYTES[name] == VALUES else [codes & 15, codes >> 4]
     dtype = np.dtype(getattr(ml_dtypes, PACKED[name]))
@@ -59,7 +59,7 @@ def _values_of_bytes(name: str) -> np.ndarray:
 
 
 def packed(values: np.ndarray, name: str) -> np.ndarray:
-    """float32 values [..., 4 n] rounded to nearest even and packed: [..., n]. A value beyond the largest finite one becomes
+    """Return float32 values [..., 4 n] rounded to nearest even and packed: [..., n]. A value beyond the largest finite one becomes
     what ml_dtypes makes of it: infinity, NaN, or in float4_e2m1fn, which has neither, the largest one. Raises ValueError where the last dimension is no multiple of four."""
     if values.shape[-1:] == () or values.shape[-1] % VALUES:
         raise ValueError(f"{list(values.shape)} is no multiple of {VALUES} values of {name}")

@@ -23,5 +23,5 @@ PARQUET_KEYS = {
 
 
 def parquet_table(name: str) -> str:
-    """`dma` is `DmaPacket`, `layer_summary` is `LayerSummary`."""
+    """Return `dma` is `DmaPacket`, `layer_summary` is `LayerSummary`."""
     return PARQUET_TABLES.get(name) or "".join(part.capitalize() for part in name.split("_"))

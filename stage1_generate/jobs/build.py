@@ -61,7 +61,7 @@ State = Literal["up to date", "retry", "build"]
 
 
 def state(store: Store, job: Job, verified: Verified, tell: Callable[[str], None] = lambda line: None) -> State:
-    """What the store has of a case under its key: all of it (`up to date`), a failure (`retry`), or nothing (`build`).
+    """Return what the store has of a case under its key: all of it (`up to date`), a failure (`retry`), or nothing (`build`).
 
     `tell` gets a line for a bundle that was good and is damaged.
     """
@@ -142,7 +142,7 @@ class Builder:
             return Outcome(name, "failed", why, time.monotonic() - start)
 
     def lacks(self, job: Job) -> str | None:
-        """Why a job cannot be built at all, None when it can."""
+        """Return why a job cannot be built at all, None when it can."""
         implementation = implementation_of(job.case, job.folder)
         return self.toolchain.lacks(implementation.needs, implementation.route)
 
@@ -194,7 +194,7 @@ class Builder:
 
 
 def publish_failure(store: Store, manifest: Manifest, log: bytes) -> Outcome:
-    """A failed case becomes a bundle, but never in place of a good one with the same key."""
+    """Publish a failed case as a bundle, but never in place of a good one with the same key."""
     name = manifest.case.name
 
     def fill(directory: Path) -> None:

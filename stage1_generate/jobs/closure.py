@@ -55,7 +55,7 @@ class Closures:
     _digests: dict[tuple[tuple[str | Path, ...], frozenset[str]], str] = field(default_factory=dict)
 
     def digest(self, *roots: str | Path, without: Collection[str] = ()) -> str:
-        """Hex sha256 over the closure's module names and the contents of their files; the folders do not count."""
+        """Return the sha256 in hex over the closure's module names and the contents of their files; the folders do not count."""
         asked = (roots, frozenset(without))
         if asked not in self._digests:
             lines = [f"{name} {said}" for name, said in sorted(self._closure(roots, without).items())]
@@ -63,21 +63,21 @@ class Closures:
         return self._digests[asked]
 
     def modules(self, *roots: str | Path, without: Collection[str] = ()) -> list[str]:
-        """Sorted names of the modules and packages of the closure."""
+        """Return the sorted names of the modules and packages of the closure."""
         return sorted(self._closure(roots, without))
 
     def files(self, *roots: str | Path) -> set[Path]:
-        """Every file that these closures and earlier ones have read."""
+        """Return every file that these closures and earlier ones have read."""
         self._closure(roots, ())
         return {file for _, file in self._files}
 
     def find(self, name: str) -> Module | None:
-        """The module or package of that name, None when there is none in the folders."""
+        """Return the module or package of that name, None when there is none in the folders."""
         found = list(self._along(name, self.folders, name.partition(".")[0], {}))
         return found[-1] if found and found[-1].name == name else None
 
     def _closure(self, roots: Iterable[str | Path], without: Collection[str]) -> dict[str, str]:
-        """Name -> hash of the file, `version ...`, or `absent` for a root that is not there.
+        """Return return, by name, the hash of the file, `version ...`, or `absent` for a root that is not there.
 
         `roots`: module names, or Python files, whose own folder is then searched first. `without`: modules whose imports
         are not followed.
@@ -108,7 +108,7 @@ class Closures:
         return closure
 
     def _along(self, name: str, folders: tuple[Path, ...], own: str, closure: dict[str, str]) -> Iterator[Module]:
-        """The packages on the way to a module and the module, as far as they exist as files."""
+        """Yield the packages on the way to a module and the module, as far as they exist as files."""
         top, *rest = name.split(".")
         module = self._find(top, top, folders)
         if module is None:
@@ -162,13 +162,13 @@ class Closures:
 
 
 def search_path() -> tuple[Path, ...]:
-    """The folders of `sys.path` without those of Python itself."""
+    """Return the folders of `sys.path` without those of Python itself."""
     folders = (Path(entry or ".").absolute() for entry in sys.path if entry not in _STANDARD)
     return tuple(folder for folder in folders if folder.is_dir() and folder.name != "lib-dynload")
 
 
 def imports(source: bytes, package: str) -> list[str]:
-    """Absolute names that a file may import; `from a import b` gives `a.b`, which may be a name in `a` only.
+    """Return absolute names that a file may import; `from a import b` gives `a.b`, which may be a name in `a` only.
 
     `package`: of the file, for relative imports. A line of a text that reads like an import counts where no parser is needed.
     Of a file that is no Python whoever compiles it says so.
@@ -197,7 +197,7 @@ _PARSED = ("\\\n", "\r", "\f", "\v")
 
 
 def _by_lines(source: bytes, package: str) -> list[str] | None:
-    """The imports, found twenty times as fast as a parser does; None where it takes a parser."""
+    """Return the imports, found twenty times as fast as a parser does; None where it takes a parser."""
     try:
         text = "\n" + source.decode()
     except UnicodeDecodeError:
@@ -231,7 +231,7 @@ def _by_parser(source: bytes, package: str) -> list[str]:
 
 
 def _base(module: str, level: int, package: str) -> str:
-    """What `from module import` with `level` dots names; empty where it is above all packages."""
+    """Return what `from module import` with `level` dots names; empty where it is above all packages."""
     if not level:
         return module
     parents = package.split(".")
@@ -244,7 +244,7 @@ def _members(base: str, names: Iterable[str]) -> list[str]:
 
 
 def imports_relatively(path: Path) -> bool:
-    """Whether a file has an import like `from . import tiles`."""
+    """Return whether a file has an import like `from . import tiles`."""
     try:
         statements = _statements(ast.parse(path.read_bytes()).body)
         return any(isinstance(statement, ast.ImportFrom) and statement.level > 0 for statement in statements)
@@ -253,7 +253,7 @@ def imports_relatively(path: Path) -> bool:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """All statements at any depth. Expressions hold none, so they are not visited."""
+    """Yield all statements at any depth. Expressions hold none, so they are not visited."""
     for statement in body:
         yield statement
         if not (isinstance(statement, ast.If) and _is_type_checking(statement.test)):
@@ -291,7 +291,7 @@ def _called(node: ast.AST) -> Iterator[str]:
 
 
 def _look(name: str, part: str, folders: Iterable[Path]) -> Module | None:
-    """As Python looks: the first folder with a package or a module; folders without `__init__.py` only if there is none."""
+    """Find a module as Python does: the first folder with a package or a module; folders without `__init__.py` only if there is none."""
     bare = []
     for folder in folders:
         inside, file = f"{folder}/{part}", f"{folder}/{part}.py"

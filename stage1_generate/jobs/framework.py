@@ -51,7 +51,7 @@ class Script:
 
 
 def environment(inherited: Mapping[str, str], target: str | None, lnc: int | None, disable_dge: bool) -> dict[str, str]:
-    """What a script gets on top of `inherited`: debug switches, chip, compiler flags."""
+    """Return what a script gets on top of `inherited`: debug switches, chip, compiler flags."""
     added = dict(DEBUG)
     if target is not None:
         added["NEURON_PLATFORM_TARGET_OVERRIDE"] = target
@@ -110,7 +110,7 @@ def publish_found(store: Store, stem: str, directory: Path, log: bytes, report: 
 
 
 def _found(run_directory: Path) -> list[tuple[str, Path]]:
-    """A label and the path of each different NEFF; those of the cache only when the framework wrote none itself."""
+    """Return a label and the path of each different NEFF; those of the cache only when the framework wrote none itself."""
     everything = sorted(run_directory.rglob("*.neff"))
     written = [path for path in everything if path.relative_to(run_directory).parts[0] not in CACHES.values()]
     different: dict[str, Path] = {}
@@ -140,7 +140,7 @@ def main() -> int:
 
 
 def _run(script: Script, given: Mapping[str, str]) -> BuildError | None:
-    """Why the script failed."""
+    """Return why the script failed."""
     try:
         run([sys.executable, script.path, *script.arguments], given)
     except BuildError as error:

@@ -30,12 +30,12 @@ class Job:
 
 
 def encode(job: Job) -> bytes:
-    """The job as one line."""
+    """Return the job as one line."""
     return orjson.dumps(job, default=str)
 
 
 def decode(line: bytes) -> Job:
-    """The job that a line says."""
+    """Return the job that a line says."""
 
     def path(kind: type[Any], value: Any) -> Any:
         return Path(value) if kind is Path else value

@@ -56,11 +56,11 @@ class Keys:
     _readers: dict[tuple[str, ...], Closures] = field(default_factory=dict)
 
     def key(self, case: Case) -> str:
-        """Content key of the case with this toolchain."""
+        """Return the content key of the case with this toolchain."""
         return content_key(case, self.depends_on(case))
 
     def depends_on(self, case: Case) -> dict[str, str]:
-        """Name -> hash, version or value of everything that shapes the bundle of this case."""
+        """Return return, by name, the hash, version or value of everything that shapes the bundle of this case."""
         implementation = implementation_of(case, self.folder)
         roots = _roots(implementation, Dims(**dict(case.dims)))
         helpers = _helpers(case.own) if isinstance(case.own, OwnKernel) else case.own
@@ -92,7 +92,7 @@ class Keys:
         return depends
 
     def _declaration(self, case: Case, closures: Closures) -> str:
-        """Of what says which tensors there are and what is right."""
+        """Return the source that says which tensors there are and what is right."""
         if case.own is None:
             return closures.digest(f"{kernels.__name__}.{case.kernel}", without=_FACES)
         here = Path(self.folder or ".")
@@ -101,7 +101,7 @@ class Keys:
         return closures.digest(*(place(entry, here).root for entry in _helpers(case.own)))
 
     def _twins(self, roots: tuple[str, ...], route: str) -> Iterator[str | Path]:
-        """The modules that are compiled; torch_neuronx takes the torch twin of a jax function."""
+        """Yield the modules that are compiled; torch_neuronx takes the torch twin of a jax function."""
         for root in roots:
             yield Path(root) if root.endswith(".py") else root
             if route == "xla" and root.endswith("_xla") and not self.toolchain.has_jax:
@@ -116,23 +116,23 @@ class Keys:
 
 
 def simulator_modules(route: str) -> list[str]:
-    """Names of the modules that `neuron-sim compile` may load for a route."""
+    """Return the names of the modules that `neuron-sim compile` may load for a route."""
     return Closures((IMPORT_ROOT,)).modules(_COMPILE, without=_not_for(route))
 
 
 def _not_for(route: str) -> tuple[str, ...]:
-    """Modules whose imports do not count: nothing of them runs when a case of this route is compiled."""
+    """Return the modules whose imports do not count: nothing of them runs when a case of this route is compiled."""
     return _FACES if route == "xla" else (*_FACES, *_XLA_ONLY)
 
 
 def _roots(implementation: Implementation, dims: Dims) -> tuple[str, ...]:
-    """The modules that hold the kernel and the objects among its arguments."""
+    """Return the modules that hold the kernel and the objects among its arguments."""
     entry = implementation.entry if isinstance(implementation.entry, str) else implementation.entry(dims)
     return tuple(sorted({name.rpartition(":")[0] for name in (entry, *_references(implementation.arguments(dims)))}))
 
 
 def _helpers(own: OwnKernel) -> tuple[str, ...]:
-    """The entries of the functions that make references and inputs."""
+    """Return the entries of the functions that make references and inputs."""
     made = tuple(tensor.values for tensor in own.inputs if ":" in tensor.values)
     return (*made, own.reference) if own.reference else made
 
@@ -163,7 +163,7 @@ def _files(*paths: Path) -> str:
 
 @cache
 def tree_digest(folder: Path) -> str:
-    """Hex sha256 over the names and contents of all Python files below `folder`."""
+    """Return the sha256 in hex over the names and contents of all Python files below `folder`."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         data = path.read_bytes()

@@ -28,7 +28,7 @@ class KnownImports:
         self._new: dict[str, list[str]] = {}
 
     def find(self, sha256: str, package: str) -> list[str] | None:
-        """The names that the file imports, None when they have to be found."""
+        """Return the names that the file imports, None when they have to be found."""
         key = f"{sha256} {package}"
         return self._new.get(key, self._known.get(key))
 

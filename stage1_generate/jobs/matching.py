@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def match(
     kind: str, asked: Sequence[Tensor], found: Sequence[TensorInfo], said: Sequence[str] | None = None
 ) -> tuple[dict[str, str], str | None]:
-    """Asked name -> name in the NEFF, in NEFF order, and what must be said of it. `said`: the names that the compiler says it gave
+    """Return for each asked name the one in the NEFF, in NEFF order, and what must be said of it. `said`: the names that the compiler says it gave
     to the tensors that were asked for.
 
     Tensors that neither a name nor the compiler tells apart are paired by size and type. Raises `BuildError` where that leaves
@@ -45,7 +45,7 @@ def match(
 
 
 def _by_size(kind: str, asked: Sequence[Tensor], found: Sequence[TensorInfo]) -> dict[str, str]:
-    """The only way to pair what is left. Raises `BuildError`."""
+    """Return the only way to pair what is left. Raises `BuildError`."""
     fitting = {mine.name: [theirs.name for theirs in found if _fits(mine, theirs)] for mine in asked}
     chosen = [names[0] for names in fitting.values() if len(names) == 1]
     if len(chosen) == len(asked) == len(set(chosen)):

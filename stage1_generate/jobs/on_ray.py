@@ -68,7 +68,7 @@ class Elsewhere:
         return self.asked.store is not None
 
     def __call__(self, job: Job, go_on: Callable[[], None]) -> Outcome:
-        """Raises `ClusterError` when the cluster cannot do it, `BundleError` when what comes back is damaged."""
+        """Build one job on the cluster. Raises `ClusterError` when it cannot do it, `BundleError` when what comes back is damaged."""
         answer = self.cluster.call(build_here, job, self.asked, cpus=_CPUS, resources={}, go_on=go_on)
         if answer.outcome is None:
             ours = self.keys.depends_on(job.case)
@@ -108,7 +108,7 @@ def publish(store: Store, job: Job, data: bytes) -> None:
 
 @contextmanager
 def elsewhere(cluster: Cluster, store: Store, keys: Keys, shared: bool) -> Iterator[Elsewhere]:
-    """To be given to a `Builder`. At the end nothing that a lost host left in a shared store remains."""
+    """Give a `Builder` what it needs to build on other hosts. At the end nothing that a lost host left in a shared store remains."""
     environment = {name: os.environ[name] for name in (*of_role("neff"), *JAX_ENVIRONMENT) if name in os.environ}
     asked = Asked(environment)
     if not shared:
@@ -121,7 +121,7 @@ def elsewhere(cluster: Cluster, store: Store, keys: Keys, shared: bool) -> Itera
 
 
 def build_here(job: Job, asked: Asked) -> Answer:
-    """On a worker: build one job, in the shared store or in one of its own."""
+    """Build one job on a worker, in the shared store or in one of its own."""
     for name in (*of_role("neff"), *JAX_ENVIRONMENT):
         os.environ.pop(name, None)
     os.environ.update(asked.environment)
@@ -142,7 +142,7 @@ def build_here(job: Job, asked: Asked) -> Answer:
     warm = None if job.options.cold else _warm(job.toolchain, implementation.route, job)
 
     def build(stop: threading.Event) -> Answer:
-        """All of it in a thread, where no cancellation interrupts the removal of files."""
+        """Return all of it in a thread, where no cancellation interrupts the removal of files."""
 
         def built(store: Store) -> Outcome:
             return Builder(store, toolchain, job.options, stop, warm).build(job, Verified(store.path))

@@ -24,7 +24,7 @@ time. A dtype of two bytes has no more values than that, so equal elements are c
 
 
 def draw(tensors: Sequence[Tensor], seed: int, rank: int = 0) -> dict[str, np.ndarray]:
-    """One array per tensor, in its dtype, from one generator in the order given (so the order belongs to the result). `rank`: its
+    """Return one array per tensor, in its dtype, from one generator in the order given (so the order belongs to the result). `rank`: its
     values are others than those of another rank, except where all elements are one constant.
 
     Raises `BuildError` when a function of the user's does not give the values.
@@ -51,7 +51,7 @@ def _drawn(generator: np.random.Generator, tensor: Tensor, rank: int) -> np.ndar
 
 
 def _scaled(generator: np.random.Generator, fill: Callable[..., np.ndarray], tensor: Tensor) -> np.ndarray:
-    """Scaled float32 values of `fill`, a function of the generator, in the dtype of a tensor. They are drawn a block at a time, which stays
+    """Return the scaled float32 values of `fill`, a function of the generator, in the dtype of a tensor. They are drawn a block at a time, which stays
     in the cache; the values are those of one call."""
     import numpy as np
 
@@ -81,7 +81,7 @@ def _pick(generator: np.random.Generator, drawn: np.ndarray, others: np.ndarray)
 def references(
     kernel: Kernel, case: Case, outputs: Sequence[Tensor], inputs: Sequence[Mapping[str, np.ndarray]]
 ) -> list[tuple[np.ndarray, ...]]:
-    """The kernel's float32 reference on the inputs of each rank as they were rounded to their dtype: for each rank, one array per
+    """Return the kernel's float32 reference on the inputs of each rank as they were rounded to their dtype: for each rank, one array per
     output. With several ranks the reference gets each input with the ranks as its first dimension, and returns each output so.
 
     Each result is rounded once, to the dtype of its output. Raises `BuildError` when they do not fit `outputs`, or
@@ -122,7 +122,7 @@ class _Values(Mapping[str, "np.ndarray"]):
 
 
 def default_tolerance(dtypes: Sequence[str], expected: Sequence[np.ndarray]) -> tuple[float, float]:
-    """(rtol, atol) for a kernel that says none: the largest rtol of its element types, and that many root mean squares of
+    """Return (rtol, atol) for a kernel that says none: the largest rtol of its element types, and that many root mean squares of
     the smallest expected output. Integers are compared exactly."""
     import numpy as np
 

@@ -30,7 +30,7 @@ _TRACER = ("neff_bench.stage1_generate.toolchains.hlo", "neff_bench.simulator.hl
 
 
 def warm_parent(jobs: Iterable[Job]) -> WarmParent | None:
-    """It starts with the first worker. None for the SDK, whose compilers are not known to survive a fork."""
+    """Return the warm parent, which starts with the first worker. None for the SDK, whose compilers are not known to survive a fork."""
     jobs = list(jobs)
     if any(job.toolchain == "neuron" for job in jobs):
         return None

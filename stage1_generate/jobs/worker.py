@@ -156,7 +156,7 @@ def _write_tensors(
 
 
 def _said_by(neff: Neff, order: Sequence[str] | None) -> tuple[Tensor, ...]:
-    """The outputs of a kernel that declares none, in the order of its results where the compiler says it."""
+    """Return the outputs of a kernel that declares none, in the order of its results where the compiler says it."""
     for tensor in neff.outputs:
         if tensor.dtype not in SIZE_BYTES or tensor.bytes != Tensor(tensor.name, tensor.shape, tensor.dtype).bytes:
             raise BuildError(f"the NEFF does not say what its output {tensor.name} is; declare it under `outputs:`")
@@ -166,7 +166,7 @@ def _said_by(neff: Neff, order: Sequence[str] | None) -> tuple[Tensor, ...]:
 
 
 def started(job: Job) -> Manifest:
-    """What is known of a case before it is built; a failed bundle holds no more than this and its reason."""
+    """Return what is known of a case before it is built; a failed bundle holds no more than this and its reason."""
     kernel = kernel_of(job.case, job.folder)
     dims = Dims(**dict(job.case.dims))
     return Manifest(
@@ -184,7 +184,7 @@ def started(job: Job) -> Manifest:
 
 
 def refused(job: Job) -> str | None:
-    """Why the implementation cannot take this case, known without compiling; None when it can."""
+    """Return why the implementation cannot take this case, known without compiling; None when it can."""
     case = job.case
     return implementation_of(case, job.folder).refuses(Dims(**dict(case.dims)), case.lnc)
 
@@ -200,7 +200,7 @@ def _compile(job: Job, request: Request) -> Compiled:
 
 
 def _prune(neff: str) -> None:
-    """Compilers leave intermediate files, often larger than all the rest; a bundle holds what somebody will read."""
+    """Remove intermediate files of the compiler, which are often larger than all the rest."""
     for path in Path().iterdir():
         if path.name in {neff, *_KEPT}:
             continue
@@ -221,7 +221,7 @@ def _read_neff(path: Path) -> Neff:
 
 
 def _keep_sources(neff: Path, folders: Sequence[str]) -> None:
-    """A NEFF whose debug information cannot be read has been built all the same."""
+    """Copy the kernel's files into the bundle. A NEFF whose debug information cannot be read has been built all the same."""
     from neff_bench.parsers.errors import ParseError
     from neff_bench.parsers.source_files import source_files
 
@@ -250,7 +250,7 @@ def _versions(job: Job) -> dict[str, str]:
 
 
 def _limit_memory(job: Job) -> None:
-    """A case that needs too much fails alone: its own limit first, and before anybody else at the system's hands."""
+    """Limit the memory of this process, so that a case that needs too much fails alone."""
     import resource
 
     limit = job.options.memory_bytes(job.toolchain)

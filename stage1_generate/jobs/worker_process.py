@@ -78,7 +78,7 @@ def _wait(worker: subprocess.Popen[bytes] | WarmProcess, timeout_s: float) -> in
 
 
 def _end_group(worker: subprocess.Popen[bytes] | WarmProcess) -> None:
-    """Nothing that the process started outlives it."""
+    """End every process that this one started."""
     if isinstance(worker, WarmProcess):
         worker.end()
         worker.wait()

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent
 
 @cache
 def names() -> tuple[str, ...]:
-    """Names of all declared kernels, sorted."""
+    """Return the names of all declared kernels, sorted."""
     stems = (path.stem for path in FOLDER.glob("*.py"))
     return tuple(
         sorted(
@@ -28,7 +28,7 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Kernel:
-    """The declaration of a kernel in `names()`. Raises `KeyError` for any other name."""
+    """Return the declaration of a kernel in `names()`. Raises `KeyError` for any other name."""
     if name not in names():
         raise KeyError(name)
     kernel: Kernel = import_module(f"{__name__}.{name}").KERNEL

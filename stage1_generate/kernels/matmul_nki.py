@@ -54,7 +54,7 @@ def matmul(lhs, rhs):
 
 
 def nl_itemsize(dtype):
-    """Bytes of an element of a floating-point dtype."""
+    """Return the bytes of an element of a floating-point dtype."""
     if str(dtype) == str(nl.float32):
         return 4
     if str(dtype) == str(nl.bfloat16) or str(dtype) == str(nl.float16):

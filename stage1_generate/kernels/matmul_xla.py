@@ -6,7 +6,7 @@ from typing import Any
 
 
 def matmul(lhs: Any, rhs: Any) -> Any:
-    """`lhs` [M, K], `rhs` [K, N] -> [M, N] in the dtype of `lhs`, accumulated in float32."""
+    """Return `lhs` [M, K], `rhs` [K, N] -> [M, N] in the dtype of `lhs`, accumulated in float32."""
     import jax.numpy as jnp
 
     return jnp.matmul(lhs, rhs, preferred_element_type=jnp.float32).astype(lhs.dtype)

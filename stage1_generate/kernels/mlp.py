@@ -15,7 +15,7 @@ def _inputs(d, dtype):
 
 
 def _isa_inputs(d, dtype):
-    """The closed kernel always takes a norm weight; ones, since the norm is off."""
+    """Return the inputs of the closed kernel: it always takes a norm weight, here ones, since the norm is off."""
     hidden, *weights = _inputs(d, dtype)
     return (hidden, Tensor("ln_w", (1, d.h), dtype, values="constant"), *weights)
 

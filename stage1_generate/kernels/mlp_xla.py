@@ -6,7 +6,7 @@ from typing import Any
 
 
 def mlp(hidden: Any, gate: Any, up: Any, down: Any) -> Any:
-    """`hidden` [b, s, h], `gate` and `up` [h, i], `down` [i, h] -> [b, s, h] in the dtype of `hidden`.
+    """Return `hidden` [b, s, h], `gate` and `up` [h, i], `down` [i, h] -> [b, s, h] in the dtype of `hidden`.
 
     Products are accumulated in float32; the gated activation is computed in float32 and rounded once.
     """

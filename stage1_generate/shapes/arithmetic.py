@@ -32,12 +32,12 @@ class NotArithmetic(GenerateError):
 
 
 def names(text: str) -> set[str]:
-    """The names that an expression uses. Raises `NotArithmetic`."""
+    """Return the names that an expression uses. Raises `NotArithmetic`."""
     return {node.id for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name)}
 
 
 def evaluate(text: str, dims: Mapping[str, int]) -> int | float:
-    """The value; a division that leaves no rest gives a whole number. Raises `NotArithmetic`."""
+    """Return the value; a division that leaves no rest gives a whole number. Raises `NotArithmetic`."""
     try:
         value = _value(_parsed(text).body, dims)
     except (ZeroDivisionError, OverflowError) as error:
@@ -48,7 +48,7 @@ def evaluate(text: str, dims: Mapping[str, int]) -> int | float:
 
 
 def whole(text: str, dims: Mapping[str, int]) -> int:
-    """As `evaluate`, for what has to be a whole number."""
+    """Evaluate what has to be a whole number."""
     value = evaluate(text, dims)
     if not isfinite(value) or value != int(value):
         raise NotArithmetic(f"{text!r} is {value:g} for {_shown(dims)}, no whole number")

@@ -11,12 +11,12 @@ _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def is_kind(node: Any, kind: str) -> bool:
-    """`kind`: Scalar, Sequence or Mapping."""
+    """Return `kind`: Scalar, Sequence or Mapping."""
     return type(node).__name__ == f"{kind}Node"
 
 
 def shown(node: Any) -> str:
-    """What the user wrote, in few words."""
+    """Return what the user wrote, in few words."""
     if is_kind(node, "Mapping"):
         return "a mapping"
     if is_kind(node, "Sequence"):
@@ -26,7 +26,7 @@ def shown(node: Any) -> str:
 
 
 def plain(node: Any) -> Any:
-    """The value of a node as JSON has it: a number, true, false, null or a text; lists and mappings of them.
+    """Return the value of a node as JSON has it: a number, true, false, null or a text; lists and mappings of them.
 
     Unlike YAML 1.1, `1e-6` is a number and `yes` a text.
     """

@@ -68,7 +68,7 @@ class OwnEntry:
 
 
 def is_own(text: str) -> bool:
-    """Whether the value of `kernel:` names the user's own code."""
+    """Return whether the value of `kernel:` names the user's own code."""
     return ":" in text or text.endswith(".py")
 
 
@@ -188,7 +188,7 @@ class _Own:
         return Tensor(name, sizes, own, scale, values)
 
     def _dtype(self, node: Any, where: str) -> str | None:
-        """The dtype that an input or output names; None for that of the case."""
+        """Return the dtype that an input or output names; None for that of the case."""
         found: Any = _value_of(node, "dtype")
         if found is None:
             return None
@@ -243,7 +243,7 @@ class _Own:
         return str(node.value)
 
     def _fields(self, node: Any, key: str) -> dict[str, Any]:
-        """Names to nodes; every name is one of Python's."""
+        """Return names to nodes; every name is one of Python's."""
         if not is_kind(node, "Mapping") or not node.value:
             raise self.error(
                 node, f"{key}: found {shown(node)}, allowed: a mapping of names, in the order of the parameters"
@@ -266,7 +266,7 @@ class _Own:
         return {key.value: value for key, value in node.value}
 
     def _check_entry(self, node: Any, key: str) -> None:
-        """The file or module is there and binds the name. Nothing is imported. What nki-library holds is seen when the case is
+        """Check that the file or module is there and binds the name. Nothing is imported. What nki-library holds is seen when the case is
         built: its checkout is not known here."""
         file, _, function = node.value.rpartition(":") if is_kind(node, "Scalar") else ("", "", "")
         if not file or not all(part.isidentifier() for part in function.split(".")):
@@ -288,7 +288,7 @@ class _Own:
             raise self.error(node, f"{key}: found no {function} in {file}, allowed: {allowed}")
 
     def _check_dims(self) -> None:
-        """A key that nobody knows is a dimension, so it has to be used as one; else it is a slip of the pen."""
+        """Check that each key that nobody knows is used as a dimension; else it is a slip of the pen."""
         used: set[str] = set()
         for text in _expressions(self.nodes):
             try:
@@ -304,12 +304,12 @@ class _Own:
 
 
 def _value_of(node: Any, key: str) -> Any:
-    """The node under a key of a mapping, None without it."""
+    """Return the node under a key of a mapping, None without it."""
     return next((value for name, value in node.value if name.value == key), None) if is_kind(node, "Mapping") else None
 
 
 def _expressions(nodes: Mapping[str, Any]) -> list[str]:
-    """Every text of an entry that may be arithmetic."""
+    """Return every text of an entry that may be arithmetic."""
     found = [nodes["flops"]] if "flops" in nodes else []
     for key in ("inputs", "outputs"):
         for _, tensor in nodes[key].value if key in nodes else ():
@@ -322,6 +322,6 @@ def _expressions(nodes: Mapping[str, Any]) -> list[str]:
 
 
 def _arithmetic_in(node: Any) -> Any:
-    """The expression of `{arithmetic: M // 2}`, None for any other argument."""
+    """Return the expression of `{arithmetic: M // 2}`, None for any other argument."""
     pairs = node.value if is_kind(node, "Mapping") else []
     return pairs[0][1] if len(pairs) == 1 and pairs[0][0].value == "arithmetic" else None

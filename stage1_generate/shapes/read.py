@@ -49,7 +49,7 @@ _RANGE = "a positive whole number, a list of them, or a range start:stop:step"
 
 
 def read_shapes(path: Path, overrides: Mapping[str, Any] | None = None) -> list[Case]:
-    """The cases of a shapes file, each once, in the order of the file.
+    """Return the cases of a shapes file, each once, in the order of the file.
 
     `overrides`: values of `target` and `lnc` that stand above the file's. Raises `ShapesError`.
     """
@@ -58,7 +58,7 @@ def read_shapes(path: Path, overrides: Mapping[str, Any] | None = None) -> list[
 
 
 def read_preset(name: str, overrides: Mapping[str, Any] | None = None) -> list[Case]:
-    """The cases of a preset, from our own NKI and XLA kernels. Raises `ShapesError`."""
+    """Return the cases of a preset, from our own NKI and XLA kernels. Raises `ShapesError`."""
     reader = _Reader("--preset", dict(overrides or {}))
     return reader.cases(reader.compose(f"cases: [{{preset: {name!r}, implementation: [nki, xla]}}]"))
 
@@ -72,7 +72,7 @@ class _Reader:
         self.overrides = overrides
 
     def cases(self, root: yaml.Node) -> list[Case]:
-        """The cases below the root node of a file."""
+        """Return the cases below the root node of a file."""
         top = self._mapping(root, "the file", ("defaults", "cases"))
         if "cases" not in top:
             raise self._error(root, "found no `cases`, allowed: a list of cases under `cases:`")
@@ -143,7 +143,7 @@ class _Reader:
             yield self._case(own or kernel, dict(zip(axes, values)), flags, nodes, entry)
 
     def _own(self, name: yaml.Node, entry: yaml.Node) -> OwnEntry | None:
-        """The user's own kernel that an entry names, None for a built-in one."""
+        """Return the user's own kernel that an entry names, None for a built-in one."""
         if _is(name, "Scalar") and is_own(name.value):
             return own_entry(entry, self.folder, _COMMON, self._error)
         if not _is(name, "Scalar") or name.value not in kernels.names():
@@ -272,7 +272,7 @@ class _Reader:
         return [self.overrides[key]] if self.overrides.get(key) is not None else None
 
     def _mapping(self, node: yaml.Node, where: str, allowed: tuple[str, ...]) -> dict[str, yaml.Node]:
-        """Keys to value nodes; a key that is unknown or appears twice is an error."""
+        """Return keys and their value nodes; a key that is unknown or appears twice is an error."""
         if not _is(node, "Mapping"):
             raise self._error(node, f"{where}: found {_shown(node)}, allowed: a mapping with {', '.join(allowed)}")
         found: dict[str, yaml.Node] = {}
@@ -285,7 +285,7 @@ class _Reader:
         return found
 
     def load(self, path: Path) -> yaml.Node:
-        """The root node of the file."""
+        """Return the root node of the file."""
         try:
             with path.open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
@@ -299,7 +299,7 @@ class _Reader:
             raise ShapesError(self.file, None, f"not text: byte {error.start} is not UTF-8") from None
 
     def compose(self, text: str) -> yaml.Node:
-        """The root node of a text."""
+        """Return the root node of a text."""
         import yaml
 
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -319,7 +319,7 @@ class _Reader:
         return node
 
     def _check_size(self, text: str, loader: Any) -> None:
-        """libyaml composes by recursion on the C stack, so deep nesting must not get that far; nor must what fills the memory."""
+        """Refuse deep nesting, which libyaml composes by recursion on the C stack, and what fills the memory."""
         import yaml
 
         depth = nodes = 0
@@ -342,7 +342,7 @@ class _Reader:
 
 
 def _default_target() -> str:
-    """Where neither file nor command line names the chip: what NKI itself would take from the environment, else trn2."""
+    """Return the chip that NKI itself would take from the environment, else trn2."""
     named = os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE", "").lower()
     target = first_of_generation(named)
     return target if target in CHIPS else "trn2"

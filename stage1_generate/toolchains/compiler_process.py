@@ -31,7 +31,7 @@ class Finished:
 
 
 def python_environment() -> dict[str, str]:
-    """This process's environment with our own packages importable, also where the project is not installed."""
+    """Return this process's environment with our own packages importable, also where the project is not installed."""
     inherited = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORT_ROOT), *([inherited] if inherited else [])])}
 
@@ -92,7 +92,7 @@ def _pass_on(output: IO[bytes]) -> str:
 
 
 def reason(returncode: int, output: str) -> str:
-    """One line for a command or worker that failed: what it said last, or how it died."""
+    """Return one line for a command or worker that failed: what it said last, or how it died."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     if any("MemoryError" in line for line in lines[-3:]):
         return "ran out of memory (see compile.log)"
@@ -103,7 +103,7 @@ def reason(returncode: int, output: str) -> str:
 
 
 def died(returncode: int) -> str:
-    """How a process ended, in words."""
+    """Return how a process ended, in words."""
     if returncode == -signal.SIGKILL:
         return "killed by the system, most likely for lack of memory"
     if returncode < 0:

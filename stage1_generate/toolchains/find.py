@@ -35,7 +35,7 @@ class Toolchain:
     has_jax: bool
 
     def lacks(self, needs: tuple[str, ...], route: str) -> str | None:
-        """One line for the first thing that is needed and absent, None when all is here; see `kernel.Implementation`."""
+        """Return one line for the first thing that is needed and absent, None when all is here; see `kernel.Implementation`."""
         neuron = self.name == "neuron"
         if "neuronxcc" in needs and not (neuron and self.has_neuronxcc and self.has_torch_neuronx):
             return "needs the AWS Neuron SDK with torch-neuronx (closed kernel of neuronx-cc)"
@@ -51,7 +51,7 @@ class Toolchain:
 
 
 def choose(wanted: Literal["auto", "sim", "neuron"], nkilib: Path | None) -> Toolchain:
-    """The toolchain to use. Raises `ToolchainError` when `neuron` is wanted and the SDK is not here, or `nkilib` is wrong."""
+    """Return the toolchain to use. Raises `ToolchainError` when `neuron` is wanted and the SDK is not here, or `nkilib` is wrong."""
     has_nki = module_folder("nki", "isa") is not None
     has_command = shutil.which("neuronx-cc") is not None
     if wanted == "neuron" and not (has_nki or has_command):
@@ -72,7 +72,7 @@ def choose(wanted: Literal["auto", "sim", "neuron"], nkilib: Path | None) -> Too
 
 
 def find_nkilib(given: Path | None, environment: Mapping[str, str]) -> Path | None:
-    """The folder to put on `sys.path` so that `nkilib_src` can be imported.
+    """Return the folder to put on `sys.path` so that `nkilib_src` can be imported.
 
     Looked for in `given`, `NKILIB_PATH`, beside this project (when it lives in nki-library's own checkout) and among the
     installed packages. Raises `ToolchainError` when a place that was named does not have it.
@@ -93,7 +93,7 @@ def find_nkilib(given: Path | None, environment: Mapping[str, str]) -> Path | No
 
 
 def nkilib_version(folder: Path) -> str | None:
-    """The git commit of the checkout that holds `folder`, else the version that the library says."""
+    """Return the git commit of the checkout that holds `folder`, else the version that the library says."""
     for checkout in (folder, folder.parent):
         commit = _head(checkout / ".git")
         if commit is not None:
@@ -107,7 +107,7 @@ def nkilib_version(folder: Path) -> str | None:
 
 
 def _head(git: Path) -> str | None:
-    """The commit that a git directory (or the file that a work tree has in its place) is at."""
+    """Return the commit that a git directory (or the file that a work tree has in its place) is at."""
     try:
         if git.is_file():
             git = git.parent / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()

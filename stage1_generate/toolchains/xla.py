@@ -33,7 +33,7 @@ def trace(
     inputs: Sequence[tuple[Sequence[int], str]],
     arguments: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The `HloModuleProto` of `function` on `inputs` (shape, dtype name), in argument order; `arguments` are constants.
+    """Return the `HloModuleProto` of `function` on `inputs` (shape, dtype name), in argument order; `arguments` are constants.
 
     The bytes depend on the function and the shapes only: ids fit 32 bits, the module is named after the function, and
     no path of this machine is inside. Raises `TraceError` when jax is missing or the function does not accept the inputs.
@@ -55,7 +55,7 @@ def trace(
 
 
 def _place(function: Callable[..., Any], error: BaseException) -> str:
-    """ "file.py:33" of the innermost line in the function's own file; its name where no line of it ran."""
+    """Return "file.py:33" of the innermost line in the function's own file; its name where no line of it ran."""
     file = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", "")
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f"{Path(file).name}:{lines[-1]}" if lines else f"{function.__module__}:{function.__name__}"
@@ -73,7 +73,7 @@ def _jax_dtype(name: str) -> Any:
 
 
 def resolve(entry: str) -> Callable[..., Any]:
-    """The function that an entry names. Raises `TraceError` when there is none."""
+    """Return the function that an entry names. Raises `TraceError` when there is none."""
     try:
         function: Callable[..., Any] = load(entry)
     except (Exception, SystemExit) as error:  # importing a file of the user's may raise anything

@@ -21,12 +21,12 @@ from neff_bench.system.files import sync
 
 
 def unadopted(bundle: Path, before: Mapping[str, bytes]) -> list[str]:
-    """The names of the runs that are not as `records` found them."""
+    """Return the names of the runs that are not as `records` found them."""
     return [name for name, record in records(bundle).items() if before.get(name) != record]
 
 
 def records(bundle: Path) -> dict[str, bytes]:
-    """The content of `run.json` of each run, by name."""
+    """Return the content of `run.json` of each run, by name."""
     return {path.name: (path / RECORD).read_bytes() for path in run_directories(bundle)}
 
 

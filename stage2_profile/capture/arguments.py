@@ -54,7 +54,7 @@ class CapturePlan:
 
 
 def capture(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]:
-    """`capture`: run the NEFF and write NTFF files and outputs into the working directory. Raises `FlagAbsent`."""
+    """Return `capture`: run the NEFF and write NTFF files and outputs into the working directory. Raises `FlagAbsent`."""
     asked: list[Asked] = [("--save-output", None), ("--neff", plan.neff)]
     if plan.alias and knows(known, "--write-tensors-per-exec"):
         asked.append(("--write-tensors-per-exec", "alias"))
@@ -78,7 +78,7 @@ def capture(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]
 
 
 def system_trace(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]:
-    """`capture -t systrace`: the runtime's record of further executions, into the working directory. Ranks get zeros for inputs,
+    """Return `capture -t systrace`: the runtime's record of further executions, into the working directory. Ranks get zeros for inputs,
     since --multi-input names files by paths from elsewhere. Raises `FlagAbsent`."""
     asked: list[Asked] = [
         ("--neff", plan.neff),
@@ -93,26 +93,26 @@ def system_trace(tool: Sequence[str], plan: CapturePlan, known: Command) -> list
 
 
 def view_system_trace(tool: Sequence[str], folder: str, format: str, known: Command, output: str) -> list[str]:
-    """`view` of the folder that `capture -t systrace` left. Raises `FlagAbsent`."""
+    """Return `view` of the folder that `capture -t systrace` left. Raises `FlagAbsent`."""
     asked: list[Asked] = [("-d", folder), ("--output-format", format), ("--output-file", output)]
     asked += [("--ignore-device-profile", None), *((flag, None) for flag in known.formats[format].needs)]
     return [*tool, "view", *words(known, asked)]
 
 
 def compares(plan: CapturePlan, known: Command) -> bool:
-    """Whether the tool compares the outputs of the executions."""
+    """Return whether the tool compares the outputs of the executions."""
     return plan.compare_executions and not plan.single_io and knows(known, DETERMINISM)
 
 
 def show_session(tool: Sequence[str], ntff: str, known: Command) -> list[str]:
-    """`show-session`: cycle counts and hardware errors of an NTFF as JSON on standard output. Raises `FlagAbsent`."""
+    """Return `show-session`: cycle counts and hardware errors of an NTFF as JSON on standard output. Raises `FlagAbsent`."""
     return [*tool, "show-session", *words(known, [("-s", ntff), ("--show-errors", None), ("-j", None)])]
 
 
 def view(
     tool: Sequence[str], neff: str, ntff: str, format: str, known: Command, output: str | None = None
 ) -> list[str]:
-    """`view` in an output format of the release, to standard output or into a file or directory. Raises `FlagAbsent`."""
+    """Return `view` in an output format of the release, to standard output or into a file or directory. Raises `FlagAbsent`."""
     asked: list[Asked] = [("-n", neff), ("-s", ntff), ("--output-format", format)]
     if output is not None:
         asked.append(("--output-file", output))
@@ -130,7 +130,7 @@ class Trace:
 
 
 def traces(files: Sequence[str], stem: str = "profile") -> list[Trace]:
-    """The NTFF files among names, by rank and execution.
+    """Return the NTFF files among names, by rank and execution.
 
     The tool chooses the names (`profile.ntff`, `profile_exec_2.ntff`, `profile_rank_0_exec_2.ntff`), so they are read
     from the directory, not foretold.
@@ -144,5 +144,5 @@ def traces(files: Sequence[str], stem: str = "profile") -> list[Trace]:
 
 
 def saved_outputs(log: str) -> dict[str, str]:
-    """Tensor name → file, from the lines `saved output "out" as "out.2"`; the last line of a tensor counts."""
+    """Return the file of each tensor, from the lines `saved output "out" as "out.2"`; the last line of a tensor counts."""
     return dict(SAVED_OUTPUT.findall(log))

@@ -47,7 +47,7 @@ def conditions_of(
     dge_flag: bool,
     flags: Sequence[str],
 ) -> Conditions:
-    """Those of a capture that ran in `environ`. `dge_flag`: it was asked for DGE notifications; `flags`: of the case's compiler."""
+    """Return the conditions of a capture that ran in `environ`. `dge_flag`: it was asked for DGE notifications; `flags`: of the case's compiler."""
     return Conditions(
         instance_type=instance_type,
         driver_version=driver_version(),
@@ -60,7 +60,7 @@ def conditions_of(
 
 
 def unexplained(neighbours: Iterable[Neighbour] | None) -> list[str]:
-    """What must be said of processes that came to the device meanwhile: nobody knows which cores they used."""
+    """Return what must be said of processes that came to the device meanwhile: nobody knows which cores they used."""
     return [
         f"process {each.pid} ({each.program}) used device {each.device} beside the capture"
         for each in neighbours or ()
@@ -69,7 +69,7 @@ def unexplained(neighbours: Iterable[Neighbour] | None) -> list[str]:
 
 
 def with_throttling(conditions: Conditions | None, summaries: Iterable[Path]) -> Conditions | None:
-    """The conditions of a measured run with what the summaries of its executions say of throttling."""
+    """Return the conditions of a measured run with what the summaries of its executions say of throttling."""
     if conditions is None:
         return None
     from neff_bench.parsers.profile_json import read_summary

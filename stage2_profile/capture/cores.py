@@ -57,13 +57,13 @@ class Slot:
 
 
 def logical_cores(cores: tuple[int, ...], lnc: int) -> dict[int, tuple[int, ...]]:
-    """Logical core → its physical cores, for those that are complete in `cores`."""
+    """Return for each logical core its physical cores, for those that are complete in `cores`."""
     groups = ((core // lnc, tuple(range(core // lnc * lnc, core // lnc * lnc + lnc))) for core in cores)
     return {logical: group for logical, group in groups if set(group) <= set(cores)}
 
 
 def side_by_side(logical: Mapping[int, tuple[int, ...]], ranks: int) -> dict[int, tuple[int, ...]]:
-    """First of so many logical cores in a row → the physical cores of all. Those that begin at a multiple of `ranks` come first:
+    """Return for the first of so many logical cores in a row the physical cores of all. Those that begin at a multiple of `ranks` come first:
     they lie on as few devices as can be."""
     found = {}
     for first in sorted(logical, key=lambda core: (core % ranks != 0, core)):
@@ -149,7 +149,7 @@ class CorePool:
         self.say(f"nothing more is captured on this host: {why}")
 
     def neighbours(self, slot: Slot) -> tuple[Neighbour, ...] | None:
-        """Who else uses the devices of a slot now; None where nobody can say."""
+        """Return who else uses the devices of a slot now; None where nobody can say."""
         return self._neighbours(slot, self._users(slot.cores))
 
     def _neighbours(self, slot: Slot, users: tuple[User, ...] | None) -> tuple[Neighbour, ...] | None:
@@ -170,14 +170,14 @@ class CorePool:
         return tuple(found)
 
     def _devices(self, cores: Iterable[int]) -> list[NeuronDevice]:
-        """The devices of physical cores, none where the host is not known."""
+        """Return the devices of physical cores, none where the host is not known."""
         if self.host is None:
             return []
         found = {device.number: device for core in cores if (device := self.host.topology.device_of(core)) is not None}
         return list(found.values())
 
     def _users(self, cores: tuple[int, ...]) -> tuple[User, ...] | None:
-        """Who uses the devices of these cores now; None where nobody can say."""
+        """Return who uses the devices of these cores now; None where nobody can say."""
         found = self.host.users(signed_locks(self.directory, self._prefix)) if self.host is not None else None
         if self.host is None or found is None:
             return None
@@ -185,13 +185,13 @@ class CorePool:
         return tuple(user for user in found if user.device in devices)
 
     def shares_hbm(self, slot: Slot) -> bool:
-        """Whether another capture of this process uses the same HBM now."""
+        """Return whether another capture of this process uses the same HBM now."""
         banks = {bank_of(core) for core in slot.cores}
         with self._guard:
             return any(bank_of(core) in banks for core in self._busy - set(slot.locked))
 
     def _groups(self, lnc: int, ranks: int) -> dict[int, tuple[int, ...]]:
-        """The first logical cores that may be used for this LNC and so many ranks, in order, with all physical cores. Raises
+        """Return the first logical cores that may be used for this LNC and so many ranks, in order, with all physical cores. Raises
         `CaptureFailed` when there are none."""
         granted = self.grant.physical(lnc) if self.grant is not None else None
         if self.cores is not None:
@@ -239,7 +239,7 @@ class CorePool:
         raise CaptureFailed("interrupted")
 
     def _is_ours(self, groups: dict[int, tuple[int, ...]]) -> bool:
-        """Whether this process itself uses one of the cores that are waited for; then it comes back by itself."""
+        """Return whether this process itself uses one of the cores that are waited for; then it comes back by itself."""
         with self._guard:
             return any(self._busy & set(group) for group in groups.values())
 
@@ -251,7 +251,7 @@ class CorePool:
         return "; ".join(dict.fromkeys(said)) or "all are in use"
 
     def _second_chance(self) -> bool:
-        """When no core is left, those with one error come back once: the runtime resets a core when it starts."""
+        """Return when no core is left, bring back those with one error come back once: the runtime resets a core when it starts."""
         with self._guard:
             back = [core for core in self.out if self._errors[core] == 1]
             for core in back:
@@ -292,7 +292,7 @@ class CorePool:
         return slot
 
     def _unused(self, slot: Slot) -> Slot | None:
-        """The slot, unless another tool uses its cores: then they are left alone for a while."""
+        """Return the slot, unless another tool uses its cores: then they are left alone for a while."""
         why = self.nki_locks.take(slot.locked) if self.nki_locks is not None else None
         users = self._users(slot.cores) if why is None else None
         if why is None and users is None and self.host is not None:
@@ -315,7 +315,7 @@ class CorePool:
             self._busy -= set(cores)
 
     def _give_up(self, cores: tuple[int, ...], why: str) -> None:
-        """Cores of which one has a lock that cannot be taken at all: they are out for good, and others go on."""
+        """Leave out for good the cores of which one has a lock that cannot be taken at all; others go on."""
         with self._guard:
             told = set(cores) <= set(self.out)
             self.out.update(dict.fromkeys(cores, why))
@@ -328,7 +328,7 @@ class CorePool:
 
 
 def lock_directory(environ: Mapping[str, str]) -> Path:
-    """The shared directory of the lock files, made sticky and writable by all. Raises `UnsafePath`."""
+    """Return the shared directory of the lock files, made sticky and writable by all. Raises `UnsafePath`."""
     directory = Path(environ.get(LOCK_VARIABLE) or LOCK_DIRECTORY)
     try:
         directory.mkdir()

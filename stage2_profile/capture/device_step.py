@@ -40,7 +40,7 @@ DROPPED = {
 
 
 def plan_of(manifest: Manifest, options: Options) -> arguments.CapturePlan:
-    """The capture of a bundle, with paths as seen from the run's directory, two levels below the bundle. The names of tensors
+    """Return the capture of a bundle, with paths as seen from the run's directory, two levels below the bundle. The names of tensors
     are safe on a command line: `read_bundle` lets no other through. Raises `UnsafePath` for an output that is a path."""
     for tensor in manifest.outputs:
         if "/" in tensor.name or tensor.name.startswith("."):
@@ -207,13 +207,13 @@ class Attempts:
         return arguments.capture(tool, self.plan, self.tool.command("capture"))
 
     def has_result(self) -> bool:
-        """Whether the tool wrote what numbers come from."""
+        """Return whether the tool wrote what numbers come from."""
         if self.is_nrtpy:
             return all((self.work / file).is_file() for file in nrtpy.result_files(self.plan.ranks))
         return bool(self.traces())
 
     def traces(self) -> list[arguments.Trace]:
-        """The traces that the tool has written, by execution."""
+        """Return the traces that the tool has written, by execution."""
         names = [
             entry.name
             for entry in os.scandir(self.work)
@@ -251,7 +251,7 @@ class Attempts:
                 pool.put_back(self.suspect)
 
     def answer(self, failure: Failure | None, done: Finished) -> bool:
-        """Whether to try again; changes the plan as the failure asks."""
+        """Return whether to try again; changes the plan as the failure asks."""
         if done.timed_out or done.stopped or len(self.commands) >= MAX_TRIES:
             return False
         if (
@@ -297,7 +297,7 @@ class Attempts:
         return False
 
     def outcome(self, done: Finished, failure: Failure | None, slot: Slot) -> runs.Run:
-        """The record: judged by the trace first, then by the exit code, then by the log."""
+        """Return the record: judged by the trace first, then by the exit code, then by the log."""
         has_result = self.has_result()
         broken = failure is not None and failure.kind in ("core", "device", "host")
         reason = None
@@ -356,7 +356,7 @@ class Attempts:
         )
 
     def _counted(self) -> list[arguments.Trace]:
-        """The traces after the warm-up; those of the warm-up are removed."""
+        """Return the traces after the warm-up; those of the warm-up are removed."""
         traces = self.traces()
         for trace in traces:
             if trace.execution <= self.options.executions.warmup:
@@ -377,7 +377,7 @@ class Attempts:
         return f"{self.tool.name} capture: {what}, {how}: {last_words(done.log)}"
 
     def shortcoming(self, done: Finished, failure: Failure | None) -> str | None:
-        """Why a capture with a trace is not a good one: it ended badly for no known reason, or did not save all outputs."""
+        """Return why a capture with a trace is not a good one: it ended badly for no known reason, or did not save all outputs."""
         if not self.has_result():
             return None
         if done.exit_code != 0 and failure is None:
@@ -413,7 +413,7 @@ class Attempts:
         return None
 
     def _left(self, done: Finished) -> list[runs.RankFiles]:
-        """What is there of each rank; no outputs where they are not to be trusted."""
+        """Return what is there of each rank; no outputs where they are not to be trusted."""
         times = nrtpy.result_files(self.plan.ranks) if self.is_nrtpy else [None] * self.plan.ranks
         return [
             runs.RankFiles({} if self.plan.single_io else self._outputs(done, rank), file)
@@ -421,7 +421,7 @@ class Attempts:
         ]
 
     def _outputs(self, done: Finished, rank: int) -> dict[str, str]:
-        """Tensor name → file: as the tool said, else by the names that it is known to use."""
+        """Return the file of each tensor: as the tool said, else by the names that it is known to use."""
         found, saved = {}, {plain_name(name): file for name, file in arguments.saved_outputs(done.log).items()}
         folder = arguments.OUTPUTS_OF_RANK.format(rank=rank) if self.plan.ranks > 1 else ""
         for tensor in self.bundle.manifest.outputs:

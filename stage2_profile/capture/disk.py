@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 def estimate_bytes(bundle: Bundle, options: Options, *, traced: bool) -> int:
-    """What one capture of a bundle adds to its store: traces (of the warm-up too, until they are removed), outputs, and where it is asked for
+    """Return what one capture of a bundle adds to its store: traces (of the warm-up too, until they are removed), outputs, and where it is asked for
     the whole profile of the last trace. The trace of its newest run counts, where there is one."""
     outputs_bytes = sum(tensor.bytes for tensor in bundle.manifest.outputs) * bundle.manifest.case.ranks
     if not traced:
@@ -47,7 +47,7 @@ def check_disk(bundle: Bundle, options: Options, *, traced: bool) -> None:
 
 
 def shortage(store: Path, bundles: Iterable[Bundle], options: Options, *, traced: bool) -> str | None:
-    """What to say before the first capture where all that are still to be taken will not fit; None where they will."""
+    """Return what to say before the first capture where all that are still to be taken will not fit; None where they will."""
     needed = options.most_captures * sum(
         estimate_bytes(bundle, options, traced=traced)
         for bundle in bundles
@@ -60,7 +60,7 @@ def shortage(store: Path, bundles: Iterable[Bundle], options: Options, *, traced
 
 
 def offer(store: Path) -> str:
-    """The command that makes room."""
+    """Return the command that makes room."""
     return f"`neff-bench gc {shell_word(str(store))} --keep 1` removes old runs"
 
 

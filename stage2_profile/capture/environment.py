@@ -22,7 +22,7 @@ HERE, FIRST_PORT = "127.0.0.1", 62_000
 
 
 def tool_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
-    """For steps that need no device. The explorer fails without a home directory, so it gets one."""
+    """Return the environment of steps that need no device. The explorer fails without a home directory, so it gets one."""
     env = {
         name: value
         for name, value in environ.items()
@@ -37,7 +37,7 @@ def tool_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
 def capture_environment(
     env: Mapping[str, str], release: Release, case: Case, core: int | None, dge_notifications: bool | None
 ) -> dict[str, str]:
-    """`tool_environment`, for the device step on logical core `core`, of several ranks on those that follow it; None leaves the choice to the
+    """Return `tool_environment`, for the device step on logical core `core`, of several ranks on those that follow it; None leaves the choice to the
     runtime.
 
     What is set, and why, says the contract of the release: cores are reset at every start, since a change of LNC on a core
@@ -54,7 +54,7 @@ def capture_environment(
 
 
 def recorded(env: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that may be written down: what changes a measurement or a model, and where ranks met on this
+    """Return the part of an environment that may be written down: what changes a measurement or a model, and where ranks met on this
     host. Others may hold secrets."""
     found = {name: env[name] for name in (*of_role("measurement"), CALIBRATION) if name in env}
     return {**found, MEETING: env[MEETING]} if env.get(MEETING, "").startswith(f"{HERE}:") else found

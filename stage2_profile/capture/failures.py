@@ -38,19 +38,19 @@ class Failure:
     kind: Kind = "user"
 
     def explain(self, log: str) -> str:
-        """The advice, with what the pattern found in the log."""
+        """Return the advice, with what the pattern found in the log."""
         match = self.pattern.search(log)
         return self.advice.format(*(match.groups() if match else ()))
 
 
 def diagnose(log: str) -> Failure | None:
-    """The known failure that a log speaks of. Error lines alone mean nothing: ask only when something went wrong."""
+    """Return the known failure that a log speaks of. Error lines alone mean nothing: ask only when something went wrong."""
     log = "\n".join(_telling(log.splitlines()))
     return next((failure for failure in known_failures() if failure.pattern.search(log)), None)
 
 
 def last_words(log: str) -> str:
-    """The last line that says something, for a failure that is not in the table."""
+    """Return the last line that says something, for a failure that is not in the table."""
     lines = [line.strip() for line in _telling(log.splitlines()) if line.strip()]
     telling = [line for line in lines if re.search(r"(?i)error|fatal|panic|fail|ERRO|FATA", line)]
     return (telling or lines or ["it printed nothing"])[-1][:300]
@@ -58,13 +58,13 @@ def last_words(log: str) -> str:
 
 @cache
 def known_failures() -> tuple[Failure, ...]:
-    """In the order in which they count: what harms the device comes before what harms the result. A status that gives no
+    """Return the failures in the order in which they count: what harms the device comes before what harms the result. A status that gives no
     reason is not among them: the last line of the log says more."""
     return tuple(failure for failure in _table() if failure.answer != "ignore" and failure.kind != "unknown")
 
 
 def _telling(lines: Iterable[str]) -> Iterable[str]:
-    """The lines without those that are no error."""
+    """Return the lines without those that are no error."""
     harmless = [failure for failure in _table() if failure.answer == "ignore"]
     return [line for line in lines if not any(failure.pattern.search(line) for failure in harmless)]
 
@@ -75,7 +75,7 @@ def _table() -> tuple[Failure, ...]:
 
 
 def failure_of(name: str, message: Message) -> Failure:
-    """A message of the contract as something to look for in logs."""
+    """Return a message of the contract as something to look for in logs."""
     parts = [message.pattern] if message.pattern else []
     for status, number in message.statuses.items():
         parts.append(rf"\b{status}\b")

@@ -25,13 +25,13 @@ class Grant:
     lnc: int | None
 
     def physical(self, lnc: int) -> tuple[int, ...]:
-        """The physical cores, for a case of this LNC."""
+        """Return the physical cores, for a case of this LNC."""
         size = self.lnc or lnc
         return tuple(core * size + part for core in self.logical for part in range(size))
 
 
 def parse_cores(text: str, name: str = "--cores") -> tuple[int, ...]:
-    """`0-7`, `0,2,4-5` → core numbers. Raises `WrongCall`."""
+    """Return `0-7`, `0,2,4-5` → core numbers. Raises `WrongCall`."""
     cores: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
@@ -45,7 +45,7 @@ def parse_cores(text: str, name: str = "--cores") -> tuple[int, ...]:
 
 
 def read_grant(environ: Mapping[str, str], topology: Topology | None) -> Grant | None:
-    """The grant in an environment, None where there is none. Raises `WrongCall`.
+    """Return the grant in an environment, None where there is none. Raises `WrongCall`.
 
     Its numbers count logical cores of the LNC of that environment, by which neuron-ls numbers them too.
     """
@@ -74,7 +74,7 @@ def check_cores(cores: tuple[int, ...], grant: Grant | None, topology: Topology 
 
 
 def numbers(cores: set[int] | tuple[int, ...]) -> str:
-    """`0-3,6` for 0, 1, 2, 3, 6."""
+    """Return `0-3,6` for 0, 1, 2, 3, 6."""
     parts: list[list[int]] = []
     for core in sorted(cores):
         if parts and core == parts[-1][-1] + 1:

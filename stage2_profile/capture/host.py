@@ -54,7 +54,7 @@ class Host:
     _known: Topology | None = None
 
     def users(self, locks: Mapping[int, tuple[int, ...]]) -> tuple[User, ...] | None:
-        """Who uses which device now; None when neuron-ls gives no answer. `locks`: the cores that each process has locked."""
+        """Return who uses which device now; None when neuron-ls gives no answer. `locks`: the cores that each process has locked."""
         since = time.monotonic()
         with self._guard:
             if self._asked < since:
@@ -65,14 +65,14 @@ class Host:
 
 
 def find_host(environ: Mapping[str, str], folder: Path) -> Host | None:
-    """The devices of this host by the neuron-ls on PATH or in `folder`; None where there is no such program or no device."""
+    """Return the devices of this host by the neuron-ls on PATH or in `folder`; None where there is no such program or no device."""
     path = shutil.which("neuron-ls", path=environ.get("PATH", "")) or shutil.which("neuron-ls", path=str(folder))
     topology = topology_of(path, environ) if path else None
     return Host(path, environ, topology) if path and topology else None
 
 
 def topology_of(program: str, environ: Mapping[str, str]) -> Topology | None:
-    """What the program says; None when it gives no answer in `TRIES`."""
+    """Return what the program says; None when it gives no answer in `TRIES`."""
     from neff_bench.parsers.errors import ParseError
     from neff_bench.parsers.neuron_ls import ask
     from neff_bench.sdk.words import neuron_ls_forms
@@ -100,7 +100,7 @@ def topology_of(program: str, environ: Mapping[str, str]) -> Topology | None:
 
 
 def users(topology: Topology, locks: Mapping[int, tuple[int, ...]]) -> tuple[User, ...]:
-    """The processes of a topology, with the cores that they or what started them have locked."""
+    """Return the processes of a topology, with the cores that they or what started them have locked."""
     found = []
     for device in topology.devices:
         for process in device.processes:
@@ -116,7 +116,7 @@ def users(topology: Topology, locks: Mapping[int, tuple[int, ...]]) -> tuple[Use
 
 
 def ancestors(pid: int) -> list[int]:
-    """A process and those that it descends from, as far as /proc shows them."""
+    """Return a process and those that it descends from, as far as /proc shows them."""
     line = [pid]
     while pid > 1:
         try:
@@ -128,7 +128,7 @@ def ancestors(pid: int) -> list[int]:
 
 
 def signed_locks(directory: Path, prefix: str) -> dict[int, tuple[int, ...]]:
-    """Process → physical cores whose lock files name it."""
+    """Return for each process the physical cores whose lock files name it."""
     found: dict[int, tuple[int, ...]] = {}
     for path in directory.glob(f"{prefix}-*.lock"):
         try:

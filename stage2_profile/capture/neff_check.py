@@ -12,7 +12,7 @@ from neff_bench.stage2_profile.errors import CaptureFailed
 
 
 def compare_neff(bundle: Bundle) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Whether the NEFF is what its case says; a remark where its layout is not known. And its instructions by engine. Raises
+    """Return whether the NEFF is what its case says; a remark where its layout is not known. And its instructions by engine. Raises
     `CaptureFailed`, with both values. A file that is no NEFF at all is left to the tool, which says so."""
     path = bundle.path / str(bundle.manifest.neff)
     try:

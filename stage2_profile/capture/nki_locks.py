@@ -128,7 +128,7 @@ class CoreLocks:
 
     @contextmanager
     def _locked(self) -> Iterator[bool]:
-        """Whether `atomic_lock` is ours for now."""
+        """Return whether `atomic_lock` is ours for now."""
         path = self._directory / "atomic_lock"
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
@@ -154,7 +154,7 @@ class CoreLocks:
             return file.read(_BYTES_MAX).decode("utf-8", "replace")
 
     def _read(self) -> dict[str, Any]:
-        """`locks.json`; one that is absent or damaged counts as empty, as it does for their clients."""
+        """Return `locks.json`; one that is absent or damaged counts as empty, as it does for their clients."""
         try:
             state = json.loads(self._text("locks.json"))
             if isinstance(state[_LOCKS], dict):
@@ -164,7 +164,7 @@ class CoreLocks:
         return {"version": OLDEST, _LOCKS: {}}
 
     def _write(self, state: dict[str, Any], ours: Mapping[int, int]) -> None:
-        """Whole, and writable for all: their clients open it for writing as whoever they are. Call it with `atomic_lock` held."""
+        """Write the file whole, and writable for all: their clients open it for writing as whoever they are. Call it with `atomic_lock` held."""
         state[_LOCKS].update({str(core): end for core, end in ours.items()})
         beside = self._directory / f".locks.json.{os.getpid()}"
         beside.write_text(json.dumps(state), encoding="utf-8")
@@ -173,7 +173,7 @@ class CoreLocks:
 
 
 def refusal(state: Mapping[str, Any], cores: tuple[int, ...], now: int) -> str | None:
-    """Why these physical cores may not be taken at a time (seconds since 1970), None when they may."""
+    """Return why these physical cores may not be taken at a time (seconds since 1970), None when they may."""
     draining = state.get("draining_enabled_with_timeout")
     if isinstance(draining, (int, float)) and now < draining:
         return f"nki-library drains this host until {_clock(draining)}"
@@ -192,7 +192,7 @@ def refusal(state: Mapping[str, Any], cores: tuple[int, ...], now: int) -> str |
 
 
 def lock_directory(environ: Mapping[str, str]) -> Path:
-    """Where the locks of nki-library are."""
+    """Return where the locks of nki-library are."""
     return Path(environ.get(VARIABLE) or DIRECTORY)
 
 

@@ -61,7 +61,7 @@ _DECODER = decoder(Times)
 
 
 def find_nrtpy(environ: Mapping[str, str]) -> Tool:
-    """nrtpy in the Python that NEFF_BENCH_NRTPY_PYTHON names, else in ours. Raises `ToolMissing`."""
+    """Return nrtpy in the Python that NEFF_BENCH_NRTPY_PYTHON names, else in ours. Raises `ToolMissing`."""
     argv = (environ.get(PYTHON_VARIABLE) or sys.executable, str(PROGRAM))
     try:
         done = subprocess.run(
@@ -85,13 +85,13 @@ def find_nrtpy(environ: Mapping[str, str]) -> Tool:
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which nrtpy finds libnrt."""
+    """Return an environment in which nrtpy finds libnrt."""
     paths = [str(LIBRARIES), *filter(None, [env.get("LD_LIBRARY_PATH")])]
     return {**env, "LD_LIBRARY_PATH": ":".join(paths)}
 
 
 def arguments(tool: Sequence[str], manifest: Manifest, num_exec: int, warmup: int) -> list[str]:
-    """The call for a bundle, with paths as seen from the run's directory."""
+    """Return the call for a bundle, with paths as seen from the run's directory."""
     argv = [*tool, "--neff", f"../../{manifest.neff}", f"--warmup={warmup}", f"--iterations={num_exec - warmup}"]
     if manifest.case.ranks > 1:
         argv.append(f"--ranks={manifest.case.ranks}")
@@ -104,17 +104,17 @@ def arguments(tool: Sequence[str], manifest: Manifest, num_exec: int, warmup: in
 
 
 def result_files(ranks: int) -> list[str]:
-    """The file of the times of each rank."""
+    """Return the file of the times of each rank."""
     return [f"{nrtpy_program.folder_of(rank, ranks)}{RESULT}" for rank in range(ranks)]
 
 
 def shown() -> tuple[str, ...]:
-    """How the tool is called in records and messages: by a name that works wherever neff-bench and nrtpy are installed."""
+    """Return how the tool is called in records and messages: by a name that works wherever neff-bench and nrtpy are installed."""
     return ("python3", "-m", nrtpy_program.__name__)
 
 
 def read_times(data: bytes) -> Times:
-    """Raises `ValueError` for what is no result of the program."""
+    """Read the times that the program printed. Raises `ValueError` for what is no result of it."""
     try:
         times = _DECODER.decode(data)
         durations_ms = [each / 1e6 for each in durations_ns(times.events)] if times.events else None
@@ -132,7 +132,7 @@ def read_times(data: bytes) -> Times:
 
 
 def wrong_times(times: Times) -> str | None:
-    """Why the times are not those of executions, None when they are."""
+    """Return why the times are not those of executions, None when they are."""
     if not times.durations_ms:
         return "it timed no execution"
     if times.iterations > times.requested_iterations:
@@ -144,7 +144,7 @@ def wrong_times(times: Times) -> str | None:
 
 
 def remarks(times: Times) -> list[str]:
-    """What must be said of times that count."""
+    """Return what must be said of times that count."""
     said = []
     if times.iterations < times.requested_iterations:
         said.append(f"nrtpy timed {times.iterations} of {times.requested_iterations} executions")

@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def start_ranks(ranks: Any) -> int:
-    """This call once for each rank; when one fails the others are ended, for they would wait for it."""
+    """Start this call once for each rank; when one fails the others are ended, for they would wait for it."""
     import subprocess
 
     granted = list(cores(os.environ["NEURON_RT_VISIBLE_CORES"])) if "NEURON_RT_VISIBLE_CORES" in os.environ else []
@@ -74,7 +74,7 @@ def start_ranks(ranks: Any) -> int:
 
 
 def wait(process: Any) -> bool:
-    """Whether it has ended within a moment."""
+    """Return whether it has ended within a moment."""
     import subprocess
 
     try:
@@ -85,7 +85,7 @@ def wait(process: Any) -> bool:
 
 
 def folder_of(rank: Any, ranks: Any) -> str:
-    """Where the files of a rank go, with the slash; nowhere in particular for a single one."""
+    """Return where the files of a rank go, with the slash; nowhere in particular for a single one."""
     return f"output_worker_{rank}/" if ranks > 1 else ""
 
 
@@ -130,7 +130,7 @@ def run(nrtpy: Any, asked: Any) -> int:
 
 
 def traced(model: Any, inputs: Any, asked: Any) -> Any:
-    """The executions that the runtime's system trace has, with the ids of their cores; None where this nrtpy has no such trace."""
+    """Return the executions that the runtime's system trace has, with the ids of their cores; None where this nrtpy has no such trace."""
     import importlib
     import json
 
@@ -148,7 +148,7 @@ def traced(model: Any, inputs: Any, asked: Any) -> Any:
 
 
 def common(nrtpy: Any, asked: Any) -> dict[str, Any]:
-    """What is written of either way to time."""
+    """Return what is written of either way to time."""
     return {
         "nrtpy_version": version(nrtpy),
         "mode": "device",
@@ -158,7 +158,7 @@ def common(nrtpy: Any, asked: Any) -> dict[str, Any]:
 
 
 def write(folder: str, result: Any) -> int:
-    """The times, whole or not at all."""
+    """Return the times, whole or not at all."""
     import json
 
     with open(f"{folder}{RESULT}.part", "w", encoding="utf-8") as file:
@@ -168,7 +168,7 @@ def write(folder: str, result: Any) -> int:
 
 
 def tensors(nrtpy: Any, inputs: Any) -> dict[str, Any]:
-    """Device tensors of raw files, in dtypes that numpy has."""
+    """Return device tensors of raw files, in dtypes that numpy has."""
     import numpy as np
 
     made = {}
@@ -180,14 +180,14 @@ def tensors(nrtpy: Any, inputs: Any) -> dict[str, Any]:
 
 
 def cores(text: str) -> Any:
-    """`0-1,4` as 0, 1, 4."""
+    """Yield `0-1,4` as 0, 1, 4."""
     for part in text.split(","):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)
 
 
 def version(nrtpy: Any) -> str:
-    """Of the wheel, else what the module says of itself."""
+    """Return the version of the wheel, else what the module says of itself."""
     import importlib.metadata
 
     try:

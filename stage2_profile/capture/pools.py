@@ -17,7 +17,7 @@ from neff_bench.terminal.streams import notice
 
 
 def make_pools(cores: tuple[int, ...] | None, kinds: Iterable[str], options: Options) -> dict[Kind, CorePool]:
-    """The cores for each toolchain. The simulator needs none, and takes simulated ones when they are asked for; then the host
+    """Return the cores for each toolchain. The simulator needs none, and takes simulated ones when they are asked for; then the host
     is not looked at. Raises `WrongCall` for cores that are not granted, unless they are forced."""
     if options.force_cores and cores is None:
         raise WrongCall("--force-cores leaves the grant for the cores that --cores names; add --cores")

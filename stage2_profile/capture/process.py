@@ -73,7 +73,7 @@ class Bounded:
             del self.tail[: -self.half]
 
     def bytes(self) -> bytes:
-        """What was kept, with a line that says how much is missing."""
+        """Return what was kept, with a line that says how much is missing."""
         tail = self.tail[-self.half :]
         missing = self.total - len(self.head) - len(tail)
         return bytes(self.head + (f"\n[... {missing} bytes left out ...]\n".encode() if missing else b"") + tail)
@@ -154,11 +154,11 @@ class Leashed:
         self.stderr = self._process.stderr
 
     def poll(self) -> int | None:
-        """The exit code, None while it runs."""
+        """Return the exit code, None while it runs."""
         return self._process.poll()
 
     def wait(self, timeout_s: float) -> int | None:
-        """`poll`, after at most `timeout_s`."""
+        """Return `poll`, after at most `timeout_s`."""
         try:
             return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -178,7 +178,7 @@ class Leashed:
 
 
 def describe_exit(done: Finished, timeout_s: float) -> str:
-    """How a program ended, in words for a row's reason."""
+    """Return how a program ended, in words for a row's reason."""
     if done.timed_out:
         return f"no answer in {timeout_s:g} s, ended"
     if done.stopped:

@@ -168,7 +168,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def read_run(directory: Path) -> Run:
-    """The record of a run. Raises `RunDamaged` when it is absent, damaged, or of a newer version."""
+    """Return the record of a run. Raises `RunDamaged` when it is absent, damaged, or of a newer version."""
     try:
         data = (directory / RECORD).read_bytes()
         run = _DECODER.decode(data)
@@ -188,7 +188,7 @@ def read_run(directory: Path) -> Run:
 
 
 def named_files(run: Run) -> Iterator[str]:
-    """The outputs, traces and JSON files that the record names; logs aside."""
+    """Yield the outputs, traces and JSON files that the record names; logs aside."""
     yield from rank_files(run)
     if run.system_trace is not None:
         yield run.system_trace
@@ -198,7 +198,7 @@ def named_files(run: Run) -> Iterator[str]:
 
 
 def rank_files(run: Run) -> Iterator[str]:
-    """The outputs of all ranks, and the files of nrtpy's times."""
+    """Yield the outputs of all ranks, and the files of nrtpy's times."""
     for rank in run.by_rank:
         yield from rank.outputs.values()
         if rank.timing is not None:
@@ -206,7 +206,7 @@ def rank_files(run: Run) -> Iterator[str]:
 
 
 def number_files(run: Run) -> Iterator[str]:
-    """The files that the numbers of a row come from."""
+    """Yield the files that the numbers of a row come from."""
     yield from (execution.summary for execution in run.executions if execution.summary is not None)
     yield from (rank.timing for rank in run.by_rank if rank.timing is not None)
 
@@ -218,7 +218,7 @@ def write_run(directory: Path, run: Run) -> None:
 
 
 def with_files(directory: Path, run: Run, names: Iterable[str]) -> Run:
-    """The record with size and sha256 of these files as they are now; a run of an older version stays without."""
+    """Return the record with size and sha256 of these files as they are now; a run of an older version stays without."""
     if not run.verified:
         return run
     found = {name: sum_file(directory / name) for name in names if (directory / name).is_file()}
@@ -226,7 +226,7 @@ def with_files(directory: Path, run: Run, names: Iterable[str]) -> Run:
 
 
 def files_below(directory: Path, name: str) -> list[str]:
-    """The file, or the files of the directory, that `name` is in a run; sorted."""
+    """Return the file, or the files of the directory, that `name` is in a run; sorted."""
     path = directory / name
     found = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return sorted(str(file.relative_to(directory)) for file in found)
@@ -243,7 +243,7 @@ def check_file(directory: Path, run: Run, name: str) -> None:
 
 
 def read_file(directory: Path, run: Run, name: str) -> bytes:
-    """The content of a file of a run, compared with its sha256. Raises `RunDamaged`."""
+    """Return the content of a file of a run, compared with its sha256. Raises `RunDamaged`."""
     try:
         data = (directory / name).read_bytes()
     except OSError as error:
@@ -254,14 +254,14 @@ def read_file(directory: Path, run: Run, name: str) -> bytes:
 
 
 def order(name: str) -> tuple[int, int, str] | None:
-    """The place of a run among the runs of its bundle, by its name; None for the name of anything else."""
+    """Return the place of a run among the runs of its bundle, by its name; None for the name of anything else."""
     if _NUMBER.fullmatch(name):
         return (1, int(name), name)
     return (0, 0, name) if _TIME.fullmatch(name) else None
 
 
 def run_directories(bundle: Path) -> list[Path]:
-    """The directories of the runs of a bundle, newest first."""
+    """Return the directories of the runs of a bundle, newest first."""
     try:
         names = os.listdir(bundle / PROFILES)
     except (FileNotFoundError, NotADirectoryError):
@@ -278,7 +278,7 @@ class Best:
 
 
 def best_run(bundle: Path, neff_sha256: str | None, *, traced: bool | None = None) -> Best:
-    """The newest run of this NEFF that has numbers, else the newest captured, else the newest that failed.
+    """Return the newest run of this NEFF that has numbers, else the newest captured, else the newest that failed.
 
     `traced`: only those of a profiler, or only those of nrtpy.
     """
@@ -299,7 +299,7 @@ def best_run(bundle: Path, neff_sha256: str | None, *, traced: bool | None = Non
 
 
 def series(bundle: Path, run: Run) -> list[tuple[Path, Run]]:
-    """The runs with numbers of the series of a run, newest first; none for a run that belongs to no series. Damaged ones are
+    """Return the runs with numbers of the series of a run, newest first; none for a run that belongs to no series. Damaged ones are
     left out: the others give the median."""
     if run.series is None:
         return []
@@ -347,7 +347,7 @@ def remove_left_lock(bundle: Path) -> None:
 
 
 def new_work(bundle: Path) -> Path:
-    """An empty directory for a run that is not published yet; call it under the lock."""
+    """Return an empty directory for a run that is not published yet; call it under the lock."""
     taken = [place[1] for name in os.listdir(bundle / PROFILES) if (place := order(name)) is not None]
     work = bundle / PROFILES / f"{WORK}{max(taken, default=0) + 1}"
     work.mkdir()

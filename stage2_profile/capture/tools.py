@@ -49,7 +49,7 @@ class Tool:
         return release if self.name in release.tools or not known else load(known[-1])
 
     def command(self, name: str) -> Command:
-        """What the contract says about a subcommand."""
+        """Return what the contract says about a subcommand."""
         return self.release.tools["neuron-explorer" if self.kind == "sim" else self.name].commands[name]
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class Tool:
 
 
 def find_neuron_tool(environ: Mapping[str, str], neuron_bin: Path = NEURON_BIN) -> Tool:
-    """The first AWS profiler on this host. Raises `ToolMissing`."""
+    """Return the first AWS profiler on this host. Raises `ToolMissing`."""
     for name in NEURON_TOOLS:
         for where in (environ.get("PATH", ""), str(neuron_bin)):
             path = shutil.which(name, path=where) if where else None
@@ -70,7 +70,7 @@ def find_neuron_tool(environ: Mapping[str, str], neuron_bin: Path = NEURON_BIN) 
 
 
 def find_simulator(environ: Mapping[str, str], warm: WarmParent | None = None) -> Tool:
-    """`neuron-sim` of this installation, started by the Python that runs us. `warm`: the parent that tells its version, where it will be
+    """Return `neuron-sim` of this installation, started by the Python that runs us. `warm`: the parent that tells its version, where it will be
     needed anyway. Raises `ToolMissing`."""
     argv = (sys.executable, "-m", "neff_bench.simulator")
     environment = tool_environment(environ, Path.cwd())
@@ -81,7 +81,7 @@ def find_simulator(environ: Mapping[str, str], warm: WarmParent | None = None) -
 
 
 def read_version(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
-    """The version that `TOOL --version` prints, "unknown" where it prints none. Raises `ToolMissing` if it cannot start."""
+    """Return the version that `TOOL --version` prints, "unknown" where it prints none. Raises `ToolMissing` if it cannot start."""
     try:
         done = subprocess.run(
             [*argv, "--version"],
@@ -102,6 +102,6 @@ def read_version(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
 
 
 def parse_version(text: str) -> str:
-    """The version in what a tool printed: `neuron-profile 2.29.22.0%kaena-tools/2.29@b486b0a built on ...`."""
+    """Return the version in what a tool printed: `neuron-profile 2.29.22.0%kaena-tools/2.29@b486b0a built on ...`."""
     match = re.search(r"\b(\d+\.\d+[^\s,]*)", text)
     return match.group(1)[:100] if match else "unknown"

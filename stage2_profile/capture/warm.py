@@ -27,5 +27,5 @@ _TOOL = (
 
 
 def warm_parent(environ: Mapping[str, str]) -> WarmParent:
-    """It starts with the first tool that is needed."""
+    """Return the warm parent, which starts with the first tool that is needed."""
     return WarmParent(_TOOL, tool_environment(environ, Path.cwd()))

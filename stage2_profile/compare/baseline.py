@@ -34,7 +34,7 @@ class Rows:
 
 
 def load(path: Path) -> Rows:
-    """Rows of a directory (read, never run), of a JSON file, or of one profile. Raises `WrongCall` for anything else."""
+    """Return the rows of a directory (read, never run), of a JSON file, or of one profile. Raises `WrongCall` for anything else."""
     profile = _single_profile(path)
     if profile is not None:
         return Rows(str(path), [profile], single=True)
@@ -78,7 +78,7 @@ def save(path: Path, records: Sequence[Mapping[str, Any]], lines: Mapping[str, A
 
 
 def environment(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the numbers depend on beside the cases. No names of hosts or users."""
+    """Return what the numbers depend on beside the cases. No names of hosts or users."""
     return {
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "neff_bench": __version__,
@@ -104,7 +104,7 @@ def _store_records(path: Path) -> list[dict[str, Any]]:
 
 
 def _single_profile(path: Path) -> dict[str, Any] | None:
-    """The row of a profile JSON, a Parquet profile or an NTFF; None for what is none of these. Raises `WrongCall` for a
+    """Return the row of a profile JSON, a Parquet profile or an NTFF; None for what is none of these. Raises `WrongCall` for a
     damaged one."""
     from neff_bench.parsers.errors import ParseError
     from neff_bench.parsers.kinds import describe_json, kind_of

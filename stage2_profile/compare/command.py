@@ -62,7 +62,7 @@ def compare_rows(options: CompareOptions) -> int:
 
 
 def check_common(pairing: Pairing, a: str, b: str) -> None:
-    """Raises `WrongCall` when not one pair can be compared, with the reason."""
+    """Check that some pair can be compared. Raises `WrongCall` with the reason when none can."""
     if pairing.pairs:
         return
     if pairing.refused:
@@ -77,7 +77,7 @@ def check_common(pairing: Pairing, a: str, b: str) -> None:
 
 
 def about(rows: Rows) -> list[str]:
-    """The environment of a baseline in one sentence."""
+    """Return the environment of a baseline in one sentence."""
     environment = rows.environment
     if not environment:
         return []

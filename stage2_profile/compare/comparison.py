@@ -41,18 +41,18 @@ class Difference:
 
 
 def dims(record: Record) -> tuple[tuple[str, int], ...]:
-    """The dimensions of a row record, in the order in which the name of its case has them: the keys of an object have none."""
+    """Return the dimensions of a row record, in the order in which the name of its case has them: the keys of an object have none."""
     case = str(record["case"])
     return tuple(sorted((record.get("dims") or {}).items(), key=lambda dim: (case.find(f"_{dim[0]}{dim[1]}"), dim[0])))
 
 
 def _shape(row: Record) -> frozenset[tuple[str, int]] | str | None:
-    """What is equal of two rows of one shape: their dimensions, or the shapes in words where these have no names."""
+    """Return what is equal of two rows of one shape: their dimensions, or the shapes in words where these have no names."""
     return frozenset(dims(row)) or row.get("shapes")
 
 
 def pair_cases(a: Sequence[Record], b: Sequence[Record], mixed: bool) -> Pairing:
-    """Rows of the same case by name; of the rest those that are the same kernel, implementation, shape and dtype."""
+    """Return the rows of the same case by name; of the rest those that are the same kernel, implementation, shape and dtype."""
     return _pair(
         a,
         b,
@@ -66,13 +66,13 @@ def pair_cases(a: Sequence[Record], b: Sequence[Record], mixed: bool) -> Pairing
 
 
 def pair_two(row: Record, other: Record, mixed: bool) -> Pairing:
-    """Two rows as a pair, whatever they are called."""
+    """Return pair two rows, whatever they are called."""
     pair = Pair(label(row, other), row, other, what_is_mixed(row, other))
     return Pairing([pair]) if mixed or not pair.mixed else Pairing(refused=[pair])
 
 
 def pair_implementations(rows: Sequence[Record], a: str, b: str, mixed: bool) -> Pairing:
-    """Rows of two implementations of the same kernel, shape and dtype. Raises `WrongCall` for one that is not there."""
+    """Return the rows of two implementations of the same kernel, shape and dtype. Raises `WrongCall` for one that is not there."""
     for name in (a, b):
         if not any(row.get("implementation") == name for row in rows):
             known = sorted({row["implementation"] for row in rows if row.get("implementation")})
@@ -122,7 +122,7 @@ def _pair(
 
 
 def what_is_mixed(a: Record, b: Record) -> str:
-    """`lnc 2 against 1`, or empty. A row without numbers has no source to disagree about. nrtpy times other events than the
+    """Return `lnc 2 against 1`, or empty. A row without numbers has no source to disagree about. nrtpy times other events than the
     profiler does."""
     said = [
         f"{name} {a[name]} against {b[name]}"
@@ -139,14 +139,14 @@ def _is_nrtpy(row: Record) -> bool:
 
 
 def label(row: Record, other: Record) -> str:
-    """A short name for people, with the implementation where both have the same."""
+    """Return a short name for people, with the implementation where both have the same."""
     if row.get("kernel") is None or (row["kernel"], _shape(row)) != (other.get("kernel"), _shape(other)):
         return str(row["case"]) if row["case"] == other["case"] else f"{row['case']} / {other['case']}"
     return label_of(row if row["implementation"] == other["implementation"] else {**row, "implementation": None})
 
 
 def label_of(row: Record) -> str:
-    """A short name for people: kernel, implementation, shape, dtype, target and LNC, and what else tells its case from others."""
+    """Return a short name for people: kernel, implementation, shape, dtype, target and LNC, and what else tells its case from others."""
     if row.get("kernel") is None:
         return str(row["case"])
     shape = " ".join(f"{name}{size}" for name, size in dims(row)) or row.get("shapes")
@@ -156,20 +156,20 @@ def label_of(row: Record) -> str:
 
 
 def _variant(row: Record) -> list[str]:
-    """What the name of a case says behind its LNC of its flags and its seed."""
+    """Return what the name of a case says behind its LNC of its flags and its seed."""
     words = str(row["case"]).partition(f"_lnc{row.get('lnc')}_")[2].split("_")
     return [word for word in words if word.startswith(("flags", "seed"))]
 
 
 def of_ranks(row: Record) -> str:
-    """` 4 ranks` or ` rank 2 of 4`, nothing for a case of one."""
+    """Return ` 4 ranks` or ` rank 2 of 4`, nothing for a case of one."""
     if row.get("ranks") is None:
         return ""
     return f" {row['ranks']} ranks" if row.get("rank") is None else f" rank {row['rank']} of {row['ranks']}"
 
 
 def differences(pair: Pair) -> list[Difference]:
-    """Every metric that one side has at least."""
+    """Return every metric that one side has at least."""
     found = []
     for name, metric in COMPARED.items():
         a, b = pair.a.get(name), pair.b.get(name)
@@ -187,5 +187,5 @@ def _ratio_interval(pair: Pair, name: str) -> tuple[float, float] | None:
 
 
 def geometric_mean(ratios: Sequence[float]) -> float | None:
-    """None for no ratios."""
+    """Return the geometric mean; None for no ratios."""
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None

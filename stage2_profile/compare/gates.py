@@ -21,7 +21,7 @@ class Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """`total_time_us:5%`, or `hbm_read_bytes:=0%` for any change, as a rule. Raises `WrongCall`."""
+    """Return `total_time_us:5%`, or `hbm_read_bytes:=0%` for any change, as a rule. Raises `WrongCall`."""
     match = re.fullmatch(r"(\w+):(=?)(\d+(?:\.\d+)?)%?", text)
     if match is None:
         raise WrongCall(
@@ -34,7 +34,7 @@ def parse_rule(text: str) -> Rule:
 
 
 def broken_rules(pairing: Pairing, rules: Iterable[Rule]) -> list[str]:
-    """One line for each rule that a case breaks; a case that got lost, failed or lost the metric breaks it too."""
+    """Return one line for each rule that a case breaks; a case that got lost, failed or lost the metric breaks it too."""
     lines = [f"{row['case']}: not there any more" for row in pairing.only_a]
     lines += [f"{pair.label}: not compared ({pair.mixed})" for pair in pairing.refused]
     for pair in pairing.pairs:

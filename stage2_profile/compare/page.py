@@ -27,7 +27,7 @@ NO_TIMELINE = ProfileFiles(problem="rows and baselines hold no timeline; compare
 
 
 def comparison_page(answer: Answer, pairing: Pairing, a: Path | None, b: Path | None) -> bytes:
-    """The page of `answer`. `a`, `b`: where the profiles of the two sides lie; None for a baseline."""
+    """Return the page of `answer`. `a`, `b`: where the profiles of the two sides lie; None for a baseline."""
     [grid] = answer.grids
     numbers = {pair.label: number for number, pair in enumerate(pairing.pairs)}
     labelled = _labelled(grid)
@@ -48,7 +48,7 @@ class _Files:
         self._entries = {entry.name: entry for entry in entries}
 
     def of(self, record: Mapping[str, object]) -> ProfileFiles:
-        """The files behind a row record."""
+        """Return the files behind a row record."""
         if record.get("rank") is not None:
             return OF_A_RANK
         entry = self._entries.get(str(record["case"]))
@@ -73,7 +73,7 @@ def _is_trace(path: Path | None) -> bool:
 
 
 def _labelled(grid: Grid) -> Grid:
-    """Every line with its case, so that lines can be sorted."""
+    """Return every line with its case, so that lines can be sorted."""
     lines, label = [], ""
     for first, *rest in grid.lines:
         label = first or label

@@ -11,7 +11,7 @@ from neff_bench.stage2_profile.compare.verdict import Pairing
 
 
 def compare(a: str | os.PathLike[str], b: str | os.PathLike[str], *, mixed: bool = False) -> list[Difference]:
-    """Every metric of every case that both sides have, `b` against `a`.
+    """Return every metric of every case that both sides have, `b` against `a`.
 
     `a` and `b`: stores, JSON files of rows, saved baselines, or single profiles, which are compared whatever their names.
     `mixed`: also compare rows that differ in LNC, target or source. Nothing is run. Raises `WrongCall` for a path that holds

@@ -27,7 +27,7 @@ def answer(
     broken: Sequence[str],
     notes: Sequence[str],
 ) -> Answer:
-    """All metrics for programs; for people what differs of the totals and counters, or of what `metrics` (globs) name.
+    """Return all metrics for programs; for people what differs of the totals and counters, or of what `metrics` (globs) name.
 
     `list_all`: also what is the same, which is a count otherwise.
     """
@@ -53,7 +53,7 @@ def answer(
 
 
 def metrics_answer() -> Answer:
-    """Every metric of a row: unit, which way is better, whether a simulated value is exact, and its column."""
+    """Return every metric of a row: unit, which way is better, whether a simulated value is exact, and its column."""
     columns = [Column(head) for head in ("metric", "unit", "better", "simulated", "column")]
     lines = [
         [
@@ -75,7 +75,7 @@ def _asked(difference: Difference, metrics: Sequence[str], list_all: bool) -> bo
 
 
 def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
-    """The whole in a few sentences."""
+    """Return the whole in a few sentences."""
     totals = [difference for difference in found if difference.metric == "total_time_us" and difference.ratio]
     lines = []
     mean = geometric_mean([difference.ratio for difference in totals if difference.ratio])

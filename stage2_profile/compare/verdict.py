@@ -101,7 +101,7 @@ class Judged:
 
 
 def judge(pairing: Pairing, config: Config) -> list[Judged]:
-    """Each metric that decides, of each case that both sides have, and a line for each case that is on one side only or is not
+    """Return each metric that decides, of each case that both sides have, and a line for each case that is on one side only or is not
     comparable. A case that is new has none: there is nothing to hold it against."""
     found = [judged for pair in pairing.pairs for judged in _judged(pair.a, pair.b, pair.label, config)]
     found += [_said(pair.b, pair.label, "status", None, None, "cannot tell", pair.mixed) for pair in pairing.refused]
@@ -113,13 +113,13 @@ def judge(pairing: Pairing, config: Config) -> list[Judged]:
 
 
 def word_of(judged: Sequence[Judged]) -> Verdict:
-    """The one word for all of it. What is the price of a better time is not worse."""
+    """Return the one word for all of it. What is the price of a better time is not worse."""
     words = {each.verdict for each in judged if each.fails or each.verdict != "worse"}
     return next((verdict for verdict in VERDICTS if verdict in words), "cannot tell")
 
 
 def summary(judged: Sequence[Judged]) -> list[str]:
-    """The word in a few sentences."""
+    """Return the word in a few sentences."""
     cases = dict.fromkeys(each.case for each in judged)
     failing = dict.fromkeys(each.case for each in judged if each.fails)
     better = {each.case for each in judged if each.verdict == "better"} - set(failing)
@@ -141,7 +141,7 @@ def summary(judged: Sequence[Judged]) -> list[str]:
 
 
 def first_failure(judged: Sequence[Judged]) -> str | None:
-    """What got worse first, in a line; None where nothing did."""
+    """Return what got worse first, in a line; None where nothing did."""
     failing = next((each for each in judged if each.fails), None)
     return None if failing is None else f"worse: {failing.label}: {failing.metric} {failing.before} -> {failing.after}"
 
@@ -173,7 +173,7 @@ def _metrics(a: Record, b: Record, label: str, names: Sequence[str], time_percen
 
 
 def verdict_of(a: Record, b: Record, name: str, time_percent: float = Config.time_percent) -> tuple[Verdict, str]:
-    """The verdict on a metric of two rows, b against a, and why it is one that the numbers alone do not give."""
+    """Return the verdict on a metric of two rows, b against a, and why it is one that the numbers alone do not give."""
     before, after = a.get(name), b.get(name)
     if before is None or after is None:
         return "cannot tell", "known on one side only"
@@ -192,7 +192,7 @@ def verdict_of(a: Record, b: Record, name: str, time_percent: float = Config.tim
 
 
 def of_intervals(before: Interval, after: Interval, allowed_percent: float) -> Verdict:
-    """Of a metric of which less is better."""
+    """Return the verdict on a metric of which less is better."""
     low, high = change_percent(before[1], after[0]), change_percent(before[0], after[1])
     allowed = allowed_percent + 100 * SAME
     if low > allowed:
@@ -203,7 +203,7 @@ def of_intervals(before: Interval, after: Interval, allowed_percent: float) -> V
 
 
 def interval(row: Record, other: Record, name: str) -> Interval | None:
-    """Where a metric of a row lies when the row is held against another; None where that is not known."""
+    """Return where a metric of a row lies when the row is held against another; None where that is not known."""
     value = row.get(name)
     if value is None or METRICS[name].exact:
         return None if value is None else (value, value)
@@ -217,7 +217,7 @@ def interval(row: Record, other: Record, name: str) -> Interval | None:
 
 
 def _spread(row: Record) -> Interval | None:
-    """Lowest and highest total time over the row's own: of a simulated row its range, of a measured one its scatter."""
+    """Return the lowest and highest total time over the row's own: of a simulated row its range, of a measured one its scatter."""
     total = row.get("total_time_us")
     simulated = row.get("source") == "simulated"
     names = (
@@ -230,7 +230,7 @@ def _spread(row: Record) -> Interval | None:
 
 
 def _one_model(a: Record, b: Record) -> bool:
-    """Whether two simulated rows differ in their program alone."""
+    """Return whether two simulated rows differ in their program alone."""
     agree = all(a.get(name) == b.get(name) for name in ("source", "model", "implementation"))
     return agree and a.get("source") == "simulated"
 
@@ -244,7 +244,7 @@ def _no_interval(a: Record, b: Record) -> str:
 
 
 def change_percent(before: float, after: float) -> float:
-    """From before to after in percent of before; infinite from nothing to something."""
+    """Return the change in percent of `before`; infinite from nothing to something."""
     if before == 0:
         return 0.0 if after == 0 else math.copysign(math.inf, after)
     return 100 * (after - before) / abs(before)

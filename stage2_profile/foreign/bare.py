@@ -23,7 +23,7 @@ STORE = ".neff-bench"
 
 
 def with_bundles(root: Path, found: Sequence[Entry], inputs: Path | None, *, make: Iterable[str]) -> list[Entry]:
-    """The entries, with a bundle for each NEFF that has no profile.
+    """Return the entries, with a bundle for each NEFF that has no profile.
 
     `make`: the kinds of NEFF (`sim`, `neuron`) for which a bundle is made where there is none. A bundle of another NEFF, or any when
     `inputs` are given, is made again. A NEFF that cannot have one keeps its entry, with the reason.
@@ -56,7 +56,7 @@ def _entry(store: Store, case: Entry, inputs: Path | None, make: set[str]) -> En
 
 
 def _there(store: Store, case: ForeignCase) -> Bundle | None:
-    """The bundle that an earlier call made of this very file."""
+    """Return the bundle that an earlier call made of this very file."""
     from neff_bench.parsers.neff import read_neff
 
     if case.neff is None or not store.path.is_dir():

@@ -30,7 +30,7 @@ TIME_CONTRADICTS = 0.02
 
 
 def same_time(one: float | None, other: float | None, tolerance: float = SAME_TIME) -> bool:
-    """Whether two durations, in one unit, are the same; False when one is not known."""
+    """Return whether two durations, in one unit, are the same; False when one is not known."""
     return one is not None and other is not None and abs(one - other) <= tolerance * max(one, other)
 
 
@@ -47,7 +47,7 @@ class Nearest:
             self._best[at] = min(self._best.get(at, (depth, str(path), path)), (depth, str(path), path))
 
     def find(self, key: str, near: Path) -> Path | None:
-        """The path that the fewest steps through directories lead to from the file `near`."""
+        """Return the path that the fewest steps through directories lead to from the file `near`."""
         found = [
             (up + best[0], best[1], best[2])
             for up, above in enumerate(near.parents)
@@ -77,7 +77,7 @@ class Neffs:
                     self._nearest.add(f"{told}..", neff.path)
 
     def of_trace(self, trace: TraceFile) -> tuple[Path | None, str, str | None]:
-        """The trace's NEFF, what tells so (`uuid`, `name` or nothing), and what is wrong."""
+        """Return the trace's NEFF, what tells so (`uuid`, `name` or nothing), and what is wrong."""
         if trace.uuid and (certain := self._certain(trace.uuid, trace.path)):
             return certain, "uuid", None
         # A trace that carries no uuid may be of any NEFF that lies near.
@@ -93,7 +93,7 @@ class Neffs:
         return None, "", None
 
     def of_profile(self, profile: ProfileFile) -> tuple[Path | None, str]:
-        """The NEFF of a profile without a trace."""
+        """Return the NEFF of a profile without a trace."""
         uuid = profile.profile.neff_uuid if profile.profile else None
         if uuid:
             found = self._nearest.find(uuid, profile.path)
@@ -102,7 +102,7 @@ class Neffs:
         return (near[0].path, "name") if len(near) == 1 else (None, "")
 
     def _certain(self, uuid: str, path: Path) -> Path | None:
-        """Versions 4 and 5 keep the uuid up to its first zero byte, and perhaps stray bytes after that."""
+        """Return whether two uuids agree: versions 4 and 5 keep one up to its first zero byte, and perhaps stray bytes after that."""
         keys = [uuid]
         if len(uuid) < 32:
             keys = [f"{uuid[:end]}.." for end in range(len(uuid), 2 * UUID_BYTES_TELLING - 2, -2)]
@@ -110,7 +110,7 @@ class Neffs:
 
 
 def _told(uuid: str) -> str:
-    """What a C string keeps of a uuid, in hex."""
+    """Return what a C string keeps of a uuid, in hex."""
     return bytes.fromhex(uuid).split(b"\0", 1)[0].hex()
 
 
@@ -119,12 +119,12 @@ def _answer(trace: TraceFile, neff: NeffFile) -> bool | None:
 
 
 def _up(path: Path) -> tuple[Path, ...]:
-    """The directory of a file, and the one above."""
+    """Return the directory of a file, and the one above."""
     return tuple(path.parents[:2])
 
 
 def _sharing_a_name(trace: Path, others: Sequence[Path]) -> list[Path]:
-    """The same stem, or the same hash as the runtime's inspect mode puts into both names."""
+    """Return the same stem, or the same hash as the runtime's inspect mode puts into both names."""
     stems = {trace.stem, trace_name(trace.stem).stem}
     hashes = {word for word in WORDS.split(trace.stem) if len(word) >= HASH_LENGTH_MIN}
     return [path for path in others if path.stem in stems or hashes & set(WORDS.split(path.stem))]
@@ -164,7 +164,7 @@ class Traces:
             self._below[parent.parent].append(parent)
 
     def of_profile(self, profile: ProfileFile) -> TraceFile | None:
-        """The trace that the profile was made of: the one with the best evidence; None when two have it or it contradicts all."""
+        """Return the trace that the profile was made of: the one with the best evidence; None when two have it or it contradicts all."""
         if profile.profile is None:
             return None
         evidence = {
@@ -200,7 +200,7 @@ class Traces:
             start += count
 
     def _elsewhere(self, profile: ProfileFile) -> TraceFile | None:
-        """A trace of the name that the profile states, in another part of the tree: of the same program, or with no word against it."""
+        """Return a trace of the name that the profile states, in another part of the tree: of the same program, or with no word against it."""
         found = profile.profile
         if found is None or not found.ntff_name:
             return None
@@ -214,7 +214,7 @@ class Traces:
 
 
 def _runs(stem: str, words: Sequence[str]) -> set[str]:
-    """Parts of a name that begin and end with whole words: `profile_exec_2` of `profile_exec_2_summary`."""
+    """Return the parts of a name that begin and end with whole words: `profile_exec_2` of `profile_exec_2_summary`."""
     starts, ends, at = [], [], 0
     for word in words[:16]:
         at = stem.index(word, at)
@@ -225,7 +225,7 @@ def _runs(stem: str, words: Sequence[str]) -> set[str]:
 
 
 def _evidence(profile: ProfileFile, trace: TraceFile, position: int) -> tuple[bool, ...]:
-    """Strongest first: it names the trace, it states the trace's duration, its file name fits, it lies beside it."""
+    """Return the evidence, strongest first: it names the trace, it states the trace's duration, its file name fits, it lies beside it."""
     path, found = profile.path, profile.profile
     number = NUMBERED.search(path.stem)
     return (

@@ -41,7 +41,7 @@ class About:
 
 
 def foreign_row(case: ForeignCase) -> Row:
-    """The row of one foreign case; a file that cannot be read becomes its reason, never an exception."""
+    """Return the row of one foreign case; a file that cannot be read becomes its reason, never an exception."""
     try:
         if case.problem is not None:
             return Row(case=case.name, status="failed", reason=case.problem)
@@ -64,7 +64,7 @@ def foreign_row(case: ForeignCase) -> Row:
 
 
 def _about_or_not(case: ForeignCase) -> tuple[About, str | None]:
-    """What the NEFF tells; where there is a profile too, a NEFF that cannot be read costs a warning, and not the row."""
+    """Return what the NEFF tells; where there is a profile too, a NEFF that cannot be read costs a warning, and not the row."""
     try:
         return _about(case.neff), None
     except ParseError as error:
@@ -99,12 +99,12 @@ def _about(path: Path | None) -> About:
 
 
 def _told(about: About) -> dict[str, Any]:
-    """The part of a row that its NEFF tells."""
+    """Return the part of a row that its NEFF tells."""
     return {name: getattr(about, name) for name in ("dims", "shapes", "dtype", "target", "lnc")}
 
 
 def matmul_dims(neff: Neff) -> tuple[tuple[str, int], ...]:
-    """M, K, N of two matrices and their product, the first as it is or transposed; empty for anything else."""
+    """Return M, K, N of two matrices and their product, the first as it is or transposed; empty for anything else."""
     if [len(tensor.shape) for tensor in (*neff.inputs, *neff.outputs)] != [2, 2, 2] or len(neff.outputs) != 1:
         return ()
     (left, right), (m, n) = (tensor.shape for tensor in neff.inputs), neff.outputs[0].shape
@@ -151,7 +151,7 @@ def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
 
 
 def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
-    """Without a JSON our own NTFF reader gives what the trace itself tells."""
+    """Return the row of a trace without a JSON: our own NTFF reader gives what the trace itself tells."""
     from neff_bench.parsers.ntff import read_ntff
 
     trace = read_ntff(path)
@@ -171,7 +171,7 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
 
 
 def _system_row(case: ForeignCase, calls: Calls) -> Row:
-    """A NEFF in a system trace: how often it ran, how long, and what lay before it."""
+    """Return a NEFF in a system trace: how often it ran, how long, and what lay before it."""
     times = calls.durations_us
     return Row(
         case=case.name,

@@ -51,7 +51,7 @@ FIELDS = {"summary": "summary_json", "profile": "detail_json", "session": "sessi
 
 
 def find_foreign(root: Path) -> tuple[ForeignCase, ...]:
-    """Every row of the tree, by name. Reads headers, metadata and summaries; a file that cannot be read becomes its row's `problem`."""
+    """Return every row of the tree, by name. Reads headers, metadata and summaries; a file that cannot be read becomes its row's `problem`."""
     found = survey(root)
     neffs = Neffs(found.neffs)
     traced = {trace.path: _row_of(trace, copies, neffs) for trace, copies in _once(found.traces)}
@@ -66,7 +66,7 @@ def find_foreign(root: Path) -> tuple[ForeignCase, ...]:
 
 
 def _once(traces: Iterable[TraceFile]) -> list[tuple[TraceFile, tuple[Path, ...]]]:
-    """Each trace once, with the paths of its copies: the nearest to the root stands for all."""
+    """Return each trace once, with the paths of its copies: the nearest to the root stands for all."""
     groups: dict[bytes | Path, list[TraceFile]] = defaultdict(list)
     for trace in traces:
         groups[trace.identity or trace.path].append(trace)
@@ -90,7 +90,7 @@ def _row_of(trace: TraceFile, copies: tuple[Path, ...], neffs: Neffs) -> Foreign
 
 
 def _attach(rows: dict[Path, ForeignCase], found: Found) -> list[ProfileFile]:
-    """Gives each profile to its trace's row, in place; returns those that have none."""
+    """Give each profile to its trace's row, in place; returns those that have none."""
     traces = Traces(found.traces)
     stands_for = {copy: path for path, row in rows.items() for copy in (path, *row.copies)}
     alone = []
@@ -115,7 +115,7 @@ def _with(row: ForeignCase, profile: ProfileFile) -> ForeignCase:
 
 
 def _rows_of_profiles(alone: Sequence[ProfileFile], neffs: Neffs) -> list[ForeignCase]:
-    """Profiles whose trace is not there: those of one directory and one duration share a row, copies of one file are one."""
+    """Return the profiles whose trace is not there: those of one directory and one duration share a row, copies of one file are one."""
     rows: list[ForeignCase] = []
     first: dict[tuple[object, ...], int] = {}
     shared: dict[tuple[Path, int], list[tuple[int, float]]] = defaultdict(list)
@@ -152,7 +152,7 @@ def _rows_of_profiles(alone: Sequence[ProfileFile], neffs: Neffs) -> list[Foreig
 
 
 def _rows_of_system_trace(path: Path) -> list[ForeignCase]:
-    """One for each NEFF that ran in it."""
+    """Return one for each NEFF that ran in it."""
     try:
         trace = read_system_trace(path)
     except ParseError as error:
@@ -161,7 +161,7 @@ def _rows_of_system_trace(path: Path) -> list[ForeignCase]:
 
 
 def _slot(profile: ProfileFile) -> tuple[Path, int]:
-    """Directory and duration, rounded so that equal durations fall into one slot or into neighbours."""
+    """Return directory and duration, rounded so that equal durations fall into one slot or into neighbours."""
     time_s = profile.profile.total_time_s if profile.profile else None
     return profile.path.parent, round(math.log(time_s) / SAME_TIME) if time_s else 0
 
@@ -175,7 +175,7 @@ def _equal(row: ForeignCase, profile: ProfileFile) -> bool:
 
 
 def _rows_of_neffs(found: Found, others: Iterable[ForeignCase]) -> list[ForeignCase]:
-    """NEFFs that nothing was made of. A copy of one that has a row is the same program, and gets none."""
+    """Return the NEFFs that nothing was made of. A copy of one that has a row is the same program, and gets none."""
     used = {row.neff for row in others}
     told = {neff.uuid for neff in found.neffs if neff.path in used and neff.uuid}
     rows = []
@@ -188,7 +188,7 @@ def _rows_of_neffs(found: Found, others: Iterable[ForeignCase]) -> list[ForeignC
 
 
 def _named(rows: Sequence[ForeignCase], root: Path) -> list[ForeignCase]:
-    """Rows under the path of what they are about; the file's kind is added where two would share a name."""
+    """Return rows under the path of what they are about; the file's kind is added where two would share a name."""
     paths = [_subject(row).relative_to(root) for row in rows]
     shared = Counter(path.with_suffix("") if path.name else path for path in paths)
     plain = [path.with_suffix("") if path.name and shared[path.with_suffix("")] == 1 else path for path in paths]

@@ -60,7 +60,7 @@ class Found:
 
 
 def survey(root: Path) -> Found:
-    """Everything below `root`. Reads headers, metadata and summaries; a file that cannot be read keeps its `problem`."""
+    """Look at everything below `root`. Reads headers, metadata and summaries; a file that cannot be read keeps its `problem`."""
     neffs: list[NeffFile] = []
     traces: list[TraceFile] = []
     profiles: list[ProfileFile] = []
@@ -82,7 +82,7 @@ def survey(root: Path) -> Found:
 
 
 def _files(root: Path, unreadable: list[OSError]) -> Iterator[tuple[Path, bool]]:
-    """Files in order, and Parquet profiles as directories; without our bundles, hidden directories and what links lead to."""
+    """Yield files in order, and Parquet profiles as directories; without our bundles, hidden directories and what links lead to."""
     for directory, names, files in os.walk(root, onerror=unreadable.append):
         here = Path(directory)
         if OURS in files:

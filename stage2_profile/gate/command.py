@@ -49,7 +49,7 @@ def run_gate(options: GateOptions) -> int:
 
 
 def _changes(pairing: Pairing, moved: Sequence[str], older: Rows, newer: Rows) -> dict[str, Sequence[Change] | str]:
-    """Of each case that moved: its changed lines, or why they are not known."""
+    """Return for each case that moved its changed lines, or why they are not known."""
     named = {str(pair.b["case"]): str(pair.a["case"]) for pair in pairing.pairs if pair.b["case"] in moved}
     was, now = _lines(older, list(named.values())), _lines(newer, list(named))
     found: dict[str, Sequence[Change] | str] = {}

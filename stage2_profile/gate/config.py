@@ -17,7 +17,7 @@ from neff_bench.stage2_profile.compare.verdict import Config
 
 
 def read_config(path: Path | None) -> Config:
-    """The configuration in a YAML file, ours without one. Raises `WrongCall`."""
+    """Return the configuration in a YAML file, ours without one. Raises `WrongCall`."""
     if path is None:
         return Config()
     import yaml

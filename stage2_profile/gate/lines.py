@@ -41,7 +41,7 @@ class Change:
 
 
 def read_lines(detail: Path, neff: Path | None, simulated: bool) -> tuple[Line, ...]:
-    """The lines of a whole-profile JSON, sorted by file and number. Times count where they are simulated: measured ones
+    """Return the lines of a whole-profile JSON, sorted by file and number. Times count where they are simulated: measured ones
     differ from run to run. Raises `ParseError`."""
     from neff_bench.parsers.event_tables import read_timeline
     from neff_bench.parsers.formats.opcodes import SETUP
@@ -67,13 +67,13 @@ def read_lines(detail: Path, neff: Path | None, simulated: bool) -> tuple[Line, 
 
 
 def _file(path: str) -> str:
-    """Without the folder of the checkout, which differs between two that are compared."""
+    """Return the path without the folder of the checkout, which differs between two that are compared."""
     parts = path.split("/")
     return "/".join(parts[parts.index("nkilib_src") :] if "nkilib_src" in parts else parts[-2:])
 
 
 def changed_lines(before: Sequence[Line], after: Sequence[Line]) -> list[Change]:
-    """In the order of files and lines."""
+    """Return the changed lines, in the order of files and lines."""
     files = sorted({line.file for line in (*before, *after)})
     return [
         change
@@ -100,7 +100,7 @@ def _changed(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Change]:
 
 
 def _text(line: Line | None, other: Line | None) -> str:
-    """What of a line the other does not make."""
+    """Return what of a line the other does not make."""
     if line is None:
         return "nothing"
     rest = [made for made in line.does if other is None or made not in other.does]
@@ -114,7 +114,7 @@ def _made(what: str, count: int, size: int) -> str:
 
 
 def lines_of(store: Path, cases: Sequence[str]) -> dict[str, tuple[Line, ...] | str]:
-    """Case -> its lines, or a text that says why they are not known. Runs the profiler's viewer where the whole profile is
+    """Return for each case its lines, or a text that says why they are not known. Runs the profiler's viewer where the whole profile is
     not there yet."""
     from neff_bench.errors import WrongCall
     from neff_bench.neffs.errors import NeffsError

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def read_summaries(path: Path, record: runs.Run, rank: int | None = None) -> list[Summary]:
-    """Of every profiled execution of a rank of a run, of its slowest rank without a number. Raises `RunDamaged` and `ParseError`."""
+    """Return the summaries of every profiled execution of a rank of a run; without a number, of its slowest rank. Raises `RunDamaged` and `ParseError`."""
     found = _by_rank(path, record)
     return found.get(slowest(totals_s(found)) if rank is None else rank, [])
 
 
 def shown_execution(path: Path, record: runs.Run) -> int | None:
-    """Which of the executions stands for the run: the last one of the slowest rank. None for a run without traces. Raises as
+    """Return which of the executions stands for the run: the last one of the slowest rank. None for a run without traces. Raises as
     `read_summaries`."""
     ranks = [execution.rank for execution in record.executions]
     chosen = slowest(totals_s(_by_rank(path, record))) if len(set(ranks)) > 1 else None
@@ -30,7 +30,7 @@ def shown_execution(path: Path, record: runs.Run) -> int | None:
 
 
 def totals_s(summaries: Mapping[int, Sequence[Summary]]) -> dict[int, float]:
-    """Median total time of each rank that has one."""
+    """Return the median total time of each rank that has one."""
     known = {
         rank: [each.total_time_s for each in found if each.total_time_s is not None]
         for rank, found in summaries.items()
@@ -39,12 +39,12 @@ def totals_s(summaries: Mapping[int, Sequence[Summary]]) -> dict[int, float]:
 
 
 def slowest(totals: Mapping[int, float]) -> int:
-    """The rank of the largest total, the first of equals; 0 for none."""
+    """Return the rank of the largest total, the first of equals; 0 for none."""
     return max(sorted(totals), key=totals.__getitem__, default=0)
 
 
 def read_summary(path: Path, record: runs.Run, file: str) -> Summary:
-    """One summary of a run. Raises `RunDamaged` and `ParseError`."""
+    """Return one summary of a run. Raises `RunDamaged` and `ParseError`."""
     from neff_bench.parsers import profile_json
 
     data = runs.read_file(path, record, file)
@@ -66,7 +66,7 @@ def _by_rank(path: Path, record: runs.Run) -> dict[int, list[Summary]]:
 
 
 def _timed(path: Path, record: runs.Run, file: str) -> list[Summary]:
-    """Of every execution that nrtpy timed: the time alone."""
+    """Return a summary of every execution that nrtpy timed: the time alone."""
     from neff_bench.parsers.summary import Summary
     from neff_bench.stage2_profile.capture.nrtpy import read_times
 

@@ -40,7 +40,7 @@ class Verdict:
 
 
 def compared(bundle: Bundle, run: Run) -> str | None:
-    """Hex sha256 over all that the verdict depends on; None for a run without checksums."""
+    """Return the sha256 in hex over all that the verdict depends on; None for a run without checksums."""
     if not run.verified:
         return None
     tensors = [
@@ -57,7 +57,7 @@ def compared(bundle: Bundle, run: Run) -> str | None:
 
 
 def kept_verdict(bundle: Bundle, run: Run) -> Verdict | None:
-    """The verdict in the record, None when there is none on these outputs and references."""
+    """Return the verdict in the record, None when there is none on these outputs and references."""
     kept = run.checked
     if kept is None or kept.compared != compared(bundle, run):
         return None
@@ -66,7 +66,7 @@ def kept_verdict(bundle: Bundle, run: Run) -> Verdict | None:
 
 
 def with_findings(verdict: Verdict, findings: Sequence[Finding]) -> Verdict:
-    """A verdict beside what is known of the kernel, which says why outputs are wrong, or that they cannot be trusted though no
+    """Return a verdict beside what is known of the kernel, which says why outputs are wrong, or that they cannot be trusted though no
     reference shows it. A race or an output that is not whole may agree with a reference by luck."""
     grave = [finding for finding in findings if finding.kind in (_BY_LUCK if verdict.check == "passed" else _GRAVE)]
     if not grave:
@@ -77,7 +77,7 @@ def with_findings(verdict: Verdict, findings: Sequence[Finding]) -> Verdict:
 
 
 def suspected(verdict: Verdict, doubts: Sequence[str]) -> Verdict:
-    """A verdict beside figures that cannot be: outputs that are right say nothing of the times."""
+    """Return a verdict beside figures that cannot be: outputs that are right say nothing of the times."""
     check: Check = "wrong" if verdict.check == "wrong" else "suspect"
     told = verdict.reason if check == "wrong" else None
     return replace(verdict, check=check, reason="; ".join(filter(None, (told, *doubts))))
@@ -93,7 +93,7 @@ def _verdict_of(kept: Checked | CheckedRank) -> Verdict:
 
 
 def checked(bundle: Bundle, path: Path, run: Run, compare: Compare | None = None) -> Checked | None:
-    """The verdict in the form in which a record keeps it; None for a run without checksums. `compare`: see `check_outputs`. Raises
+    """Return the verdict in the form in which a record keeps it; None for a run without checksums. `compare`: see `check_outputs`. Raises
     `RunDamaged`."""
     key = compared(bundle, run)
     if key is None:
@@ -141,7 +141,7 @@ def _worst(verdicts: Sequence[Verdict]) -> Verdict:
 def check_output(
     bundle: Bundle, tensor: TensorFile, path: Path, run: Run, saved: RankFiles, compare: Compare | None = None
 ) -> Verdict:
-    """One output of a rank, whose files `saved` names: |out - ref| <= atol + rtol x |ref| in float64, element by element, a block at a time."""
+    """Return one output of a rank, whose files `saved` names: |out - ref| <= atol + rtol x |ref| in float64, element by element, a block at a time."""
     file = saved.outputs.get(tensor.name)
     if file is None:
         return Verdict("wrong", None, f"the capture saved no output {tensor.name!r}")
@@ -231,7 +231,7 @@ class Comparison:
         self.last_row = int(rows[-1])
 
     def verdict(self, name: str, shape: Sequence[int]) -> Verdict:
-        """The verdict on all blocks taken in so far; `name`, `shape`: of the output."""
+        """Return the verdict on all blocks taken in so far; `name`, `shape`: of the output."""
         if self.size and not self.out_any and self.ref_any:
             return Verdict("wrong", self.ref_largest, f"output {name} is all zero")
         if self.first is None:
@@ -249,7 +249,7 @@ class Comparison:
 
 
 def _index(place: int, shape: Sequence[int]) -> str:
-    """The index of a place in C order: [3, 17]."""
+    """Return the index of a place in C order: [3, 17]."""
     index: list[int] = []
     for size in reversed(shape):
         place, at = divmod(place, size)
@@ -287,13 +287,13 @@ def compare_files(
 
 
 def _values(data: bytes, kind: np.dtype[Any]) -> np.ndarray:
-    """The whole elements of a block."""
+    """Return the whole elements of a block."""
     import numpy as np
 
     return np.frombuffer(data, kind, count=len(data) // kind.itemsize)
 
 
 def _file(run: Run, saved: RankFiles, tensor: TensorFile) -> str | None:
-    """The captured file of a tensor of a rank, when the record has its checksum."""
+    """Return the captured file of a tensor of a rank, when the record has its checksum."""
     file = saved.outputs.get(tensor.name)
     return file if file is not None and file in run.files else None

@@ -15,40 +15,40 @@ _THROTTLE_ACTIVE = re.compile(r"throttle_active_nc\d+_time_ns")
 
 
 def peak_tflops(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Peak rate of the logical core for the dtype."""
+    """Return the peak rate of the logical core for the dtype."""
     return evidence.peak_tflops
 
 
 def model_flops(evidence: Evidence, numbers: Numbers) -> int | None:
-    """FLOPs of the case's mathematics."""
+    """Return the FLOPs of the case's mathematics."""
     return evidence.model_flops
 
 
 def executions(evidence: Evidence, numbers: Numbers) -> int:
-    """How many executions the numbers come from."""
+    """Return how many executions the numbers come from."""
     return len(evidence.summaries) + len(evidence.traces)
 
 
 def mfu_percent(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Model FLOPs over what the peak rate does in the total time."""
+    """Return the model FLOPs over what the peak rate does in the total time."""
     flops, peak, total_us = evidence.model_flops, evidence.peak_tflops, numbers["total_time_us"]
     return 100 * flops / (peak * total_us * US_PER_S) if flops and peak and total_us else None
 
 
 def arithmetic_intensity(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Model FLOPs per byte moved from and to HBM."""
+    """Return the model FLOPs per byte moved from and to HBM."""
     moved = (numbers["hbm_read_bytes"] or 0) + (numbers["hbm_write_bytes"] or 0)
     return evidence.model_flops / moved if evidence.model_flops and moved else None
 
 
 def total_time_iqr_us(evidence: Evidence, numbers: Numbers) -> float | None:
-    """None for fewer than two totals."""
+    """Return the interquartile range of the totals; None for fewer than two."""
     totals = [execution.total_time_s for execution in evidence.summaries if execution.total_time_s is not None]
     return interquartile_range(totals) * US_PER_S if len(totals) > 1 else None
 
 
 def throttle_active_us(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Time in which the clock of the Tensor engine was limited, of the core with most of it; None where the profile does not say."""
+    """Return the time in which the clock of the Tensor engine was limited, of the core with most of it; None where the profile does not say."""
     by_execution = [
         [value / 1e3 for key, value in each.throttle.items() if _THROTTLE_ACTIVE.fullmatch(key)]
         for each in evidence.summaries
@@ -58,14 +58,14 @@ def throttle_active_us(evidence: Evidence, numbers: Numbers) -> float | None:
 
 
 def execution_ci_low_us(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Lower end of the 95 % confidence interval of the median over the executions of one capture; None for too few of them, and
+    """Return the lower end of the 95 % confidence interval of the median over the executions of one capture; None for too few of them, and
     for several captures, which have an interval of their own."""
     interval = _execution_interval(evidence)
     return interval[0] * US_PER_S if interval else None
 
 
 def execution_ci_high_us(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Upper end of it."""
+    """Return the upper end of it."""
     interval = _execution_interval(evidence)
     return interval[1] * US_PER_S if interval else None
 
@@ -77,23 +77,23 @@ def _execution_interval(evidence: Evidence) -> tuple[float, float] | None:
 
 
 def capture_count(evidence: Evidence, numbers: Numbers) -> int | None:
-    """None where the case was captured once."""
+    """Return how often the case was captured; None where it was once."""
     return len(evidence.captures) or None
 
 
 def total_time_ci_low_us(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Lower end of the 95 % confidence interval of the median total time; None for too few captures."""
+    """Return the lower end of the 95 % confidence interval of the median total time; None for too few captures."""
     interval = median_interval(total_times_s(evidence.captures))
     return interval[0] * US_PER_S if interval else None
 
 
 def total_time_ci_high_us(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Upper end of it."""
+    """Return the upper end of it."""
     interval = median_interval(total_times_s(evidence.captures))
     return interval[1] * US_PER_S if interval else None
 
 
 def total_times_s(captures: Sequence[Sequence[Summary]]) -> list[float]:
-    """The median total time of each capture. Executions of one capture share its circumstances, so they are one sample."""
+    """Return the median total time of each capture. Executions of one capture share its circumstances, so they are one sample."""
     totals = [[each.total_time_s for each in one if each.total_time_s is not None] for one in captures]
     return [statistics.median(known) for known in totals if known]

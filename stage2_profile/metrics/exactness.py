@@ -11,16 +11,16 @@ NO_RANGE = "no range: "
 
 
 def is_exact(error: str | None) -> bool:
-    """Whether counts and bytes are those of the program that AWS's compiler makes."""
+    """Return whether counts and bytes are those of the program that AWS's compiler makes."""
     return NOT_EXACT not in (error or "")
 
 
 def reason_of(error: str | None) -> str:
-    """Why a row has no range, or why its counts are not exact, in one clause."""
+    """Return why a row has no range, or why its counts are not exact, in one clause."""
     said = (error or "the trace does not say how far off its times are").partition(NO_RANGE)
     return (said[2] or said[0]).partition(";")[0]
 
 
 def exact_part(errors: Collection[str]) -> str:
-    """The beginning of a sentence on simulated rows with these stated errors."""
+    """Return the beginning of a sentence on simulated rows with these stated errors."""
     return "counts and bytes are exact, " if all(map(is_exact, errors)) else ""

@@ -58,7 +58,7 @@ Entry = TypeVar("Entry", Event, Line)
 
 
 def read_events(path: Path, neff: Path | None = None) -> list[Event]:
-    """The events of a whole-profile JSON, of a Parquet profile, or of a trace with the names and lines of its NEFF. Raises `ParseError`."""
+    """Return the events of a whole-profile JSON, of a Parquet profile, or of a trace with the names and lines of its NEFF. Raises `ParseError`."""
     from neff_bench.parsers.event_tables import read_timeline
     from neff_bench.parsers.formats.opcodes import SETUP
 
@@ -102,7 +102,7 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
 
 
 def parse_search(text: str | None) -> Callable[[Event], bool]:
-    """`kernel.py:33` (plain text) or `/MATMUL.*bfloat16/` (regular expression) → which events. `/./` is what AWS's viewer
+    """Return `kernel.py:33` (plain text) or `/MATMUL.*bfloat16/` (regular expression) → which events. `/./` is what AWS's viewer
     has for everything with a source line. Raises `WrongCall`."""
     if not text:
         return lambda event: True
@@ -122,7 +122,7 @@ def parse_search(text: str | None) -> Callable[[Event], bool]:
 
 
 def hot_lines(events: Iterable[Event], chosen: Callable[[Event], bool], count: int) -> list[Line]:
-    """The `count` slowest of each engine, slowest first, and after them its control instructions; percentages are of all
+    """Return the `count` slowest of each engine, slowest first, and after them its control instructions; percentages are of all
     events, chosen or not. An event counts on its innermost line and on each line that led there."""
     totals: dict[str, float] = defaultdict(float)
     groups: dict[tuple[str, str], list[Event]] = defaultdict(list)
@@ -136,7 +136,7 @@ def hot_lines(events: Iterable[Event], chosen: Callable[[Event], bool], count: i
 
 
 def hot_instructions(events: Iterable[Event], chosen: Callable[[Event], bool], count: int) -> list[Event]:
-    """The `count` longest events of each engine, longest first, without its control instructions."""
+    """Return the `count` longest events of each engine, longest first, without its control instructions."""
     return _top([event for event in events if chosen(event)], lambda event: event.duration_us, count)
 
 
@@ -160,7 +160,7 @@ def _line(engine: str, where: str, group: Sequence[Event], total_us: float) -> L
 def _top(
     entries: Sequence[Entry], size: Callable[[Entry], float], count: int, last: Sequence[Entry] = ()
 ) -> list[Entry]:
-    """The `count` largest of each engine that are not control, engines in the order of ENGINES, and `last` after its own."""
+    """Return the `count` largest of each engine that are not control, engines in the order of ENGINES, and `last` after its own."""
     chosen: list[Entry] = []
     for engine in ENGINES:
         mine = [entry for entry in entries if entry.engine == engine and entry.where != CONTROL]

@@ -48,7 +48,7 @@ class Hot:
 
 
 def answer(hots: Sequence[Hot], search: str | None) -> Answer:
-    """The hot lines and instructions of all rows."""
+    """Return the hot lines and instructions of all rows."""
     records = [record for hot in hots for record in _records(hot)]
     grids = [grid for hot in hots for grid in _grids(hot, search)]
     return Answer(records, FIELDS, grids)
@@ -142,12 +142,12 @@ def _records(hot: Hot) -> list[dict[str, Any]]:
 
 
 def short(where: str) -> str:
-    """The file and its folder, which is what tells sources apart."""
+    """Return the file and its folder, which is what tells sources apart."""
     return "/".join(where.split("/")[-2:])
 
 
 def cut(operands: str) -> str:
-    """As many whole words as fit; of an instruction that has more to say, not what it waits for and signals."""
+    """Cut a text to as many whole words as fit; of an instruction that has more to say, not what it waits for and signals."""
     if len(operands) <= OPERANDS_MAX:
         return operands
     operands = _SIGNALS.sub("", operands).strip() or operands
@@ -158,6 +158,6 @@ def cut(operands: str) -> str:
 
 
 def _once(lines: list[list[str]]) -> list[list[str]]:
-    """The engine's name on its first line only."""
+    """Return the engine's name on its first line only."""
     before = ["", *(line[0] for line in lines)]
     return [["" if line[0] == last else line[0], *line[1:]] for last, line in zip(before, lines)]

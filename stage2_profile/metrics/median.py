@@ -12,7 +12,7 @@ FEWEST = 6
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The narrowest pair of ordered values that encloses the median with at least `CONFIDENCE`; None for fewer than `FEWEST`.
+    """Return the narrowest pair of ordered values that encloses the median with at least `CONFIDENCE`; None for fewer than `FEWEST`.
 
     The k-th smallest and the k-th largest of n values enclose it with 1 - 2 * P(binomial(n, 1/2) < k).
     """
@@ -28,6 +28,6 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def half_width_percent(values: Sequence[float]) -> float | None:
-    """Half of the interval in percent of the median; None where there is no interval."""
+    """Return half of the interval in percent of the median; None where there is no interval."""
     interval = median_interval(values)
     return None if interval is None else 50 * (interval[1] - interval[0]) / statistics.median(values)

@@ -67,7 +67,7 @@ def metric(
     head: str = "",
     share: bool = False,
 ) -> Any:
-    """The field of a metric in a row.
+    """Return the field of a metric in a row.
 
     `source`: an attribute of `Summary`, several that are summed, or a function; the number is the median over the
     executions that have it. `trace`: where it stands in a trace that no tool has viewed, in the unit that the attribute has.
@@ -85,7 +85,7 @@ def metric(
 
 
 def metrics_of(row: type) -> dict[str, Metric]:
-    """The metrics of a row class by name, in the order of its fields.
+    """Return the metrics of a row class by name, in the order of its fields.
 
     Raises `LookupError` for one that is made from a metric below it.
     """
@@ -97,7 +97,7 @@ def metrics_of(row: type) -> dict[str, Metric]:
 
 
 def values(metrics: Mapping[str, Metric], evidence: Evidence) -> dict[str, Any]:
-    """The value of each metric that has a source."""
+    """Return the value of each metric that has a source."""
     numbers: dict[str, Any] = {}
     for name, each in metrics.items():
         if each.source is not None:
@@ -106,7 +106,7 @@ def values(metrics: Mapping[str, Metric], evidence: Evidence) -> dict[str, Any]:
 
 
 def interquartile_range(samples: Sequence[float]) -> float:
-    """Third minus first quartile (inclusive method) of at least two values."""
+    """Return the third minus the first quartile (inclusive method) of at least two values."""
     first, _, third = statistics.quantiles(samples, n=4, method="inclusive")
     return third - first
 

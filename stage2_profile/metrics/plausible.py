@@ -23,7 +23,7 @@ SAME = (
 def suspicions(
     executions: Sequence[tuple[int, Summary]], numbers: Mapping[str, Any], dtype: str, program: Mapping[str, int]
 ) -> tuple[str, ...]:
-    """One sentence for each figure that cannot be; none for a plausible row. `executions`: of one rank, each with its number.
+    """Return one sentence for each figure that cannot be; none for a plausible row. `executions`: of one rank, each with its number.
     `numbers`: of the row. `program`: instructions of the NEFF by engine, where each runs."""
     fastest = max(1.0, RATE.get(dtype, 1.0))
     found = [doubt for _, summary in executions for doubt in impossible(summary, fastest)]
@@ -47,7 +47,7 @@ def suspicions(
 
 
 def of_numbers(numbers: Mapping[str, Any]) -> list[str]:
-    """As `impossible`, for numbers that our own reader took from a trace."""
+    """Judge numbers that our own reader took from a trace, as `impossible` does those of tools."""
     total_us = numbers.get("total_time_us")
     if total_us is None:
         return []
@@ -61,6 +61,6 @@ def of_numbers(numbers: Mapping[str, Any]) -> list[str]:
 
 
 def _other(counts: Mapping[int, int]) -> tuple[int, int]:
-    """An execution whose count is not that of the first."""
+    """Return an execution whose count is not that of the first."""
     first = next(iter(counts.values()))
     return next((number, count) for number, count in counts.items() if count != first)

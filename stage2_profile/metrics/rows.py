@@ -36,23 +36,23 @@ INSTRUCTIONS = tuple(f"{name}_engine_instruction_count" for name in ENGINES)
 
 
 def engine(name: str) -> Callable[[Ntff], float | None]:
-    """The active time of an engine in a trace, in seconds; None where the trace does not tell of it."""
+    """Return the active time of an engine in a trace, in seconds; None where the trace does not tell of it."""
     return lambda trace: trace.engines[name].active_time_s if name in trace.engines else None
 
 
 def instructions(name: str) -> Callable[[Ntff], int | None]:
-    """The instructions of an engine in a trace; None where the trace does not tell of it."""
+    """Return the instructions of an engine in a trace; None where the trace does not tell of it."""
     return lambda trace: trace.engines[name].instruction_count if name in trace.engines else None
 
 
 def all_instructions(trace: Ntff) -> int | None:
-    """The instructions of all engines in a trace; None where it does not tell of each."""
+    """Return the instructions of all engines in a trace; None where it does not tell of each."""
     counts = [time.instruction_count for time in trace.engines.values()]
     return sum(counts) if len(counts) == len(ENGINES) else None
 
 
 def packets(kind: DmaKind) -> Callable[[Ntff], int | None]:
-    """The DMA packets of a kind in a trace; None where it has none, as the profiler leaves them out."""
+    """Return the DMA packets of a kind in a trace; None where it has none, as the profiler leaves them out."""
     return lambda trace: trace.dma_kinds[kind].packets if kind in trace.dma_kinds else None
 
 
@@ -166,7 +166,7 @@ class Row:
     by_rank: tuple[Row, ...] = ()
 
     def __repr__(self) -> str:
-        """The kernel, its shape, chip and LNC, its time and its check on a line."""
+        """Return the kernel, its shape, chip and LNC, its time and its check on a line."""
         shape = " ".join(f"{name}{size}" for name, size in self.dims) or self.shapes
         what = (self.kernel or self.case, self.implementation, shape, self.dtype, f"{self.target}/{self.lnc}")
         low, high = self.total_time_low_us, self.total_time_high_us
@@ -176,7 +176,7 @@ class Row:
         return f"<Row {' '.join(filter(None, what))}: {', '.join(said)}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the same line. `Rows` are a table."""
+        """Return what a notebook shows: the same line. `Rows` are a table."""
         return f"<code>{escape(repr(self))}</code>"
 
     @property
@@ -191,7 +191,7 @@ METRICS = metrics_of(Row)
 
 
 def built_fields(manifest: Manifest) -> dict[str, Any]:
-    """The part of a row that says what was built."""
+    """Return the part of a row that says what was built."""
     case = manifest.case
     return {
         "kernel": case.kernel,
@@ -208,41 +208,41 @@ def built_fields(manifest: Manifest) -> dict[str, Any]:
 
 
 def _own_inputs(case: Case) -> tuple[Tensor, ...]:
-    """The inputs of a kernel of the user's own, which are known although it was not built."""
+    """Return the inputs of a kernel of the user's own, which are known although it was not built."""
     return case.own.inputs if isinstance(case.own, OwnKernel) else ()
 
 
 def with_ranks(rows: Iterable[Row]) -> list[Row]:
-    """The rows, each case of several ranks followed by those of its ranks."""
+    """Return the rows, each case of several ranks followed by those of its ranks."""
     return [each for row in rows for each in (row, *row.by_rank)]
 
 
 def of_release(row: Row, release: str) -> Row:
-    """The row without findings that this release of the SDK does not make."""
+    """Return the row without findings that this release of the SDK does not make."""
     ranks = tuple(of_release(each, release) for each in row.by_rank)
     return replace(row, findings=findings.of_release(row.findings, release), by_rank=ranks)
 
 
 def to_dict(row: Row) -> dict[str, Any]:
-    """The record of a row: what `--format json` writes. The dimensions are one object, each under its own name."""
+    """Return the record of a row: what `--format json` writes. The dimensions are one object, each under its own name."""
     record = {name: rounded(name, getattr(row, name)) for name in NAMES}
     return {**record, "dims": dict(row.dims), "findings": msgspec.to_builtins(row.findings)}
 
 
 def to_flat(row: Row) -> dict[str, Any]:
-    """The same for a table, in the order of `columns`: a column for each dimension, and each finding as a sentence."""
+    """Return the same for a table, in the order of `columns`: a column for each dimension, and each finding as a sentence."""
     record = to_dict(row)
     dims = {dim_column(name): size for name, size in record.pop("dims").items()}
     return {**record, **dims, "findings": [str(finding) for finding in row.findings]}
 
 
 def dim_column(name: str) -> str:
-    """The column of a dimension: its own name, `dim_<name>` where another column has that name."""
+    """Return the column of a dimension: its own name, `dim_<name>` where another column has that name."""
     return f"dim_{name}" if name in NAMES else name
 
 
 def from_dict(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as this version writes it. Earlier ones wrote each dimension beside the other keys, and other words for a check."""
+    """Return a record as this version writes it. Earlier ones wrote each dimension beside the other keys, and other words for a check."""
     record = dict(record)
     if record.get("check") in ("failed", "zero"):
         record["check"] = "wrong"
@@ -253,11 +253,11 @@ def from_dict(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rounded(name: str, value: Any) -> Any:
-    """Times to whole picoseconds, which is what the device counts."""
+    """Round times to whole picoseconds, which is what the device counts."""
     return round(value, 6) if name.endswith("_us") and value is not None else value
 
 
 def columns(rows: Iterable[Row]) -> list[str]:
-    """Column names of `to_flat` for rows of several kernels: the dimensions of all of them, in order of appearance."""
+    """Return the column names of `to_flat` for rows of several kernels: the dimensions of all of them, in order of appearance."""
     dims = dict.fromkeys(dim_column(name) for row in rows for name, _ in row.dims)
     return [column for name in NAMES for column in (dims if name == "dims" else [name])]

@@ -23,18 +23,18 @@ def row_numbers(
     peak: float | None,
     captures: Sequence[Sequence[Summary]] = (),
 ) -> dict[str, Any]:
-    """The metrics of a row from the summaries of its profiled executions. `peak`: TFLOPS. `captures`: the same by capture,
+    """Return the metrics of a row from the summaries of its profiled executions. `peak`: TFLOPS. `captures`: the same by capture,
     where there are several."""
     return values(METRICS, Evidence(summaries=summaries, model_flops=model_flops, peak_tflops=peak, captures=captures))
 
 
 def trace_numbers(traces: Sequence[Ntff], *, model_flops: int | None, peak: float | None) -> dict[str, Any]:
-    """The metrics of a row from traces that no tool has viewed: what our own NTFF reader can tell."""
+    """Return the metrics of a row from traces that no tool has viewed: what our own NTFF reader can tell."""
     return values(METRICS, Evidence(traces=traces, model_flops=model_flops, peak_tflops=peak))
 
 
 def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
-    """What must be said about numbers that our own reader took from traces."""
+    """Return what must be said about numbers that our own reader took from traces."""
     certainty = ", ".join(dict.fromkeys(trace.certainty for trace in traces))
     notes = [f"not viewed by a profiler; read from the trace by our own reader, certainty: {certainty}"]
     full = dict.fromkeys(kind for trace in traces for kind in trace.full_buffers)
@@ -54,7 +54,7 @@ def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
 
 
 def _unnamed(traces: Sequence[Ntff]) -> dict[str, float]:
-    """The time in us of instructions whose opcode has no name, by the words that count them."""
+    """Return the time in us of instructions whose opcode has no name, by the words that count them."""
     found: dict[str, float] = defaultdict(float)
     for trace in traces:
         rows = trace.instructions

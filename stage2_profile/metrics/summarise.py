@@ -41,7 +41,7 @@ UNVERIFIED = "not verified: written by an older version, which kept no checksums
 
 
 def failed_row(bundle: Bundle, reason: str, status: Status = "failed") -> Row:
-    """A row without numbers."""
+    """Return a row without numbers."""
     manifest = bundle.manifest
     return Row(
         case=bundle.name,
@@ -53,7 +53,7 @@ def failed_row(bundle: Bundle, reason: str, status: Status = "failed") -> Row:
 
 
 def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool = False) -> Row:
-    """The row of a run: numbers from its summaries, the check from its outputs, everything else from its record.
+    """Return the row of a run: numbers from its summaries, the check from its outputs, everything else from its record.
 
     `read_traces`: where no tool has viewed the traces, take what our own reader can tell from them. With several ranks the numbers are
     those of the slowest, and `by_rank` has a row for each.
@@ -71,7 +71,7 @@ def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool =
 
 
 def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read_traces: bool) -> Row:
-    """The row of a rank, None for that of the case."""
+    """Return the row of a rank, None for that of the case."""
     reason = record.reason
     try:
         summaries = read_summaries(path, record, rank)
@@ -117,7 +117,7 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
 
 
 def _system_trace(path: Path, record: runs.Run) -> tuple[float | None, tuple[str, ...]]:
-    """The time between two executions, and what the system trace tells beside it."""
+    """Return the time between two executions, and what the system trace tells beside it."""
     if record.system_trace is None:
         return None, ()
     from neff_bench.stage2_profile.view.system_view import calls_of_case, read
@@ -131,14 +131,14 @@ def _system_trace(path: Path, record: runs.Run) -> tuple[float | None, tuple[str
 
 
 def _numbered(record: runs.Run, summaries: Sequence[Summary]) -> list[tuple[int, Summary]]:
-    """Summaries with the numbers of their executions; nrtpy times them after a warm-up, so none of them is the first."""
+    """Return the summaries with the numbers of their executions; nrtpy times them after a warm-up, so none of them is the first."""
     viewed = sorted({each.execution for each in record.executions if each.summary is not None})
     numbers = viewed if len(viewed) == len(summaries) else range(2, len(summaries) + 2)
     return list(zip(numbers, summaries))
 
 
 def without_damage(path: Path, record: runs.Run) -> runs.Run:
-    """The record with summaries that can be read; a run that has others counts as not viewed yet."""
+    """Return the record with summaries that can be read; a run that has others counts as not viewed yet."""
     executions = []
     for execution in record.executions:
         try:
@@ -155,7 +155,7 @@ def without_damage(path: Path, record: runs.Run) -> runs.Run:
 
 
 def with_verdict(bundle: Bundle, path: Path, record: runs.Run, compare: Compare | None = None) -> runs.Run:
-    """The record with the verdict on its outputs, which is computed and kept unless it is there. `compare`: see `check_outputs`."""
+    """Return the record with the verdict on its outputs, which is computed and kept unless it is there. `compare`: see `check_outputs`."""
     if record.status == "failed" or _single_io(record) or kept_verdict(bundle, record) is not None:
         return record
     verdict = checked(bundle, path, record, compare)
@@ -166,14 +166,14 @@ def with_verdict(bundle: Bundle, path: Path, record: runs.Run, compare: Compare 
 
 
 def is_complete(bundle: Bundle, record: runs.Run) -> bool:
-    """Whether a run has all that its row needs, so that nothing has to be run or written for it."""
+    """Return whether a run has all that its row needs, so that nothing has to be run or written for it."""
     if record.status != "viewed":
         return False
     return _single_io(record) or not record.verified or kept_verdict(bundle, record) is not None
 
 
 def missing_output(bundle: Bundle, record: runs.Run) -> str | None:
-    """The name of an output that the capture did not save although it should have, None when there is none."""
+    """Return the name of an output that the capture did not save although it should have, None when there is none."""
     if _single_io(record):
         return None
     saved = [*record.by_rank, *[runs.RankFiles()] * (bundle.manifest.case.ranks - len(record.by_rank))]
@@ -182,7 +182,7 @@ def missing_output(bundle: Bundle, record: runs.Run) -> str | None:
 
 
 def reproduce(bundle: Bundle, record: runs.Run) -> str | None:
-    """One shell line that repeats a run in a directory beside it: its last capture, and what followed.
+    """Return one shell line that repeats a run in a directory beside it: its last capture, and what followed.
 
     It works from the directory above the bundle and overwrites nothing of the run.
     """
@@ -205,7 +205,7 @@ def _numbers(
     captures: Sequence[Sequence[Summary]],
     read_traces: bool,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The numbers of a row, and what must be said about them. `rank`: None for the slowest."""
+    """Return the numbers of a row, and what must be said about them. `rank`: None for the slowest."""
     case, flops = manifest.case, manifest.model_flops
     peak = peak_tflops(case.target, case.dtype, case.lnc)
     if captures[0]:
@@ -250,7 +250,7 @@ def _verdict_of_all(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:
 
 
 def _inputs_rewritten(record: runs.Run) -> bool:
-    """Whether every execution found the inputs of the case. nrtpy makes them again before each of its calls."""
+    """Return whether every execution found the inputs of the case. nrtpy makes them again before each of its calls."""
     last = next((command.argv for command in reversed(record.commands) if command.step == "capture"), ())
     return record.num_exec == 1 or record.tool == runs.UNTRACED or "--write-tensors-per-exec" in last
 

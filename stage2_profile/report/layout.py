@@ -45,7 +45,7 @@ COLUMNS = (
 
 
 def cells(row: Row) -> list[str]:
-    """One text for each of COLUMNS."""
+    """Return one text for each of COLUMNS."""
     dims = " ".join(f"{name}{size}" for name, size in row.dims) or _shapes(row)
     shape = " ".join(filter(None, (dims, *_ranks(row))))
     return [
@@ -63,12 +63,12 @@ def cells(row: Row) -> list[str]:
 
 
 def state(row: Row) -> str:
-    """The word for how a row ended: its check, or its status where there is nothing to check."""
+    """Return the word for how a row ended: its check, or its status where there is nothing to check."""
     return row.check or row.status
 
 
 def answer(rows: Sequence[Row]) -> Answer:
-    """The table of rows, those of ranks among them, with what must be said under it."""
+    """Return the table of rows, those of ranks among them, with what must be said under it."""
     every = with_ranks(rows)
     timed = any(row.total_time_us is not None for row in rows)
     about = "engines, DMA: % of total us" if timed else ""
@@ -77,7 +77,7 @@ def answer(rows: Sequence[Row]) -> Answer:
 
 
 def html_of(rows: Sequence[Row]) -> str:
-    """The table of rows for a notebook, with what must be said under it."""
+    """Return the table of rows for a notebook, with what must be said under it."""
     (grid,) = answer(rows).grids
     shown = grid.shown()
     head = "".join(f"<th>{escape(column.head)}</th>" for column in shown.columns)
@@ -87,13 +87,13 @@ def html_of(rows: Sequence[Row]) -> str:
 
 
 def _shapes(row: Row) -> str:
-    """The shapes of the inputs, cut to a width that a table can hold."""
+    """Return the shapes of the inputs, cut to a width that a table can hold."""
     text = row.shapes or ""
     return text if len(text) <= SHAPES_MAX else text[: SHAPES_MAX - 2] + ".."
 
 
 def _ranks(row: Row) -> list[str]:
-    """Which of its ranks a row is of."""
+    """Return which of its ranks a row is of."""
     if row.ranks is None:
         return []
     slowest = f", slowest {row.slowest_rank}" if row.slowest_rank is not None else ""
@@ -111,7 +111,7 @@ def _marks(row: Row) -> str:
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """What must be said under the numbers: what failed and why, then where the numbers come from, in at most three lines."""
+    """Return what must be said under the numbers: what failed and why, then where the numbers come from, in at most three lines."""
     lines = []
     for row in rows:
         if row.reason is not None:
@@ -123,7 +123,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
 
 
 def _measured(rows: Sequence[Row]) -> list[str]:
-    """With which tools the measured rows were measured, and how much the executions differ."""
+    """Return with which tools the rows were measured, and how much their executions differ."""
     measured = [row for row in rows if row.source == "measured"]
     if not measured:
         return []
@@ -138,7 +138,7 @@ def _measured(rows: Sequence[Row]) -> list[str]:
 
 
 def _simulated(rows: Sequence[Row]) -> list[str]:
-    """What is simulated and by what, what a range means, and what the marks mean."""
+    """Return what is simulated and by what, what a range means, and what the marks mean."""
     simulated = [row for row in rows if row.source == "simulated"]
     if not simulated:
         return []

@@ -28,7 +28,7 @@ TIMELINES_MAX = 20
 
 
 def report_page(directory: Path, rows: Sequence[Row], files: Sequence[ProfileFiles], asked: bool = False) -> bytes:
-    """The page of `rows`, each with its files. A profile that cannot be read costs its timeline, and not the page. Of a case of several
+    """Return the page of `rows`, each with its files. A profile that cannot be read costs its timeline, and not the page. Of a case of several
     ranks it has the timeline of the slowest. `asked`: somebody chose these cases, so each has its timeline; else the slowest have."""
     [grid] = answer(rows).grids
     slowest = sorted(rows, key=lambda row: -(row.total_time_us or 0.0))[: None if asked else TIMELINES_MAX]
@@ -45,7 +45,7 @@ def report_page(directory: Path, rows: Sequence[Row], files: Sequence[ProfileFil
 
 
 def _left_out(directory: Path, row: Row, files: ProfileFiles) -> ProfileFiles:
-    """The files of a row whose timeline is not in the page, with how to get it."""
+    """Return the files of a row whose timeline is not in the page, with how to get it."""
     if files.profile is None:
         return files
     command = f"profile-neffs {shell_word(str(directory))} --only {shell_word(row.case)} --output page.html"
@@ -53,7 +53,7 @@ def _left_out(directory: Path, row: Row, files: ProfileFiles) -> ProfileFiles:
 
 
 def rooflines_of(rows: Sequence[Row]) -> list[tuple[Roofline, list[Point]]]:
-    """All rows of one target and LNC under one roof."""
+    """Return all rows of one target and LNC under one roof."""
     points: defaultdict[tuple[str | None, int | None], list[Point]] = defaultdict(list)
     for row in rows:
         point = _point(row)
@@ -64,7 +64,7 @@ def rooflines_of(rows: Sequence[Row]) -> list[tuple[Roofline, list[Point]]]:
 
 
 def roots_of(files: ProfileFiles) -> tuple[Path, ...]:
-    """Where source files are looked for: in the bundle, here, in the folders that the kernel was compiled from, and among the kernels that we ship."""
+    """Return where source files are looked for: in the bundle, here, in the folders that the kernel was compiled from, and among the kernels that we ship."""
     own = (files.bundle / SOURCES, *_compiled_from(files.bundle)) if files.bundle else ()
     return (*own[:1], Path(), *own[1:], IMPORT_ROOT)
 
@@ -77,7 +77,7 @@ prepare(_KernelJson)
 
 
 def _compiled_from(bundle: Path) -> list[Path]:
-    """The search path in the bundle's kernel.json; empty where there is none, or on another machine."""
+    """Return the search path in the bundle's kernel.json; empty where there is none, or on another machine."""
     try:
         folders = msgspec.json.decode((bundle / "kernel.json").read_bytes(), type=_KernelJson).path
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
@@ -86,7 +86,7 @@ def _compiled_from(bundle: Path) -> list[Path]:
 
 
 def timeline_or_problem(files: ProfileFiles) -> Timeline | str:
-    """The timeline with what depends on what, or why there is none."""
+    """Return the timeline with what depends on what, or why there is none."""
     if files.profile is None:
         return files.problem or "nothing was profiled"
     try:

@@ -88,7 +88,7 @@ def _whole_store(directory: Path) -> Path:
 
 
 def _store_of(directory: Path) -> tuple[Path, str | None]:
-    """The store, and the case when `directory` is one bundle. Raises `WrongCall` when it is neither."""
+    """Return the store, and the case when `directory` is one bundle. Raises `WrongCall` when it is neither."""
     if (directory / MANIFEST).is_file():
         directory = directory.resolve()
         return directory.parent, directory.name

@@ -61,7 +61,7 @@ def examine(store: Path, only: str | None = None) -> Examined:
 def certain(
     store: Path, findings: Sequence[Finding], repair: Callable[[list[Finding]], None] | None = None
 ) -> list[Finding]:
-    """The findings that a second look finds too, while no other command works on the case; `repair` is called with those of a case
+    """Return the findings that a second look finds too, while no other command works on the case; `repair` is called with those of a case
     before another command may. What a live command is about to write, move or record is no finding. A case that stays in use is
     named on standard error."""
     found: list[Finding] = []
@@ -89,7 +89,7 @@ def certain(
 
 
 def _live_since(store: Path) -> float:
-    """When the oldest lock was taken that a process holds in the store; infinity where there is none."""
+    """Return when the oldest lock was taken that a process holds in the store; infinity where there is none."""
     taken = math.inf
     for lock in (*store.glob(f"{OWN}/*/*.lock"), *store.glob(f"*/{PROFILES}/{LOCK}")):
         try:
@@ -101,7 +101,7 @@ def _live_since(store: Path) -> float:
 
 
 def _is_new(store: Path, finding: Finding, live_since: float) -> bool:
-    """Whether it is a file that a live command may have written and not recorded yet."""
+    """Return whether it is a file that a live command may have written and not recorded yet."""
     try:
         return finding.problem == "surplus" and (store / finding.file).lstat().st_mtime >= live_since
     except OSError:
@@ -148,7 +148,7 @@ def _bundle(store: Path, name: str, done: Examined) -> Iterator[Finding]:
 
 
 def _no_runs(bundle: Bundle) -> Iterator[Finding]:
-    """What lies among the runs and is none; what a live or a killed process works on begins with a dot."""
+    """Return what lies among the runs and is none; what a live or a killed process works on begins with a dot."""
     try:
         names = sorted(os.listdir(bundle.path / PROFILES))
     except (FileNotFoundError, NotADirectoryError):

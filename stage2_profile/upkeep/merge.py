@@ -67,7 +67,7 @@ def _merge_one(into: Store, source: Path, bundle: Bundle) -> Merged:
 
 
 def _copy(source: Path, directory: Path) -> None:
-    """All of a bundle but what is unfinished in it."""
+    """Copy all of a bundle but what is unfinished in it."""
     profiles = str(source / PROFILES)
     shutil.copytree(
         source,
@@ -107,7 +107,7 @@ def _add_runs(ours: Bundle, source: Path, theirs: Bundle) -> Merged:
 
 
 def _runs(bundle: Path) -> list[tuple[Path, runs.Run]]:
-    """The runs of a bundle that can be read, newest first."""
+    """Return the runs of a bundle that can be read, newest first."""
     found = []
     for path in runs.run_directories(bundle):
         try:
@@ -118,5 +118,5 @@ def _runs(bundle: Path) -> list[tuple[Path, runs.Run]]:
 
 
 def _identity(run: runs.Run) -> tuple[object, ...]:
-    """What tells one run from another, wherever it lies: captures of one second may have equal files, so the time counts microseconds."""
+    """Return what tells one run from another, wherever it lies: captures of one second may have equal files, so the time counts microseconds."""
     return (run.created, *sorted((name, file.sha256) for name, file in run.files.items()))

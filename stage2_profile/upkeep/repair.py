@@ -24,7 +24,7 @@ from neff_bench.stage2_profile.upkeep.fsck import Finding
 
 
 def repair(store: Path, aside: Path, findings: Sequence[Finding]) -> dict[Finding, str]:
-    """What was done about each finding of a case, in words; call it while nothing else works on the case. Raises `StoreError` when the
+    """Return what was done about each finding of a case, in words; call it while nothing else works on the case. Raises `StoreError` when the
     store cannot be written."""
     done: dict[Finding, str] = {}
     try:
@@ -40,7 +40,7 @@ def repair(store: Path, aside: Path, findings: Sequence[Finding]) -> dict[Findin
 
 
 def new_aside(store: Path) -> Path:
-    """A directory for what one call sets aside. Raises `StoreError`."""
+    """Return a directory for what one call sets aside. Raises `StoreError`."""
     parent = store / OWN / "aside"
     try:
         parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def _run(store: Path, aside: Path, case: str, number: str, findings: Sequence[Fi
 
 
 def without_files(run: runs.Run, lost: Sequence[str]) -> runs.Run:
-    """The record without what a view made and what is lost; a run that lost a summary or a session counts as captured."""
+    """Return the record without what a view made and what is lost; a run that lost a summary or a session counts as captured."""
 
     def kept(name: str | None) -> str | None:
         return None if any(file == name or file.startswith(f"{name}/") for file in lost) else name

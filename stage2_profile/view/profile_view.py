@@ -158,7 +158,7 @@ def view_detail(
 
 
 def _whole_forms(tool: Tool) -> list[str]:
-    """The forms of the whole profile to ask for, the best first, of those that the tool's release writes. Parquet is read with
+    """Return the forms of the whole profile to ask for, the best first, of those that the tool's release writes. Parquet is read with
     pyarrow only; our own simulator writes JSON in less time."""
     if tool.kind == "sim":
         return ["json"]
@@ -167,7 +167,7 @@ def _whole_forms(tool: Tool) -> list[str]:
 
 
 def _kind(path: Path) -> str | None:
-    """What a tool wrote at a path; None for nothing, and for what is no profile."""
+    """Return what a tool wrote at a path; None for nothing, and for what is no profile."""
     from neff_bench.parsers.kinds import kind_of
 
     try:
@@ -177,7 +177,7 @@ def _kind(path: Path) -> str | None:
 
 
 def _written(before: runs.Run, after: runs.Run) -> list[str]:
-    """What was made between two records: the JSON of executions that had none, and the logs of the calls."""
+    """Return what was made between two records: the JSON of executions that had none, and the logs of the calls."""
     files = [command.log for command in after.commands[len(before.commands) :]]
     for old, new in zip(before.executions, after.executions, strict=True):
         files += [name for name in (new.summary, new.session) if name not in (None, old.summary, old.session)]
@@ -227,7 +227,7 @@ def call(step: Step, path: Path, tool: Tool, options: Options, hold: Sequence[in
 
 
 def what_is_wrong(step: Step, done: Finished, timeout_s: float) -> str | None:
-    """Why the output of a step is of no use, None when it is."""
+    """Return why the output of a step is of no use, None when it is."""
     if done.exit_code != 0 or done.timed_out or done.stopped or done.overflowed:
         how = describe_exit(done, timeout_s)
         if done.timed_out or done.stopped or done.overflowed:

@@ -17,7 +17,7 @@ _TIMEOUT_S = 600.0
 
 
 def simulated_events(trace: Path, neff: Path) -> list[Event]:
-    """Raises `ParseError`. What neuron-sim refuses, such as a trace of another model, is read from the trace alone, with a notice."""
+    """Return the events of a simulated trace. What neuron-sim refuses, such as a trace of another model, is read from the trace alone, with a notice. Raises `ParseError`."""
     with tempfile.TemporaryDirectory() as directory:
         profile = Path(directory, "ntff.json")
         try:

@@ -47,5 +47,5 @@ def read(path: Path) -> SystemTrace:
 
 
 def calls_of_case(trace: SystemTrace) -> Calls:
-    """The NEFF that ran most often: a capture runs one, and the runtime may run small ones of its own."""
+    """Return the NEFF that ran most often: a capture runs one, and the runtime may run small ones of its own."""
     return max(trace.calls, key=lambda calls: len(calls.durations_us))

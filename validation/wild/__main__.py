@@ -47,12 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     chosen = [at for at, case in enumerate(CASES) if given.only in f"{case.repository}/{case.name}"]
     with ThreadPoolExecutor(given.jobs) as pool:
-        found = list(pool.map(lambda at: _apart(at, given.checkouts, given.timeout), chosen))
+        found = list(pool.map(lambda at: run_apart(at, given.checkouts, given.timeout), chosen))
     _report([CASES[at] for at in chosen], found)
     return 0 if all(one["verdict"] in ("right", "refused") for one in found) else 1
 
 
-def _apart(at: int, checkouts: Path, timeout: float) -> dict[str, str]:
+def run_apart(at: int, checkouts: Path, timeout: float) -> dict[str, str]:
     """One case in a process of its own."""
     case = CASES[at]
     if not (checkouts / case.repository / case.path).is_file():

@@ -83,7 +83,7 @@ _Key = tuple[str, str, int]
 
 
 def _lines(figures: Figures) -> dict[_Key, tuple[str, float]]:
-    """Place and time of each line, by its file, its own text, and how many lines above it in that file say the same: a line that others push
+    """Return place and time of each line, by its file, its own text, and how many lines above it in that file say the same: a line that others push
     down is still the same line."""
     keys: dict[str, _Key] = {}
     for file, whole in figures.texts.items():

@@ -9,7 +9,7 @@ from neff_bench.terminal.text import plain
 
 
 def as_text(state: State) -> str:
-    """The diagnostics as `file:line: severity: message`, then a line for each case, or why there is none."""
+    """Return the diagnostics as `file:line: severity: message`, then a line for each case, or why there is none."""
     said = [
         f"{one.file}:{one.line}: {one.severity}: {f'{one.code}: ' if one.code else ''}{one.message}"
         for one in state.diagnostics
@@ -27,7 +27,7 @@ def as_text(state: State) -> str:
 
 
 def as_json(state: State) -> str:
-    """The same for programs."""
+    """Return the same for programs."""
     told = {
         "save": state.save,
         "at": state.at,

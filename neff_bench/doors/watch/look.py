@@ -83,7 +83,7 @@ class Seen:
 
 
 def main() -> int:
-    """The process; returns its exit code."""
+    """Return the process; returns its exit code."""
     subject = REQUEST.decode(sys.stdin.buffer.read())
     out = os.dup(1)
     os.dup2(2, 1)  # what a kernel prints is for people
@@ -113,7 +113,7 @@ def warm_up() -> None:
 
 
 def look(subject: Subject, tell: Tell) -> None:
-    """Tell all that there is to say of a subject."""
+    """Return all that there is to say of a subject."""
     found: list[Diagnostic] = []
     folders = [Path(subject.file).parent, Path(subject.shapes or subject.file).parent, Path.cwd(), *sys.path]
     try:
@@ -131,7 +131,7 @@ def look(subject: Subject, tell: Tell) -> None:
 
 
 def files_of(subject: Subject) -> set[Path]:
-    """The files that a change of may change the answer: those that are named, and what they import."""
+    """Return the files that a change of may change the answer: those that are named, and what they import."""
     from neff_bench.stage1_generate.jobs.closure import Closures
 
     named = [path for path in subject.files if path.suffix == ".py"]
@@ -237,7 +237,7 @@ def _figures(case: Shown) -> Figures:
 
 
 def _broken_rules(subject: Subject, seen: Sequence[Seen], folders: Sequence[Any]) -> Iterator[Diagnostic]:
-    """What `neff-bench check` says of the kernels' files and of what was recorded."""
+    """Return what `neff-bench check` says of the kernels' files and of what was recorded."""
     from neff_bench.doors.judging import read
     from neff_bench.rules import RULES, findings
     from neff_bench.sdk.installed import judged_by
@@ -283,7 +283,7 @@ def _checked(seen: Sequence[Seen], found: list[Diagnostic], subject: Subject, fo
 
 
 def _definition(kernel: str) -> tuple[str, int]:
-    """Where a kernel's file defines it."""
+    """Return where a kernel's file defines it."""
     file, _, name = kernel.rpartition(":")
     lines = Path(file).read_text(encoding="utf-8").splitlines() if file.endswith(".py") else []
     return file, next((at for at, line in enumerate(lines, 1) if re.match(rf"\s*def {re.escape(name)}\b", line)), 0)
@@ -298,7 +298,7 @@ def _of_error(error: NeffBenchError, folders: Sequence[Any]) -> Diagnostic:
 
 
 def _file(name: str, folders: Sequence[Any]) -> str:
-    """The file that a place names, as an absolute path where it is found."""
+    """Return the file that a place names, as an absolute path where it is found."""
     found = (Path(folder, name) for folder in folders if name)
     return next((str(path.resolve()) for path in found if path.is_file()), name)
 

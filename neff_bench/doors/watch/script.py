@@ -51,7 +51,7 @@ def launches_of(subject: Subject) -> list[Program]:
 
 
 def _line(error: BaseException, file: str) -> str:
-    """The innermost line that is not ours, with its file."""
+    """Return the innermost line that is not ours, with its file."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [one for one in traceback.extract_tb(error.__traceback__) if os.path.isfile(one.filename)]

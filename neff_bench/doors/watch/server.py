@@ -46,7 +46,7 @@ class Bell:
 
 
 def app_of(session: Session, bell: Bell, token: str) -> ASGIApp:
-    """The pages of a session, below the token."""
+    """Return the pages of a session, below the token."""
 
     async def picture(request: Request) -> Response:
         save = session.saves.get(request.path_params["save"])
@@ -114,7 +114,7 @@ def _guarded(inner: ASGIApp, token: str) -> ASGIApp:
 
 
 def _refusal(scope: Scope, token: str) -> tuple[int, str] | None:
-    """Status and reason, None for a request that may pass."""
+    """Return status and reason, None for a request that may pass."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     host = headers.get("host", "")
     if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:

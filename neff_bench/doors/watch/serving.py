@@ -92,7 +92,7 @@ async def _follow(session: Session) -> None:
 
 
 def _stamps(session: Session) -> dict[str, tuple[int, int, int]]:
-    """What a save changes of each file that is there."""
+    """Return what a save changes of each file that is there."""
     found = {}
     for file in session.files:
         try:

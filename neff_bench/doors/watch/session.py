@@ -99,7 +99,7 @@ class Session:
         return True
 
     def state(self) -> State:
-        """What there is to show."""
+        """Return what there is to show."""
         newest, good = self.newest, self.shown()
         earlier = [save for number, save in sorted(self.saves.items()) if save.good and good and number < good.number]
         pinned = self.saves.get(self.pinned or 0)
@@ -111,7 +111,7 @@ class Session:
         )  # fmt: skip
 
     def shown(self) -> Save | None:
-        """The newest save with a picture."""
+        """Return the newest save with a picture."""
         return next((save for _, save in sorted(self.saves.items(), reverse=True) if save.good), None)
 
     def _forget(self) -> None:
@@ -193,7 +193,7 @@ def _messages(stream: IO[bytes]) -> Iterable[Told]:
 
 
 def _pass_on(stream: IO[bytes]) -> None:
-    """What a kernel prints goes to standard error."""
+    """Return what a kernel prints goes to standard error."""
     try:
         for line in stream:
             sys.stderr.write(line.decode(errors="replace"))

@@ -49,7 +49,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def subject_of(what: str, words: Sequence[str], shapes: Path | None, reference: str | None, **rest: Any) -> Subject:
-    """What the words of the command name. Raises WrongCall."""
+    """Return what the words of the command name. Raises WrongCall."""
     path, colon, function = what.rpartition(":") if ".py:" in what else (what, "", "")
     file = Path(path)
     if file.suffix not in (".py", ".yaml", ".yml"):
@@ -80,7 +80,7 @@ def subject_of(what: str, words: Sequence[str], shapes: Path | None, reference: 
 
 
 def _given(words: Sequence[str]) -> tuple[dict[str, InputShape], dict[str, Any]]:
-    """Inputs and further arguments from words such as `x=512x1024:bfloat16` and `eps=1e-6`. Raises WrongCall."""
+    """Return the inputs and further arguments from words such as `x=512x1024:bfloat16` and `eps=1e-6`. Raises WrongCall."""
     from neff_bench.chips.dtypes import LONG, SIZE_BYTES
 
     inputs: dict[str, InputShape] = {}
@@ -100,7 +100,7 @@ def _given(words: Sequence[str]) -> tuple[dict[str, InputShape], dict[str, Any]]
 
 
 def _value(text: str) -> Any:
-    """A number, list, object or true and false as JSON writes them; any other text as it is."""
+    """Return a number, list, object or true and false as JSON writes them; any other text as it is."""
     try:
         return json.loads(text)
     except ValueError:
@@ -108,7 +108,7 @@ def _value(text: str) -> Any:
 
 
 def cases_of(subject: Subject) -> list[Case]:
-    """The cases of a subject that is no script. Raises `ShapesError`, and `WrongCall` where none is left."""
+    """Return the cases of a subject that is no script. Raises `ShapesError`, and `WrongCall` where none is left."""
     from neff_bench.neffs.intake import kernel_name, own_case
     from neff_bench.neffs.own import OwnKernel, Tensor
     from neff_bench.stage1_generate.shapes.read import read_shapes
@@ -133,7 +133,7 @@ def cases_of(subject: Subject) -> list[Case]:
 
 
 def _entry(case: Case, folder: Path) -> str:
-    """The file and function of a case of the user's own kernel; "" for any other."""
+    """Return the file and function of a case of the user's own kernel; "" for any other."""
     from neff_bench.neffs.own import OwnKernel
     from neff_bench.stage1_generate.entries import place
 

@@ -21,7 +21,7 @@ def _engine(c: Call, name: str) -> bool:
 
 
 def _starts(c: Call, test: Callable[[int, int], object]) -> str:
-    """The operands on the chip for which `test(rows, start)` holds."""
+    """Return the operands on the chip for which `test(rows, start)` holds."""
     if c.op in _NO_TILES:
         return ""
     wrong = [one for one in c.operands if one.memory != "hbm" and one.step_bytes and test(one.partitions, one.start)]
@@ -33,7 +33,7 @@ def _crossing(rows: int, start: int) -> bool:
 
 
 def _powers(given: Source) -> Iterator[ast.AST]:
-    """nl.power of a tile and a number."""
+    """Return nl.power of a tile and a number."""
     return (node for node in given.calls.get("nki.language.power", ()) if any(isinstance(one, ast.Constant) for one in (*node.args[1:], *(word.value for word in node.keywords if word.arg != "name"))))
 
 

@@ -21,7 +21,7 @@ def _both_in_psum(first: str, second: str) -> Callable[[Call], bool]:
 
 
 def _returned_hbm(given: Source) -> Iterator[ast.AST]:
-    """Results of kernels that were made in nl.hbm."""
+    """Yield results of kernels that were made in nl.hbm."""
     for function in given.device:
         if given.kernels_of(function):
             returned = {node.id for one in given.below(function) if isinstance(one, ast.Return) and one.value for node in given.below(one.value) if isinstance(node, ast.Name)}
@@ -32,7 +32,7 @@ def _returned_hbm(given: Source) -> Iterator[ast.AST]:
 
 
 def _viewed_again(given: Source) -> Iterator[ast.AST]:
-    """`x.vector_select(...).view(...)`."""
+    """Yield `x.vector_select(...).view(...)`."""
     for method in (".view", ".reinterpret_cast"):
         for node in given.calls.get(method, ()):
             before = node.func.value if isinstance(node.func, ast.Attribute) else None
@@ -41,7 +41,7 @@ def _viewed_again(given: Source) -> Iterator[ast.AST]:
 
 
 def _of_psum(*functions: str) -> OfSource:
-    """Calls of functions with a tile that the same function made in PSUM."""
+    """Call of functions with a tile that the same function made in PSUM."""
 
     def find(given: Source) -> Iterator[ast.AST]:
         for function in given.device:

@@ -18,14 +18,14 @@ def _old(given: Source) -> Iterator[ast.AST]:
 
 
 def _to_nki(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
-    """An import of the old dialect as one of the current: `from neuronxcc import nki` is `import nki`."""
+    """Yield an import of the old dialect as one of the current: `from neuronxcc import nki` is `import nki`."""
     if isinstance(node, (ast.Import, ast.ImportFrom)) and "kernels" not in ast.unparse(node):
         new = ast.unparse(node).replace("neuronxcc.nki", "nki").replace("from neuronxcc import nki", "import nki").replace("import nki as nki", "import nki")
         yield (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0), new
 
 
 def _to_jit(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
-    """A decorator that benchmarked a kernel as nki.jit; `nki.simulate_kernel(kernel, x)` as `nki.simulate(kernel)(x)`."""
+    """Yield a decorator that benchmarked a kernel as nki.jit; `nki.simulate_kernel(kernel, x)` as `nki.simulate(kernel)(x)`."""
     full = given.full(node)
     for function in given.of(ast.FunctionDef):
         for one in function.decorator_list:
@@ -42,7 +42,7 @@ def _to_jit(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
 
 
 def _taken_results(given: Source) -> Iterator[ast.AST]:
-    """Instructions whose result is assigned, added or returned, as if it were a tile."""
+    """Yield instructions whose result is assigned, added or returned, as if it were a tile."""
     for full, calls in given.calls.items():
         if full.startswith("nki.isa.") and not full[8:].startswith(_NO_TILE):
             taken = {id(node.value) for kind in (ast.Assign, ast.AugAssign, ast.Return) for node in given.inside.get(kind, ()) if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return))}

@@ -35,7 +35,7 @@ def _words(value: ast.AST, kind: type) -> bool:
 
 
 def _arguments(*words: str) -> OfSource:
-    """Keyword arguments with a constant of a wrong type: an integer for an enumeration, a string for a buffer."""
+    """Return keyword arguments with a constant of a wrong type: an integer for an enumeration, a string for a buffer."""
     kind = str if "buffer" in words else int
     return source(lambda given: (node for nodes in given.calls.values() for node in nodes for word in node.keywords if word.arg in words and _words(word.value, kind)))
 
@@ -47,7 +47,7 @@ def _loops(given: Source) -> Iterator[ast.For]:
 
 
 def _within(given: Source, test: Callable[..., object]) -> Iterator[ast.AST]:
-    """Nodes of the bodies of dynamic loops for which `test(node, loop)` holds."""
+    """Return nodes of the bodies of dynamic loops for which `test(node, loop)` holds."""
     return (node for loop in _loops(given) for statement in loop.body for node in given.below(statement) if test(node, loop))
 
 
@@ -83,7 +83,7 @@ def _returning_bodies(given: Source) -> Iterator[ast.AST]:
 
 
 def _used_after(given: Source) -> Iterator[ast.AST]:
-    """Tiles that a dynamic loop makes, and that later lines of the function read."""
+    """Yield tiles that a dynamic loop makes, and that later lines of the function read."""
     for function in given.device:
         for loop in _loops(given):
             made = {one.id for node in given.below(loop) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) for one in node.targets if isinstance(one, ast.Name) and given.full(node.value.func) in _MAKES}
@@ -111,7 +111,7 @@ def _plain_classes(given: Source) -> Iterator[ast.AST]:
 
 
 def _closures(given: Source) -> Iterator[ast.AST]:
-    """Names of an enclosing function that a kernel reads."""
+    """Yield names of an enclosing function that a kernel reads."""
     for outer in given.of(ast.FunctionDef):
         if isinstance(outer, ast.FunctionDef) and not given.kernels_of(outer):
             cells = {one.arg for one in outer.args.args} | {one.id for node in outer.body if isinstance(node, ast.Assign) for one in node.targets if isinstance(one, ast.Name)}
@@ -134,7 +134,7 @@ def _same_names(given: Source) -> Iterator[ast.AST]:
 
 
 def _tiles(given: Source, function: ast.FunctionDef) -> set[str]:
-    """The names of a function that hold tiles: results of nl and nisa, and of operators on them."""
+    """Return the names of a function that hold tiles: results of nl and nisa, and of operators on them."""
     tiles: set[str] = set()
     for node in given.below(function):
         if isinstance(node, ast.Assign) and _is_tile(node.value, tiles, given):
@@ -154,7 +154,7 @@ def _is_tile(node: ast.AST, tiles: set[str], given: Source) -> bool:
 
 
 def _called(node: ast.AST, tiles: set[str], given: Source) -> ast.AST:
-    """An expression with calls in place of the operators on tiles. Raises KeyError for an operator that has none."""
+    """Return an expression with calls in place of the operators on tiles. Raises KeyError for an operator that has none."""
     nl = next(name for name, full in given.names.items() if full.removeprefix("neuronxcc.") == "nki.language")
 
     def made(function: str, *arguments: ast.AST) -> ast.Call:
@@ -181,7 +181,7 @@ def _called(node: ast.AST, tiles: set[str], given: Source) -> ast.AST:
 
 
 def _in_calls(node: ast.AST, given: Source) -> str:
-    """An expression with calls in place of its operators on tiles; "" where that is not known."""
+    """Return an expression with calls in place of its operators on tiles; "" where that is not known."""
     tiles = next((_tiles(given, function) for function in given.device if node in given.below(function)), set())
     try:
         if isinstance(node, ast.AugAssign):
@@ -192,18 +192,18 @@ def _in_calls(node: ast.AST, given: Source) -> str:
 
 
 def _to_calls(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
-    """Calls in place of operators; a division, whose rounding differs, and a sum of products are left to people."""
+    """Call in place of operators; a division, whose rounding differs, and a sum of products are left to people."""
     if isinstance(node, (ast.expr, ast.AugAssign)) and not any(isinstance(one, (ast.Div, ast.AugAssign)) for one in given.below(node)) and (text := _in_calls(node, given)):
         yield (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0), text
 
 
 def _told(nodes: Callable[[Source], Iterator[ast.AST]]) -> OfSource:
-    """Expressions, each with what takes its place."""
+    """Return expressions, each with what takes its place."""
     return OfSource(lambda given: ((node, f"{ast.unparse(node)} -> {text}" if (text := _in_calls(node, given)) else "") for node in nodes(given)))
 
 
 def _operators(given: Source) -> Iterator[ast.AST]:
-    """Operators on tiles; of several in an expression the outermost."""
+    """Yield operators on tiles; of several in an expression the outermost."""
     for function in given.device:
         tiles, inner = _tiles(given, function), set()
         for node in given.below(function):
@@ -231,7 +231,7 @@ def _stored(given: Source) -> Iterator[ast.AST]:
 
 
 def _grids(given: Source, dimensions: range) -> Iterator[ast.AST]:
-    """Launches `kernel[...]` of a kernel of this file with a tuple of so many sizes."""
+    """Yield launch `kernel[...]` of a kernel of this file with a tuple of so many sizes."""
     kernels = {function.name for function in given.device}
     for node in given.of(ast.Call):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name) and node.func.value.id in kernels:
@@ -245,7 +245,7 @@ def _decorated_parts(given: Source) -> Iterator[ast.AST]:
 
 
 def _impure(given: Source) -> Iterator[ast.AST]:
-    """Names of the file that a kernel binds, and what differs from call to call."""
+    """Yield names of the file that a kernel binds, and what differs from call to call."""
     for function in given.device:
         if given.kernels_of(function):
             for node in given.below(function):
@@ -254,7 +254,7 @@ def _impure(given: Source) -> Iterator[ast.AST]:
 
 
 def _collective_tensors(given: Source, wrong: Callable[[ast.Call], bool]) -> Iterator[ast.AST]:
-    """Tensors that a function makes in a wrong way and hands to a collective."""
+    """Yield Tensors that a function makes in a wrong way and hands to a collective."""
     for function in given.device:
         made = {one.id: node.value for node in given.below(function) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and given.full(node.value.func) == "nki.language.ndarray" for one in node.targets if isinstance(one, ast.Name)}
         for node in given.below(function):

@@ -172,7 +172,7 @@ class _Made(Loader):
         return sys.modules[spec.name]
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: the module is complete."""
+        """Do nothing: the module is complete."""
 
 
 def _module(name: str, **members: object) -> ModuleType:

@@ -39,13 +39,13 @@ class Page(NamedTuple):
 
 
 def render(answer: Answer, format: str, page: Page = Page()) -> str:
-    """The answer in one of FORMATS. Raises `WrongCall` for a column that it does not have."""
+    """Return the answer in one of FORMATS. Raises `WrongCall` for a column that it does not have."""
     text: str = _module(format).render(_with_columns(answer, page.columns) if page.columns else answer, page)
     return text
 
 
 def _with_columns(answer: Answer, names: Sequence[str]) -> Answer:
-    """The answer with these columns alone: of its records, and of each table that has all of them."""
+    """Return the answer with these columns alone: of its records, and of each table that has all of them."""
     known = dict.fromkeys(
         [
             *answer.fields,
@@ -68,7 +68,7 @@ def _with_columns(answer: Answer, names: Sequence[str]) -> Answer:
 
 
 def _of_grid(grid: Grid, names: Sequence[str]) -> Grid:
-    """The grid with the columns of these names or heads, whatever their rank; the bounds of a range follow their number."""
+    """Return the grid with the columns of these names or heads, whatever their rank; the bounds of a range follow their number."""
     columns: dict[int, Column] = {}
     for name in names:
         for at, column in enumerate(grid.columns):
@@ -80,7 +80,7 @@ def _of_grid(grid: Grid, names: Sequence[str]) -> Grid:
 
 
 def chosen(format: str | None, output: Path | None) -> str:
-    """The format that was asked for, else that of the suffix of `output`, else the table. Raises `WrongCall`."""
+    """Return the format that was asked for, else that of the suffix of `output`, else the table. Raises `WrongCall`."""
     if format is not None:
         return format
     if output is None:

@@ -13,7 +13,7 @@ SUFFIX = ".csv"
 
 
 def render(answer: Answer, page: Page) -> str:
-    """One line for each record."""
+    """Return one line for each record."""
     out = io.StringIO()
     writer = csv.DictWriter(out, answer.fields, restval="", lineterminator="\n")
     writer.writeheader()

@@ -10,7 +10,7 @@ SUFFIX = ".json"
 
 
 def render(answer: Answer, page: Page) -> str:
-    """The records, or the document where the answer has one."""
+    """Return the records, or the document where the answer has one."""
     import orjson
 
     document = list(answer.records) if answer.document is None else answer.document

@@ -12,7 +12,7 @@ SUFFIX = ".md"
 
 
 def render(answer: Answer, page: Page) -> str:
-    """A table for each grid."""
+    """Return a table for each grid."""
     return "\n\n".join("\n".join(_grid(grid)) for grid in answer.grids) + "\n"
 
 

@@ -34,7 +34,7 @@ _BREAKS = (re.compile(r"\S+\s*"), re.compile(r"[^\s._]*[\s._]+|[^\s._]+"))
 
 
 def render(answer: Answer, page: Page) -> str:
-    """A table for each grid, laid out for the page."""
+    """Return a table for each grid, laid out for the page."""
     parts = ["\n".join(line.rstrip() for line in _grid(grid, page)) for grid in answer.grids]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -60,7 +60,7 @@ def _grid(grid: Grid, page: Page) -> Iterator[str]:
 
 
 def _with_ranges(grid: Grid) -> Grid:
-    """The two columns of a range stand behind the number that it is the range of."""
+    """Return the two columns of a range stand behind the number that it is the range of."""
     columns, lines = list(grid.columns), [list(line) for line in grid.lines]
     lows = [at for at in range(1, len(columns) - 1) if columns[at].bound and columns[at + 1].bound]
     for at in reversed(lows):
@@ -74,19 +74,19 @@ def _with_ranges(grid: Grid) -> Grid:
 
 
 def _rounded(number: str) -> str:
-    """A number that has a range, with three or four digits."""
+    """Return a number that has a range, with three or four digits."""
     if number == NONE:
         return number
     return f"{float(number):.{0 if float(number) >= 1000 else 1 if float(number) >= 10 else 2}f}"
 
 
 def _end(number: str) -> str:
-    """An end of a range: a whole number from 10 on, one digit behind the point below."""
+    """Return an end of a range: a whole number from 10 on, one digit behind the point below."""
     return f"{float(number):.0f}" if float(number) >= 10 else f"{float(number):.1f}"
 
 
 def _without_common(grid: Grid) -> tuple[Grid, list[str]]:
-    """The grid without the columns that say the same of all lines, and what they say."""
+    """Return the grid without the columns that say the same of all lines, and what they say."""
     same = [
         at for at, column in enumerate(grid.columns) if column.common and len({line[at] for line in grid.lines}) == 1
     ]
@@ -95,7 +95,7 @@ def _without_common(grid: Grid) -> tuple[Grid, list[str]]:
 
 
 def _without_ranked(grid: Grid, width: int) -> Grid:
-    """As many columns as fit on one line: those of the highest rank go first."""
+    """Keep as many columns as fit on one line: those of the highest rank go first."""
     order = sorted(range(len(grid.columns)), key=lambda at: -grid.columns[at].rank)
     while sum(_widths(grid)) + len(grid.columns) - 1 > width and order and grid.columns[order[0]].rank:
         gone = order.pop(0)
@@ -105,13 +105,13 @@ def _without_ranked(grid: Grid, width: int) -> Grid:
 
 
 def _widths(grid: Grid) -> list[int]:
-    """How wide each column is without a break."""
+    """Return how wide each column is without a break."""
     texts = zip(*([column.head for column in grid.columns], *grid.lines), strict=True)
     return [max(map(_width, column)) for column in texts]
 
 
 def _table(grid: Grid, page: Page) -> list[str]:
-    """The lines of the table; empty where the page is too narrow for it."""
+    """Return the lines of the table; empty where the page is too narrow for it."""
     for breaks in _BREAKS:
         widths = _widths(grid) if page.wide else _fitted(grid, page.width, breaks)
         if not widths:
@@ -127,7 +127,7 @@ def _table(grid: Grid, page: Page) -> list[str]:
 
 
 def _fitted(grid: Grid, width: int, breaks: re.Pattern[str]) -> list[int]:
-    """The widths of the columns on a page: those that wrap share what is left. Empty where it is too narrow."""
+    """Return the widths of the columns on a page: those that wrap share what is left. Empty where it is too narrow."""
     widths, room = _widths(grid), width - len(grid.columns) + 1
     wrapping = [at for at, column in enumerate(grid.columns) if column.wraps]
     least = {
@@ -152,7 +152,7 @@ def _line(
     *,
     bold: bool,
 ) -> Iterator[str]:
-    """One row of the table, on as many lines as its longest text takes."""
+    """Yield one row of the table, on as many lines as its longest text takes."""
     cells = [_wrapped(plain(text), size, breaks) for text, size in zip(line, widths)]
     for texts in itertools.zip_longest(*cells, fillvalue=""):
         padded = (
@@ -168,7 +168,7 @@ def _padding(text: str, width: int, right: bool, styled: str) -> str:
 
 
 def _wrapped(text: str, width: int, breaks: re.Pattern[str]) -> list[str]:
-    """The text on lines of a width that has room for each of its parts."""
+    """Return the text on lines of a width that has room for each of its parts."""
     if _width(text) <= width:
         return [text]
     lines = [""]
@@ -180,7 +180,7 @@ def _wrapped(text: str, width: int, breaks: re.Pattern[str]) -> list[str]:
 
 
 def _blocks(grid: Grid, page: Page) -> Iterator[str]:
-    """Each row as its first text on lines of its own, then `head text` pairs, as many on a line as fit."""
+    """Yield each row as its first text on lines of its own, then `head text` pairs, as many on a line as fit."""
     for line in grid.lines:
         first, *rest = (
             f"{column.head} {text}" if number and column.head else text
@@ -201,7 +201,7 @@ def _blocks(grid: Grid, page: Page) -> Iterator[str]:
 
 
 def _folded(text: str, width: int) -> list[str]:
-    """The text on lines of this width, broken between words and, where a word is longer than a line, within it."""
+    """Return the text on lines of this width, broken between words and, where a word is longer than a line, within it."""
     words = [part for word in _BREAKS[0].findall(text) for part in _chopped(word, width)]
     lines = [""]
     for word in words:
@@ -220,7 +220,7 @@ def _chopped(word: str, width: int) -> Iterator[str]:
 
 
 def _width(text: str) -> int:
-    """The columns of a terminal that a text takes."""
+    """Return the columns of a terminal that a text takes."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len

@@ -48,7 +48,7 @@ def compile(request: Request) -> Compiled:
 
 
 def set_environment(request: Request) -> None:
-    """What NKI reads when it is imported: the target, which it would ask the device for, and the LNC; and nothing that leads the
+    """Return what NKI reads when it is imported: the target, which it would ask the device for, and the LNC; and nothing that leads the
     compiler elsewhere."""
     lnc = str(request.lnc) if CHIPS[request.target].max_lnc > 1 else None
     env = prepared(os.environ, release(), "compile", {"target": request.target, "lnc": lnc})
@@ -88,7 +88,7 @@ def _compile_nki(request: Request) -> Compiled:
 
 @contextmanager
 def plain_directory(is_needed: bool) -> Iterator[None]:
-    """A current directory whose path has no blank and no quote: NKI's back end gets paths inside one string and splits it. What
+    """Yield a current directory whose path has no blank and no quote: NKI's back end gets paths inside one string and splits it. What
     is written there is moved to the directory of before."""
     before = Path.cwd()
     if not is_needed or PLAIN_PATH.fullmatch(str(before)):
@@ -121,7 +121,7 @@ def _compile_xla(request: Request) -> Compiled:
 
 
 def doubt(request: Request, known: Release) -> str:
-    """What to add to the reason of a failed compilation: its target may be one that no page of the compiler names."""
+    """Return what to add to the reason of a failed compilation: its target may be one that no page of the compiler names."""
     target = known.tools["neuronx-cc"].commands["compile"].flags["--target"]
     if request.target not in target.undocumented:
         return ""
@@ -129,7 +129,7 @@ def doubt(request: Request, known: Release) -> str:
 
 
 def compiler_words(request: Request, known: Command) -> list[str]:
-    """The words after `neuronx-cc`. Raises `FlagAbsent`."""
+    """Return the words after `neuronx-cc`. Raises `FlagAbsent`."""
     asked: list[Asked] = [("--target", request.target), ("--output", hlo.NEFF)]
     if CHIPS[request.target].max_lnc > 1:  # older targets do not know the flag
         asked.append(("--lnc", str(request.lnc)))

@@ -77,7 +77,7 @@ class Absent(GenerateError):
 
 
 def choose(nki: Nki) -> tuple[str, Compile]:
-    """Name and function of the newest interface that is installed; those that the contract of the installed release names come
+    """Return the name and the function of the newest interface that is installed; those that the contract of the installed release names come
     before all others. Raises `BuildError` when none is."""
     reasons = []
     for interface in sorted(INTERFACES, key=lambda interface: interface.contract not in nki.interfaces):
@@ -112,7 +112,7 @@ def _nir() -> Compile:
 
 
 def _nir_with_inputs() -> Compile:
-    """Other builds of NKI 0.6 (SDK 2.32), seen in two public callers: the back end takes the inputs themselves."""
+    """Compile with other builds of NKI 0.6 (SDK 2.32), seen in two public callers: the back end takes the inputs themselves."""
     trace = _get("nki.framework.compiled", "compile_kernel_to_nir")
     options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
     finish = _get("nki.compiler.driver", "_compile_bir_to_neff")
@@ -252,7 +252,7 @@ INTERFACES = (
 
 
 def _results(descriptor: Any) -> tuple[str, ...]:
-    """What the results are called in the NEFF: by their specifications, one that is an input too by the name of that input (`aliases` of a
+    """Return what the results are called in the NEFF: by their specifications, one that is an input too by the name of that input (`aliases` of a
     `KernelDescriptor` are pairs of input and output, by number)."""
     names = [str(spec.name) for spec in descriptor.output_specs]
     for given, result in getattr(descriptor, "aliases", ()):
@@ -274,7 +274,7 @@ def _options(options_type: Any, work: Work) -> Any:
 
 
 def _launched(work: Work) -> Any:
-    """The kernel with its launch grid, where the release takes the LNC from there: later ones deprecate `kernel[lnc]`."""
+    """Return the kernel with its launch grid, where the release takes the LNC from there: later ones deprecate `kernel[lnc]`."""
     return work.kernel[work.lnc] if work.grid and hasattr(work.kernel, "__getitem__") else work.kernel
 
 

@@ -18,18 +18,18 @@ CODE = re.compile(r"\b(?:NCC_)?([EI][A-Z]{3}\d{3})\b")
 
 
 def arguments(request: Request) -> tuple[str, ...]:
-    """Words for neuronx-cc beyond target, LNC and files."""
+    """Return the words for neuronx-cc beyond target, LNC and files."""
     return (*request.flags, "--verbose=info") if request.verbose else request.flags
 
 
 @cache
 def release() -> Release:
-    """The contract of the SDK that is installed here; the nearest that is known."""
+    """Return the contract of the SDK that is installed here; the nearest that is known."""
     return compiler_release() or identify("neuronx-cc", version_of("neuronx-cc")).release
 
 
 def explained(reason: str) -> str:
-    """Why a compilation failed, with what to do about the first error of neuronx-cc in it."""
+    """Return why a compilation failed, with what to do about the first error of neuronx-cc in it."""
     found = CODE.search(reason)
     if found is None:
         return reason
@@ -46,13 +46,13 @@ def explained(reason: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of the SDK's packages that are installed."""
+    """Return the versions of the SDK's packages that are installed."""
     found = {name: version_of(name) for name in ("neuronx-cc", "nki", "torch-neuronx", "jax")}
     return {name: version for name, version in found.items() if version is not None}
 
 
 def resolve(entry: str) -> Any:
-    """The object that an entry names. Raises `BuildError` when there is none."""
+    """Return the object that an entry names. Raises `BuildError` when there is none."""
     try:
         return entries.load(entry)
     except (Exception, SystemExit) as error:  # what does not import is one failed row, whatever it raises

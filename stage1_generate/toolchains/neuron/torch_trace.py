@@ -24,13 +24,13 @@ _WORK = Path("trace")
 
 
 def compile_xla(request: Request) -> Compiled:
-    """The torch twin of the jax function: `..._xla:name` -> `..._torch:name`."""
+    """Return the torch twin of the jax function: `..._xla:name` -> `..._torch:name`."""
     function = resolve(request.entry.replace("_xla:", "_torch:"))
     return _trace(function, request)
 
 
 def compile_isa(request: Request) -> Compiled:
-    """A closed kernel: positional inputs, then the output, which it fills.
+    """Return a closed kernel: positional inputs, then the output, which it fills.
 
     (aws-neuron/neuronx-distributed-inference, models/llama/modeling_llama.py: `nki_jit()(mlp_isa_kernel)[(nc(2),)](...)`.)
     """
