@@ -52,7 +52,7 @@ rule("D319", "tensor_scalar_cumulative has no 32-bit integers", "float32", "isa"
 rule("D320", "the bias of activation is not tfloat32", "float32", "isa", "D", call("activation", lambda c: _is(c, "bias", "tfloat32")))
 rule("D321", "the scale of activation is float32", "a float32 tile", "isa errors", "D", call("activation", lambda c: _is_not(c, "scale", "float32")), says="err_activation_scale_invalid_type")
 rule("D322", "the bounds of range_select are float32", "float32 tiles", "isa", "D", call("range_select", lambda c: _is_not(c, "bound0", "float32") or _is_not(c, "bound1", "float32")))
-rule("D323", "on_false_value of range_select is the lowest float32", "nl.fp32.min, then nisa.select_reduce for another value", "notes", "D", call("range_select", lambda c: c.attributes.get("on_false_value", _MIN) != _MIN), since="2.29")
+rule("D323", "on_false_value of range_select is the lowest float32", "leave on_false_value= out; nisa.select_reduce after it for another value", "notes", "D", call("range_select", lambda c: c.attributes.get("on_false_value", _MIN) != _MIN), since="2.29")
 rule("D324", "nc_find_index8 writes uint16 or uint32", "a tile of that dtype", "isa", "D", refusal("^nc_find_index8: dst must be uint16"))
 rule("D325", "the indices of nc_n_gather are uint32 and its data keeps the dtype", "a uint32 tile of indices; dst of the dtype of data", "isa", "D", refusal("^nc_n_gather: one partition count"))
 rule("D327", "the index of local_gather is uint16, in a multiple of 16 partitions", "a uint16 tile", "isa", "D", refusal("^local_gather: index must be uint16"))

@@ -286,7 +286,7 @@ rule("P212", "a class that a kernel uses inherits NKIObject", "class Name(nl.NKI
 rule("P213", "a kernel sees no variables of the function around it", "make them parameters", "collectives", "M", source(_closures), until=_PARSER, says="name not resolved")
 rule("P214", "a tile is no condition", "nisa.register_load and a dynamic loop, or arithmetic", "errors", "D", refusal("it cannot steer Python"), says="err_ambiguous_tensor_truth_value")
 rule("P215", "tiles have no operators", "the nl or nisa function", "triton-viz harness", "M", refusal(r"a tensor of nki has no .*; call nl\.(?!negative)"), _told(_operators), says="binary operators on tensors not supported. Use nki.isa directly.", fix=_to_calls)
-rule("P216", "tiles have no unary minus", "nl.negative", "triton-viz", "M", refusal(r"call nl\.negative"), _told(_negated), says="cannot negate values of this type", fix=_to_calls)
+rule("P216", "tiles have no unary minus", "nl.negative (from SDK 2.29), or nisa.tensor_scalar by -1.0", "triton-viz", "M", refusal(r"call nl\.negative"), _told(_negated), says="cannot negate values of this type", fix=_to_calls)
 rule("P217", "no assignment into a tile", "nisa.tensor_copy, or dst=tile[...]", "triton-viz nkilib", "MC", source(_stored), until="2.28", says="mutation not supported")
 rule("P218", "two instructions do not have one name", "a name of its own for each", "standalone prefill nkilib", "MC", source(_same_names), since="2.29", says="duplicate op name")
 rule("P219", "a function that a kernel calls is not decorated by nki.jit", "leave out its decorator", "migration nkilib", "DC", source(_decorated_parts), until="2.28")
