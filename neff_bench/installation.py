@@ -1,4 +1,4 @@
-"""Which version this installation is, and where it lies."""
+"""Says which version this installation is, and where it lies."""
 
 from __future__ import annotations
 

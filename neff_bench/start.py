@@ -1,4 +1,4 @@
-"""Where the four commands begin. Ctrl-C ends the process with 130 and without a word, both while Python imports a command and after the
+"""The four commands begin here. Ctrl-C ends the process with 130 and without a word, both while Python imports a command and after the
 answer. In between the command handles signals (system/signals.py)."""
 
 import os

@@ -45,7 +45,7 @@ MANIFEST_BYTES_MAX = 16 << 20
 LOG = "compile.log"
 PROFILES = "profiles"
 LOCK = ".lock"
-"""In PROFILES; held by whoever changes the runs, or replaces the bundle."""
+"""The lock file in PROFILES; held by whoever changes the runs, or replaces the bundle."""
 SCHEMA = 2
 """1 had no checksums."""
 

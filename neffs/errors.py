@@ -1,4 +1,4 @@
-"""What can go wrong with a store.
+"""Names what can go wrong with a store.
 
 NeffsError
 ├── CaseError      a case that cannot exist: unknown dtype, target and LNC that do not fit, an unsafe name

@@ -1,4 +1,4 @@
-"""What each door makes of a kernel of the user's own: its name, its LNC, its shapes in words, its case."""
+"""Says what each door makes of a kernel of the user's own: its name, its LNC, its shapes in words, its case."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 SOURCES = "sources"
 BYTES_MAX = 4 * 1024 * 1024
-"""Of one file."""
+"""The largest file."""
 
 
 def keep_sources(directory: Path, names: Iterable[str], folders: Sequence[str | os.PathLike[str]]) -> None:

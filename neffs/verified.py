@@ -1,4 +1,4 @@
-"""Which directories of a store were compared with their checksums, so that each file is hashed once and not at each call.
+"""Says which directories of a store were compared with their checksums, so that each file is hashed once and not at each call.
 
 A directory (a bundle, or a run in it) is known by a stamp: a hash over size, times and inode of its files and over the
 sha256 that was expected of each. Whatever changes a file by the ordinary means of the system changes the stamp, and the

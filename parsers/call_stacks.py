@@ -19,10 +19,10 @@ from neff_bench.system.decoding import prepare
 
 INDEX = "kernel_debug_info.json"
 DEPTH_MAX = 64
-"""Of functions and loops in each other."""
+"""How deep functions and loops may lie in each other."""
 
 CallStacks = dict[tuple[str, str], tuple[str, ...]]
-"""By kernel and instruction: the lines above the innermost function, outermost first."""
+"""For each kernel and instruction, the lines above the innermost function, outermost first."""
 
 
 class _File(msgspec.Struct):
@@ -35,7 +35,7 @@ class _Index(msgspec.Struct):
 
 
 class _Node(msgspec.Struct):
-    """Of a tree: exactly one of the keys is there."""
+    """A node of a tree: exactly one of the keys is there."""
 
     func: dict[str, Any] | None = None
     iter: dict[str, Any] | None = None

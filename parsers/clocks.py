@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ENGINE_COUNT = 5
 
 TRN2_MARKER_PS = 4167
-"""On trn2 the execution starts 5 cycles of 1.2 GHz before the opening NOTIFY ends (all version 6 files)."""
+"""The execution on trn2 starts 5 cycles of 1.2 GHz before the opening NOTIFY ends (all version 6 files)."""
 
 INF2_SCALE = np.array([1 - 27.3e-6, 1 - 27.3e-6, 1 - 27.3e-6, 1 - 28.4e-6, 1 - 27.3e-6])
 INF2_CONSTANT_PS = np.array([0, 10_800, 12_100, 1_600, 15_000])
@@ -41,7 +41,7 @@ INF2_DMA_SCALE = 1 - 28.07e-6
 INF2_DMA_ENGINE_PS = np.array(
     [-5050, -1400, 2050, -10900, -7350, -3850, -1400, 2050, 5600, -2650, 900, 4450, 11500, 7950, 900, -2600]
 )
-"""By DMA engine: they start apart by multiples of three ticks, the same in every trace."""
+"""The start of each DMA engine: they start apart by multiples of three ticks, the same in every trace."""
 
 DMA_TICK_PS = (20_000, 17)
 """A tick of 0.85 GHz is 20000/17 ps."""

@@ -53,7 +53,7 @@ class Label:
 
 @dataclass(frozen=True)
 class StreamLabels:
-    """Of one loaded stream. `labels`: one for each slot, which is what `pc` counts. `first`, `last`: the outermost slots that are the compiler's."""
+    """The labels of one loaded stream. `labels`: one for each slot, which is what `pc` counts. `first`, `last`: the outermost slots that are the compiler's."""
 
     labels: tuple[Label | None, ...]
     placed: tuple[bool, ...]
@@ -68,7 +68,7 @@ class StreamLabels:
 
 
 Labels = dict[tuple[int, int], StreamLabels]
-"""By physical core and engine index."""
+"""The labels of each physical core and engine index."""
 
 
 @guarded

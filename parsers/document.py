@@ -20,7 +20,7 @@ SMALL_BYTES = 8 * 1024 * 1024
 """What is decoded into free-form dictionaries (a summary, metadata, a whole summary-json) has a few KB; this bounds the memory."""
 
 DEPTH_MAX = 64
-"""Of what is decoded into free-form dictionaries; a summary is one level deep."""
+"""The greatest depth of what is decoded into free-form dictionaries; a summary is one level deep."""
 
 _POSITION = re.compile(r" ?\(byte (\d+)\)")
 

@@ -1,4 +1,4 @@
-"""What can go wrong when a file is read.
+"""Names what can go wrong when a file is read.
 
 ParseError             the file is missing, is not what was asked for, or is damaged
 ├── UnknownVersion     a sound container of a version that this reader does not know

@@ -1,4 +1,4 @@
-"""What a path holds, told by its content."""
+"""Says what a path holds, told by its content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a profile says of the device that it ran on."""
+"""Says what a profile says of the device that it ran on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Linux host says of its Neuron driver and runtime, by files of AWS's packages. Opens no device."""
+"""Says what a Linux host says of its Neuron driver and runtime, by files of AWS's packages. Opens no device."""
 
 from __future__ import annotations
 

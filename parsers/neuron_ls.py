@@ -61,12 +61,12 @@ class Topology:
 
     @property
     def physical_cores(self) -> tuple[int, ...]:
-        """Of all devices."""
+        """The number on all devices."""
         return tuple(core for device in self.devices for core in device.physical_cores)
 
     @property
     def logical_cores(self) -> tuple[int, ...]:
-        """Of all devices."""
+        """The number on all devices."""
         return tuple(core for device in self.devices for core in device.logical_cores)
 
     def device_of(self, core: int) -> NeuronDevice | None:

@@ -31,7 +31,7 @@ DMA_TABLE = 0x20
 """Top byte of an address that is a place in a table."""
 
 Names = Callable[[int], str]
-"""Of a semaphore by its number: `S[5] (Tensor)`."""
+"""The name of a semaphore by its number: `S[5] (Tensor)`."""
 
 
 class _Strange(NeffBenchError):

@@ -23,10 +23,10 @@ TIME_TOLERANCE = 0.02
 """Tools from 2.29 on count up to 0.6 % more in one of the two times."""
 
 LOST = 0.02
-"""Of the instructions: profilers drop some, up to 0.05 % in public traces."""
+"""The share of instructions that may be missing: profilers drop some, up to 0.05 % in public traces."""
 
 LEAST_ACTIVE = 0.05
-"""Of the total time. Four public first executions on inf2 (github AnchovyPark/npu_profiling_code @2a956420) are active for 0.3 to
+"""The least active share of the total time. Four public first executions on inf2 (github AnchovyPark/npu_profiling_code @2a956420) are active for 0.3 to
 0.4 % of theirs, five public later ones on trn2 (allenkchau/trainium-kernel-fusion) for more than 80 %."""
 
 

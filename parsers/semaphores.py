@@ -1,4 +1,4 @@
-"""What the semaphores of a core signal, from the definitions in its NEFF.
+"""Says what the semaphores of a core signal, from the definitions in its NEFF.
 
 The runtime keeps the first ones (`runtime_semaphore_count`), the next four belong to engines, and each DMA queue has a set of its own. So it is in the
 ten public profiles of trn2 whose NEFF and JSON are there.
@@ -18,7 +18,7 @@ from neff_bench.parsers.neff import read_members
 from neff_bench.system.decoding import prepare
 
 ENGINES_IN_ORDER = ("gpsimd", "scalar", "tensor", "vector")
-"""Of the semaphores of the engines; the report gives the next one no name."""
+"""The order of the engines' semaphores; the report gives the next one no name."""
 
 
 class _Queue(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""Where bytes come from: a regular file of somebody else's, or bytes in memory.
+"""Says where bytes come from: a regular file of somebody else's, or bytes in memory.
 
 Files are read, never mapped: a mapped file that another process makes shorter kills the process that touches the lost pages.
 """

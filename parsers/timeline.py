@@ -1,4 +1,4 @@
-"""From the rows of a trace to one time axis, and to the figures of a report."""
+"""Puts the rows of a trace on one time axis, and computes the figures of a report."""
 
 from __future__ import annotations
 

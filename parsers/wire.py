@@ -5,7 +5,7 @@ from __future__ import annotations
 from neff_bench.parsers.errors import ParseError
 
 FIELDS_MAX = 100_000
-"""For one file, nested messages included: a trace has a few thousand; more would only burn time."""
+"""The most fields of one file, nested messages included: a trace has a few thousand; more would only burn time."""
 
 
 class Budget:

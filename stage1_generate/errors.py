@@ -1,4 +1,4 @@
-"""What can go wrong in stage 1.
+"""Names what can go wrong in stage 1.
 
 GenerateError
 ├── ShapesError      the shapes file: names file, line, key, what was found and what is allowed

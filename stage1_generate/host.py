@@ -1,4 +1,4 @@
-"""What is on this machine: packages, tools, devices, disk. Looks only; imports no package of the SDK, opens no device."""
+"""Says what is on this machine: packages, tools, devices, disk. Looks only; imports no package of the SDK, opens no device."""
 
 from __future__ import annotations
 

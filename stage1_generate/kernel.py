@@ -1,4 +1,4 @@
-"""What a kernel is to this project: a declaration in one file of `stage1_generate/kernels/`.
+"""Says what a kernel is to this project: a declaration in one file of `stage1_generate/kernels/`.
 
 A declaration says what can be computed from the dimensions alone, so importing it costs nothing; numpy comes in with the
 arrays that `reference` is called on.
@@ -32,7 +32,7 @@ FP8_TOLERANCES = {
     "float8_e5m2": _E5M2,
     "float8_e5m2_x4": _E5M2,
 }
-"""For outputs in these dtypes: one step of e4m3 is 1/8 of the value, of e5m2 1/4."""
+"""The tolerances of outputs in these dtypes: one step of e4m3 is 1/8 of the value, of e5m2 1/4."""
 
 
 @dataclass(frozen=True)

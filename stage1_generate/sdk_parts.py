@@ -1,4 +1,4 @@
-"""Which release of the SDK this host has, part by part, and what works with it, by the contract of the release.
+"""Says which release of the SDK this host has, part by part, and what works with it, by the contract of the release.
 
 A pure judgement of what `host.py` found.
 """

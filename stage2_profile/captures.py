@@ -1,4 +1,4 @@
-"""How often a case is captured: times on a device differ from capture to capture."""
+"""Says how often a case is captured: times on a device differ from capture to capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `profile-neffs` does once its options are known."""
+"""Says what `profile-neffs` does once its options are known."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def _order(entry: Entry) -> tuple[Any, ...]:
 
 
 def selected(found: Iterable[Entry], only: Sequence[str], skip: Sequence[str]) -> list[Entry]:
-    """Those that a glob of `only` is for (or there is none) and no glob of `skip`."""
+    """Return the entries that a glob of `only` is for (or there is none) and no glob of `skip`."""
     return [entry for entry in found if (not only or matches(_names(entry), only)) and not matches(_names(entry), skip)]
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong in this room.
+"""Names what can go wrong in this room.
 
     ProfileError            work failed: exit code 1
     ├── ToolMissing         no profiler for this kind of NEFF on this host

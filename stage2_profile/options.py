@@ -147,7 +147,7 @@ class Options(CaseOptions, ClusterOptions, OutputOptions):
     """First wait for a busy core, doubled with each try."""
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     stop: threading.Event = field(default_factory=threading.Event)
-    """When it is set, tools are ended and what is not done yet becomes rows that say so."""
+    """An event: when it is set, tools are ended and what is not done yet becomes rows that say so."""
     warm: WarmParent | None = None
     """The parent to fork our own tools from, None to start each cold."""
 

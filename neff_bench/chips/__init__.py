@@ -1,4 +1,4 @@
-"""What the hardware is: one file a chip, each value with its unit and its public origin; engines and dtypes beside them.
+"""Says what the hardware is: one file a chip, each value with its unit and its public origin; engines and dtypes beside them.
 
 A new file here that has a `CHIP` is a new chip: it is found by itself.
 """
@@ -35,10 +35,10 @@ LISTED = " or ".join(", ".join(CHIPS).rsplit(", ", 1))
 """All of them, for a help text: `trn1, inf2, trn2 or trn3`."""
 
 GENERATIONS = sorted({chip.generation for chip in CHIPS.values()})
-"""Of the NeuronCore."""
+"""The generations of the NeuronCore."""
 
 PAIRED = ", ".join(chip.name for chip in CHIPS.values() if chip.max_lnc > 1)
-"""Those whose logical cores may have two physical cores."""
+"""The chips whose logical cores may have two physical cores."""
 
 
 def chip_for(target: str) -> Chip:

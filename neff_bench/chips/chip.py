@@ -1,4 +1,4 @@
-"""What a chip is to this project: its public names and sizes, and the constants of its timing model."""
+"""Says what a chip is to this project: its public names and sizes, and the constants of its timing model."""
 
 from __future__ import annotations
 

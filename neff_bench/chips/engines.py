@@ -7,10 +7,10 @@ from typing import Literal
 Engine = Literal["tensor", "scalar", "gpsimd", "vector", "sync"]
 
 ENGINES: tuple[Engine, ...] = ("tensor", "scalar", "gpsimd", "vector", "sync")
-"""By engine index: 0 PE, 1 Activation, 2 Pool, 3 DVE, 4 SP in the compiler's names."""
+"""The engines by index: 0 PE, 1 Activation, 2 Pool, 3 DVE, 4 SP in the compiler's names."""
 
 TITLES = ("Tensor", "Scalar", "GpSimd", "Vector", "Sync")
-"""By engine index: as profiles and people write them."""
+"""The names by engine index, as profiles and people write them."""
 
 SHOWN: tuple[Engine, ...] = ("tensor", "vector", "scalar", "gpsimd", "sync")
 """In the order of the columns of tables, which differs."""

@@ -1,4 +1,4 @@
-"""Which physical cores share a bank of HBM, and so slow each other down ("noisy neighbor")."""
+"""Says which physical cores share a bank of HBM, and so slow each other down ("noisy neighbor")."""
 
 from __future__ import annotations
 

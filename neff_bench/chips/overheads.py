@@ -1,4 +1,4 @@
-"""What surrounds every kernel on the device: the runtime's preamble and postamble and the fetching of instructions.
+"""Says what surrounds every kernel on the device: the runtime's preamble and postamble and the fetching of instructions.
 
 Times are in nanoseconds: from the start of the execution for the preamble, from the end of the core's last kernel instruction for
 the postamble.
@@ -35,7 +35,7 @@ class Fetch:
 
 @dataclass(frozen=True, eq=False)
 class Overheads:
-    """By core (the second entry is that of the second core of a logical core), then by engine index.
+    """The overheads by core (the second entry is that of the second core of a logical core), then by engine index.
 
     postamble_ns: last kernel instruction to the end of the execution. leaving: what an engine does after its own last kernel
     instruction, from whose end its times count, while the others are at work; the last of them lasts until the postamble.

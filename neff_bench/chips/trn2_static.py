@@ -1,4 +1,4 @@
-"""What the runtime does on trn2 around a kernel whose DMA descriptors were all made at compile time (`--disable-dge`).
+"""Says what the runtime does on trn2 around a kernel whose DMA descriptors were all made at compile time (`--disable-dge`).
 
 The overheads are those of the trace stream_256k_fd1k.ntff of github deepashreeKedia/cs149stanfordasst4 @adfc56c. In ten traces of such sums
 by five people an engine begins with the kernel within 200 ns of it, and the execution ends 2038 to 2041 ns after the kernel. None of the

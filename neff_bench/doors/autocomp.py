@@ -28,7 +28,7 @@ from neff_bench.stage2_profile.directory import profiled_rows
 from neff_bench.stage2_profile.options import Options
 
 TIMEOUT_S = 1800.0
-"""Of one candidate. Large problems are executed on the CPU several times."""
+"""The limit in seconds of one candidate. Large problems are executed on the CPU several times."""
 _PLACE = "# SUBSTITUTE HERE"
 _LATENCY = re.compile(r"^Latency: ([0-9.]+) ms", re.MULTILINE)
 

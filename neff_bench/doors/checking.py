@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from neff_bench.simulator.program import Program
 
 SEED = 42
-"""Of the inputs that are drawn."""
+"""The seed of the inputs that are drawn."""
 
 
 def check_program(

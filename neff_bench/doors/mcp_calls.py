@@ -1,4 +1,4 @@
-"""What an agent may name, and the processes that its calls run in."""
+"""Says what an agent may name, and the processes that its calls run in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neff_bench.stage1_generate.entries import functions
 
 MOST_FILES = 1_000
 MOST_BYTES = 1 << 30
-"""Of what one call reads."""
+"""The most bytes that one call reads."""
 _END_S = 3.0
 """Until a command that was asked to end is killed."""
 
@@ -29,7 +29,7 @@ class CallFailed(NeffBenchError):
 
 @dataclass(frozen=True)
 class Limits:
-    """Of each call. `root`: a real path, below which everything lies that a call may name."""
+    """The limits of each call. `root`: a real path, below which everything lies that a call may name."""
 
     root: Path
     timeout_s: float

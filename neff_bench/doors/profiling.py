@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Kernel = Callable[..., Any] | str
 
 TIMEOUT_S = 600.0
-"""Of the build of one kernel, and of its capture."""
+"""The limit in seconds of the build of one kernel, and of its capture."""
 _ARRAYS = '''"""Arrays that a program gave to neff_bench.profile, by the hash of their values."""
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a script finds on a Trainium host, for one that runs here: NKI in every Python, and the profiler as a command."""
+"""Says what a script finds on a Trainium host, for one that runs here: NKI in every Python, and the profiler as a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each Python that `neff-bench run` starts does first: kernels of `nki` run on the embedded toolchain from its first import.
+"""Says what each Python that `neff-bench run` starts does first: kernels of `nki` run on the embedded toolchain from its first import.
 
 The script may start further Pythons (a harness for each kernel, pytest-xdist): they do the same.
 """

@@ -1,4 +1,4 @@
-"""Where a workload can run on this host: torch-neuronx, torch on CUDA or CPU, jax, numpy."""
+"""Says where a workload can run on this host: torch-neuronx, torch on CUDA or CPU, jax, numpy."""
 
 from __future__ import annotations
 

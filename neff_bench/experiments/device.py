@@ -63,14 +63,14 @@ class Build:
 
     @property
     def total_tiles(self) -> int:
-        """Of the sizes of `tile`, else of what one matmul instruction takes."""
+        """The matmul instructions for the sizes of `tile`, else for what one instruction takes."""
         if self.tile is None:
             return math.prod(self.config.tiles)
         return math.prod(-(-size // tile) for size, tile in zip((self.M, self.K, self.N), self.tile))
 
     @property
     def input_bytes(self) -> tuple[int, int]:
-        """Of lhs and rhs."""
+        """The bytes of lhs and rhs."""
         from neff_bench.neffs.dtypes import size_bytes
 
         item = size_bytes(self.dtype)
@@ -96,7 +96,7 @@ class _Profile(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Instructions:
-    """Of both cores together; times are sums of durations, in microseconds.
+    """The figures of both cores together; times are sums of durations, in microseconds.
 
     `accumulate_*`: matmuls that add to what is in PSUM (None where the profile does not say which); accumulation costs
     the PE array nothing extra. `transpose_*`: transposes on the PE array, not part of `matmul_*`. `read_bytes`: from HBM, by

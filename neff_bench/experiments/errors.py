@@ -1,4 +1,4 @@
-"""What can go wrong in an experiment; the text of each is one line.
+"""Names what can go wrong in an experiment; the text of each is one line.
 
 ExperimentError
 ├── DoesNotFit         a shape that needs more memory than there is

@@ -1,4 +1,4 @@
-"""What a host waits for one call of a compiled model, from the time that the device takes: launch, transfers, device.
+"""Says what a host waits for one call of a compiled model, from the time that the device takes: launch, transfers, device.
 
     host = launch + bytes of the inputs x INPUT + bytes of the outputs x OUTPUT + device
 

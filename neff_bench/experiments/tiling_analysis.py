@@ -1,4 +1,4 @@
-"""What tiles cost: time per tile, padding, and the steps that the data show."""
+"""Says what tiles cost: time per tile, padding, and the steps that the data show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEWEST_RISES = 6
 """Rises from which a line without samples shows its own noise."""
 SMALLEST_STEP = 0.05
 SMALLEST_EXACT_STEP = 0.01
-"""Of the time before it: a smaller rise is no step, however quiet the data. A simulated time has no noise, but small bends."""
+"""The least rise, as a share of the time before it: a smaller one is no step, however quiet the data. A simulated time has no noise, but small bends."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What is timed: a matmul or a gated MLP of given shapes."""
+"""Says what is timed: a matmul or a gated MLP of given shapes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class MatmulConfig:
 
     @property
     def dims(self) -> dict[str, int]:
-        """Of the declared kernel."""
+        """The dimensions of the declared kernel."""
         return {"M": self.M, "K": self.K, "N": self.N}
 
     @property
@@ -109,7 +109,7 @@ class MlpConfig:
 
     @property
     def dims(self) -> dict[str, int]:
-        """Of the declared kernel."""
+        """The dimensions of the declared kernel."""
         return {"b": self.b, "s": self.s, "h": self.h, "i": self.i}
 
     @property

@@ -1,4 +1,4 @@
-"""When a series changed.
+"""Says when a series changed.
 
 Simulated values and counters are exact: two of them are equal or they differ, and each difference is a change. Measured
 times scatter: their changes are the change points that ruptures finds (kernel change point detection with a linear kernel;
@@ -41,7 +41,7 @@ class Change:
 
     @property
     def percent(self) -> float | None:
-        """Of `before`; None when that is zero."""
+        """The change in percent of `before`; None when that is zero."""
         return 100 * (self.after - self.before) / abs(self.before) if self.before else None
 
 

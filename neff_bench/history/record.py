@@ -1,4 +1,4 @@
-"""From rows to what a history keeps of them."""
+"""Makes what a history keeps from rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the newest commits made worse or better, and every change of every series."""
+"""Says what the newest commits made worse or better, and every change of every series."""
 
 from __future__ import annotations
 

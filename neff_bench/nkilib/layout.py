@@ -1,4 +1,4 @@
-"""What `benchmarks/` consists of: relative names and what each file holds."""
+"""Says what `benchmarks/` consists of: relative names and what each file holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What AWS's compiler takes: one declaration for each rule, by release of the SDK and chip.
+"""Says what AWS's compiler takes: one declaration for each rule, by release of the SDK and chip.
 
 A rule has a judge: a pure function over a recorded call (`calls`) or over a kernel's source (`source`), or a pattern of the
 simulator's own refusal. The tables of rules lie in `declared/`, a file for each family; a new file there is found by itself.

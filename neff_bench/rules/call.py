@@ -1,4 +1,4 @@
-"""What a rule sees of a recorded kernel: plain data that any recorder can give."""
+"""Says what a rule sees of a recorded kernel: plain data that any recorder can give."""
 
 from __future__ import annotations
 

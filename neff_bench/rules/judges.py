@@ -1,4 +1,4 @@
-"""What tables of rules are written with: short names for judges that differ in a word."""
+"""Says what tables of rules are written with: short names for judges that differ in a word."""
 
 from __future__ import annotations
 

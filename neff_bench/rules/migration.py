@@ -1,4 +1,4 @@
-"""What a kernel of the old dialect (`neuronxcc.nki`) has to change for the current one, from the same rules and fixes as `check`."""
+"""Says what a kernel of the old dialect (`neuronxcc.nki`) has to change for the current one, from the same rules and fixes as `check`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CODES = (
 )
 """The rules that tell the dialects apart: names and arguments that are gone for good, and what tiles do no longer."""
 _STILL = tuple(code for code in CODES if RULES[code].until is None)
-"""Those of them that hold for a file that already imports the current dialect: it may be half way."""
+"""The rules that hold for a file that already imports the current dialect: it may be half way."""
 
 
 class Use(NamedTuple):

@@ -1,4 +1,4 @@
-"""How a rule of AWS's compiler is declared.
+"""Says how a rule of AWS's compiler is declared.
 
     rule("E603", "nl.divide as an operator of tensor_scalar", DIVIDE, source="vs", sure="DM", judges=[...], since="2.29")
 

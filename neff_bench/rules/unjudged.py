@@ -1,4 +1,4 @@
-"""What AWS's compiler is known to refuse, and no rule judges: the code that is kept for it, what it is, and why it has no judge."""
+"""Says what AWS's compiler is known to refuse, and no rule judges: the code that is kept for it, what it is, and why it has no judge."""
 
 UNJUDGED = {
     "NBLC911": ("a collective at LNC 2 needs kernel[2]", "the LNC of the graph around the kernel is not in its file"),

@@ -1,4 +1,4 @@
-"""Which release of the SDK a version of one of its parts belongs to."""
+"""Says which release of the SDK a version of one of its parts belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parts of the SDK are installed in this environment. Looks only; imports none of them."""
+"""Says which parts of the SDK are installed in this environment. Looks only; imports none of them."""
 
 from __future__ import annotations
 

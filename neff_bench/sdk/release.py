@@ -46,7 +46,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Versions(Entry, frozen=True, kw_only=True):
-    """Of the components; None where it is not public."""
+    """The versions of the components; None where one is not public."""
 
     tools: str
     nki: str
@@ -185,7 +185,7 @@ class CompilerError(Entry, frozen=True, kw_only=True):
 
 
 class Schema(Entry, frozen=True, kw_only=True):
-    """Of the Parquet tables. `version` None: not public. `flag`: the command that prints it."""
+    """The schema of the Parquet tables. `version` None: not public. `flag`: the command that prints it."""
 
     version: str | None
     flag: str

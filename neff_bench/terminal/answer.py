@@ -1,4 +1,4 @@
-"""What a command answers, before it takes a format."""
+"""Says what a command answers, before it takes a format."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _SOON_S = 10.0
 
 
 class Step(Protocol):
-    """To be called once for each step. `failed`: the text stays visible beside a bar."""
+    """A function that is called once for each step. `failed`: the text stays visible beside a bar."""
 
     def __call__(self, text: str, *, failed: bool = False) -> None:
         """Count one more as done; `text` says which."""

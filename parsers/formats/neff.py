@@ -46,7 +46,7 @@ def unpack_header(data: bytes | memoryview) -> Header:
 INFO, KELF, GRAPH, HLO_STATS = "info.json", "kelf-0.json", "neff.json", "hlo_stats.json"
 """Members that every graph shares."""
 DEFINITION = "def.json"
-"""Of one physical core, in its directory `sgNN`."""
+"""The definition of one physical core, in its directory `sgNN`."""
 PROGRAM_MEMBER = "sim/program.msgpack"
 """Only simulated NEFFs have it."""
 CODE_MEMBER = "sim/code.msgpack"
@@ -72,7 +72,7 @@ ENGINE_FILES = (
     EngineFiles("vector", "DVE", "dve"),
     EngineFiles("sync", "SP", "sp"),
 )
-"""By the engine index of NTFF files."""
+"""The files of each engine, by the engine index of NTFF files."""
 
 TARGETS = {
     chip.arch: "/".join(other.name for other in CHIPS.values() if other.arch == chip.arch) for chip in CHIPS.values()

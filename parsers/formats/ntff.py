@@ -83,7 +83,7 @@ INCREMENT = 0xF3
 
 DMA_START, DMA_READ_DONE, DMA_WRITE_DONE = 1, 5, 6
 DMA_ENGINES = 16
-"""Of a core; queues are listed under the engine's number within the core plus this times the core's."""
+"""The DMA engines of a core; queues are listed under the engine's number within the core plus this times the core's."""
 DMA_ENGINE_MASK = DMA_ENGINES - 1
 
 MARKER_BYTE = 36

@@ -7,7 +7,7 @@ Parquet names: AWS docs tools/neuron-explorer/profile-schema-reference.rst, sche
 from __future__ import annotations
 
 DMA_ENGINES = 16
-"""For each physical core; the tables number them through."""
+"""The DMA engines of each physical core; the tables number them through."""
 
 PARQUET_TABLES = {"dma": "DmaPacket", "neff_node": "TensorInfo", "ham": "Throttle", "warnings": "Warning"}
 """Tables of the JSON whose Parquet name is not their own in capitals."""

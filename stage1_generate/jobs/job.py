@@ -1,4 +1,4 @@
-"""What the builder tells a worker process."""
+"""Says what the builder tells a worker process."""
 
 from __future__ import annotations
 

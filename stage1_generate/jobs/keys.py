@@ -1,4 +1,4 @@
-"""What the result of a build depends on: the same key, the same NEFF."""
+"""Says what the result of a build depends on: the same key, the same NEFF."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the files of a closure import, by their content, so that an unchanged file is not parsed at each call.
+"""Says what the files of a closure import, by their content, so that an unchanged file is not parsed at each call.
 
 The names lie in STORE/.store/imports.json; without them every file is parsed.
 """

@@ -1,4 +1,4 @@
-"""Which tensor of a NEFF is which of the kernel's."""
+"""Says which tensor of a NEFF is which of the kernel's."""
 
 from __future__ import annotations
 

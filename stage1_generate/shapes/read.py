@@ -41,7 +41,7 @@ MAX_BYTES = 16 << 20
 MAX_SIZE = 2**31 - 1
 MAX_DEPTH = 32
 MAX_NODES = 250_000
-"""Of the file, an alias counted as one; a list or a range says more cases in fewer nodes."""
+"""The most nodes of a file, an alias counted as one; a list or a range says more cases in fewer nodes."""
 _COMMON = ("kernel", "implementation", "dtype", "target", "lnc", "ranks", "seed", "flags")
 _DEFAULTS = _COMMON[1:]
 _NUMBER = re.compile(r"[+-]?[0-9][0-9_]*")

@@ -1,4 +1,4 @@
-"""What a compile interface gets and gives back."""
+"""Says what a compile interface gets and gives back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which toolchain builds, and where the things are that it builds from. Looks only; imports none of them."""
+"""Says which toolchain builds, and where the things are that it builds from. Looks only; imports none of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a log of the device step means, and what follows: the messages and statuses of the SDK's contract (`sdk/`).
+"""Says what a log of the device step means, and what follows: the messages and statuses of the SDK's contract (`sdk/`).
 
 The newest contract is asked, whatever release the log is from: messages are added and do not change their meaning.
 """

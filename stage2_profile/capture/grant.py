@@ -1,4 +1,4 @@
-"""Which cores a scheduler granted to this process, and which the user asks for."""
+"""Says which cores a scheduler granted to this process, and which the user asks for."""
 
 from __future__ import annotations
 

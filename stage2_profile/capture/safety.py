@@ -1,4 +1,4 @@
-"""What is refused before anything is run or written: another user's store in a shared directory, links in a bundle."""
+"""Says what is refused before anything is run or written: another user's store in a shared directory, links in a bundle."""
 
 from __future__ import annotations
 

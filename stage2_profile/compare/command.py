@@ -1,4 +1,4 @@
-"""What `neff-bench compare` does once its options are known."""
+"""Says what `neff-bench compare` does once its options are known."""
 
 from __future__ import annotations
 

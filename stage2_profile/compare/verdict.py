@@ -35,7 +35,7 @@ VERDICTS: tuple[Verdict, ...] = ("worse", "better", "cannot tell", "same")
 SAME = 1e-9
 """Relative difference below which two numbers are one number that was written twice."""
 SMALLEST_PERCENT = 0.1
-"""Of a simulated time: a change by less is none."""
+"""A simulated time that changes by less is the same."""
 COUNTERS = (
     "matmul_instruction_count",
     "instruction_count",
@@ -94,7 +94,7 @@ class Judged:
 
     @property
     def change_percent(self) -> float | None:
-        """From before to after in percent of before; None where it is not known."""
+        """Return the change in percent of `before`; None where it is not known."""
         if not isinstance(self.before, (int, float)) or not isinstance(self.after, (int, float)) or not self.before:
             return None
         return change_percent(self.before, self.after)

@@ -1,4 +1,4 @@
-"""Which NEFF, trace and profile belong together, by tables: nothing here compares each file with each other.
+"""Says which NEFF, trace and profile belong together, by tables: nothing here compares each file with each other.
 
 A trace goes with the NEFF whose uuid it carries; where it carries none, with one that lies near and shares its name. A profile goes with
 the trace that it names, or whose duration it states, or whose name or number its own name holds.

@@ -1,4 +1,4 @@
-"""What lies in a tree of files from elsewhere: each NEFF, trace and profile with what tells which program and execution it is of."""
+"""Says what lies in a tree of files from elsewhere: each NEFF, trace and profile with what tells which program and execution it is of."""
 
 from __future__ import annotations
 

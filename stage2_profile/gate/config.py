@@ -1,4 +1,4 @@
-"""What the gate judges: the file that `--config` names.
+"""Says what the gate judges: the file that `--config` names.
 
 times: [total_time_us]
 time_percent: 1

@@ -1,4 +1,4 @@
-"""Which source lines of a kernel make other instructions than before.
+"""Says which source lines of a kernel make other instructions than before.
 
 A comment or a new function moves lines, so numbers of lines say nothing. The lines of a file are compared as two texts are:
 each line of instructions is a word, and what is not in the longest common part has changed.

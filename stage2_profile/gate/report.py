@@ -1,4 +1,4 @@
-"""What was judged as an answer: that of `gate` and of `history check`."""
+"""Says what was judged as an answer: that of `gate` and of `history check`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINE_COLUMNS = (
     Column("after", wraps=True),
 )
 MAX_LINES = 12
-"""Of one case, for people; JSON has all."""
+"""The most lines of one case, for people; JSON has all."""
 
 Lines = Mapping[str, "Sequence[Change] | str"]
 """Case -> its changed source lines, or why they are not known."""

@@ -1,11 +1,11 @@
-"""What a stated error says of a simulated row: whether its counts are exact, and why it has no range."""
+"""Says what a stated error says of a simulated row: whether its counts are exact, and why it has no range."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 NOT_EXACT = "not exact"
-"""In the stated error of a program whose counts or bytes AWS's compiler may change."""
+"""The words in the stated error of a program whose counts or bytes AWS's compiler may change."""
 NO_RANGE = "no range: "
 """Before the reason why nothing says how far off a time is."""
 

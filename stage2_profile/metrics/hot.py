@@ -1,4 +1,4 @@
-"""Where the time goes inside a kernel: the slowest source lines and instructions of each engine, from a timeline.
+"""Says where the time goes inside a kernel: the slowest source lines and instructions of each engine, from a timeline.
 
 A line holds what was done on it and what the functions that it calls did.
 """

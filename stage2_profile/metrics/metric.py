@@ -1,4 +1,4 @@
-"""What a metric of a row is: unit, source, direction and column head. The metrics themselves are the fields of `Row`."""
+"""Says what a metric of a row is: unit, source, direction and column head. The metrics themselves are the fields of `Row`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Better = Literal["lower", "higher", "either"]
 
 COUNTED: tuple[Unit, ...] = ("FLOPs", "bytes", "count", "cycles")
 SCALES: Mapping[tuple[str, Unit], float] = {("_s", "us"): 1e6, ("_fraction", "percent"): 100.0}
-"""From the unit that the name of a summary's attribute ends in to that of the metric."""
+"""The factor from the unit that the name of a summary's attribute ends in to that of the metric."""
 
 
 @dataclass(frozen=True)

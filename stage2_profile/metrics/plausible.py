@@ -1,4 +1,4 @@
-"""Whether what a tool says of a kernel can be true."""
+"""Says whether what a tool says of a kernel can be true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the summaries or traces of a profile to the numbers of a row."""
+"""Makes the numbers of a row from the summaries or traces of a profile."""
 
 from __future__ import annotations
 

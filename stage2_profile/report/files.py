@@ -1,4 +1,4 @@
-"""Where the timeline of a row is read from."""
+"""Says where the timeline of a row is read from."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from neff_bench.viewer.page.events import Side
 from neff_bench.viewer.roofline import Point, Roofline, point_of, roofline, roofline_of
 
 TIMELINES_MAX = 20
-"""Of cases that nobody asked for by name. More make a page that is slow to open."""
+"""The most timelines of cases that nobody asked for by name. More make a page that is slow to open."""
 
 
 def report_page(directory: Path, rows: Sequence[Row], files: Sequence[ProfileFiles], asked: bool = False) -> bytes:

@@ -1,4 +1,4 @@
-"""What `neff-bench fsck`, `neff-bench gc` and `neff-bench merge` do once their options are known."""
+"""Says what `neff-bench fsck`, `neff-bench gc` and `neff-bench merge` do once their options are known."""
 
 from __future__ import annotations
 

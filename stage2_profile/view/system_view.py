@@ -42,7 +42,7 @@ def view_system_trace(path: Path, tool: Tool, call_view: Callable[[Step], None])
 
 
 def read(path: Path) -> SystemTrace:
-    """Of the file or the folder of tables that `view_system_trace` left. Raises ParseError."""
+    """Read the file or the folder of tables that `view_system_trace` left. Raises ParseError."""
     return read_system_trace(path / TABLE if path.is_dir() else path)
 
 

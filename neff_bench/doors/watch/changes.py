@@ -1,4 +1,4 @@
-"""What two looks at the same cases differ in."""
+"""Says what two looks at the same cases differ in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is watched: a kernel on given inputs, the cases of a shapes file, or a script."""
+"""Says what is watched: a kernel on given inputs, the cases of a shapes file, or a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operators, engines and chips an instruction has."""
+"""Says which operators, engines and chips an instruction has."""
 
 # fmt: off
 import ast

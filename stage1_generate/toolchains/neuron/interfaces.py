@@ -47,7 +47,7 @@ class Work:
 
     @property
     def needed_outputs(self) -> list[SimpleNamespace]:
-        """For an interface that wants to know them. Raises `BuildError`."""
+        """Return the outputs for an interface that wants to know them. Raises `BuildError`."""
         if self.outputs is None:
             raise BuildError("this version of NKI must be told the kernel's outputs; declare them under `outputs:`")
         return list(self.outputs)

@@ -1,4 +1,4 @@
-"""What every route to the SDK's compilers needs: the kernel by its name, the compiler's words, the packages' versions."""
+"""Says what every route to the SDK's compilers needs: the kernel by its name, the compiler's words, the packages' versions."""
 
 from __future__ import annotations
 
