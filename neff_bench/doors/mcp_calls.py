@@ -15,6 +15,7 @@ from typing import Any
 
 from neff_bench.errors import NeffBenchError, WrongCall
 from neff_bench.stage1_generate.entries import functions
+from neff_bench.system.endings import ending
 
 MOST_FILES = 1_000
 MOST_BYTES = 1 << 30
@@ -129,7 +130,7 @@ def _answer(done: subprocess.CompletedProcess[bytes], good: Sequence[int]) -> st
     text = done.stdout.decode(errors="replace")
     if done.returncode not in good or (1 in good and not text):
         lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise CallFailed(lines[-1].removeprefix("error: ") if lines else f"ended with exit code {done.returncode}")
+        raise CallFailed(lines[-1].removeprefix("error: ") if lines else ending(done.returncode))
     return text
 
 

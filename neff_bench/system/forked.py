@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from neff_bench.system.child import die_with
+from neff_bench.system.endings import ending
 
 Item = TypeVar("Item")
 
@@ -170,9 +171,7 @@ def _result(child: _Child, timeout_s: float) -> bytes | Died:
     lines = child.said.decode(errors="replace").strip().splitlines()
     if code > 0 and lines:
         return Died(lines[-1])
-    if code < 0:
-        return Died(f"crashed ({signal.Signals(-code).name})")
-    return Died(f"ended with exit code {code}")
+    return Died(ending(code))
 
 
 def _kill(pid: int) -> None:

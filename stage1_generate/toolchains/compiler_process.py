@@ -17,14 +17,15 @@ from typing import IO
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.system.child import fork_module, is_forked, may_fork, module_of
+from neff_bench.system.endings import ending
 
 _BLOCK_BYTES = 64 * 1024
 _TAIL_BYTES = 8 * 1024
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A command that ended well. `time_s`: wall time."""
+class Output:
+    """What a command that ended well said last. `time_s`: wall time."""
 
     output_tail: str
     time_s: float
@@ -52,7 +53,7 @@ def end_with_builder() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Finished:
+def run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Output:
     """Run to the end in the current directory. Raises `BuildError` with its last error line when it fails."""
     start = time.perf_counter()
     if module_of(argv) is not None and may_fork():
@@ -74,7 +75,7 @@ def run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Fi
         returncode = process.returncode
     if returncode != 0:
         raise BuildError(reason(returncode, text))
-    return Finished(text, time.perf_counter() - start)
+    return Output(text, time.perf_counter() - start)
 
 
 def _pass_on(output: IO[bytes]) -> str:
@@ -99,19 +100,7 @@ def reason(returncode: int, output: str) -> str:
     errors = [line for line in lines if line.lower().startswith("error:")]
     if returncode >= 0 and (errors or lines):
         return _short(re.sub(r"(?i)^error:\s*", "", (errors or lines)[-1]))
-    return died(returncode)
-
-
-def died(returncode: int) -> str:
-    """Return how a process ended, in words."""
-    if returncode == -signal.SIGKILL:
-        return "killed by the system, most likely for lack of memory"
-    if returncode < 0:
-        try:
-            return f"crashed ({signal.Signals(-returncode).name})"
-        except ValueError:
-            return f"crashed (signal {-returncode})"
-    return f"ended with exit code {returncode} (see compile.log)"
+    return f"{ending(returncode)} (see compile.log)"
 
 
 def _short(line: str) -> str:

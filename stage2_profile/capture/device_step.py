@@ -309,7 +309,7 @@ class Attempts:
             self.warnings.append(
                 f"{failure.explain(done.log)}, with a trace"
                 if failure
-                else f"the tool wrote a trace and ended with {describe_exit(done, self.options.timeout_s)}"
+                else f"the tool wrote a trace, then: {describe_exit(done, self.options.timeout_s)}"
             )
         if self.is_nrtpy and not reason:
             self.warnings += [remark for times in self._times() for remark in nrtpy.remarks(times)]
@@ -381,7 +381,7 @@ class Attempts:
         if not self.has_result():
             return None
         if done.exit_code != 0 and failure is None:
-            return f"it wrote a trace and ended with {describe_exit(done, self.options.timeout_s)}"
+            return f"it wrote a trace, then: {describe_exit(done, self.options.timeout_s)}"
         if self.is_nrtpy:
             try:
                 wrong = next((wrong for times in self._times() if (wrong := nrtpy.wrong_times(times))), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from neff_bench.system import leash
+from neff_bench.system.endings import ending
 from neff_bench.system.warm import WarmParent
 
 LOG_LIMIT_BYTES = 512 * 1024
@@ -185,9 +185,4 @@ def describe_exit(done: Finished, timeout_s: float) -> str:
         return "interrupted"
     if done.overflowed:
         return "printed more than the limit, ended"
-    if done.exit_code > 128:
-        try:
-            return f"killed by {signal.Signals(done.exit_code - 128).name}"
-        except ValueError:
-            pass
-    return f"exit code {done.exit_code}"
+    return ending(128 - done.exit_code if done.exit_code > 128 else done.exit_code)

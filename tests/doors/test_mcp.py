@@ -203,7 +203,7 @@ def test_a_kernel_is_estimated(answers):
 
 def test_a_crash_is_data(answers):
     answer = answers["crash"].structured_content
-    assert (answer["status"], answer["reason"]) == ("failed", "crashed (SIGABRT)")
+    assert (answer["status"], answer["reason"]) == ("failed", "killed by SIGABRT")
 
 
 def test_the_lines_that_take_the_time_are_explained(answers):

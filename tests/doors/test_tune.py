@@ -63,7 +63,7 @@ def test_each_line_gets_its_answer(tune):
     assert code == 0
     assert found["a"]["status"] == "estimated"
     assert found["a"]["row"]["total_time_us"] == found["a"]["total_time_us"] > 0
-    assert (found["b"]["status"], found["b"]["reason"]) == ("failed", "crashed (SIGABRT)")
+    assert (found["b"]["status"], found["b"]["reason"]) == ("failed", "killed by SIGABRT")
     assert found[None]["reason"].startswith("not a variant")
     assert messages == "error: 2 of 3 failed\n"
 

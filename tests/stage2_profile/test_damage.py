@@ -93,7 +93,7 @@ def test_a_capture_that_crashed_is_captured_by_the_next_call(profile_neffs, make
     faults("crash_after", "crash_after", "none")
     first = profile_neffs("--format", "json")
     assert first.exit_code == 1
-    assert "wrote a trace and ended with killed by SIGSEGV" in rows(first)[0]["reason"]
+    assert "wrote a trace, then: killed by SIGSEGV" in rows(first)[0]["reason"]
     second = profile_neffs("--format", "json")
     assert second.exit_code == 0
     assert rows(second)[0]["check"] == "passed"

@@ -29,7 +29,7 @@ REASONS = {
     "no_device": "no Neuron driver",
     "arch": "compiled for another target",
     "error": "NRT_FAILURE",
-    "crash_after": "wrote a trace and ended with killed by SIGKILL (2 tries)",
+    "crash_after": "wrote a trace, then: killed by SIGKILL, most likely for lack of memory (2 tries)",
     "crash_before": "no trace, killed by SIGKILL",
     "hang": "no answer in 15 s, ended",
     "partial": "neuron-sim view:",

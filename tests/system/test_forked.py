@@ -47,10 +47,10 @@ def run(*items: str) -> dict[str, str]:
     [
         ("good", "400000"),
         ("print", "500000"),
-        ("crash", "crashed (SIGSEGV)"),
+        ("crash", "killed by SIGSEGV"),
         ("eat", "ran out of memory"),
         ("raise", "ValueError: no such shape"),
-        ("leave", "ended with exit code 7"),
+        ("leave", "exit code 7"),
         ("hang", "took longer than 1.5 s"),
     ],
 )

@@ -321,6 +321,6 @@ def test_a_failed_bundle_names_no_file_that_is_not_there(project, generate, tmp_
     done = generate("--shapes", project(more="    reference: mine.py:right\n"), "--cold")
     assert done.returncode == 1, done.stdout
     manifest = Store(tmp_path / "out").find(NAME.format("nki")).manifest
-    assert manifest.status == "failed" and "killed by the system" in manifest.reason
+    assert manifest.status == "failed" and "killed by SIGKILL" in manifest.reason
     assert (manifest.neff, manifest.inputs, manifest.outputs, manifest.command) == (None, (), (), ())
     assert list(manifest.files) == ["compile.log"]

@@ -122,7 +122,7 @@ def test_a_capture_that_ended_badly_or_saved_too_little_is_repeated(captured, fa
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        ("crash_after", "it wrote a trace and ended with killed by SIGSEGV (2 tries)"),
+        ("crash_after", "it wrote a trace, then: killed by SIGSEGV (2 tries)"),
         ("no_output", "it saved no output 'out' (2 tries)"),
         ("half_output", "it saved 16 of the 32 bytes of output 'out' (2 tries)"),
     ],
