@@ -173,7 +173,7 @@ def test_a_summary_that_cannot_be_is_no_result(built, summary, word):
 )
 def test_other_releases(tmp_path, habits):
     host = Host(tmp_path, order="reversed", **habits)
-    done = host.generate("subtract", "accumulate", outputs=True)
+    done = host.generate("subtract", "accumulate", "append")
     assert done.returncode == 0, done.stdout + done.stderr
     assert {row["check"] for row in host.profile().values()} == {"passed"}
 

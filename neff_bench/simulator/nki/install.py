@@ -21,24 +21,31 @@ MADE_UP = ("nki", "neuronxcc")
 """Packages that this module makes."""
 
 
-def sdk_present() -> bool:
-    """Whether the real package is installed. `nki` alone proves nothing: an empty placeholder has that name."""
-    module = sys.modules.get("nki")
-    if module is not None:
-        return getattr(module, "__recorder__", None) != _MARK and "nki.isa" in sys.modules
+def sdk_imported() -> bool:
+    """Whether the real package is in use in this process. `nki` alone proves nothing: an empty placeholder has that name."""
+    return "nki.isa" in sys.modules and not _is_ours(sys.modules.get("nki"))
+
+
+def _is_ours(module: ModuleType | None) -> bool:
+    return getattr(module, "__recorder__", None) == _MARK
+
+
+def _sdk_present() -> bool:
+    if sys.modules.get("nki") is not None:
+        return sdk_imported()
     try:
         return find_spec("nki.isa") is not None
     except (ImportError, ValueError):
         return False
 
 
-def install() -> None:
-    """Make `import nki` give this recorder, unless the real package is there. Idempotent.
+def install(*, over_sdk: bool = False) -> None:
+    """Make `import nki` give this recorder, also where the real package is installed if `over_sdk`. Idempotent.
 
     Kernels may use `math`, `sbuf`, `psum` and `hbm` without importing them, as the NKI compiler lets them; they become
     builtins.
     """
-    if sdk_present() or getattr(sys.modules.get("nki"), "__recorder__", None) == _MARK:
+    if _is_ours(sys.modules.get("nki")) or (not over_sdk and _sdk_present()):
         return
     from neff_bench.simulator.nki import annotations, collectives, compiler, constants, isa, jit, language, simulate
     from neff_bench.simulator.nki.keywords import KEYWORDS
@@ -63,7 +70,7 @@ def install() -> None:
     sys.modules["nki.compiler.ncc_driver"] = compiler.ncc_driver
     _submodule("builtin", _module("nki.builtin"))
     _submodule("collectives", collectives)
-    _offer_beta()
+    _offer_beta(over_sdk)
     vars(builtins).update(KEYWORDS, math=math)
 
 
@@ -98,13 +105,13 @@ class _Beta(MetaPathFinder):
         return sys.modules[name].__spec__
 
 
-def _offer_beta() -> None:
-    """Make `neuronxcc.nki` importable, unless the compiler's own package is there."""
-    if "neuronxcc" in sys.modules or find_spec("neuronxcc") is not None:
+def _offer_beta(over_sdk: bool) -> None:
+    """Make `neuronxcc.nki` importable, unless the compiler's own package is there and to be used."""
+    if "neuronxcc" in sys.modules or (not over_sdk and find_spec("neuronxcc") is not None):
         return
     if not hasattr(logging, "OFF"):
         logging.OFF = logging.CRITICAL + 10  # type: ignore[attr-defined]  # importing neuronxcc gives it to scripts
-    sys.meta_path.append(_Beta())
+    sys.meta_path.insert(0, _Beta())
 
 
 def _install_beta() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from neff_bench.neffs.intake import kernel_name
 from neff_bench.neffs.kernel_file import execute, kernel_module
 from neff_bench.simulator.errors import KernelError, SpecError
-from neff_bench.simulator.nki.install import MADE_UP, install, sdk_present, undone
+from neff_bench.simulator.nki.install import MADE_UP, install, sdk_imported, undone
 from neff_bench.simulator.nki.jit import body
 from neff_bench.simulator.nki.mistakes import kernel_line
 from neff_bench.simulator.nki.spec import KernelSpec, lookup, resolve_arguments
@@ -43,10 +43,12 @@ def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
 def loaded(entry: str, path: Sequence[str] = ()) -> Iterator[Any]:
     """The function that an entry names; what it prints goes to stderr. `path`: folders for `sys.path`. The process is as it was
     afterwards, but for modules that the function's file imported from elsewhere than its own folder. Raises SpecError."""
-    if sdk_present():
-        raise SpecError("the AWS nki package is installed; compile with the SDK instead of neuron-sim")
+    if sdk_imported():
+        raise SpecError(
+            "the AWS nki package is imported in this process; simulate in another one, or compile with the SDK"
+        )
     with _turn, undone(*MADE_UP), streams.prints_to_stderr(), contextlib.ExitStack() as at_end:
-        install()
+        install(over_sdk=True)
         sys.path[:0] = [folder for folder in path if folder not in sys.path]
         yield _load(entry, at_end)
 

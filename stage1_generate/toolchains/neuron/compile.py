@@ -29,6 +29,7 @@ from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
 from neff_bench.stage1_generate.toolchains.compiler_process import run
 from neff_bench.stage1_generate.toolchains.neuron import interfaces, torch_trace
 from neff_bench.stage1_generate.toolchains.neuron.sdk import arguments, release, resolve, versions
+from neff_bench.stage1_generate.toolchains.recorded import recorded_outputs
 
 NKI_NEFF = "file.neff"
 PLAIN_PATH = re.compile(r"[\w./+:@%,=-]*")
@@ -66,12 +67,11 @@ def _compile_nki(request: Request) -> Compiled:
     kernel = resolve(request.entry)
     tensors = {tensor.name: np.zeros(tensor.shape, numpy_dtype(tensor.dtype)) for tensor in request.inputs}
     scalars = {key: _value(value) for key, value in request.arguments.items()}
-    outputs = None
-    if request.outputs is not None:
-        outputs = tuple(
-            SimpleNamespace(name=tensor.name, shape=tensor.shape, dtype=numpy_dtype(tensor.dtype))
-            for tensor in request.outputs
-        )
+
+    def outputs() -> list[SimpleNamespace]:
+        known = recorded_outputs(request) if request.outputs is None else request.outputs
+        return [SimpleNamespace(name=each.name, shape=each.shape, dtype=numpy_dtype(each.dtype)) for each in known]
+
     inputs = {**tensors, **scalars}
     with plain_directory(nki.backend_splits_paths):
         neff = str(Path(NKI_NEFF).absolute())

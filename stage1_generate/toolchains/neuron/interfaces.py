@@ -32,13 +32,13 @@ class Work:
     """One kernel to compile into `neff` (absolute path).
 
     `kernel`: the `@nki.jit` object. `inputs`: its keyword arguments, tensors as numpy arrays. `outputs`: stubs with shape,
-    dtype and name; None when nobody has declared them. `arguments`: further words for neuronx-cc. `grid`: NKI takes the LNC
+    dtype and name, for the interfaces that ask for them. `arguments`: further words for neuronx-cc. `grid`: NKI takes the LNC
     from `kernel[lnc]`, and not from the environment.
     """
 
     kernel: Any
     inputs: Mapping[str, Any]
-    outputs: tuple[SimpleNamespace, ...] | None
+    outputs: Callable[[], list[SimpleNamespace]]
     target: str
     lnc: int
     neff: str
@@ -46,16 +46,9 @@ class Work:
     grid: bool = True
 
     @property
-    def needed_outputs(self) -> list[SimpleNamespace]:
-        """Return the outputs for an interface that wants to know them. Raises `BuildError`."""
-        if self.outputs is None:
-            raise BuildError("this version of NKI must be told the kernel's outputs; declare them under `outputs:`")
-        return list(self.outputs)
-
-    @property
     def output_names(self) -> list[str]:
         """Names of the outputs, in order."""
-        return [output.name for output in self.needed_outputs]
+        return [output.name for output in self.outputs()]
 
 
 Compile = Callable[[Work], "tuple[str, ...] | None"]
@@ -202,7 +195,7 @@ def _standalone() -> Compile:
         finish(
             kernel_func=work.kernel,
             kernel_inputs_dict=dict(work.inputs),
-            kernel_outputs=work.needed_outputs,
+            kernel_outputs=work.outputs(),
             platform_target=work.target,
             logical_nc_config=work.lnc,
             output_directory=os.path.dirname(work.neff),

@@ -341,10 +341,21 @@ def test_a_compiler_that_builds_for_another_lnc_is_not_believed(in_place):
     assert manifest.reason == f"the NEFF has LNC {3 - lnc}, its case LNC {lnc}"
 
 
-def test_an_older_generation_says_what_it_must_be_told(own):
+@pytest.mark.parametrize("release", ["2.28", "2.29", "2.30"])
+def test_an_older_generation_is_told_the_outputs_by_the_simulator(own, release):
+    done, manifest = own(release)
+    assert done.returncode == 0, done.stderr
+    assert [(tensor.shape, tensor.dtype) for tensor in manifest.outputs] == [((128, 64), "bfloat16")]
+
+
+def test_outputs_that_nobody_tells_must_be_declared(own, tmp_path):
+    kernel = OWN_KERNEL + "\n\nif hasattr(nki, '__recorder__'):\n    raise TypeError('not in neuron-sim')\n"
+    (tmp_path / "mine.py").write_text(kernel)
     done, manifest = own("2.28")
     assert done.returncode == 1
-    assert manifest.reason == "this version of NKI must be told the kernel's outputs; declare them under `outputs:`"
+    assert "neuron-sim cannot run it to see" in manifest.reason
+    assert "not in neuron-sim" in manifest.reason
+    assert manifest.reason.endswith("declare them under `outputs:`")
 
 
 def test_a_jax_function_of_one_s_own_goes_through_neuronx_cc(own, tmp_path):
