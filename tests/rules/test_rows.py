@@ -46,6 +46,9 @@ def test_a_row_of_a_kernel_that_breaks_no_rule_has_no_finding(kernel):
 def test_the_release_that_is_asked_for_refuses(kernel):
     refused = {sdk: neff_bench.estimate(kernel(DIVIDE), INPUTS, sdk=sdk).findings for sdk in ("2.28", "2.29")}
     assert refused["2.28"] == () and refused["2.29"]
+    from_psum = "p = nl.ndarray((128, 64), nl.float32, buffer=nl.psum)\nnisa.tensor_copy(dst=p, src=x)\nnisa.dma_copy(dst=z, src=p)"
+    rows = {sdk: neff_bench.estimate(kernel(from_psum), INPUTS, sdk=sdk).findings for sdk in ("2.28", "2.29")}
+    assert rows["2.28"] == () and "NBLM503" in rows["2.29"][0].text
     refused = {sdk: neff_bench.estimate(kernel(LOOP), INPUTS, sdk=sdk).findings for sdk in ("2.31", "2.32")}
     assert refused["2.32"] == () and "NBLN124" in refused["2.31"][0].text and refused["2.31"][0].line == 15
     with pytest.raises(WrongCall, match=r"release '9.9' of the SDK is not known"):

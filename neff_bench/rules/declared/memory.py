@@ -62,7 +62,7 @@ def _makes_psum(node: ast.AST, given: Source) -> bool:
 
 rule("M501", "a matmul writes PSUM", "a tile in nl.psum", "harness isa", "DM", refusal("^nc_matmul: dst must be in PSUM"), says="dst must be in ['psum'], got sbuf")
 rule("M502", "a matmul reads SBUF", "nisa.tensor_copy from PSUM first", "harness isa", "DM", refusal("^nc_matmul: stationary and moving must be in SBUF"), says="stationary must be in ['sbuf'], got psum")
-rule("M503", "DMA does not touch PSUM", "nisa.tensor_copy to SBUF first", "harness notes", "DM", refusal(r"^dma_\w+: \w+ must be in HBM or SBUF"), since="2.29", says="dma_copy requires HBM or SBUF tensors, got src=MemoryRegion.psum")
+rule("M503", "DMA does not touch PSUM", "nisa.tensor_copy to SBUF first", "harness notes", "DM", call("dma_copy", lambda c: c["src"].memory == "psum"), refusal(r"^dma_\w+: \w+ must be in HBM or SBUF"), since="2.29", says="dma_copy requires HBM or SBUF tensors, got src=MemoryRegion.psum")
 rule("M504", "compute engines do not touch HBM", "nisa.dma_copy to SBUF first", "harness", "M", refusal("must be in SBUF or PSUM; .* is in HBM"), says="tensor_copy dst must be in ['sbuf', 'psum'], got shared_hbm")
 rule("M505", "the result of a kernel lies in nl.shared_hbm", "buffer=nl.shared_hbm", "migration", "D", source(_returned_hbm), since="2.29")
 rule("M506", "every result of a kernel is written", "nisa.dma_copy into it", "errors triton-viz", "D", kernel(lambda k: ", ".join(k.unwritten)), says="err_tensor_output_not_written_to")

@@ -65,8 +65,10 @@ def dma_copy(
     engine: Any = _UNKNOWN,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = `src`, element by element in row-major order of the two patterns; HBM or SBUF on both sides."""
-    _check_memory("dma_copy", dst=dst, src=src)
+    """`dst` = `src`, element by element in row-major order of the two patterns; HBM or SBUF on both sides, and `src` in PSUM too, which
+    NKI 0.3 and later refuse (a rule of `check`)."""
+    check.tensor("dma_copy", "src", src)
+    _check_memory("dma_copy", dst=dst)
     if dst.shape != src.shape and dst.size != src.size:
         raise invalid(f"dma_copy: {src.size} elements into {dst.size}: {src!r} to {dst!r}")
     attributes: dict[str, Any] = {}

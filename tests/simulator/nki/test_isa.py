@@ -101,9 +101,13 @@ def test_a_gather_goes_through_software_descriptors(now):
     assert last(now).engine == "gpsimd"
 
 
-def test_dma_does_not_reach_psum(now):
-    with pytest.raises(NkiValidationError, match="in PSUM"):
-        nisa.dma_copy(psum(128, 8), hbm(128, 8))
+def test_dma_reads_psum_as_nki_0_2_does_and_writes_it_never(now):
+    nisa.dma_copy(hbm(128, 64), psum(128, 64))
+    assert last(now).reads["src"].buffer == "tensor_1"
+    with pytest.raises(NkiValidationError, match="dma_copy: dst must be in HBM or SBUF"):
+        nisa.dma_copy(psum(128, 64), hbm(128, 64))
+    with pytest.raises(NkiValidationError, match="dma_transpose: src must be in HBM or SBUF"):
+        nisa.dma_transpose(sbuf(64, 128), psum(128, 64))
 
 
 def test_dma_compute_takes_both_orders_of_its_parameters(now):
