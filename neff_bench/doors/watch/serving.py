@@ -7,7 +7,6 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 import uvicorn
 from watchfiles import awatch
@@ -22,6 +21,8 @@ STEP_MS, DEBOUNCE_MS = 5, 50
 """How long a file must rest, and how long at most is waited for that."""
 ANYWAY_MS = 1000
 """How often the files are looked at though nothing was heard: network file systems tell nothing."""
+CLOCK_NS = 20_000_000
+"""How far the clock of a file system may be behind."""
 
 
 def serve(
@@ -73,31 +74,48 @@ async def _follow(session: Session) -> None:
     seen = _stamps(session)
     session.look()
     while True:
-        folders = {os.path.dirname(file) for file in session.files}
+        folders = _folders(session)
         here = [folder for folder in folders if os.path.isdir(folder)]
         async for events in awatch(
             *here, watch_filter=None, recursive=False, step=STEP_MS, debounce=DEBOUNCE_MS, rust_timeout=ANYWAY_MS,
             yield_on_timeout=True, raise_interrupt=False,
         ):  # fmt: skip
             now = _stamps(session)
-            changed = {file for file in {*now, *seen} if now.get(file) != seen.get(file)}
+            changed = [
+                file
+                for file, stamp in now.items()
+                if seen.get(file, stamp) != stamp or _is_new(file, seen, stamp, session)
+            ]
             # A file that is being replaced is gone for a moment.
-            known = {file for file in changed if file in now and file in seen}
-            new = {file for file in changed if file not in seen}
-            seen = now if not events else {**seen, **now}
-            if known or (changed - new and not events):
+            gone = [] if events else [file for file in seen if file in session.files and file not in now]
+            seen = {**seen, **now}
+            for file in gone:
+                del seen[file]
+            if changed or gone:
                 session.look()
-            if {os.path.dirname(file) for file in session.files} != folders:
+            if _folders(session) != folders:
                 break
 
 
-def _stamps(session: Session) -> dict[str, tuple[int, int, int]]:
-    """Return what a save changes of each file that is there."""
+def _folders(session: Session) -> set[str]:
+    return {os.path.dirname(file) for file in session.files}
+
+
+Stamp = tuple[int, int, int, int]
+
+
+def _stamps(session: Session) -> dict[str, Stamp]:
+    """Return what a save changes of each file that is there; the last number says when."""
     found = {}
     for file in session.files:
         try:
-            status = Path(file).stat()
+            status = os.stat(file)
         except OSError:
             continue
-        found[file] = (status.st_mtime_ns, status.st_size, status.st_ino)
+        found[file] = (status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns)
     return found
+
+
+def _is_new(file: str, seen: dict[str, Stamp], stamp: Stamp, session: Session) -> bool:
+    """Say whether a file that was not followed when the look began was saved since then."""
+    return file not in seen and stamp[-1] > session.began_ns - CLOCK_NS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
@@ -65,6 +66,7 @@ class Session:
         self.subject, self.files = subject, {str(path) for path in subject.files}
         self.saves: dict[int, Save] = {}
         self.pinned: int | None = None
+        self.began_ns = 0
         self._warm, self._timeout_s, self._changed = warm, timeout_s, told
         self._process: WarmProcess | None = None
         self._loop = asyncio.get_running_loop()
@@ -77,6 +79,7 @@ class Session:
     def look(self) -> None:
         """Begin a look at the files as they are now; the one under way is ended."""
         self.end()
+        self.began_ns = time.time_ns()
         number = max(self.saves, default=0) + 1
         self.saves[number] = Save(number, datetime.now().astimezone().strftime("%H:%M:%S"))
         self._forget()

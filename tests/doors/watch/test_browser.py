@@ -52,3 +52,30 @@ def test_a_broken_save_keeps_the_last_good_picture_grey(browser, running):
     running.save(KERNEL)
     browser.wait(f"{STATE}.broken === null && neffBenchWatch.painted === 3")
     assert browser.value("document.querySelector('#pictures.old')") is None
+
+
+def test_two_tabs_show_the_same_and_a_pin_in_one_is_seen_in_the_other(browser, running):
+    other = Chromium(find_chromium())
+    try:
+        for one in (browser, other):
+            one.open(running.address, "window.neffBenchWatch && neffBenchWatch.painted")
+        browser.value("document.getElementById('pin').click()")
+        other.wait(f"{STATE}.pinned === 1")
+        running.save(KERNEL.replace("rows, columns = x.shape", "rows, columns = x.shape\n    rows //= 2"))
+        for one in (browser, other):
+            one.wait(f"{STATE}.save === 2 && neffBenchWatch.painted === 2 && !{STATE}.busy")
+            assert "engines since the pinned save 1" in text(one, "changes")
+    finally:
+        other.close()
+
+
+def test_what_a_kernel_says_is_text_and_never_markup(browser, running):
+    browser.open(running.address, "window.neffBenchWatch && neffBenchWatch.painted")
+    running.save(KERNEL.replace("rows, columns = x.shape", "raise ValueError('<img src=x onerror=alert(1)>')"))
+    browser.wait(f"{STATE}.broken")
+    assert "<img src=x" in text(browser, "broken") and browser.value("document.querySelector('img')") is None
+    browser.value(
+        "(() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.head.append(s); })()"
+    )
+    assert browser.value("window.ran") is None
+    assert any("Content Security Policy" in one for one in browser.errors())

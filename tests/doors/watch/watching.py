@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 from queue import Queue
 from threading import Thread
+from urllib.request import urlopen
+
+from tests.watch import soon
 
 KERNEL = """\
 import nki
@@ -63,6 +66,17 @@ class Watch:
     def next(self) -> dict:
         """What the next save gave."""
         return self._lines.get(timeout=PATIENCE_S)
+
+    def state(self) -> dict:
+        """What the page would show now."""
+        with urlopen(f"{self.address}events", timeout=PATIENCE_S) as stream:
+            for line in stream:
+                if line.startswith(b"data: "):
+                    return json.loads(line.removeprefix(b"data: "))
+        raise EOFError
+
+    def wait_for(self, condition) -> None:
+        assert soon(condition)
 
     def end(self, number: int = signal.SIGINT) -> tuple[int, str]:
         """Ctrl-C; the exit code, and what stood on standard error after the address."""
