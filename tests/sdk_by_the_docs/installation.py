@@ -26,6 +26,7 @@ PLAIN = {
     "drops_events": False,
     "no_json": False,  # of a system trace
     "output_file_counts": True,  # or view gives the JSON of a system trace a name of its own
+    "jax": True,  # on the host, beside the SDK
     "misbehaves": False,  # each second capture, in the ways of files/misbehaviour.py
     "compiler_error": "",  # on standard error of neuronx-cc, which then fails
 }
@@ -69,7 +70,7 @@ def install(folder: Path, **habits) -> dict[str, str]:
     return {
         **os.environ,
         "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(folder / "site"),
+        "PYTHONPATH": os.pathsep.join([str(folder / "site"), *([] if habits["jax"] else [str(folder / "no_jax")])]),
         "NEFF_BENCH_LOCK_DIR": str(folder / "locks"),
         "NEFF_BENCH_NKI_LOCK_DIR": str(folder / "nki_locks"),
     }

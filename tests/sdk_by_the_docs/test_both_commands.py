@@ -178,6 +178,26 @@ def test_other_releases(tmp_path, habits):
     assert {row["check"] for row in host.profile().values()} == {"passed"}
 
 
+@pytest.mark.parametrize("jax", [True, False], ids=["neuronx-cc", "torch_neuronx"])
+def test_graphs_of_xla_in_a_foreign_order(tmp_path, jax):
+    if jax:
+        pytest.importorskip("jax")
+    host = Host(tmp_path, order="reversed", jax=jax)
+    lines = [
+        "defaults: {target: trn2, lnc: 2, implementation: xla, dtype: float32}",
+        "cases:",
+        "  - {kernel: matmul, M: 64, K: 128, N: 32}",
+        "  - {kernel: matmul, M: 64, K: 64, N: 64}",  # sizes do not tell lhs from rhs
+        "  - {kernel: mlp, b: 1, s: 32, h: 64, i: 64}",
+    ]
+    (host.folder / "shapes.yaml").write_text("\n".join(lines))
+    done = host.run("generate", "--shapes", "shapes.yaml", "--out", "neffs.out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = host.rows()
+    assert [(row["check"], row["reason"], row["warnings"]) for row in rows] == [("passed", None, [])] * 3
+    assert {row["lnc"] for row in rows} == {2}
+
+
 @pytest.mark.parametrize(("asked", "made"), [(1, 2), (2, 1)])
 def test_an_lnc_that_nobody_asked_for_fails_with_both_values(tmp_path, asked, made):
     host = Host(tmp_path, lnc_made=made)

@@ -39,8 +39,28 @@ def note(engine, opcode, bytes_=0, flops=0):
     program.append((engine, opcode, bytes_, flops))
 
 
+def graph_function(hlo):
+    """What a graph of XLA does, of arrays in the order of its parameters; and these, as shapes and dtypes."""
+    import jax
+    from jax._src.lib import xla_client
+
+    text = xla_client._xla.mlir.xla_computation_to_mlir_module(xla_client.XlaComputation(hlo))
+    device = jax.devices("cpu")[0]
+    runs = device.client.compile_and_load(text.encode(), xla_client.DeviceList((device,)))
+    shapes = [
+        jax.ShapeDtypeStruct(each.dimensions(), each.numpy_dtype())
+        for each in xla_client.XlaComputation(hlo).program_shape().parameter_shapes()
+    ]
+    return lambda *arrays: [
+        np.asarray(each) for each in runs.execute([jax.device_put(array) for array in arrays])
+    ], shapes
+
+
 def load(kernel):
-    """The function that a NEFF names."""
+    """The function that a NEFF names, or the graph in it."""
+    if "hlo" in kernel:
+        function, _ = graph_function(kernel["hlo"])
+        return lambda **tensors: function(*(np.asarray(each) for each in tensors.values()))
     sys.path[:0] = [str(HERE / "site"), str(Path(kernel["file"]).parent)]
     spec = importlib.util.spec_from_file_location(kernel["module"], kernel["file"])
     module = importlib.util.module_from_spec(spec)
@@ -49,6 +69,10 @@ def load(kernel):
     function = module
     for part in kernel["function"].split("."):
         function = getattr(function, part)
+    if kernel.get("by_place"):  # traced by torch_neuronx
+        import torch
+
+        return lambda **tensors: function(*(np.asarray(each).view(torch.Tensor) for each in tensors.values()))
     return getattr(function, "func", function)
 
 
