@@ -112,14 +112,22 @@ def _marks(row: Row) -> str:
 
 def notes(rows: Sequence[Row]) -> list[str]:
     """Return what must be said under the numbers: what failed and why, then where the numbers come from, in at most three lines."""
-    lines = []
+    said: dict[tuple[str, str], list[str]] = {}  # what is said -> the cases that it is said of
     for row in rows:
-        if row.reason is not None:
-            lines.append(f"{state(row)}: {row.case}: {row.reason}")
-        told = [str(finding) for finding in row.findings if not (row.reason or "").startswith(str(finding))]
-        lines.extend(f"finding: {row.case}: {finding}" for finding in told)
-        lines.extend(f"warning: {row.case}: {warning}" for warning in row.warnings)
+        told = [(state(row), row.reason)] if row.reason is not None else []
+        told += [("finding", str(each)) for each in row.findings if not (row.reason or "").startswith(str(each))]
+        told += [("warning", warning) for warning in row.warnings]
+        for each in told:
+            said.setdefault(each, []).append(row.case)
+    lines = [f"{kind}: {_cases(cases, len(rows))}: {text}" for (kind, text), cases in said.items()]
     return [*lines, *_measured(rows), *_simulated(rows)]
+
+
+def _cases(cases: Sequence[str], of: int) -> str:
+    """Return the cases that a line is about, in few words."""
+    if len(cases) == 1:
+        return cases[0]
+    return f"all {of} cases" if len(cases) == of else f"{len(cases)} of {of} cases ({cases[0]}, ...)"
 
 
 def _measured(rows: Sequence[Row]) -> list[str]:
@@ -142,7 +150,10 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
     simulated = [row for row in rows if row.source == "simulated"]
     if not simulated:
         return []
-    tools = sorted({f"{(row.tool or 'neuron-sim').partition('+')[0]} ({row.model or 'no model'})" for row in simulated})
+    models: dict[str, list[str]] = {}
+    for row in simulated:
+        models.setdefault((row.tool or "neuron-sim").partition("+")[0], []).append(row.model or "no model")
+    tools = [f"{tool} ({', '.join(sorted(set(of_tool)))})" for tool, of_tool in sorted(models.items())]
     inexact = any(NOT_EXACT in _marks(row) for row in simulated)
     lines = [
         f"SIMULATED by {', '.join(tools)}: no device; counts are exact{f' unless {NOT_EXACT}' if inexact else ''}."

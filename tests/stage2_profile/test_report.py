@@ -125,3 +125,13 @@ def test_a_dimension_with_the_name_of_a_column_does_not_take_its_place():
     (record,) = json.loads(render([row(dims=(("lnc", 7), ("M", 128)))], "json"))
     assert (record["lnc"], record["dims"]) == (2, {"lnc": 7, "M": 128})
     assert "dim_lnc" in render([row(dims=(("lnc", 7),))], "csv").splitlines()[0].split(",")
+
+
+def test_what_is_said_of_several_rows_is_said_once():
+    common = {"reason": "the bundle has no reference", "check": "unchecked"}
+    rows = [row(case="a", **common), row(case="b", **common), row(case="c", warnings=("it spills",), model="8")]
+    foot = render(rows, "table", width=120)
+    assert "unchecked: 2 of 3 cases (a, ...): the bundle has no reference" in foot
+    assert "warning: c: it spills" in foot
+    assert "SIMULATED by neuron-sim 0.1.0 (7, 8): no device" in foot
+    assert "unchecked: all 2 cases: the bundle has no reference" in render(rows[:2], "table", width=120)
