@@ -135,6 +135,7 @@ def _container(name: str, version: int, source: Source, data_start: int, root: M
     indices = {core.integer(layout.Core.INDEX) for core in cores} | {
         section.integer(layout.Section.CORE) for section in root.messages(Root.SECTION)
     }
+    # Arrays are made by core number, so a damaged one must not choose their size.
     if max(indices) > CORE_MAX:
         raise ParseError(name, DATA_START, f"a core number {max(indices)}: the metadata is damaged")
     streams, sections, memory, times = [], [], [], []
@@ -158,6 +159,7 @@ def _container(name: str, version: int, source: Source, data_start: int, root: M
     sections += [
         _section(data, section, section.integer(layout.Section.CORE)) for section in root.messages(Root.SECTION)
     ]
+    # Each section lies inside the file; only their sum tells that two of them claim the same bytes.
     taken = sum(run.records.size_bytes for run in sections), sum(run.size_bytes for run in streams)
     if taken[0] > source.size_bytes - data_start or taken[1] > source.size_bytes:
         raise ParseError(name, DATA_START, "sections or streams overlap: the metadata is damaged")

@@ -93,6 +93,7 @@ def _report(
     total_ps = container.total_time_ps
     texts = container.texts
     work = rows.opcode != OPCODES["EVENT_SEMAPHORE"]
+    # DMA engines may count by a clock that nothing in the trace ties to the others; then their times are unknown, not zero.
     dma_known = bool(clocks) and all(clock.dma_offset is not None for clock in clocks.values())
     moved = _moved(packets, kinds_of(packets, container.queues))
     whole = _of_all(moved)

@@ -157,6 +157,7 @@ class WarmParent:
             theirs.close()
             for descriptor in {read_in, write_out, write_err}:
                 os.close(descriptor)
+        # A parent that failed once is not asked again: from now on every command starts cold.
         if not started:
             self._lost = True
             process.close()

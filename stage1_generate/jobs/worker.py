@@ -81,6 +81,7 @@ def build(job: Job) -> Manifest:
         _prune(compiled.neff)
     neff = _read_neff(Path(compiled.neff))
     _keep_sources(Path(compiled.neff), request.paths)
+    # The NEFF may list its tensors in another order and under other names than the kernel has them.
     in_files, in_note = match("input", _renamed(inputs, parameters), neff.inputs)
     # What our own compiler writes first, the kernel returns first.
     results_in_neff = tuple(tensor.name for tensor in neff.outputs) if job.toolchain == "sim" else compiled.outputs

@@ -60,6 +60,7 @@ def run_module(
             if time.monotonic() >= deadline:
                 return None
         return code
+    # However it ended, no process of it stays.
     finally:
         _end_group(worker)
         log.join(timeout=5)

@@ -301,10 +301,12 @@ class Attempts:
         has_result = self.has_result()
         broken = failure is not None and failure.kind in ("core", "device", "host")
         reason = None
+        # Without a trace, after a fault of the device, or cut short: nothing of the run counts.
         if not has_result or broken or done.timed_out or done.stopped:
             reason = self._reason(done, failure, has_result)
         elif (shortcoming := self.shortcoming(done, failure)) is not None:
             reason = f"{self.tool.name} capture: {shortcoming} ({len(self.commands)} tries)"
+        # A good trace outweighs a bad exit code, which becomes a warning.
         elif done.exit_code != 0:
             self.warnings.append(
                 f"{failure.explain(done.log)}, with a trace"

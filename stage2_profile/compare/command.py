@@ -40,6 +40,7 @@ def compare_rows(options: CompareOptions) -> int:
         a, b, notes = old.name, new.name, about(old)
     check_common(pairing, a, b)
     broken = broken_rules(pairing, asked) if asked else []
+    # Two implementations are not before and after, and rules of the user's take the place of the verdict.
     judged = [] if options.between or asked else judge(pairing, Config())
     found = answer(
         pairing, a, b, options.metrics, options.list_all, broken, [*(summary(judged) if judged else ()), *notes]

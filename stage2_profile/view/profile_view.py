@@ -65,6 +65,7 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
                 break
             warnings.append(str(error))  # not documented by AWS, and no column depends on it
         executions.append(execution)
+    # The system trace is an addition: without it the profile is as good.
     system_trace = record.system_trace
     if system_trace is None and status == "viewed" and (path / runs.SYSTEM).is_dir():
         try:

@@ -227,6 +227,7 @@ def _run(
             [{name: _aliased(value, given) for name, value in made[0].items()}] * count
             for made, given in zip(outputs, files, strict=True)
         ]
+    # Executions differ only where a kernel writes into its inputs and the next one is given what it left.
     for _ in range(1, count):
         if not request.writes_inputs_again and (buffers.keys() & outputs[0][0].keys()):
             inputs = [

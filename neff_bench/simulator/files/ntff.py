@@ -132,6 +132,7 @@ def read_head(path: str) -> TraceHead:
         digest = bytes(own[0].view(Simulator.SHA256) or b"")
     except ParseError as error:
         raise ViewError(f"damaged NTFF: {error.what}", path) from None
+    # The checksum covers all that follows the metadata: instructions, semaphores, packets and the schedule.
     sections = root.messages(Root.SECTION)
     area = memoryview(data)[DATA_START + size :]
     if hashlib.sha256(area).digest() != digest:

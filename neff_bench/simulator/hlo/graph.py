@@ -188,6 +188,7 @@ def _value(module: HloModule, i: HloInstruction, operands: list[Value]) -> Value
         if opcode == "log-plus-one":
             return _apply("log", i, dtype, shape, [_apply("add", i, dtype, shape, [operands[0], one])])
         return _apply("subtract", i, dtype, shape, [_apply("exp", i, dtype, shape, operands), one])
+    # A scalar looks the same however it is laid out.
     if opcode in ("broadcast", "reshape", "bitcast", "transpose", "slice", "convert") and operands[0].op == "scalar":
         return replace(operands[0], name=i.name, shape=shape, dtype=dtype)
     if opcode in ("reshape", "bitcast"):

@@ -68,10 +68,12 @@ def record(
             now.start_core(core)
             try:
                 results.append(list(_tensors(function(**made, **arguments))))
+            # An error that does not know its line gets that of the kernel's definition.
             except SimulatorError as error:
                 raise error if error.source else type(error)(error.what, home(function)) from error
             except (Exception, SystemExit) as error:
                 raise kernel_error(error, function) from error
+        # Only now is it known what every core does: their meetings, what they share, and what they return.
         check_meetings(now)
         share_by_use(now, results)
         share_collectives(now)

@@ -157,6 +157,7 @@ def nc_matmul(
         for key, value in (("dst", dst), ("stationary", stationary), ("moving", moving)):
             check.tensor("nc_matmul", key, value)
         raise
+    # A kernel issues the same form thousands of times: each form is checked once.
     known = recorder().valid_matmuls
     if form not in known:
         _check_matmul(dst, stationary, moving, "perf_mode" in attributes, is_transpose)

@@ -54,6 +54,7 @@ def getitem(tensor: T, key: Any) -> T:
         key = _full_key(tensor, key)
     storage = tensor.storage
     on_chip = storage.memory != "hbm"
+    # One partition on chip is a tile of one partition: no instruction takes a tile without its partition dimension.
     if on_chip and type(key[0]) is int:
         row = _index(tensor, key[0], shape[0])
         key = (slice(row, row + 1), *key[1:])
@@ -66,6 +67,7 @@ def getitem(tensor: T, key: Any) -> T:
         if kind is slice:
             start = item.start
             stop = item.stop
+            # Most slices of real kernels are plain and inside, so these are told without a call.
             if (
                 type(start) is not int
                 or type(stop) is not int
@@ -87,6 +89,7 @@ def getitem(tensor: T, key: Any) -> T:
         elif kind is DynamicSlice:
             start = item.start
             if type(start) is not int:
+                # A register adds to the address when the instruction runs; what is known now adds to the offset.
                 index, start = _at_run_time(start)
                 if index is not None:
                     dynamic += (Dynamic(stride, index),)
@@ -105,6 +108,7 @@ def getitem(tensor: T, key: Any) -> T:
             if index is None:
                 return tensor[tuple(at if part is item else part for part in key)]
             dynamic += (Dynamic(stride, index),)
+    # The view stays a tile: two dimensions on chip, one in HBM.
     if len(sizes) < 2 and (not sizes or (on_chip and len(shape) > 1)):
         sizes.append(1)
         strides.append(1)

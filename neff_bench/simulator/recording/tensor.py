@@ -277,6 +277,7 @@ class NkiTensor(View):
             start = _scaled(start, have, want, self)
         strides, shape = zip(*(whole_numbers("a step or a size of a pattern", pair) for pair in pattern))
         storage = self.storage
+        # The step between partitions is that of the storage; a pattern made from a view counts in rows of the view.
         if storage.memory != "hbm" and shape[0] > 1:
             row = storage.free * storage.itemsize // want
             own = prod(self.shape[1:]) * have // want
