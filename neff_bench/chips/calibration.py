@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from neff_bench.chips.chip import Chip
@@ -22,6 +24,10 @@ ENVIRONMENT = "NEURON_SIM_CALIBRATION"
 FORMAT = "neff-bench calibration 1"
 PREAMBLE, POSTAMBLE = "preamble_ns", "postamble_ns"
 """Estimates that are no constants of the chip: how much later each core begins with its kernel, and what follows the kernel."""
+
+
+_DECODING = Lock()
+"""See `neff_bench.system.decoding`."""
 
 
 class CalibrationError(WrongCall):
@@ -42,6 +48,20 @@ class Estimate:
     model: float
     samples: int
     traces: int
+
+
+@dataclass(frozen=True)
+class _Trace:
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class _Document:
+    format: str
+    target: str = ""
+    estimates: tuple[Estimate, ...] = ()
+    traces: tuple[_Trace, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,19 +101,19 @@ def put_in_force(path: Path) -> None:
 
 @cache
 def _decoded(name: str, data: bytes) -> Calibration:
-    import json
+    import msgspec  # the version is said without it
 
     try:
-        document = json.loads(data)
-        if document["format"] != FORMAT:
-            raise CalibrationError(f"{name}: format {document['format']!r}: expected {FORMAT!r}; calibrate again")
-        estimates = tuple(Estimate(**entry) for entry in document["estimates"])
-        traces = tuple((trace["name"], trace["sha256"]) for trace in document["traces"])
-        found = Calibration(document["target"], estimates, traces, name, hashlib.sha256(data).hexdigest()[:8])
-    except (ValueError, KeyError, TypeError) as error:
+        with _DECODING:
+            document = msgspec.json.decode(data, type=_Document)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CalibrationError(
-            f"{name}: not a calibration ({type(error).__name__}: {error}); expected a file that neuron-sim calibrate wrote"
+            f"{name}: not a calibration ({error}); expected a file that neuron-sim calibrate wrote"
         ) from None
+    if document.format != FORMAT:
+        raise CalibrationError(f"{name}: format {document.format!r}: expected {FORMAT!r}; calibrate again")
+    traces = tuple((trace.name, trace.sha256) for trace in document.traces)
+    found = Calibration(document.target, document.estimates, traces, name, hashlib.sha256(data).hexdigest()[:8])
     _check(found)
     return found
 
@@ -104,10 +124,11 @@ def _check(found: Calibration) -> None:
 
     if found.target not in CHIPS:
         raise CalibrationError(f"{found.name}: unknown target {found.target!r}: expected one of {', '.join(CHIPS)}")
-    known = {field.name for field in fields(Chip)}
+    chip = CHIPS[found.target]
+    known = {field.name for field in fields(Chip) if type(getattr(chip, field.name)) in (int, float)}
     for estimate in found.estimates:
         name = estimate.name.partition("[")[0]
-        if name not in known | {PREAMBLE, POSTAMBLE}:
+        if not (estimate.name in known | {POSTAMBLE} or re.fullmatch(rf"{PREAMBLE}\[[0-9]{{1,4}}\]", estimate.name)):
             raise CalibrationError(
                 f"{found.name}: unknown constant {estimate.name!r}; calibrate again with this release"
             )

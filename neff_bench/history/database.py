@@ -5,7 +5,8 @@
     points    the value of one metric of one series at one commit
     rows      what else is known of a series at one commit, as JSON: how its case was built, checked and what it is
 
-A commit that is added again replaces its own points and rows. Versions before schema 2 kept no rows: a point then stands for a good one.
+A commit that is added again replaces its own points and rows. Whatever is read is of the types that are written, or a `HistoryError`;
+SQLite itself holds a table to its types only since 3.37, and not where an earlier version made it. Versions before schema 2 kept no rows: a point then stands for a good one.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 
 from neff_bench.history.errors import HistoryError
+from neff_bench.stage2_profile.metrics.rows import check_types
+from neff_bench.system.decoding import decoder
 
 FILE = "history.sqlite"
 SCHEMA = 2
@@ -28,18 +32,20 @@ BUSY_S = 60.0
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS commits (
-    id INTEGER PRIMARY KEY, sha TEXT NOT NULL UNIQUE, date TEXT NOT NULL, subject TEXT NOT NULL DEFAULT '')""",
+    id INTEGER PRIMARY KEY, sha TEXT NOT NULL UNIQUE, date TEXT NOT NULL, subject TEXT NOT NULL DEFAULT '') STRICT""",
     "CREATE INDEX IF NOT EXISTS commits_by_date ON commits (date, id)",
     """CREATE TABLE IF NOT EXISTS series (
     id INTEGER PRIMARY KEY, case_name TEXT NOT NULL, source TEXT NOT NULL, made_by TEXT NOT NULL, machine TEXT NOT NULL,
-    label TEXT NOT NULL, UNIQUE (case_name, source, made_by, machine))""",
+    label TEXT NOT NULL, UNIQUE (case_name, source, made_by, machine)) STRICT""",
     """CREATE TABLE IF NOT EXISTS points (
     series INTEGER NOT NULL REFERENCES series, metric TEXT NOT NULL, commit_id INTEGER NOT NULL REFERENCES commits,
-    value REAL NOT NULL, PRIMARY KEY (series, metric, commit_id)) WITHOUT ROWID""",
+    value REAL NOT NULL, PRIMARY KEY (series, metric, commit_id)) STRICT, WITHOUT ROWID""",
     """CREATE TABLE IF NOT EXISTS rows (
     series INTEGER NOT NULL REFERENCES series, commit_id INTEGER NOT NULL REFERENCES commits, record TEXT NOT NULL,
-    PRIMARY KEY (series, commit_id)) WITHOUT ROWID""",
+    PRIMARY KEY (series, commit_id)) STRICT, WITHOUT ROWID""",
 )
+
+_RECORD = decoder(dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,7 @@ def opened(directory: Path, *, write: bool = False) -> Iterator[sqlite3.Connecti
             connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, msgspec.DecodeError) as error:
         raise HistoryError(f"{path}: {error}") from None
     finally:
         connection.close()
@@ -119,7 +125,9 @@ def _schema(connection: sqlite3.Connection, path: Path) -> int:
 
 def _make_tables(connection: sqlite3.Connection) -> None:
     for table in _TABLES:
-        connection.execute(table)
+        connection.execute(
+            table if sqlite3.sqlite_version_info >= (3, 37) else table.replace("STRICT, ", "").replace("STRICT", "")
+        )
     connection.execute(f"PRAGMA user_version = {SCHEMA}")
 
 
@@ -170,18 +178,15 @@ def _series_id(connection: sqlite3.Connection, key: SeriesKey, label: str) -> in
 def commits(connection: sqlite3.Connection) -> list[Commit]:
     """Return all commits, the oldest first."""
     found = connection.execute("SELECT id, sha, date, subject FROM commits ORDER BY date, id")
-    return [Commit(*row) for row in found]
+    return [Commit(*row) for row in _typed(found, int, str, str, str)]
 
 
 def series(connection: sqlite3.Connection) -> list[Series]:
     """Return all series, by name of the case."""
-    found: list[Any] = connection.execute(
+    found = connection.execute(
         "SELECT id, case_name, source, made_by, machine, label FROM series ORDER BY case_name, id"
-    ).fetchall()
-    return [
-        Series(id_, SeriesKey(case, source, made_by, machine), label)
-        for id_, case, source, made_by, machine, label in found
-    ]
+    )
+    return [Series(id_, SeriesKey(*key), label) for id_, *key, label in _typed(found, int, str, str, str, str, str)]
 
 
 def points(
@@ -201,7 +206,7 @@ def points(
     current: tuple[int, str] | None = None
     ids: list[int] = []
     values: list[float] = []
-    for series_id, metric, commit, value in found:
+    for series_id, metric, commit, value in _typed(found, int, str, int, float):
         if (series_id, metric) != current:
             if current is not None:
                 yield (*current, ids, values)
@@ -222,10 +227,23 @@ def records(connection: sqlite3.Connection, commits: Sequence[Commit]) -> dict[t
             if commit in asked:
                 found.setdefault((id_, commit), _record(keys[id_]))[metric] = value
     if _has_rows(connection):
-        for id_, commit, record in connection.execute("SELECT series, commit_id, record FROM rows"):
+        rows = connection.execute("SELECT series, commit_id, record FROM rows")
+        for id_, commit, record in _typed(rows, int, int, str):
             if commit in asked:
-                found[id_, commit] = {**found.get((id_, commit), {}), **orjson.loads(record)}
+                said = _RECORD.decode(record)
+                check_types(said)
+                found[id_, commit] = {**found.get((id_, commit), {}), **said}
     return dict(sorted(found.items(), key=lambda item: (asked[item[0][1]], item[0][0])))
+
+
+def _typed(rows: sqlite3.Cursor, *types: type) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a query. Raises `sqlite3.DataError` for a value of another type."""
+    for row in rows:
+        if tuple(map(type, row)) != types:
+            wrong = next(at for at, kind in enumerate(types) if type(row[at]) is not kind)
+            column, found = rows.description[wrong][0], row[wrong]
+            raise sqlite3.DataError(f"{column}: found {found!r:.80}, expected {types[wrong].__name__}, in {row!r:.200}")
+        yield row
 
 
 def _has_rows(connection: sqlite3.Connection) -> bool:

@@ -16,9 +16,22 @@ from neff_bench.errors import WrongCall
 from neff_bench.installation import __version__
 from neff_bench.neffs.store import OWN
 from neff_bench.stage2_profile.metrics.rows import from_dict
+from neff_bench.system.decoding import prepare
 from neff_bench.system.files import write_whole
 
 SCHEMA = 1
+
+
+class _Baseline(msgspec.Struct):
+    """The file of a baseline."""
+
+    rows: list[dict[str, Any]]
+    schema: int = 0
+    environment: dict[str, str | list[str]] | None = None
+    lines: dict[str, list[Any]] | None = None
+
+
+prepare(_Baseline)
 
 
 @dataclass(frozen=True)
@@ -49,16 +62,15 @@ def load(path: Path) -> Rows:
         raise WrongCall(f"{path}: cannot read it: {error.strerror}") from None
     except orjson.JSONDecodeError as error:
         raise WrongCall(f"{path}: not JSON ({error}); expected the rows of profile-neffs --format json") from None
-    if isinstance(content, dict) and isinstance(content.get("rows"), list):
-        if content.get("schema", 0) > SCHEMA:
-            raise WrongCall(f"{path}: baseline schema {content['schema']} is newer than {SCHEMA}; update neff-bench")
-        return Rows(
-            str(path),
-            _checked(path, content["rows"]),
-            content.get("environment") or {},
-            lines=content.get("lines") or {},
-        )
-    return Rows(str(path), _checked(path, content))
+    if not isinstance(content, dict) or "rows" not in content:
+        return Rows(str(path), _checked(path, content))
+    try:
+        baseline = msgspec.convert(content, _Baseline)
+    except msgspec.ValidationError as error:
+        raise WrongCall(f"{path}: not a baseline: {error}") from None
+    if baseline.schema > SCHEMA:
+        raise WrongCall(f"{path}: baseline schema {baseline.schema} is newer than {SCHEMA}; update neff-bench")
+    return Rows(str(path), _checked(path, baseline.rows), baseline.environment or {}, lines=baseline.lines or {})
 
 
 def save(path: Path, records: Sequence[Mapping[str, Any]], lines: Mapping[str, Any] | None = None) -> None:
@@ -132,4 +144,10 @@ def _checked(path: Path, content: Any) -> list[dict[str, Any]]:
     for number, record in enumerate(content, start=1):
         if not isinstance(record, dict) or not isinstance(record.get("case"), str):
             raise WrongCall(f"{path}: row {number} has no case; expected the rows of profile-neffs --format json")
-    return [from_dict(record) for record in content]
+    records = []
+    for number, record in enumerate(content, start=1):
+        try:
+            records.append(from_dict(record))
+        except msgspec.ValidationError as error:
+            raise WrongCall(f"{path}: row {number}, {record['case']}: {error}") from None
+    return records

@@ -63,7 +63,10 @@ def _lines(rows: Rows, cases: Sequence[str]) -> Mapping[str, Any]:
     path = Path(rows.name)
     if path.is_dir():
         return lines_of(path, cases)
-    return {case: msgspec.convert(rows.lines[case], tuple[Line, ...]) for case in cases if case in rows.lines}
+    try:
+        return {case: msgspec.convert(rows.lines[case], tuple[Line, ...]) for case in cases if case in rows.lines}
+    except msgspec.ValidationError as wrong:
+        raise WrongCall(f"{path}: lines: {wrong}") from None
 
 
 def _take_over(before: Path, after: Path, older: Rows, newer: Rows, judged: Sequence[Judged]) -> None:

@@ -7,13 +7,15 @@ counters: [dma_packet_count, hbm_read_bytes]
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.compare.comparison import COMPARED
 from neff_bench.stage2_profile.compare.verdict import Config
+from neff_bench.stage2_profile.metrics.metric import Metric
 
 
 def read_config(path: Path | None) -> Config:
@@ -24,27 +26,34 @@ def read_config(path: Path | None) -> Config:
 
     try:
         said = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise WrongCall(f"--config {path}: cannot read it: {getattr(error, 'strerror', None) or error}") from None
-    except yaml.YAMLError as error:
+    except OSError as error:
+        raise WrongCall(f"--config {path}: cannot read it: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError) as error:
         raise WrongCall(f"--config {path}: not YAML: {' '.join(str(error).split())}") from None
-    known = Config.__dataclass_fields__
-    if not isinstance(said, dict) or not set(said) <= set(known):
-        raise WrongCall(f"--config {path}: expected a mapping with {', '.join(known)}")
-    percent = said.get("time_percent", Config.time_percent)
-    if not isinstance(percent, (int, float)) or isinstance(percent, bool) or not 0 <= percent < 100:
-        raise WrongCall(f"--config {path}: time_percent: found {percent!r}, expected a number from 0 to 100")
-    return Config(
-        _metrics(path, said, "times", lambda metric: not metric.exact and metric.unit == "us", Config.times),
-        float(percent),
-        _metrics(path, said, "counters", lambda metric: metric.exact, Config.counters),
-    )
+    except RecursionError:
+        raise WrongCall(f"--config {path}: nested too deep") from None
+    try:
+        config = msgspec.convert(said, _File)
+    except msgspec.ValidationError as error:
+        known = ", ".join(_File.__struct_fields__)
+        raise WrongCall(f"--config {path}: {error}; expected a mapping with {known}") from None
+    for key, names, fits in (("times", config.times, _is_time), ("counters", config.counters, _is_counter)):
+        allowed = [name for name, metric in COMPARED.items() if metric.better == "lower" and fits(metric)]
+        wrong = next((name for name in names if name not in allowed), None)
+        if wrong is not None:
+            raise WrongCall(f"--config {path}: {key}: found {wrong!r:.80}, expected a list of {', '.join(allowed)}")
+    return Config(config.times, config.time_percent, config.counters)
 
 
-def _metrics(path: Path, said: Mapping[str, Any], key: str, fits: Any, default: tuple[str, ...]) -> tuple[str, ...]:
-    names = said.get(key, default)
-    allowed = [name for name, metric in COMPARED.items() if metric.better == "lower" and fits(metric)]
-    wrong = [str(name) for name in names if name not in allowed] if isinstance(names, (list, tuple)) else [str(names)]
-    if wrong:
-        raise WrongCall(f"--config {path}: {key}: found {wrong[0]}, expected a list of {', '.join(allowed)}")
-    return tuple(names)
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    times: tuple[str, ...] = Config.times
+    time_percent: Annotated[float, msgspec.Meta(ge=0, lt=100)] = Config.time_percent
+    counters: tuple[str, ...] = Config.counters
+
+
+def _is_time(metric: Metric) -> bool:
+    return not metric.exact and metric.unit == "us"
+
+
+def _is_counter(metric: Metric) -> bool:
+    return metric.exact

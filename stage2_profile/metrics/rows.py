@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 import msgspec
 
@@ -19,6 +20,7 @@ from neff_bench.neffs.intake import shapes_in_words
 from neff_bench.neffs.own import OwnKernel, Tensor
 from neff_bench.stage2_profile.metrics import derived
 from neff_bench.stage2_profile.metrics.metric import metric, metrics_of
+from neff_bench.system.decoding import prepare
 
 if TYPE_CHECKING:
     from neff_bench.parsers.formats.ntff import DmaKind
@@ -242,14 +244,29 @@ def dim_column(name: str) -> str:
 
 
 def from_dict(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record as this version writes it. Earlier ones wrote each dimension beside the other keys, and other words for a check."""
+    """Return a record as this version writes it. Earlier ones wrote each dimension beside the other keys, and other words for a check.
+    Raises `msgspec.ValidationError` for a value of another type."""
     record = dict(record)
     if record.get("check") in ("failed", "zero"):
         record["check"] = "wrong"
     if not isinstance(record.get("dims"), dict):
         dims = [name for name, value in record.items() if name not in NAMES and type(value) is int]
         record["dims"] = {name.removeprefix("dim_"): record.pop(name) for name in dims}
-    return record
+    check_types(record)
+    return {**dict.fromkeys(NAMES), **record}
+
+
+def check_types(record: Mapping[str, Any]) -> None:
+    """Compare a record's types with those of the row. Raises `msgspec.ValidationError`."""
+    msgspec.convert(record, _types())
+
+
+@cache
+def _types() -> type[msgspec.Struct]:
+    types = {**get_type_hints(Row), "dims": dict[str, int], "findings": list[dict[str, Any]] | None}
+    made = msgspec.defstruct("Record", [("case", str), *((name, types[name] | None, None) for name in NAMES[1:])])
+    prepare(made)
+    return made
 
 
 def rounded(name: str, value: Any) -> Any:

@@ -227,3 +227,43 @@ def test_the_export_has_one_line_for_each_value(history, add, tmp_path):
 
     assert history("--output", "points.parquet").returncode == 0
     assert pq.read_table(tmp_path / "points.parquet").num_rows == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            "UPDATE points SET value = 'slow'",
+            "value: found 'slow', expected float, in (1, 'hbm_read_bytes', 1, 'slow')",
+        ),
+        ("UPDATE commits SET date = x'00'", "date: found b'\\x00', expected str, in (1, 'c1', b'\\x00', '')"),
+        ("UPDATE series SET case_name = x'00'", "case_name: found b'\\x00', expected str"),
+        ("UPDATE rows SET record = '[1]'", "Expected `object`, got `array`"),
+        ("UPDATE rows SET record = '{'", "Input data was truncated"),
+        (
+            """UPDATE rows SET record = '{"case": "x", "dims": 1}'""",
+            "Expected `object | null`, got `int` - at `$.dims`",
+        ),
+    ],
+)
+def test_a_value_of_another_type_is_one_line_with_its_place(history, add, tmp_path, monkeypatch, change, said):
+    monkeypatch.setattr(
+        database, "_TABLES", [table.replace("STRICT, ", "").replace("STRICT", "") for table in database._TABLES]
+    )
+    with database.opened(tmp_path / "history", write=True):
+        pass  # tables of a version before they were STRICT
+    add(1)
+    add(2)
+    with sqlite3.connect(tmp_path / "history" / database.FILE) as connection:
+        connection.execute(change)
+    done = history("check")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert f"history/{database.FILE}: {said}" in done.stderr
+
+
+@pytest.mark.skipif(sqlite3.sqlite_version_info < (3, 37), reason="this SQLite has no STRICT tables")
+def test_a_table_takes_no_value_of_another_type(history, add, tmp_path):
+    add(1)
+    with sqlite3.connect(tmp_path / "history" / database.FILE) as connection:
+        with pytest.raises(sqlite3.IntegrityError, match="cannot store TEXT value in REAL column points.value"):
+            connection.execute("UPDATE points SET value = 'slow'")

@@ -286,6 +286,12 @@ def test_csv(file):
         ("[1]", "row 1 has no case"),
         ('[{"kernel": "x"}]', "row 1 has no case"),
         ('{"schema": 99, "rows": []}', "newer"),
+        ('{"schema": "x", "rows": []}', "not a baseline: Expected `int`, got `str` - at `$.schema`"),
+        (
+            '[{"case": "x", "total_time_us": "1"}]',
+            "row 1, x: Expected `float | null`, got `str` - at `$.total_time_us`",
+        ),
+        ('[{"case": "x", "dims": {"M": "1"}}]', "row 1, x: Expected `int`, got `str` - at `$.dims[...]`"),
     ],
 )
 def test_bad_files_are_wrong_calls(file, tmp_path, content, says):

@@ -51,6 +51,13 @@ def test_an_improvement_passes_is_told_and_becomes_the_baseline(file):
     assert kept == {"mlp_1": 40, "mlp_2": 50}
 
 
+def test_lines_of_other_types_are_a_wrong_call(file):
+    before = file("a.json", row(), lines={"mlp_1": ["k.py:7"]})
+    result = run(before, file("b.json", row(dma_packet_count=60)))
+    assert result.exit_code == 2
+    assert result.stderr == f"error: {before}: lines: Expected `array`, got `str` - at `$[0]`\n"
+
+
 def test_update_makes_the_first_baseline(file, tmp_path):
     new = tmp_path / "new.json"
     assert run(new, file("b.json", row()), "--update").exit_code == 0
@@ -72,11 +79,14 @@ def test_a_wrong_configuration_is_a_wrong_call(file, tmp_path):
         ("tims: []", "expected a mapping"),
         ("[", "not YAML"),
         ("- times", "expected a mapping"),
-        ("times: [dma_packet_count]", "found dma_packet_count"),
-        ("counters: [total_time_us]", "found total_time_us"),
-        ("counters: [model_flops]", "found model_flops"),
-        ("time_percent: -1", "expected a number from 0 to 100"),
-        ("time_percent: 100", "expected a number from 0 to 100"),
+        ("times: [dma_packet_count]", "times: found 'dma_packet_count'"),
+        ("counters: [total_time_us]", "counters: found 'total_time_us'"),
+        ("counters: [model_flops]", "counters: found 'model_flops'"),
+        ("time_percent: -1", "Expected `float` >= 0.0 - at `$.time_percent`"),
+        ("time_percent: 100", "Expected `float` < 100.0 - at `$.time_percent`"),
+        ("time_percent: true", "Expected `float`, got `bool` - at `$.time_percent`"),
+        ("counters: [1]", "Expected `str`, got `int` - at `$.counters[0]`"),
+        ("[" * 3000, "nested too deep"),
     ):
         config.write_text(text)
         result = run(file("a.json", row()), file("b.json", row()), "--config", config)
