@@ -29,6 +29,9 @@ from neff_bench.stage1_generate.shapes import presets
 
 ROOT = Path(__file__).parents[1]
 MASK = "xxxxxxxx"
+EXPLAINED = ("bundle", "NEFF", "NTFF", "LNC", "current dialect", "old dialect", "finding", "suspect", "unchecked")
+"""Words of the glossary that each page links where it first uses them. The others are too common to be told from ordinary words."""
+NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|!?\[[^]]*\]\([^)]*\)|<[^>]*>|^#.*?$", re.DOTALL | re.MULTILINE)
 
 
 def write(target: Path) -> None:
@@ -54,7 +57,30 @@ def write(target: Path) -> None:
             .replace("](../README.md", "](index.md")
             .replace("](python.ipynb)", "](python.md)")
         )
+        if page.name == "glossary.md":
+            text = re.sub(r"^\| ([A-Za-z][\w, ]*?) \|", _anchored, text, flags=re.MULTILINE)
+        else:
+            text = explained(text)
         page.write_text(text.replace(MASK, fingerprint()), encoding="utf-8")
+
+
+def _anchored(row: re.Match[str]) -> str:
+    """The first cell of a row of the glossary, with a place to link to for each word in it."""
+    places = "".join(f'<a id="{word.strip().lower().replace(" ", "-")}"></a>' for word in row[1].split(","))
+    return f"| {places}{row[1]} |"
+
+
+def explained(text: str) -> str:
+    """A page whose first use of each word of `EXPLAINED` is a link to the glossary. Code, links and headings stay as they are."""
+    for word in EXPLAINED:
+        kept = NO_PROSE.findall(text)
+        for number, prose in enumerate(parts := NO_PROSE.split(text)):
+            if found := re.search(rf"(?<![\w-]){word}s?(?![\w-])", prose):
+                link = f"[{found[0]}](glossary.md#{word.lower().replace(' ', '-')})"
+                parts[number] = prose[: found.start()] + link + prose[found.end() :]
+                break
+        text = "".join(part + code for part, code in zip(parts, [*kept, ""], strict=True))
+    return text
 
 
 def linked(page: Path) -> str:

@@ -40,3 +40,11 @@ def test_the_site_shows_the_model_that_it_was_built_with(pages):
     text = (pages / "index.md").read_text(encoding="utf-8")
     assert f"(trn2-2.{fingerprint()})" in text
     assert not any(site.MASK in page.read_text(encoding="utf-8") for page in pages.glob("*.md"))
+
+
+def test_the_first_use_of_a_word_of_the_glossary_is_a_link_to_it(pages):
+    text = site.explained("# A NEFF\n\n`NEFF` of [a NEFF](x.md) holds a NEFF; each NEFF is one.\n")
+    assert text == "# A NEFF\n\n`NEFF` of [a NEFF](x.md) holds a [NEFF](glossary.md#neff); each NEFF is one.\n"
+    glossary = (pages / "glossary.md").read_text(encoding="utf-8")
+    places = {word.lower().replace(" ", "-") for word in site.EXPLAINED}
+    assert [place for place in places if f'<a id="{place}"></a>' not in glossary] == []
