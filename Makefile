@@ -68,11 +68,11 @@ wild: .venv/test
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-.venv/run: .venv/bin/python pyproject.toml setup.py $(wildcard neff_bench/simulator/native/*.[ch] neff_bench/simulator/native/*/*.[ch])
+.venv/run: .venv/bin/python pyproject.toml setup.py $(wildcard neff_bench/simulator/native/*.py neff_bench/simulator/native/*.[ch] neff_bench/simulator/native/*/*.[ch])
 	$(BIN)/pip install --quiet --editable '.[xla]'
 	touch $@
 
-.venv/test: .venv/bin/python pyproject.toml setup.py $(wildcard neff_bench/simulator/native/*.[ch] neff_bench/simulator/native/*/*.[ch])
+.venv/test: .venv/bin/python pyproject.toml setup.py $(wildcard neff_bench/simulator/native/*.py neff_bench/simulator/native/*.[ch] neff_bench/simulator/native/*/*.[ch])
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@ .venv/run
 

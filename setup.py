@@ -7,6 +7,11 @@ import shutil
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 
+try:
+    from Cython.Build import cythonize
+except ImportError:  # an environment of the user's own: everything is plain Python there
+    cythonize = None
+
 # Four rooms are links in the package. A ZIP that pip unpacks, or a checkout with core.symlinks=false, has files there that hold the link's text.
 for room in ("neffs", "parsers", "stage1_generate", "stage2_profile"):
     link = os.path.join("neff_bench", room)
@@ -23,13 +28,13 @@ sources = runpy.run_path("neff_bench/system/compiled.py")
 names = [f"{FOLDER}/{path.relative_to(sources['FOLDER'])}" for path in sources["c_files"]()]
 
 
-def extension(name: str, c_files: list[str]) -> Extension:
+def extension(name: str, files: list[str]) -> Extension:
     """Good for all versions of Python from 3.10."""
     return Extension(
         f"neff_bench.simulator.native.{name}",
-        c_files,
+        files,
         depends=[name for name in names if name.endswith(".h")],
-        define_macros=[("BUILT_FROM", f'"{sources["digest"]()}"')],
+        define_macros=[("BUILT_FROM", f'"{sources["digest"]()}"'), ("Py_LIMITED_API", "0x030A0000")],
         # No fused multiply-add: the plain path rounds after each operation. No folder of the build: a release has the same bytes twice.
         extra_compile_args=["-std=c99", "-O3", "-ffp-contract=off", f"-ffile-prefix-map={os.getcwd()}=."],
         optional=True,
@@ -40,6 +45,21 @@ def extension(name: str, c_files: list[str]) -> Extension:
 def within(folder: str) -> list[str]:
     """The C files that lie in a folder."""
     return [name for name in names if os.path.dirname(name) == folder and name.endswith(".c")]
+
+
+def passes() -> list[Extension]:
+    """The passes that are written in Python; none where Cython is not installed, as for an editable install without a network."""
+    if cythonize is None:
+        return []
+    os.makedirs("build", exist_ok=True)
+    with open("build/passes.py", "w", encoding="utf-8") as file:
+        file.write(sources["pass_source"]())
+    directives = {"language_level": "3", "infer_types": True}
+    [made] = cythonize(
+        [extension("passes", ["build/passes.py", f"{FOLDER}/built_from.c"])], quiet=True, compiler_directives=directives
+    )
+    made.optional = True  # which Cython forgets
+    return [made]
 
 
 class Wheel(bdist_wheel):
@@ -57,4 +77,4 @@ class Wheel(bdist_wheel):
 # The core uses nothing of Python, so it compiles without Python's headers, which the recorder's extension needs.
 core = extension("core", within(FOLDER))
 recorder = extension("recorder.core", [*within(f"{FOLDER}/recorder"), f"{FOLDER}/numbers.c"])
-setup(ext_modules=[core, recorder], cmdclass={"bdist_wheel": Wheel})
+setup(ext_modules=[core, recorder, *passes()], cmdclass={"bdist_wheel": Wheel})

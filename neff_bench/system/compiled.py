@@ -1,4 +1,4 @@
-"""The compiled parts of the simulator: the C files that they are made of, and whether what was built can be used.
+"""The compiled parts of the simulator: the files that they are made of, and whether what was built can be used.
 
 setup.py runs this file alone, so it imports nothing of this package.
 """
@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "simulator" / "native"
-PARTS = {"core": "core*.so", "recorder": "recorder/core*.so"}
+PARTS = {"core": "core*.so", "passes": "passes*.so", "recorder": "recorder/core*.so"}
+_INNER = "@cython.cfunc\n@cython.nogil\n@cython.exceptval(check=False)\n"
 
 
 def c_files() -> list[Path]:
@@ -18,9 +19,22 @@ def c_files() -> list[Path]:
     return sorted(FOLDER.rglob("*.[ch]"))
 
 
+def pass_files() -> list[Path]:
+    """The passes that are written in Python, by name."""
+    return sorted(path for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "cython"))
+
+
+def pass_source() -> str:
+    """All passes as one module for Cython, which takes the place of cython.py. It has another name than theirs, so that Python never
+    takes it for one of them."""
+    text = "".join(path.read_text(encoding="utf-8") for path in pass_files())
+    lines = (line for line in text.splitlines(keepends=True) if not line.startswith("from "))
+    return f"import cython\n{''.join(lines).replace('@cython.inner', _INNER.rstrip())}"
+
+
 def digest() -> str:
-    """16 hex digits over their contents, which a part that was built of them holds."""
-    return _digest(tuple(c_files()))
+    """16 hex digits over the contents of all these files, which a part that was built of them holds."""
+    return _digest((*c_files(), *pass_files()))
 
 
 @cache

@@ -1,18 +1,21 @@
-"""The compiled core: passes over columns in C, one file for each. `library()` is None where nothing was compiled.
+"""Passes over columns, one file for each: compiled where there was a compiler, else the same files as Python runs them.
 
-Every pass has a plain form in Python beside the place that calls it, with the same bits; tests/simulator/native compares both.
-A pass gets the addresses of its columns. It allocates what it needs inside and frees it.
+`run` calls a pass that is written in Python. Those in C, which `call` calls, have a plain form in Python beside the place that calls them,
+with the same bits. tests/simulator/native compares both forms of both. `library()` is None where nothing was compiled.
 """
 
 from __future__ import annotations
 
 import ctypes
-import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
+from importlib import import_module
 from itertools import starmap
+from struct import Struct
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
+from neff_bench.simulator.native.cython import Column
 from neff_bench.system.compiled import usable
 
 if TYPE_CHECKING:
@@ -30,6 +33,66 @@ def library() -> ctypes.CDLL | None:
         return ctypes.CDLL(str(path)) if path is not None else None
     except OSError:
         return None
+
+
+@cache
+def compiled_passes() -> ModuleType | None:
+    """The passes that are written in Python, compiled; None as for `library`."""
+    if usable("passes") is None:
+        return None
+    try:
+        return import_module(f"{__name__}.passes")
+    except ImportError:
+        return None
+
+
+def run(work: Callable[[Any], int], struct: Any) -> int:
+    """Runs a pass on a struct of numbers and arrays: the answer that is not in its arrays."""
+    compiled = compiled_passes() if library() is not None else None
+    if compiled is None:
+        lists = _lists(struct)
+        result = work(lists)
+        _give_back(lists, struct)
+        return result
+    kept: list[bytearray] = []
+    found: int = getattr(compiled, work.__name__)(_packed(struct, kept))
+    return found
+
+
+def _packed(struct: Any, kept: list[bytearray]) -> int:
+    """The address of a struct as compiled passes have it. `kept`: what must not go before the pass ends."""
+    words = [
+        _packed(value, kept) if hasattr(kind, "_types") else _of_type(value, kind, name)
+        for name, kind, value in zip(struct._fields, struct._types, struct, strict=True)
+    ]
+    form = "".join("d" if kind is float else "q" for kind in struct._types)
+    kept.append(bytearray(Struct(form).pack(*words)))
+    return address(kept[-1])
+
+
+def _of_type(value: Any, kind: Any, name: str) -> int | float:
+    """A number, or the address of an array. Raises TypeError for an array of another dtype: its pass would read something else."""
+    if not isinstance(kind, Column):
+        return kind(value)  # type: ignore[no-any-return]
+    if value.dtype != kind.dtype or not value.flags.c_contiguous:
+        raise TypeError(f"{name} is an array of {value.dtype}, expected {kind.dtype} without gaps")
+    return address(value)
+
+
+def _lists(struct: Any) -> Any:
+    """The struct with lists instead of arrays."""
+    return struct._make(
+        value.tolist() if isinstance(kind, Column) else _lists(value) if hasattr(kind, "_types") else value
+        for kind, value in zip(struct._types, struct, strict=True)
+    )
+
+
+def _give_back(lists: Any, struct: Any) -> None:
+    for kind, found, value in zip(struct._types, lists, struct, strict=True):
+        if hasattr(kind, "_types"):
+            _give_back(found, value)
+        elif isinstance(kind, Column) and not kind.const:
+            value[...] = found
 
 
 def call(name: str, *arguments: Any) -> int:
@@ -68,7 +131,7 @@ def _record(fields: tuple[Any, ...]) -> ctypes.Array[ctypes.c_int64]:
 
 def structs(form: str, rows: Iterable[tuple[Any, ...]]) -> bytearray:
     """An array of structs. `form`: of one, as in Python's `struct`."""
-    return bytearray().join(starmap(struct.Struct(form).pack, rows))
+    return bytearray().join(starmap(Struct(form).pack, rows))
 
 
 def address(array: np.ndarray | bytearray) -> int:

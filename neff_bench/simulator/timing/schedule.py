@@ -18,9 +18,9 @@ from neff_bench.chips.overheads import Overheads
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.code.assembler import Code, assemble
 from neff_bench.simulator.errors import SimulatorError
+from neff_bench.simulator.native.loop import DEADLOCK, Work
 from neff_bench.simulator.program import Program
-from neff_bench.simulator.timing.records import DEADLOCK, Work
-from neff_bench.simulator.timing.scheduler import run_loop
+from neff_bench.simulator.timing.scheduler import scheduled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,7 +140,7 @@ def schedule_code(
     )
     sharers = _moving(codes)
     window_start = throttle_phase_ns % chip.throttle_window_ns - chip.throttle_window_ns
-    loop = run_loop(chip, work, [code.transfers for code in codes], sharers, window_start)
+    loop = scheduled(chip, work, [code.transfers for code in codes], sharers, window_start)
     if loop.status == DEADLOCK:
         raise SimulatorError("the cores wait for each other for ever: core_barrier or sendrecv calls do not pair up")
     cores, times = [], loop.times

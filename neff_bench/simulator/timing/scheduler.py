@@ -1,12 +1,9 @@
-"""From machine instructions to their times: the columns that the inner loop takes, and the choice of the loop.
-
-The compiled loop (simulator/native/loop.c) runs where it was built, else the plain one (loop.py).
-"""
+"""From machine instructions to their times: the columns that the inner loop takes (simulator/native/loop.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neff_bench.chips import Chip
 from neff_bench.parsers.formats.opcodes import OPCODES
@@ -21,8 +18,17 @@ from neff_bench.simulator.costs.transfers import (
     queue_of,
     start_ns,
 )
-from neff_bench.simulator.timing.loop import Periods, run_plain
-from neff_bench.simulator.timing.records import Moves, Rates, Times, Work
+from neff_bench.simulator.native.loop import (
+    ENGINES_OF_A_CORE,
+    LDWEIGHTS,
+    MATMUL,
+    QUEUES,
+    Loop,
+    Moves,
+    Rates,
+    Times,
+    run_loop,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,56 +38,51 @@ _MATMUL_ISSUE_NS = 2.0
 """LDWEIGHTS follows the start of the MATMUL before it by 2 ns (trn2 traces, trainium-kernel-fusion @d709ddf1)."""
 
 
-class Loop(NamedTuple):
-    """`status`: DONE or DEADLOCK. `warm`: (core, start, end) of the periods at full PE speed, in ns."""
+class Scheduled(NamedTuple):
+    """`times`: as the loop's `Times`. `status`: DONE or DEADLOCK. `warm`: (core, start, end) of the periods at full PE speed, in ns."""
 
     status: int
-    times: Times
-    warm: Periods
+    times: Any
+    warm: list[tuple[int, float, float]]
 
 
-def run_loop(chip: Chip, work: Work, transfers: Sequence[Transfers], sharers: int, window_start: float) -> Loop:
-    """Schedules every instruction. `transfers`: of each core. `sharers`: cores that move data and share HBM. `window_start`: of the first throttle window, in ns.
-
-    Raises MemoryError."""
+def scheduled(chip: Chip, work: Any, transfers: Sequence[Transfers], sharers: int, window_start: float) -> Scheduled:
+    """Schedules every instruction. `work`: the loop's `Work`, but for `kind`, which has opcodes. `transfers`: of each core. `sharers`:
+    cores that move data and share HBM. `window_start`: of the first throttle window, in ns."""
     import numpy as np
 
-    kind = (work.opcode == _LDWEIGHTS) + 2 * (work.opcode == _MATMUL).astype(np.int8)
-    work = work._replace(opcode=kind)
+    kind = LDWEIGHTS * (work.kind == _LDWEIGHTS) + MATMUL * (work.kind == _MATMUL)
     moves = _moves(chip, transfers, sharers)
-    rates = _rates(chip, sharers, window_start)
-    times = _unknown(len(work.engine), len(moves.packets), chip.dma_engines)
-    run = run_plain if native.library() is None else _run_compiled
-    status, warm = run(work, moves, rates, times)
-    return Loop(status, times, warm)
+    instructions, engines, moved = len(work.engine), len(work.engine_start), len(moves.packets)
+    cores, width = engines // ENGINES_OF_A_CORE, chip.dma_engines
+    times = _unknown(instructions, moved, width)
+    room = instructions + engines  # a period at full speed begins behind a window in which the PE worked
+    loop = Loop(
+        instructions, engines, moved, work._replace(kind=kind.astype(np.int8)), moves, _rates(chip, sharers, window_start), times,
+        **_columns(engines, place="int64", free="float64", ready="float64", cause="int64", missing="int64", may_go="int64"),
+        **_columns(cores, array_free="float64", window_start="float64", window_busy="float64", warm_since="float64"),
+        **_columns(cores, rotation="int64", moving_count="int64"),
+        **_columns(cores * QUEUES, hbm_free="float64"),
+        **_columns(cores * width * QUEUES, dma_free="float64"),
+        **_columns(cores * moved, moving="int64"),
+        **_columns(moved, trigger="int64", later="int64"),
+        **_columns(2, packets="float64"),
+        **_columns(1, warm_count="int64"),
+        **_columns(room, warm_core="int64", warm_start="float64", warm_end="float64"),
+    )  # fmt: skip
+    status = native.run(run_loop, loop)
+    warm = (column[: loop.warm_count[0]].tolist() for column in (loop.warm_core, loop.warm_start, loop.warm_end))
+    return Scheduled(status, times, list(zip(*warm, strict=True)))
 
 
-def _run_compiled(work: Work, moves: Moves, rates: Rates, times: Times) -> tuple[int, Periods]:
-    """`run_plain` in C."""
+def _columns(length: int, **dtypes: str) -> dict[str, np.ndarray]:
+    """Columns of zeros."""
     import numpy as np
 
-    instructions, engines = len(work.engine), len(work.engine_start)
-    # A period at full speed begins behind a window in which the PE worked: there is no more of them than instructions.
-    room = instructions + engines
-    *constants, width = rates
-    warm = count, core, start, end = np.zeros(1, np.int64), np.empty(room, np.int64), np.empty(room), np.empty(room)
-    status = native.call(
-        "run_loop",
-        instructions,
-        engines,
-        len(moves.packets),
-        width,
-        work,
-        moves,
-        np.array(constants, np.float64),
-        times,
-        warm,
-    )
-    found = (column[: count[0]].tolist() for column in (core, start, end))
-    return status, list(zip(*found, strict=True))
+    return {name: np.zeros(length, dtype) for name, dtype in dtypes.items()}
 
 
-def _moves(chip: Chip, transfers: Sequence[Transfers], sharers: int) -> Moves:
+def _moves(chip: Chip, transfers: Sequence[Transfers], sharers: int) -> Any:
     """The columns of the transfers, core by core."""
     import numpy as np
 
@@ -112,7 +113,7 @@ def _held_up(transfer: Transfer, chip: Chip) -> float:
     return 0.0 if transfer.static and not is_by_element(transfer, chip) else 1.0
 
 
-def _rates(chip: Chip, sharers: int, window_start: float) -> Rates:
+def _rates(chip: Chip, sharers: int, window_start: float) -> Any:
     return Rates(
         dma_wait=float(chip.dma_done_ns(sharers)), semaphore=float(chip.semaphore_ns),
         pe_latency=float(chip.pe_latency_ns), pe_fill=chip.pe_fill_cycles / chip.pe_clock_ghz,
@@ -125,7 +126,7 @@ def _rates(chip: Chip, sharers: int, window_start: float) -> Rates:
     )  # fmt: skip
 
 
-def _unknown(n: int, transfers: int, width: int) -> Times:
+def _unknown(n: int, transfers: int, width: int) -> Any:
     """Arrays for `n` instructions, none of them done."""
     import numpy as np
 

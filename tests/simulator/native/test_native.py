@@ -1,14 +1,20 @@
+import shutil
+
+import numpy as np
 import pytest
 
 from neff_bench.simulator import native
+from neff_bench.simulator.native import loop
 from neff_bench.system import compiled
 
 
 @pytest.fixture
 def looked_up_again():
-    native.library.cache_clear()
+    for found in (native.library, native.compiled_passes):
+        found.cache_clear()
     yield
-    native.library.cache_clear()
+    for found in (native.library, native.compiled_passes):
+        found.cache_clear()
 
 
 def test_a_library_of_other_sources_is_not_used(monkeypatch, looked_up_again):
@@ -29,7 +35,7 @@ def test_a_file_that_is_no_library_is_not_used(monkeypatch, tmp_path, looked_up_
 def test_a_part_that_was_cut_off_is_not_loaded(part, kept, monkeypatch, tmp_path):
     copy = tmp_path / compiled.usable(part).relative_to(compiled.FOLDER)
     data = compiled.usable(part).read_bytes()
-    for path in compiled.c_files():
+    for path in (*compiled.c_files(), *compiled.pass_files()):
         (tmp_path / path.relative_to(compiled.FOLDER)).parent.mkdir(exist_ok=True)
         (tmp_path / path.relative_to(compiled.FOLDER)).write_bytes(path.read_bytes())
     copy.write_bytes(data)
@@ -40,10 +46,30 @@ def test_a_part_that_was_cut_off_is_not_loaded(part, kept, monkeypatch, tmp_path
     assert f"{copy} is cut off" in compiled.slow() and "is absent" in compiled.slow()
 
 
-@pytest.mark.parametrize("changed", [path.name for path in compiled.c_files()])
-def test_a_change_of_any_c_file_changes_the_digest(changed, monkeypatch, tmp_path):
-    for path in compiled.c_files():
-        (tmp_path / path.name).write_bytes(path.read_bytes() + (b"/* */" if path.name == changed else b""))
+@pytest.mark.parametrize("changed", [path.name for path in (*compiled.c_files(), *compiled.pass_files())])
+def test_a_change_of_any_file_changes_the_digest(changed, monkeypatch, tmp_path):
+    for path in (*compiled.c_files(), *compiled.pass_files()):
+        (tmp_path / path.name).write_bytes(path.read_bytes() + (b" " if path.name == changed else b""))
     before = compiled.digest()
     monkeypatch.setattr(compiled, "FOLDER", tmp_path)
     assert compiled.digest() != before
+
+
+@pytest.mark.skipif(native.library() is None, reason="the passes are not compiled here")
+def test_an_edited_pass_is_not_shadowed_by_its_compiled_form(monkeypatch, tmp_path, looked_up_again):
+    folder = shutil.copytree(compiled.FOLDER, tmp_path / "native")
+    monkeypatch.setattr(compiled, "FOLDER", folder)
+    assert compiled.usable("passes") is not None and native.compiled_passes() is not None
+    native.compiled_passes.cache_clear()
+    compiled._digest.cache_clear()
+    edited = folder / "loop.py"
+    edited.write_text(edited.read_text().replace("DEADLOCK", "STUCK"))
+    assert native.compiled_passes() is None
+
+
+@pytest.mark.skipif(native.library() is None, reason="the passes are not compiled here")
+@pytest.mark.parametrize("other", [np.zeros(4, np.float32), np.zeros(8)[::2]])
+def test_an_array_that_a_compiled_pass_would_misread_is_refused(other):
+    columns = loop.Moves(*[np.zeros(4, column.dtype) for column in loop.Moves._types])
+    with pytest.raises(TypeError, match="spacing is an array of float.., expected float64 without gaps"):
+        native.run(loop.run_loop, columns._replace(spacing=other))

@@ -62,8 +62,7 @@ def test_every_chip_is_covered():
 @pytest.mark.parametrize(
     "part",
     [
-        "timing/loop.py",
-        "native/loop.c",
+        "native/loop.py",
         "timing/timeline.py",
         "compiler/code/order.py",
         "compiler/code/allocation.py",

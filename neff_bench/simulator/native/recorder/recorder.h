@@ -7,7 +7,6 @@
 #define RECORDER_H
 
 #define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030A0000
 #include <Python.h>
 
 /* `View`, the base of NkiTensor, and its fields in the order in which it is called with them; the last two have defaults. */
