@@ -43,7 +43,7 @@ class Finding:
 
 
 def fit(traces: Sequence[Samples], spacings: Sequence[Sequence[Spacing]], chip: Chip) -> list[Finding]:
-    """What all traces together say. `traces`, `spacings`: of each trace."""
+    """Return what all traces together say. `traces`, `spacings`: of each trace."""
     names = sorted({name for trace in traces for name in trace})
     findings = {name: _finding(name, [trace.get(name, []) for trace in traces], chip) for name in names}
     _without_latency(findings, traces, chip)
@@ -51,14 +51,14 @@ def fit(traces: Sequence[Samples], spacings: Sequence[Sequence[Spacing]], chip: 
 
 
 def model_value(name: str, chip: Chip) -> float:
-    """What the model has in the place of an estimate."""
+    """Return what the model has in the place of an estimate."""
     if name == POSTAMBLE:
         return chip.overheads.postamble_ns
     return chip.overheads.preamble_ns if name.startswith(PREAMBLE) else float(getattr(chip, name))
 
 
 def _finding(name: str, groups: Sequence[Sequence[float]], chip: Chip) -> Finding:
-    """`groups`: the values of each trace."""
+    """Return the interval of a mean. `groups`: the values of each trace."""
     told = [list(group) for group in groups if group]
     low, high = _interval(told, _middle)
     return _judged(Estimate(
@@ -78,7 +78,7 @@ def _judged(estimate: Estimate) -> Finding:
 
 
 def _without_latency(findings: dict[str, Finding], traces: Sequence[Samples], chip: Chip) -> None:
-    """What a pointer adds was measured together with Vector's latency: take off what that changed."""
+    """Correct what a pointer adds, which was measured together with Vector's latency: take off what that changed."""
     latency = findings.get("vector_latency_ns")
     if "vector_pointer_ns" in findings and latency is not None and latency.verdict == FITTED:
         changed = latency.estimate.value - latency.estimate.model
@@ -91,7 +91,7 @@ def _middle(groups: Sequence[Sequence[float]]) -> float:
 
 
 def _interval(groups: Sequence[Sequence[_T]], answer: Callable[[Sequence[Sequence[_T]]], float]) -> tuple[float, float]:
-    """The 95 % interval of an answer over the values of traces."""
+    """Return the 95 % interval of an answer over the values of traces."""
     chance = random.Random(0)
     drawn = []
     for _ in range(DRAWS):
@@ -104,7 +104,7 @@ def _interval(groups: Sequence[Sequence[_T]], answer: Callable[[Sequence[Sequenc
 
 
 def _packets(spacings: Sequence[Sequence[Spacing]], chip: Chip) -> list[Finding]:
-    """The fixed cost of a packet and the bandwidth of a DMA engine, from packets of several sizes."""
+    """Return the fixed cost of a packet and the bandwidth of a DMA engine, from packets of several sizes."""
     told = [list(group) for group in spacings if group]
     sizes = {size for group in told for size, _ in group}
     if not sizes or max(sizes) < LEAST_SIZE_RATIO * min(sizes):
@@ -131,7 +131,7 @@ def _bandwidth(groups: Sequence[Sequence[Spacing]]) -> float:
 
 
 def _line(groups: Sequence[Sequence[Spacing]]) -> tuple[float, float]:
-    """Fixed ns and bytes/ns: the line with the least relative squares through the median spacing of each size."""
+    """Return the fixed ns and bytes/ns: the line with the least relative squares through the median spacing of each size."""
     by_size: Mapping[int, list[float]] = defaultdict(list)
     for group in groups:
         for size, spacing in group:

@@ -53,7 +53,7 @@ class Measured(NamedTuple):
 
 
 def operation_of(opcode: str, engine: str, operands: str, function: str = "") -> Operation:
-    """The operation of one instruction. `engine`: as profiles write it. Operands of dtypes that the model has no cost of are left out."""
+    """Return the operation of one instruction. `engine`: as profiles write it. Operands of dtypes that the model has no cost of are left out."""
     found = [_operand(*view) for view in _VIEW.findall(operands)]
     known = tuple(operand for operand in found if operand is not None)
     pointer = opcode == "TENSOR_SCALAR" and "imm_src=PTR" in operands
@@ -76,7 +76,7 @@ def _operand(side: str, dtype: str, place: str, _strides: str, sizes: str) -> Op
 
 
 def instruction_of(operation: Operation) -> tuple[Instruction, Program]:
-    """The operation as the model's cost functions take it: an instruction, and a program that holds its buffers."""
+    """Return the operation as the model's cost functions take it: an instruction, and a program that holds its buffers."""
     buffers: list[Buffer] = []
     accesses: dict[str, Access] = {}
     for side, dtype, memory, columns in operation.operands:
@@ -93,7 +93,7 @@ def instruction_of(operation: Operation) -> tuple[Instruction, Program]:
 
 
 def model_ns(operation: Operation, chip: Chip) -> tuple[float, float] | None:
-    """How long the model has the operation last, at the least and at the most (the PE is at full or at reduced speed);
+    """Return how long the model has the operation last, at the least and at the most (the PE is at full or at reduced speed);
     None for what the model has no cost of."""
     if operation.opcode in OPS:
         latency = lower(*instruction_of(operation), chip).steps[0].latency_ns
@@ -109,18 +109,18 @@ def model_ns(operation: Operation, chip: Chip) -> tuple[float, float] | None:
 
 
 def stream_ns(product: Operation, chip: Chip) -> float:
-    """How long a product holds the PE at full speed."""
+    """Return how long a product holds the PE at full speed."""
     columns = max(chip.minimum_cycles, _passes(product) * product.operands[0].columns)
     return chip.pe_stream_ns(columns) + chip.pe_overhead_cycles / chip.pe_clock_ghz
 
 
 def _passes(product: Operation) -> int:
-    """How often the columns of a product move through the PE."""
+    """Return how often the columns of a product move through the PE."""
     return 2 if product.operands[0].dtype == "float32" else 1
 
 
 def operations(rows: Iterable[dict[str, Any]]) -> list[Measured]:
-    """The operations of a profile's instructions that the model has a cost of, by kind."""
+    """Return the operations of a profile's instructions that the model has a cost of, by kind."""
     durations: dict[Operation, list[float]] = {}
     for row in rows:
         if row["opcode"] in (*OPS, "MATMUL", "ACT_TABLE_LOAD"):

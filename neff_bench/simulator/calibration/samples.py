@@ -40,7 +40,7 @@ _FULL_SPEED = 1.25
 
 
 def samples_of(timeline: Timeline, chip: Chip) -> Samples:
-    """What the instructions of a timeline show."""
+    """Return what the instructions of a timeline show."""
     found: Samples = defaultdict(list)
     by_engine: dict[tuple[str, str], list[InstructionRow]] = defaultdict(list)
     for row in timeline.instructions:
@@ -70,7 +70,7 @@ def samples_of(timeline: Timeline, chip: Chip) -> Samples:
 def _surroundings(
     starts: dict[int, list[float]], ends: list[float], timeline: Timeline, chip: Chip
 ) -> Iterable[tuple[str, list[float]]]:
-    """What comes before and after the kernel. `starts`: by core, how much later than in the model each engine began with it.
+    """Return what comes before and after the kernel. `starts`: by core, how much later than in the model each engine began with it.
     `ends`: of the kernel's instructions; empty where the last one is not known."""
     for core, later in starts.items():
         yield f"{PREAMBLE}[{core}]", [chip.overheads.preamble_ns + median(later)]
@@ -81,7 +81,7 @@ def _surroundings(
 
 
 def _kernel(rows: Sequence[InstructionRow], chip: Chip, core: int, engine: int) -> tuple[int, int] | None:
-    """Where the rows between the runtime's instructions begin and end; None where those are not the ones that the model has."""
+    """Return where the rows between the runtime's instructions begin and end; None where those are not the ones that the model has."""
     overheads = chip.overheads
     if core >= len(overheads.preamble):
         return None
@@ -100,7 +100,7 @@ def _kernel(rows: Sequence[InstructionRow], chip: Chip, core: int, engine: int) 
 
 
 def _of_a_barrier(row: InstructionRow) -> bool:
-    """Whether the engine only meets the others at the end of the kernel: a compiled wait is of a NOP, or has no `$S[`."""
+    """Return whether the engine only meets the others at the end of the kernel: a compiled wait is of a NOP, or has no `$S[`."""
     return row.opcode == "DRAIN" or (row.opcode == "EVENT_SEMAPHORE" and "$S[" in row.operands)
 
 
@@ -109,7 +109,7 @@ def _same(rows: Sequence[InstructionRow], controls: Sequence[Control]) -> bool:
 
 
 def _instructions(rows: Sequence[InstructionRow], engine: int, chip: Chip) -> Iterator[tuple[str, float]]:
-    """The constants that the instructions of one engine show, with their values."""
+    """Yield the constants that the instructions of one engine show, with their values."""
     idle_from = 0.0
     for row in rows:
         was_busy = row.timestamp < idle_from
@@ -132,13 +132,13 @@ def _instructions(rows: Sequence[InstructionRow], engine: int, chip: Chip) -> It
 
 
 def _loads_two_bytes(operands: str) -> bool:
-    """Whether the weights are known to be of two bytes: float32 goes through the array twice."""
+    """Return whether the weights are known to be of two bytes: float32 goes through the array twice."""
     sources = operands.partition(" dst=")[0]
     return ("float16" in sources or "fp16" in sources) and "float32" not in sources
 
 
 def _operation(row: InstructionRow) -> Operation | None:
-    """None for an instruction that the model has no cost of, or whose operands the profile does not have."""
+    """Return the operation; None for an instruction that the model has no cost of, or whose operands the profile does not have."""
     if row.opcode not in (*OPS, "MATMUL"):
         return None
     found = operation_of(row.opcode, row.subgroup, row.operands, "exp" if row.opcode == "ACTIVATE" else "")
@@ -164,7 +164,7 @@ def _latency(row: InstructionRow, engine: int, chip: Chip) -> Iterator[tuple[str
 
 
 def _interval(first: InstructionRow, second: InstructionRow, engine: int, chip: Chip) -> Iterator[tuple[str, float]]:
-    """What the engine needs for the first before it can begin with the second, where only the engine held the second back."""
+    """Return what the engine needs for the first before it can begin with the second, where only the engine held the second back."""
     spacing = second.timestamp - first.timestamp
     if spacing >= first.duration:
         return
@@ -187,7 +187,7 @@ def _interval(first: InstructionRow, second: InstructionRow, engine: int, chip: 
 
 
 def packet_spacings(packets: Iterable[DmaRow]) -> list[Spacing]:
-    """Of the packets of each DMA engine that follow one another without a gap. What software descriptors move is left out: it
+    """Return the spacings of packets of each DMA engine that follow one another without a gap. What software descriptors move is left out: it
     gathers and converts."""
     by_engine: dict[tuple[str, str | int], list[DmaRow]] = defaultdict(list)
     for packet in packets:

@@ -57,7 +57,7 @@ def calibrate(traces: Sequence[Path], neffs: Sequence[Path]) -> Calibrated:
 
 
 def write(calibration: Calibration, path: Path) -> None:
-    """Raises SimulatorError when there is nothing to write, or the file cannot be written."""
+    """Write the calibration. Raises SimulatorError when there is nothing to write, or the file cannot be written."""
     if not calibration.estimates:
         raise SimulatorError(
             "no constant differs from the model's, so there is nothing to calibrate; give more traces, or a full profile"
@@ -70,7 +70,7 @@ def write(calibration: Calibration, path: Path) -> None:
 
 
 def answer(found: Calibrated, output: Path | None) -> Answer:
-    """A line for each constant that the traces show."""
+    """Return a line for each constant that the traces show."""
     records = [
         {
             "constant": finding.estimate.name,
@@ -96,7 +96,7 @@ def answer(found: Calibrated, output: Path | None) -> Answer:
 
 
 def _neff_of(trace: Path, by_uuid: dict[str, Path]) -> Path | None:
-    """The NEFF that an NTFF was taken of. Raises ParseError when none of those given is it."""
+    """Return the NEFF that an NTFF was taken of. Raises ParseError when none of those given is it."""
     if not by_uuid or kind_of(trace) != "ntff":
         return None
     from neff_bench.parsers.container import read_container, same_program
@@ -109,7 +109,7 @@ def _neff_of(trace: Path, by_uuid: dict[str, Path]) -> Path | None:
 
 
 def _target(timelines: Sequence[Timeline]) -> str:
-    """The chip of all of them. Raises SimulatorError."""
+    """Return the chip of all of them. Raises SimulatorError."""
     found = {timeline.path: family_of(str(timeline.summary.get("instance_type") or "")) for timeline in timelines}
     for path, family in found.items():
         if family is None:

@@ -55,7 +55,7 @@ class CaptureRequest:
 
 
 def executions(num: int, nth: int) -> tuple[int, tuple[int, ...]]:
-    """How often the NEFF runs, and which executions are traced (from 1)."""
+    """Return how often the NEFF runs, and which executions are traced (from 1)."""
     if nth == 0:
         return num, ()
     count = max(num, nth)
@@ -63,7 +63,7 @@ def executions(num: int, nth: int) -> tuple[int, tuple[int, ...]]:
 
 
 def capture(request: CaptureRequest) -> None:
-    """Raises CaptureError or ExecutionError; SystemExit for a planned fault."""
+    """Run the NEFF and write its trace. Raises CaptureError or ExecutionError; SystemExit for a planned fault."""
     fault = _fault(request)
     before_work(fault)
     neff = read_neff_content(request.neff)
@@ -91,7 +91,7 @@ def capture(request: CaptureRequest) -> None:
 
 
 def _ranks(program: Program, request: CaptureRequest) -> int:
-    """How many ranks run. Raises CaptureError for fewer than the program's collectives name."""
+    """Return how many ranks run. Raises CaptureError for fewer than the program's collectives name."""
     count = request.ranks or program.ranks
     if count < program.ranks:
         raise CaptureError(f"the NEFF communicates between {program.ranks} ranks, -r {count} runs fewer", request.neff)
@@ -101,7 +101,7 @@ def _ranks(program: Program, request: CaptureRequest) -> int:
 
 
 def _pairs(request: CaptureRequest, ranks: int) -> list[Sequence[tuple[str, str]]]:
-    """The inputs of each rank, as (name, file) pairs. Raises CaptureError for a --multi-input file with other than a line for each."""
+    """Return the inputs of each rank, as (name, file) pairs. Raises CaptureError for a --multi-input file with other than a line for each."""
     if request.multi_input is None:
         return [request.inputs] * ranks
     try:
@@ -117,7 +117,7 @@ def _pairs(request: CaptureRequest, ranks: int) -> list[Sequence[tuple[str, str]
 
 
 def _fault(request: CaptureRequest) -> Fault | None:
-    """The planned fault; None where none is planned, and for one that cannot happen in this call.
+    """Return the planned fault; None where none is planned, and for one that cannot happen in this call.
 
     Notifications overflow only where they are on, and one small buffer (--single-io) exhausts no memory.
     """
@@ -139,7 +139,7 @@ def _check_logical_cores(program: Program) -> None:
 
 
 def first_cores(program: Program, ranks: int) -> list[int]:
-    """Physical number of the first core of each rank. NEURON_RT_VISIBLE_CORES holds logical numbers, `0-3` or `4,6`; ranks beyond them
+    """Return the physical number of the first core of each rank. NEURON_RT_VISIBLE_CORES holds logical numbers, `0-3` or `4,6`; ranks beyond them
     follow the last one. Raises CaptureError for what is no number."""
     text = os.environ.get("NEURON_RT_VISIBLE_CORES", "").strip()
     logical: list[int] = []
@@ -156,7 +156,7 @@ def first_cores(program: Program, ranks: int) -> list[int]:
 
 
 def _input_files(program: Program, pairs: Sequence[tuple[str, str]]) -> dict[str, bytes | mmap.mmap]:
-    """Raw little-endian bytes of each input that was given, by its name in the program. Raises CaptureError for a name that the NEFF does
+    """Return the raw little-endian bytes of each input that was given, by its name in the program. Raises CaptureError for a name that the NEFF does
     not have or a wrong size."""
     buffers = {program.input_name(i): program.buffers[i] for i in program.inputs}
     files: dict[str, bytes | mmap.mmap] = {}
@@ -187,7 +187,7 @@ def _read_tensor(path: str, buffer: Buffer) -> bytes | mmap.mmap:
 
 
 def _content(path: str) -> bytes | mmap.mmap:
-    """The bytes of a file, which are not copied where it is a plain one."""
+    """Return the bytes of a file, which are not copied where it is a plain one."""
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
         if stat.S_ISREG(status.st_mode) and status.st_size:
@@ -198,7 +198,7 @@ def _content(path: str) -> bytes | mmap.mmap:
 def _run(
     program: Program, request: CaptureRequest, files: Sequence[Mapping[str, bytes | mmap.mmap]], count: int
 ) -> list[list[dict[str, np.ndarray]]]:
-    """The outputs of each rank, execution by execution. They are computed when they are asked for: times do not depend on data."""
+    """Return the outputs of each rank, execution by execution. They are computed when they are asked for: times do not depend on data."""
     if not (request.save_output or request.save_output_npy or request.check_determinism):
         return [[{}] * count for _ in files]
     import numpy as np
@@ -243,7 +243,7 @@ def _run(
 
 
 def _aliased(value: np.ndarray, files: Mapping[str, bytes | mmap.mmap]) -> np.ndarray:
-    """With --single-io all tensors share one memory: an output holds whatever was written there first."""
+    """Return an output as --single-io leaves it, where all tensors share one memory: an output holds whatever was written there first."""
     import numpy as np
 
     memory = bytes(next(iter(files.values()), b"\0"))
@@ -278,7 +278,7 @@ def _write_traces(
 
 
 def _save_outputs(outputs: Sequence[Mapping[str, np.ndarray]], request: CaptureRequest, folder: str) -> None:
-    """`outputs`: of each execution. `folder`: where they go, with its slash."""
+    """Write the outputs of each execution. `folder`: where they go, with its slash."""
     import numpy as np
 
     if folder:

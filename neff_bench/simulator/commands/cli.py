@@ -57,7 +57,7 @@ class _Commands(Group):
 
 
 def _command(name: str) -> Callable[[Callable[..., None]], Command]:
-    """A command of `neuron-sim`."""
+    """Return a command of `neuron-sim`."""
 
     def add(function: Callable[..., None]) -> Command:
         made = command(name, version=version)(function)

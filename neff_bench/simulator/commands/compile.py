@@ -19,7 +19,7 @@ from neff_bench.simulator.program import ENGINES, Program
 def compile_model(
     model: str, framework: str, target: str, lnc: int | None, output: str, disable_dge: bool = False
 ) -> Program:
-    """`framework`: NKI for a kernel.json, XLA for a serialized HloModuleProto (or a directory with graph.hlo). `disable_dge`:
+    """Compile. `framework`: NKI for a kernel.json, XLA for a serialized HloModuleProto (or a directory with graph.hlo). `disable_dge`:
     descriptors are made at compile time.
 
     Raises CompileError with the place in the user's source.
@@ -40,7 +40,7 @@ def compile_model(
 
 
 def told(program: Program, output: str) -> Iterator[str]:
-    """What was done, in lines: operations, memory and machine instructions of each core, and the file."""
+    """Return what was done, in lines: operations, memory and machine instructions of each core, and the file."""
     from neff_bench.simulator.compiler.code.assembler import assemble
     from neff_bench.simulator.compiler.program.capacity import memory_peak
 

@@ -66,7 +66,7 @@ class Explanation:
 
 
 def explain(program: Program, schedule: Schedule) -> Explanation:
-    """Where the time of a schedule goes: bound, critical path, waits and source lines. Times in microseconds."""
+    """Return where the time of a schedule goes: bound, critical path, waits and source lines. Times in microseconds."""
     segments = critical_path(schedule)
     path: defaultdict[str, float] = defaultdict(float)
     by_line: defaultdict[str, float] = defaultdict(float)
@@ -93,7 +93,7 @@ def explain(program: Program, schedule: Schedule) -> Explanation:
 
 
 def critical_path(schedule: Schedule) -> list[Segment]:
-    """From the end of the kernel back to its start; consecutive segments join without a gap."""
+    """Return the path from the end of the kernel back to its start; consecutive segments join without a gap."""
     core = max(range(len(schedule.cores)), key=lambda c: schedule.cores[c].kernel_end_ns)
     timed = schedule.cores[core]
     if not len(timed.code):
@@ -125,7 +125,7 @@ def critical_path(schedule: Schedule) -> list[Segment]:
 
 
 def _split(schedule: Schedule, core: int, index: int, until: float, by_signal: bool) -> list[Segment]:
-    """[start, until) of one instruction by what it is spent on. `by_signal`: what follows waited for its result, else only
+    """Return [start, until) of one instruction by what it is spent on. `by_signal`: what follows waited for its result, else only
     for its engine."""
     timed, chip = schedule.cores[core], schedule.chip
     code = timed.code
@@ -158,7 +158,7 @@ def _pieces(core: int, index: int, marks: Iterable[tuple[str, float]], until: fl
 
 
 def _previous_on_engine(timed: CoreSchedule) -> np.ndarray:
-    """For each instruction the one that its engine ran before, -1 for the first."""
+    """Return for each instruction the one that its engine ran before, -1 for the first."""
     import numpy as np
 
     before = np.full(len(timed.code), -1, dtype=np.int64)
@@ -200,13 +200,13 @@ def _who(schedule: Schedule, core: int, number: int) -> str:
 
 
 def _lines_of(program: Program, origin: int, core: int) -> Iterable[str]:
-    """The line of an instruction, and each line that led there, once."""
+    """Return the line of an instruction, and each line that led there, once."""
     source = program.cores[core][origin].source
     return dict.fromkeys((program.sources[source], *program.call_stack(source)))
 
 
 def _busy_by_line(program: Program, schedule: Schedule) -> dict[str, float]:
-    """Engine time of each line: what its instructions hold their engines for."""
+    """Return the engine time of each line: what its instructions hold their engines for."""
     busy: defaultdict[str, float] = defaultdict(float)
     for core, timed in enumerate(schedule.cores):
         code = timed.code

@@ -24,7 +24,7 @@ class Findings(NamedTuple):
 
 
 def advice_on(profile: Profile, neff_name: str) -> Findings:
-    """The same that `neff-bench view` and the pages say of the profile."""
+    """Return the same that `neff-bench view` and the pages say of the profile."""
     import orjson
 
     timeline = timeline_of_json(orjson.dumps(tables_of(profile, neff_name, "")), linked=True)
@@ -32,7 +32,7 @@ def advice_on(profile: Profile, neff_name: str) -> Findings:
 
 
 def answer(explanation: Explanation, changed: dict[str, float], findings: Findings, lines: int) -> Answer:
-    """`changed`: what-if constant -> total in microseconds with it. `lines`: rows of each table, the longest times first."""
+    """Return the report. `changed`: what-if constant -> total in microseconds with it. `lines`: rows of each table, the longest times first."""
     head = [
         f"simulated: {explanation.total_us:.1f} us in all, {explanation.fixed_us:.1f} us of it before and after the kernel",
         f"bound by {explanation.bound_by}",
@@ -112,7 +112,7 @@ def _records(explanation: Explanation, changed: dict[str, float], findings: Find
 
 
 def explanation_json(explanation: Explanation, changed: dict[str, float], findings: Findings) -> dict[str, Any]:
-    """`changed`: what-if constant -> total in microseconds with it."""
+    """Return the report. `changed`: what-if constant -> total in microseconds with it."""
     return {
         "is_simulation": True,
         "total_time_us": explanation.total_us,

@@ -84,7 +84,7 @@ _NAMES = frozenset(FAILURES) | {
 
 
 def planned_fault(command: str, subject: str) -> Fault | None:
-    """The fault planned for this invocation, counted; None where nothing is planned. Raises SimulatorError on a bad plan."""
+    """Return the fault planned for this invocation, counted; None where nothing is planned. Raises SimulatorError on a bad plan."""
     text = os.environ.get(VARIABLE)
     if not text:
         return None
@@ -109,7 +109,7 @@ def planned_fault(command: str, subject: str) -> Fault | None:
 
 
 def before_work(fault: Fault | None) -> None:
-    """Faults that come before anything is done: exits, hangs, waits or litters standard output."""
+    """Play the faults that come before anything is done: exits, hangs, waits or litters standard output."""
     if fault is None:
         return
     if fault.name in FAILURES:
@@ -133,7 +133,7 @@ def before_work(fault: Fault | None) -> None:
 
 
 def after_trace(fault: Fault | None, path: str) -> None:
-    """Faults that come once the trace is on disk."""
+    """Play the faults that come once the trace is on disk."""
     if fault is None:
         return
     if fault.name == "partial":
@@ -147,7 +147,7 @@ def after_trace(fault: Fault | None, path: str) -> None:
 
 
 def after_work(fault: Fault | None) -> None:
-    """Faults of a finished run: a NaN ends with status 1003 of the runtime, the trace stays."""
+    """Play the faults of a finished run: a NaN ends with status 1003 of the runtime, the trace stays."""
     if fault is not None and fault.name == "nan":
         print("nrt_execute: execution completed with numerical error (NaN) NRT_EXEC_COMPLETED_WITH_NUM_ERR (1003)",
               file=sys.stderr)  # fmt: skip
@@ -176,7 +176,7 @@ _COUNTS: dict[str, int] = {}
 
 
 def _count(state: str | None, key: str) -> int:
-    """Running number of this rule's invocation. With `state`, over all processes: one byte appended for each."""
+    """Return the running number of this rule's invocation. With `state`, over all processes: one byte appended for each."""
     if state is None:
         _COUNTS[key] = _COUNTS.get(key, 0) + 1
         return _COUNTS[key]

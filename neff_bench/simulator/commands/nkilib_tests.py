@@ -66,7 +66,7 @@ def main(path: Path, pytest_args: tuple[str, ...], run_all: bool, seed: int) -> 
 
 
 def pytest_command(pytest_args: tuple[str, ...], scratch: str) -> list[str]:
-    """The pytest process: our plugin, their simulation mode, and the user's arguments.
+    """Return the pytest process: our plugin, their simulation mode, and the user's arguments.
 
     Their tests dump every tensor, tens of gigabytes in all; in our temporary directory each is removed at its end.
     """
@@ -80,7 +80,7 @@ def pytest_command(pytest_args: tuple[str, ...], scratch: str) -> list[str]:
 
 
 def environment(path: Path, run_all: bool, seed: int) -> dict[str, str]:
-    """Their packages and ours importable, no byte code in their tree, one thread for each BLAS call, quiet kernels.
+    """Return their packages and ours importable, no byte code in their tree, one thread for each BLAS call, quiet kernels.
 
     The seed makes a run repeatable: the names and the number of their random tests follow from it.
     """

@@ -18,7 +18,7 @@ FIELDS = ("generation", "operation", "engine", "dtypes", "memory", "mode", "cycl
 
 
 def operations_of(neff: str | None, target: str | None) -> Answer:
-    """The table of a NEFF's chip, or of a target. Raises WrongCall for neither and for both, and what reading a NEFF raises."""
+    """Return the table of a NEFF's chip, or of a target. Raises WrongCall for neither and for both, and what reading a NEFF raises."""
     if (neff is None) == (target is None):
         raise WrongCall("--operations: name a NEFF or --target, one of them")
     if target is not None:
@@ -29,7 +29,7 @@ def operations_of(neff: str | None, target: str | None) -> Answer:
 
 
 def operations_answer(chip: Chip) -> Answer:
-    """For programs one record for each row of the table, and one for each further thing that a row was compared with. For people one line
+    """Return for programs one record for each row of the table, and one for each further thing that a row was compared with. For people one line
     for operations that differ in nothing else, and the sources by number."""
     rows = [(row, compared_with(chip.generation, row)) for row in TABLES[chip.generation]]
     records = [_record(row, chip) | _comparison(one) for row, found in rows for one in found or (None,)]
@@ -52,7 +52,7 @@ def operations_answer(chip: Chip) -> Answer:
 
 
 def _record(row: Row, chip: Chip) -> dict[str, Any]:
-    """Numbers at the chip's constants; None for what the row does not have."""
+    """Return the numbers at the chip's constants; None for what the row does not have."""
     operation, engine, dtypes, memory, mode = row.key
     timed = row.ns is None and row.engine not in (DMA, ANY)
     clock = "pe_clock_ghz" if row.engine == "tensor" else f"{row.engine}_clock_ghz"
@@ -90,7 +90,7 @@ def _comparison(found: Comparison | None) -> dict[str, Any]:
 def _lines(
     rows: Sequence[tuple[Row, tuple[Comparison, ...]]], chip: Chip, sources: dict[str, int]
 ) -> list[tuple[str, ...]]:
-    """`sources`: takes each source with its number."""
+    """Return the table. `sources`: takes each source with its number."""
     together: dict[tuple[str, ...], list[str]] = {}
     for row, found in rows:
         source = sources.setdefault(row.source or chip.sources[row.interval], len(sources) + 1)

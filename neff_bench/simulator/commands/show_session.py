@@ -11,7 +11,7 @@ from neff_bench.simulator.files.ntff import TraceHead
 
 
 def session_json(head: TraceHead) -> dict[str, Any]:
-    """What `show-session --json` prints: time in ps, instructions and events of each core of a trace."""
+    """Return what `show-session --json` prints: time in ps, instructions and events of each core of a trace."""
     rows = zip(head.core_ids, head.core_ps, head.core_instructions, head.core_events, strict=True)
     graphs = [
         {"NC": core, "CycleCount": time, "TotalInstructionTraceCount": instructions, "EventsCount": events, "ErrorCount": 0}
@@ -24,7 +24,7 @@ HEADS = ("NODE ID", "EXEC TIME (NS)", "EXECUTOR", "NAME", "TRACE", "CYCLES", "EV
 
 
 def session_text(head: TraceHead) -> str:
-    """What `show-session` prints: the table of AWS's tool, a line for each core of a trace. CYCLES are picoseconds."""
+    """Return what `show-session` prints: the table of AWS's tool, a line for each core of a trace. CYCLES are picoseconds."""
     rows = []
     for number, graph in enumerate(session_json(head)["NeffNodes"][0]["NodeInfo"]["Graphs"]):
         first = ("0", "0") if number == 0 else ("", "")

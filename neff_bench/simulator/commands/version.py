@@ -9,5 +9,5 @@ VERSION_NAMES = ("-v", "--version")
 
 
 def version() -> str:
-    """Names the timing model too: with another model the same profile has other times."""
+    """Return the identity of a profile. It names the timing model too: with another model the same profile has other times."""
     return f"neuron-sim {__version__}+sim.{model_version()} (simulated; no AWS tool)"

@@ -40,7 +40,7 @@ class Profile:
 
 
 def load_profile(neff_path: str, session: str | None, changes: Sequence[str] = ()) -> Profile:
-    """`session`: the trace that must belong to the NEFF; None to do without. `changes`: what-if constants.
+    """Compute the profile. `session`: the trace that must belong to the NEFF; None to do without. `changes`: what-if constants.
 
     Raises CaptureError and ViewError.
     """
@@ -76,25 +76,25 @@ def _head_of(session: str, neff: NeffContent, chip: Chip) -> TraceHead:
 
 
 def summary_record(profile: Profile) -> dict[str, dict[str, Any]]:
-    """What `summary-json` prints: the summary under the profile's id."""
+    """Return what `summary-json` prints: the summary under the profile's id."""
     return {
         profile_id(profile.neff): summarise(profile.neff.program, profile.schedule, profile.timeline, profile.core_ids)
     }
 
 
 def summary_lines(profile: Profile) -> str:
-    """What `summary-text` prints."""
+    """Return what `summary-text` prints."""
     [(key, summary)] = summary_record(profile).items()
     return summary_text(key, summary)
 
 
 def tables_of(profile: Profile, neff_name: str, ntff_name: str) -> dict[str, Any]:
-    """All tables of the profile, by name."""
+    """Return all tables of the profile, by name."""
     return full_profile(profile.neff, profile.schedule, profile.timeline, profile.core_ids, neff_name, ntff_name)
 
 
 def write_json(profile: Profile, neff_name: str, ntff_name: str, path: str) -> None:
-    """The full profile as one JSON file at `path`. Raises ViewError when it cannot be written."""
+    """Write the full profile as one JSON file at `path`. Raises ViewError when it cannot be written."""
     import orjson
 
     data = orjson.dumps(tables_of(profile, neff_name, ntff_name))
@@ -105,7 +105,7 @@ def write_json(profile: Profile, neff_name: str, ntff_name: str, path: str) -> N
 
 
 def write_parquet(profile: Profile, neff_name: str, ntff_name: str, directory: str) -> None:
-    """One <Table>.parquet for each table that has rows, named as in the schema of neuron-explorer."""
+    """Write one <Table>.parquet for each table that has rows, named as in the schema of neuron-explorer."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -14,7 +14,7 @@ _MAY_LEAVE_OUT = "collective_permute"
 
 
 def meet_ranks(program: Program, standing: Sequence[Sequence[Operands]], count: int) -> None:
-    """Every rank stands at the collective: exchange. `standing[rank][core]`: its operands. `count`: how many ranks run.
+    """Exchange the data of a collective at which every rank stands. `standing[rank][core]`: its operands. `count`: how many ranks run.
 
     Raises ExecutionError for a replica group that names other ranks than those that run.
     """
@@ -46,5 +46,5 @@ def _exchange(program: Program, peers: list[Operands]) -> None:
 
 
 def source_of(program: Program, instruction: Instruction) -> str | None:
-    """The kernel's line, None where it is not known."""
+    """Return the kernel's line, None where it is not known."""
     return program.sources[instruction.source] or None

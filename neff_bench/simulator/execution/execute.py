@@ -32,7 +32,7 @@ _PIECE = 1 << 14
 def execute(
     program: Program, inputs: Mapping[str, np.ndarray], findings: list[Finding] | None = None
 ) -> dict[str, np.ndarray]:
-    """Outputs by name, each in its buffer's shape and numpy dtype (see `neff_bench.simulator.numpy_dtypes`).
+    """Return the outputs by name, each in its buffer's shape and numpy dtype (see `neff_bench.simulator.numpy_dtypes`).
 
     `inputs`: arrays by input name. Their size and dtype must be the buffer's; raw uint8 bytes of the same length are accepted
     too. A missing input is zero. `findings`: receives what the program shows, which outputs are not whole, and which hold NaN or
@@ -46,7 +46,7 @@ def execute(
 def execute_ranks(
     program: Program, inputs: Sequence[Mapping[str, np.ndarray]], findings: list[Finding] | None = None
 ) -> list[dict[str, np.ndarray]]:
-    """The outputs of each rank, from the inputs of each; everything else is as for `execute`. Raises ExecutionError, too, for a
+    """Return the outputs of each rank, from the inputs of each; everything else is as for `execute`. Raises ExecutionError, too, for a
     collective with ranks that do not run."""
     watched = [index for index in program.outputs if program.buffers[index].kind != "input"]
     with np.errstate(all="ignore"), products() as product:
@@ -63,7 +63,7 @@ def execute_ranks(
 
 
 def _result(program: Program, index: int, memory: Memory) -> np.ndarray:
-    """An output; one that is an input too may still be the caller's array, and is copied."""
+    """Return an output; one that is an input too may still be the caller's array, and is copied."""
     array = memory.array(index)
     return array.copy() if program.buffers[index].kind == "input" else array
 
@@ -170,7 +170,7 @@ def _step(program: Program, core: _Core, memory: Memory, inspect: _Inspect | Non
 
 
 def _met(program: Program, cores: list[_Core], memory: Memory) -> list[Operands]:
-    """All cores stand at a meeting or at their end: the operands of each, or the report that they wait for ever."""
+    """Handle that all cores stand at a meeting or at their end: the operands of each, or the report that they wait for ever."""
     instructions = [core.waiting for core in cores]
     met = [instruction for instruction in instructions if instruction is not None]
     meetings = {(instruction.op, instruction.attributes.get("sync")) for instruction in met}
@@ -213,7 +213,7 @@ def _check_written(program: Program, memory: Memory) -> None:
 def _doubts(
     program: Program, inputs: Sequence[Mapping[str, np.ndarray]], rank: int, memory: Memory
 ) -> Iterator[Finding]:
-    """What is odd about the outputs of a rank."""
+    """Return what is odd about the outputs of a rank."""
     for index in program.outputs:
         buffer, marks, array = program.buffers[index], memory.marks(index), memory.array(index)
         told = unwritten(program, index, marks) if marks is not None else None
@@ -231,7 +231,7 @@ def _doubts(
 def _causes(
     program: Program, inputs: Sequence[Mapping[str, np.ndarray]], output: int, text: str, *, nan: bool
 ) -> Iterator[Finding]:
-    """A finding for each of the first reads of memory that nothing wrote; where there is none, one for the instruction that made
+    """Yield a finding for each of the first reads of memory that nothing wrote; where there is none, one for the instruction that made
     the first NaN, or without `nan` the first infinity. Ranks run the same instructions, so rank 0 is looked at."""
     watched = [index for index, buffer in enumerate(program.buffers) if buffer.kind in ("internal", "output")]
     memories = [Memory(program, [] if rank else watched, np.matmul) for rank in range(len(inputs))]
@@ -264,18 +264,18 @@ def _causes(
 
 
 def _is_fill(instruction: Instruction) -> bool:
-    """Whether an instruction writes infinity because the kernel says so, as a mask does."""
+    """Return whether an instruction writes infinity because the kernel says so, as a mask does."""
     values = instruction.attributes.values()
     return any(isinstance(value, float) and not math.isfinite(value) for value in values)
 
 
 def _marked(array: np.ndarray) -> int:
-    """How many integers look like memory that nothing wrote."""
+    """Return how many integers look like memory that nothing wrote."""
     return int(np.count_nonzero(array == UNWRITTEN_INT32)) if array.dtype.itemsize == 4 else 0
 
 
 def _odd(array: np.ndarray, *, nan: bool) -> int:
-    """How many elements are NaN, or without `nan` NaN or infinite; none of an array of integers, of a packed type each value counts.
+    """Return how many elements are NaN, or without `nan` NaN or infinite; none of an array of integers, of a packed type each value counts.
     Looks at a piece at a time, to stay small."""
     if array.dtype.kind in "iub":
         return 0

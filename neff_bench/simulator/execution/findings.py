@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 def of_program(program: Program) -> list[Finding]:
-    """All that recording alone shows."""
+    """Return all that recording alone shows."""
     return [*without_outputs(program), *_unwritten_outputs(program)]
 
 
 def without_outputs(program: Program) -> list[Finding]:
-    """All but what of the outputs is written, which an execution knows better."""
+    """Return all but what of the outputs is written, which an execution knows better."""
     doubled = list(_doubled_work(program))
     return one_a_line([*doubled, *_races(program, bool(doubled)), *_unwritten_reads(program)])
 
 
 def one_a_line(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings without those that a loop repeats: the first read of unwritten memory of each line."""
+    """Return the findings without those that a loop repeats: the first read of unwritten memory of each line."""
     first = {
         (each.kind, each.file, each.line, "" if each.kind == "unwritten-read" else each.text): each
         for each in reversed(list(findings))
@@ -41,7 +41,7 @@ def one_a_line(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def unwritten(program: Program, index: int, marks: Marks) -> Finding | None:
-    """What of an output nothing wrote; None where it is whole."""
+    """Return what of an output nothing wrote; None where it is whole."""
     import numpy as np
 
     buffer = program.buffers[index]
@@ -86,7 +86,7 @@ def _unwritten_outputs(program: Program) -> Iterator[Finding]:
 
 
 def _doubled_work(program: Program) -> Iterator[Finding]:
-    """Both cores run the same instructions on the same HBM. Their own tensors on chip have other numbers."""
+    """Find that both cores run the same instructions on the same HBM. Their own tensors on chip have other numbers."""
     if len(program.cores) != 2 or not program.cores[0] or len(program.cores[0]) != len(program.cores[1]):
         return
     first, second = program.cores
@@ -97,7 +97,7 @@ def _doubled_work(program: Program) -> Iterator[Finding]:
 
 
 def _same(buffers: tuple[Buffer, ...], a: Instruction, b: Instruction) -> bool:
-    """Whether two instructions are one that both cores recorded."""
+    """Return whether two instructions are one that both cores recorded."""
     if (a.op, a.source, a.attributes) != (b.op, b.source, b.attributes):
         return False
     pairs = zip((*a.reads.values(), *a.writes.values()), (*b.reads.values(), *b.writes.values()))
@@ -108,7 +108,7 @@ def _same(buffers: tuple[Buffer, ...], a: Instruction, b: Instruction) -> bool:
 
 
 def _races(program: Program, doubled: bool) -> Iterator[Finding]:
-    """`doubled`: both cores write the same values, so that what a core reads after it wrote there is the same in any order."""
+    """Yield the conflicts. `doubled`: both cores write the same values, so that what a core reads after it wrote there is the same in any order."""
     for index, writing, reading in races(program):
         if doubled and _writes_first(program, index):
             continue
@@ -122,7 +122,7 @@ def _races(program: Program, doubled: bool) -> Iterator[Finding]:
 
 
 def _writes_first(program: Program, index: int) -> bool:
-    """Whether a core writes a buffer before it reads it."""
+    """Return whether a core writes a buffer before it reads it."""
     for instruction in program.cores[0]:
         if any(access.buffer == index for access in instruction.reads.values()):
             return False
@@ -154,7 +154,7 @@ _NEVER = 1 << 62
 
 
 def _firsts(core: Columns, buffers: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each buffer the first instruction of a core that reads it, and the first that writes it."""
+    """Return for each buffer the first instruction of a core that reads it, and the first that writes it."""
     import numpy as np
 
     at = np.repeat(np.arange(len(core.kind)), np.diff(core.use_start))
@@ -169,12 +169,12 @@ def _firsts(core: Columns, buffers: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _named(access: Access) -> tuple[int, ...]:
-    """The buffers that are read for an operand: its own, and those of its addresses."""
+    """Return the buffers that are read for an operand: its own, and those of its addresses."""
     return (access.buffer, *(part.index.buffer for part in access.dynamic))
 
 
 def _reaches_output(program: Program, core: int, start: int, index: int) -> bool:
-    """Whether what an instruction reads of a buffer may get into an output."""
+    """Return whether what an instruction reads of a buffer may get into an output."""
     reached = {index}
     for instruction in program.cores[core][start:]:
         if any(not reached.isdisjoint(_named(access)) for access in instruction.reads.values()):

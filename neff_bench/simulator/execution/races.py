@@ -18,7 +18,7 @@ _Use = tuple[Access, Instruction]
 
 
 def races(program: Program) -> Iterator[tuple[int, Instruction, Instruction]]:
-    """(buffer, writing, reading instruction) of a first conflict for each buffer between two meetings of the cores."""
+    """Yield (buffer, writing, reading instruction) of a first conflict for each buffer between two meetings of the cores."""
     uses = SharedUses(program)
     if not uses.shared:
         return
@@ -58,7 +58,7 @@ class SharedUses:
                     uses.setdefault(access.buffer, []).append((access, instruction))
 
     def conflicts(self) -> list[tuple[int, Instruction, Instruction]]:
-        """The cores have met: (buffer, writing, reading instruction) of a first conflict for each buffer; start anew."""
+        """Note that the cores have met: (buffer, writing, reading instruction) of a first conflict for each buffer; start anew."""
         found = []
         for writer, uses in enumerate(self.writes):
             for index in uses:
@@ -71,7 +71,7 @@ class SharedUses:
         return found
 
     def _overlap(self, writes: list[_Use], reads: list[_Use]) -> tuple[Instruction, Instruction] | None:
-        """A write and a read that share a byte."""
+        """Return a write and a read that share a byte."""
         if not reads or not _may_overlap(writes, reads):
             return None
         size = Layout(self.buffers[writes[0][0].buffer]).bytes
@@ -91,7 +91,7 @@ def _share(marks: Marks, first: Access, second: Access) -> bool:
 
 
 def _may_overlap(writes: list[_Use], reads: list[_Use]) -> bool:
-    """Whether the ranges from first to last byte of all writes and of all reads overlap."""
+    """Return whether the ranges from first to last byte of all writes and of all reads overlap."""
     (write_low, write_high), (read_low, read_high) = _range(writes), _range(reads)
     return write_low < read_high and read_low < write_high
 

@@ -38,7 +38,7 @@ class _Member(msgspec.Struct, array_like=True):
 
 
 def encode_code(codes: Sequence[Code], target: str, uuid: bytes) -> bytes:
-    """The member: a sha256 over the NEFF's uuid and the rest, then the columns of each core."""
+    """Return the member: a sha256 over the NEFF's uuid and the rest, then the columns of each core."""
     cores = [
         _Core(
             tuple((array.dtype.str, array.tobytes()) for array in (getattr(code, name) for name in _COLUMNS)),
@@ -51,7 +51,7 @@ def encode_code(codes: Sequence[Code], target: str, uuid: bytes) -> bytes:
 
 
 def decode_code(data: bytes, target: str, uuid: bytes) -> tuple[Code, ...] | None:
-    """The code of each core; None when another timing model made it. Raises `CaptureError`."""
+    """Return the code of each core; None when another timing model made it. Raises `CaptureError`."""
     import numpy as np
 
     digest, body = data[:_DIGEST_BYTES], memoryview(data)[_DIGEST_BYTES:]
@@ -76,7 +76,7 @@ def decode_code(data: bytes, target: str, uuid: bytes) -> tuple[Code, ...] | Non
 
 
 def _is_sound(code: Code) -> bool:
-    """Whether every column has its type and length, and every index a target: the schedule is computed from it without a further look."""
+    """Return whether every column has its type and length, and every index a target: the schedule is computed from it without a further look."""
     n = len(code)
     columns = {name: getattr(code, name) for name in _COLUMNS}
     if any(column.dtype != dtype_of(name) for name, column in columns.items()):

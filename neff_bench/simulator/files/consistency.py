@@ -13,7 +13,7 @@ LNCS = (1, 2)
 
 
 def inconsistency(program: Program) -> str | None:
-    """What is wrong with the program, in one line; None when nothing is."""
+    """Return what is wrong with the program, in one line; None when nothing is."""
     return next(_wrong(program), None)
 
 

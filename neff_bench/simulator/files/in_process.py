@@ -16,7 +16,7 @@ from neff_bench.simulator.timing.timeline import Timeline
 
 
 def shown(name: str, program: Program, schedule: Schedule, timeline: Timeline, summary: Mapping[str, Any]) -> Shown:
-    """The linked timeline of a program. `name`: what stands for the path of a file. It has no sensitivities, which take the longest."""
+    """Return the linked timeline of a program. `name`: what stands for the path of a file. It has no sensitivities, which take the longest."""
     tables = event_tables(program, schedule, timeline)
     return Shown(
         name,

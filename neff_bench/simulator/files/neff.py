@@ -49,12 +49,12 @@ class NeffContent(msgspec.Struct, frozen=True):
 
 
 def write_neff(program: Program, path: str) -> None:
-    """Writes the NEFF of `program`, whole or not at all."""
+    """Write the NEFF of `program`, whole or not at all."""
     write_whole(path, neff_bytes(program, os.path.basename(path)))
 
 
 def neff_bytes(program: Program, name: str = "file.neff") -> bytes:
-    """The NEFF as bytes. `name` goes into the header and info.json, as the compiler's `--output` does."""
+    """Return the NEFF as bytes. `name` goes into the header and info.json, as the compiler's `--output` does."""
     encoded = encode(program)
     uuid = _uuid(encoded)
     members = _members(program, name, encoded, uuid)
@@ -80,7 +80,7 @@ def neff_bytes(program: Program, name: str = "file.neff") -> bytes:
 
 
 def read_neff_content(path: str) -> NeffContent:
-    """Raises CaptureError: no such file, not a NEFF, truncated, built by a real compiler, or with a program that is not consistent."""
+    """Read a NEFF. Raises CaptureError: no such file, not a NEFF, truncated, built by a real compiler, or with a program that is not consistent."""
     try:
         header = read_header(path)
         members = read_members(path, {PROGRAM_MEMBER, CODE_MEMBER})
@@ -110,7 +110,7 @@ def read_neff_content(path: str) -> NeffContent:
 
 
 def _uuid(encoded: bytes) -> bytes:
-    """Equal programs have equal uuids."""
+    """Return the uuid; equal programs have equal ones."""
     return hashlib.sha256(b"neff-bench uuid" + encoded).digest()[:16]
 
 
@@ -171,7 +171,7 @@ def _definition(program: Program) -> dict[str, Any]:
 
 
 def _graph(program: Program) -> dict[str, Any]:
-    """neff.json: a TVM-style graph. With LNC 2 each output occurs once for each core."""
+    """Return neff.json: a TVM-style graph. With LNC 2 each output occurs once for each core."""
     inputs = [program.buffers[i] for i in program.inputs]
     names = [program.input_name(i) for i in program.inputs]
     outputs = [program.buffers[i] for i in program.outputs] * program.lnc
@@ -207,7 +207,7 @@ def _graph(program: Program) -> dict[str, Any]:
 
 
 def _hlo_stats(program: Program) -> dict[str, Any]:
-    """-1: unknown, as the compiler writes it."""
+    """Return -1 for what is unknown, as the compiler writes it."""
     inputs = sum(program.buffers[i].size_bytes for i in program.inputs)
     outputs = sum(program.buffers[i].size_bytes for i in program.outputs)
     return {
@@ -223,7 +223,7 @@ def _json(value: Any) -> bytes:
 
 
 def _tar(members: list[tuple[str, bytes]]) -> bytes:
-    """As the compiler packs: plain files, uid 1000, nobody, time 0, relative names."""
+    """Pack files as the compiler does: plain files, uid 1000, nobody, time 0, relative names."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, data in members:

@@ -54,12 +54,12 @@ class TraceHead:
 
 
 def write_ntff(neff: NeffContent, schedule: Schedule, timeline: Timeline, path: str, first_core: int = 0) -> None:
-    """Writes the trace whole or not at all. `first_core`: number of the first physical core it ran on."""
+    """Write the trace whole or not at all. `first_core`: number of the first physical core it ran on."""
     write_whole(path, ntff_bytes(neff, schedule, timeline, first_core))
 
 
 def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline, first_core: int = 0) -> bytes:
-    """The trace of a simulated execution as an NTFF file. `first_core`: number of its first physical core."""
+    """Return the trace of a simulated execution as an NTFF file. `first_core`: number of its first physical core."""
     from neff_bench.simulator.files.times import encode_times
 
     area = bytearray()
@@ -101,7 +101,7 @@ def ntff_bytes(neff: NeffContent, schedule: Schedule, timeline: Timeline, first_
 
 
 def read_head(path: str) -> TraceHead:
-    """Identity of a trace. Raises ViewError: unreadable, damaged, or not a simulated one."""
+    """Return the identity of a trace. Raises ViewError: unreadable, damaged, or not a simulated one."""
     from neff_bench.parsers.errors import ParseError
     from neff_bench.parsers.wire import Budget, Message
 
@@ -162,7 +162,7 @@ def read_head(path: str) -> TraceHead:
 
 
 def _core_message(core: CoreTimeline, number: int, physical: int, area: bytearray) -> bytes:
-    """The core's entry; its instruction streams go to the data area."""
+    """Return the core's entry; its instruction streams go to the data area."""
     rows = core.instructions
     parts = [encode_field(Core.NAME, f"sg{number:02d}".encode()), encode_field(Core.INDEX, physical)]
     for engine in range(5):

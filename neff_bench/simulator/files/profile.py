@@ -30,14 +30,14 @@ _FIRST_DMA_ENGINE = 64
 
 
 def profile_id(neff: NeffContent) -> str:
-    """The outer key of summary-json: n_ and 40 hex digits."""
+    """Return the outer key of summary-json: n_ and 40 hex digits."""
     return "n_" + hashlib.sha1(neff.uuid + neff.hash, usedforsecurity=False).hexdigest()
 
 
 def full_profile(
     neff: NeffContent, schedule: Schedule, timeline: Timeline, core_ids: Sequence[int], neff_name: str, ntff_name: str
 ) -> dict[str, Any]:
-    """All tables of `view --output-format json`."""
+    """Return all tables of `view --output-format json`."""
     program = neff.program
     summary = summarise(program, schedule, timeline, core_ids)
     tables: dict[str, Any] = {
@@ -76,7 +76,7 @@ def full_profile(
 
 
 def event_tables(program: Program, schedule: Schedule, timeline: Timeline) -> dict[str, list[dict[str, Any]]]:
-    """The tables of what happened when: instructions, DMA packets, semaphores, use of memory."""
+    """Return the tables of what happened when: instructions, DMA packets, semaphores, use of memory."""
     tables: dict[str, list[dict[str, Any]]] = {
         "instruction": [], "dma": [], "semaphore_update": [], "instruction_usage": []
     }  # fmt: skip
@@ -89,14 +89,14 @@ def event_tables(program: Program, schedule: Schedule, timeline: Timeline) -> di
 
 
 def _sensitivity(program: Program, schedule: Schedule) -> list[dict[str, Any]]:
-    """What each constant would change; nothing for a program that it would take long for."""
+    """Return what each constant would change; nothing for a program that it would take long for."""
     if sum(len(core) for core in program.cores) > INSTRUCTIONS_MAX:
         return []
     return [one._asdict() for one in sensitivities(program, schedule)]
 
 
 def summary_text(key: str, summary: dict[str, Any]) -> str:
-    """`summary-text`: the profile's id, then one indented line for each value."""
+    """Return `summary-text`: the profile's id, then one indented line for each value."""
     lines = [key]
     for name, value in summary.items():
         lines.append(f"    {name:<50}{value}")
@@ -210,7 +210,7 @@ def _instructions(
 
 
 def accumulation_flags(instructions: Sequence[Instruction], code: Code) -> dict[int, int]:
-    """For each MATMUL, by its index in `code`: bit 0 where it overwrites PSUM (the first of its group), bit 1 where it is the
+    """Return flags for each MATMUL, by its index in `code`: bit 0 where it overwrites PSUM (the first of its group), bit 1 where it is the
     last of its group. Where the kernel leaves it open, the first write of a region overwrites."""
     flags: dict[int, int] = {}
     open_groups: dict[int, dict[int, int]] = {}
@@ -319,7 +319,7 @@ def _transfer_row(program: Program, instruction: Instruction, index: int) -> dic
 
 
 def _origin(program: Program, instruction: Instruction) -> dict[str, Any]:
-    """The kernel's innermost line and those that called it, outermost first, or the HLO instruction and its layer ("_dot.3")."""
+    """Return the kernel's innermost line and those that called it, outermost first, or the HLO instruction and its layer ("_dot.3")."""
     text = program.sources[instruction.source]
     if not program.from_hlo:
         callers = program.call_stack(instruction.source)

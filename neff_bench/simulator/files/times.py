@@ -44,7 +44,7 @@ class _Times(msgspec.Struct, array_like=True):
 
 
 def encode_times(schedule: Schedule) -> bytes:
-    """Everything in a schedule but its chip and its machine code."""
+    """Encode everything in a schedule but its chip and its machine code."""
     return msgspec.msgpack.encode(
         _Times(
             schedule.total_ns,
@@ -60,7 +60,7 @@ def encode_times(schedule: Schedule) -> bytes:
 
 
 def decode_times(data: bytes | memoryview, codes: Sequence[Code], chip: Chip, first_execution: bool) -> Schedule:
-    """The schedule of the machine code `codes`, bit for bit. Raises ViewError for times of other code."""
+    """Return the schedule of the machine code `codes`, bit for bit. Raises ViewError for times of other code."""
     import numpy as np
 
     try:

@@ -24,7 +24,7 @@ class Use(NamedTuple):
 
 
 def memory_use(program: Program, number: int, timed: CoreSchedule) -> list[Use]:
-    """The use of SBUF and PSUM of core `number`, in order of time; one for each change."""
+    """Return the use of SBUF and PSUM of core `number`, in order of time; one for each change."""
     held, chip = _held_ns(program.cores[number], timed), chip_for(program.target)
     found: list[Use] = []
     memories: tuple[Memory, ...] = ("sbuf", "psum")
@@ -37,7 +37,7 @@ def memory_use(program: Program, number: int, timed: CoreSchedule) -> list[Use]:
 
 
 def _held_ns(instructions: Sequence[Instruction], timed: CoreSchedule) -> dict[int, tuple[float, float]]:
-    """From when to when each buffer is used."""
+    """Return from when to when each buffer is used."""
     import numpy as np
 
     start, done = np.full(len(instructions), np.inf), np.full(len(instructions), -np.inf)
@@ -54,7 +54,7 @@ def _held_ns(instructions: Sequence[Instruction], timed: CoreSchedule) -> dict[i
 
 
 def _sweep(buffers: Sequence[Buffer], held: dict[int, tuple[float, float]]) -> Iterator[tuple[float, int]]:
-    """Bytes of a partition in use after each change. Tensors that the kernel placed count once where they share bytes."""
+    """Yield bytes of a partition in use after each change. Tensors that the kernel placed count once where they share bytes."""
     changes = sorted(
         change
         for index, (begin, end) in held.items()

@@ -39,12 +39,12 @@ class Core:
         return self.generation > 2
 
     def load(self, dst: Any, src: Any) -> None:
-        """HBM to SBUF."""
+        """Load from HBM to SBUF."""
         engine = nisa.engine.unknown if self.has_hardware_descriptors else nisa.engine.gpsimd
         nisa.dma_copy(dst=dst, src=src, engine=engine)
 
     def store(self, dst: Any, src: Any) -> None:
-        """SBUF to HBM, on a queue of its own: a store that waits for its result must not hold up loads.
+        """Store from SBUF to HBM, on a queue of its own: a store that waits for its result must not hold up loads.
 
         Only software descriptors change the dtype on the way.
         """
@@ -52,18 +52,18 @@ class Core:
         nisa.dma_copy(dst=dst, src=src, engine=nisa.engine.scalar if hardware else nisa.engine.gpsimd)
 
     def evict(self, dst: Any, src: Any) -> None:
-        """PSUM to SBUF, on Scalar: ACTIVATE on inf2, COPY or CAST in the NEFFs of trn2."""
+        """Copy from PSUM to SBUF, on Scalar: ACTIVATE on inf2, COPY or CAST in the NEFFs of trn2."""
         if self.generation > 2:
             nisa.tensor_copy(dst=dst, src=src, engine=nisa.engine.scalar)
         else:
             nisa.activation(dst=dst, op="copy", data=src)
 
     def transposed_dtype(self, dtype: str) -> str:
-        """What a transpose writes to PSUM: float32 on inf2 (its psum_read_bytes), the dtype itself from NeuronCore-v3."""
+        """Return what a transpose writes to PSUM: float32 on inf2 (its psum_read_bytes), the dtype itself from NeuronCore-v3."""
         return dtype if self.generation > 2 else "float32"
 
     def identity(self, dtype: str) -> Any:
-        """The identity matrix in SBUF that a PE transpose multiplies with; a weight of the NEFF, loaded once.
+        """Return the identity matrix in SBUF that a PE transpose multiplies with; a weight of the NEFF, loaded once.
 
         On inf2 its descriptors are made at compile time (a WRITE on Sync starts them).
         """

@@ -37,14 +37,14 @@ class Operands(Protocol):
     block: Span
 
     def block_width(self, term: Term) -> int:
-        """Columns of a block of weights."""
+        """Return the columns of a block of weights."""
 
     def load(self, term: Term, row: Span, col: Span, out: Any) -> Any:
         """Bring rows and columns of a load term from HBM into `out`."""
 
 
 def multiply(kernel: Operands, term: Term, row: Span, col: Span) -> Any:
-    """The tile of a dot, in one PSUM bank in float32."""
+    """Return the tile of a dot, in one PSUM bank in float32."""
     (r, height), (c, width) = row, col
     lhs = term.terms[0]
     k = lhs.cols
@@ -65,7 +65,7 @@ def multiply(kernel: Operands, term: Term, row: Span, col: Span) -> Any:
 
 
 def _operand_dtype(term: Term) -> str:
-    """The dtype in which the PE array multiplies: float32 goes with float32 only."""
+    """Return the dtype in which the PE array multiplies: float32 goes with float32 only."""
     dtypes = {term.terms[0].dtype, _matrix(term).dtype}
     return "float32" if "float32" in dtypes else _matrix(term).dtype
 
@@ -77,7 +77,7 @@ def _matrix(term: Term) -> Matrix:
 
 
 def _stationary(kernel: Operands, lhs: Term, row: Span, dtype: str) -> Any:
-    """Rows of the left operand as [128 of K, K tiles, rows]."""
+    """Return the rows of the left operand as [128 of K, K tiles, rows]."""
     r, height = row
     key = (lhs, r)
     if key not in kernel.stationaries:
@@ -96,7 +96,7 @@ def _stationary(kernel: Operands, lhs: Term, row: Span, dtype: str) -> Any:
 
 
 def _rows(kernel: Operands, lhs: Term, row: Span) -> tuple[Any, Any]:
-    """All columns of the left operand for some rows, in SBUF; and the tile to release afterwards, if any."""
+    """Return all columns of the left operand for some rows, in SBUF; and the tile to release afterwards, if any."""
     r, height = row
     if (lhs, r) in kernel.kept:
         return kernel.kept[lhs, r][:height, :], None
@@ -106,7 +106,7 @@ def _rows(kernel: Operands, lhs: Term, row: Span) -> tuple[Any, Any]:
 
 
 def _moving(kernel: Operands, term: Term, batch: int) -> tuple[int, Any]:
-    """The kernel's block of columns of the right operand: (its first column, [128 of K, K tiles, columns])."""
+    """Return the kernel's block of columns of the right operand: (its first column, [128 of K, K tiles, columns])."""
     matrix, k = _matrix(term), term.terms[0].cols
     start, columns = kernel.block
     key = (matrix, batch, start, columns)
@@ -127,7 +127,7 @@ def _moving(kernel: Operands, term: Term, batch: int) -> tuple[int, Any]:
 
 
 def _load_rows(kernel: Operands, matrix: Matrix, rows: Span, cols: Span, target: Any) -> None:
-    """Rows of K onto the partitions of [128, K tiles, columns], several K tiles with each DMA."""
+    """Load rows of K onto the partitions of [128, K tiles, columns], several K tiles with each DMA."""
     (first, k), (c, width) = rows, cols
     source = kernel.hbm[matrix.base]
     plain = len(matrix.cols) == 1 and first % matrix.rows[-1][0] + k <= matrix.rows[-1][0]
@@ -147,7 +147,7 @@ def _load_rows(kernel: Operands, matrix: Matrix, rows: Span, cols: Span, target:
 
 
 def _load_transposed(kernel: Operands, matrix: Matrix, rows: Span, cols: Span, target: Any, at: int) -> None:
-    """A right operand whose K is contiguous in HBM: read along K, turned by the PE array."""
+    """Load a right operand whose K is contiguous in HBM: it is read along K and turned by the PE array."""
     (first, k), (c, width) = rows, cols
     tile = kernel.pool.sbuf((k,), matrix.dtype)
     turned = matrix.transposed
@@ -160,7 +160,7 @@ def _load_transposed(kernel: Operands, matrix: Matrix, rows: Span, cols: Span, t
 
 
 def _transpose(kernel: Operands, source: Any, height: int, k: int, place: Any) -> None:
-    """[rows, K] in SBUF to `place(n, count)` [128 of K, count, rows] from K tile n on, through PSUM.
+    """Transpose [rows, K] in SBUF to `place(n, count)` [128 of K, count, rows] from K tile n on, through PSUM.
 
     A bank takes several tiles, which leave it together (both NEFFs of trn2).
     """

@@ -103,7 +103,7 @@ class Graph:
 
 
 def build_graph(module: HloModule) -> Graph:
-    """Raises `CompileError` naming the first HLO instruction that is not modelled."""
+    """Return the graph of a module. Raises `CompileError` naming the first HLO instruction that is not modelled."""
     _check_size(module)
     entry = module.computations[module.entry]
     parameters = sorted((i for i in entry.instructions if i.opcode == "parameter"), key=lambda i: i.parameter_number)
@@ -138,7 +138,7 @@ def _check_size(module: HloModule) -> None:
 
 
 def _inline(module: HloModule, computation: HloComputation, arguments: Sequence[Value]) -> tuple[Value, ...]:
-    """The results of a computation on `arguments`; one value for each element of a tuple."""
+    """Return the results of a computation on `arguments`; one value for each element of a tuple."""
     found: dict[int, tuple[Value, ...]] = {}
     for i in computation.instructions:
         operands = [found[n] for n in i.operands]
@@ -219,7 +219,7 @@ def _apply(function: str, i: HloInstruction, dtype: str, shape: tuple[int, ...],
 
 
 def _sigmoid(value: Value) -> Value | None:
-    """1 / (1 + exp(-x)), which is how jax writes it, as one activation function."""
+    """Return 1 / (1 + exp(-x)), which is how jax writes it, as one activation function."""
     if value.function != "divide" or not _is_number(value.operands[0], 1.0):
         return None
     total = value.operands[1]
@@ -230,7 +230,7 @@ def _sigmoid(value: Value) -> Value | None:
 
 
 def _silu(value: Value) -> Value | None:
-    """x * sigmoid(x) as one activation function."""
+    """Return x * sigmoid(x) as one activation function."""
     if value.function == "multiply":
         for x, factor in (value.operands, value.operands[::-1]):
             if factor.function == "sigmoid" and factor.operands[0] is x:
@@ -243,7 +243,7 @@ def _is_number(value: Value, number: float) -> bool:
 
 
 def _spread(value: Value, shape: tuple[int, ...]) -> Value:
-    """A scalar operand (of clamp, select) in the shape of the result."""
+    """Return a scalar operand (of clamp, select) in the shape of the result."""
     if value.shape == shape:
         return value
     if value.op == "scalar":
@@ -285,7 +285,7 @@ def _reduce(module: HloModule, i: HloInstruction, dtype: str, operands: list[Val
 
 
 def _fuse_converts(results: Sequence[Value]) -> list[Value]:
-    """Engines compute in float32 and round when they write: a conversion of a float32 result is no work of its own."""
+    """Drop a conversion that costs nothing: engines compute in float32 and round when they write, so a conversion of a float32 result is no work of its own."""
     users: dict[Value, int] = {}
 
     def count(value: Value) -> None:

@@ -33,7 +33,7 @@ COLUMN_UNIT = 64
 
 
 def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
-    """A program with the tensors input0, input1, ... and output0, output1, ... in the module's order.
+    """Return a program with the tensors input0, input1, ... and output0, output1, ... in the module's order.
 
     Raises `CompileError` when `hlo` is not an HLO module, naming the first operation that is not modelled.
     """
@@ -88,7 +88,7 @@ class _Kernel:
 
 
 def _is_known(plan: Plan, target: str) -> bool:
-    """Whether the graph is of the kind that 117 public profiles are of, all of whose counts and bytes this lowering has: on
+    """Return whether the graph is of the kind that 117 public profiles are of, all of whose counts and bytes this lowering has: on
     NeuronCore-v2 a product of one tile, up to 2048 columns wide, in 16 bits (github AnchovyPark/npu_profiling_code @2a956420)."""
     terms = [stage.term for stage in plan.stages]
     if len(terms) != 1 or terms[0].kind != "dot" or chip_for(target).generation != 2:
@@ -100,7 +100,7 @@ def _is_known(plan: Plan, target: str) -> bool:
 
 
 def _share(stage: Stage, core: int, cores: int) -> tuple[Span, Span]:
-    """The rows and columns of a stage that one core computes."""
+    """Return the rows and columns of a stage that one core computes."""
     rows, cols = (0, stage.term.rows), (0, stage.term.cols)
     if stage.by_columns:
         each = -(-stage.term.cols // (cores * COLUMN_UNIT)) * COLUMN_UNIT
@@ -114,7 +114,7 @@ def _part(size: int, core: int, each: int) -> Span:
 
 
 def _named(program: Program, graph: Graph) -> Program:
-    """Each instruction with the HLO instruction it comes from, and none with a line of this file."""
+    """Return each instruction with the HLO instruction it comes from, and none with a line of this file."""
     replace = msgspec.structs.replace
     known = set(graph.texts.values())
     names = tuple(text if text in known else "" for text in program.sources)

@@ -25,11 +25,11 @@ class View:
         return all(stride == math.prod(size for size, _ in wide[n + 1 :]) for n, (_, stride) in enumerate(wide))
 
     def permute(self, order: tuple[int, ...]) -> View:
-        """The view with its dimensions in another order; `order[n]` is the old place of dimension n."""
+        """Return the view with its dimensions in another order; `order[n]` is the old place of dimension n."""
         return replace(self, shape=tuple(self.shape[d] for d in order), strides=tuple(self.strides[d] for d in order))
 
     def broadcast(self, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> View:
-        """`dimensions[n]`: the dimension of `shape` that the view's dimension n becomes."""
+        """Return the view with more dimensions. `dimensions[n]`: the dimension of `shape` that the view's dimension n becomes."""
         strides = [0] * len(shape)
         for own, target in enumerate(dimensions):
             if self.shape[own] == shape[target]:
@@ -37,7 +37,7 @@ class View:
         return replace(self, shape=shape, strides=tuple(strides))
 
     def slice(self, slices: tuple[tuple[int, int, int], ...]) -> View:
-        """`slices`: (start, limit, step) for each dimension."""
+        """Return a part of the view. `slices`: (start, limit, step) for each dimension."""
         return replace(
             self,
             offset=self.offset + sum(start * stride for (start, _, _), stride in zip(slices, self.strides)),
@@ -46,7 +46,7 @@ class View:
         )
 
     def reshape(self, shape: tuple[int, ...]) -> View | None:
-        """The view in another shape; None where only a copy could have it."""
+        """Return the view in another shape; None where only a copy could have it."""
         if self.is_contiguous:
             return contiguous(self.base, self.dtype, shape, self.offset)
         wide = [(size, stride) for size, stride in zip(self.shape, self.strides) if size > 1]
@@ -56,7 +56,7 @@ class View:
         return replace(self, shape=shape, strides=tuple(next(strides) if size > 1 else 0 for size in shape))
 
     def matrix(self, rows: int, cols: int) -> Matrix | None:
-        """The view as a matrix of rows x cols; None where its dimensions do not divide so."""
+        """Return the view as a matrix of rows x cols; None where its dimensions do not divide so."""
         if self.is_contiguous:
             return Matrix(self.base, self.dtype, self.offset, ((rows, cols),), ((cols, 1),))
         for split in range(len(self.shape) + 1):
@@ -97,14 +97,14 @@ class Matrix:
         return replace(self, rows=self.cols, cols=self.rows)
 
     def pieces(self, row: int, height: int, col: int, width: int) -> Iterator[tuple[int, int, int, int, int]]:
-        """The rectangle as plain 2-D accesses: (row, height, col, width relative to the rectangle, offset in HBM)."""
+        """Yield the rectangle as plain 2-D accesses: (row, height, col, width relative to the rectangle, offset in HBM)."""
         for r, h, row_offset in _runs(self.rows, row, height):
             for c, w, col_offset in _runs(self.cols, col, width):
                 yield r - row, h, c - col, w, self.offset + row_offset + col_offset
 
 
 def contiguous(base: Any, dtype: str, shape: tuple[int, ...], offset: int = 0) -> View:
-    """A row-major view."""
+    """Return a row-major view."""
     strides = tuple(math.prod(shape[n + 1 :]) for n in range(len(shape)))
     return View(base, dtype, shape, strides, offset)
 
@@ -122,7 +122,7 @@ def _merge(pairs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
 
 
 def _runs(pairs: tuple[tuple[int, int], ...], start: int, count: int) -> Iterator[tuple[int, int, int]]:
-    """(index, length, offset) of the parts of a range that lie on one stride."""
+    """Yield (index, length, offset) of the parts of a range that lie on one stride."""
     inner, end = pairs[-1][0], start + count
     while start < end:
         length = min(end - start, inner - start % inner)

@@ -63,7 +63,7 @@ class Plan:
 
 
 def make_plan(graph: Graph, lnc: int) -> Plan:
-    """Raises `CompileError` naming an HLO operation whose operands cannot be laid out."""
+    """Return the stages of a graph. Raises `CompileError` naming an HLO operation whose operands cannot be laid out."""
     spilled: set[Value] = set()
     while True:
         planner = _Planner(spilled)
@@ -97,7 +97,7 @@ class _Planner:
         return copy
 
     def _write(self, term: Term, base: Value) -> None:
-        """A stage whose result is all of `base`, row-major."""
+        """Add a stage whose result is all of `base`, row-major."""
         target = contiguous(base, base.dtype, base.shape).matrix(term.rows, term.cols)
         if target is None:
             raise CompileError(f"HLO {base.op} {base.name}: result layout is not modelled")
@@ -111,7 +111,7 @@ class _Planner:
         return value
 
     def _concatenate(self, value: Value) -> None:
-        """Each operand is a stage of its own that writes its slice of the result."""
+        """Add a stage for each operand, which writes its slice of the result."""
         (along,) = value.dimensions
         self._bases.add(value)
         start = 0
@@ -135,7 +135,7 @@ class _Planner:
         return value.op in COMPUTED
 
     def _view(self, value: Value) -> View:
-        """The value in HBM."""
+        """Return the value in HBM."""
         if value.op == "constant":
             self.constants[value] = None
         if value.op in ("parameter", "constant") or value in self._bases:
@@ -157,7 +157,7 @@ class _Planner:
         return source.reshape(value.shape) or self._copy(value.operands[0]).reshape(value.shape) or source
 
     def _copy(self, value: Value) -> View:
-        """A view that cannot be reshaped, written out in row-major order."""
+        """Return a view that cannot be reshaped, written out in row-major order."""
         if value not in self._bases:
             rows, cols = _default_domain(value.shape)
             term = self._load(value, self._view(value), rows, cols)
@@ -166,7 +166,7 @@ class _Planner:
         return contiguous(value, value.dtype, value.shape)
 
     def _term(self, value: Value) -> Term:
-        """The value as a term of the stage that uses it."""
+        """Return the value as a term of the stage that uses it."""
         if value in self._bases or value in self.spilled:
             rows, cols = _default_domain(value.shape)
             return self._load(value, self._view(value), rows, cols)
@@ -181,7 +181,7 @@ class _Planner:
         return self._terms[value]
 
     def _operand(self, value: Value, rows: int, cols: int) -> Term:
-        """The value as a matrix of rows x cols, through HBM where it has another layout."""
+        """Return the value as a matrix of rows x cols, through HBM where it has another layout."""
         if value.op == "scalar":
             return Term("scalar", value, value.dtype, rows, cols, number=value.number)
         if value.op == "broadcast":
@@ -206,7 +206,7 @@ class _Planner:
         return self._loads[value, matrix]
 
     def _column(self, value: Value, rows: int, cols: int) -> Term | None:
-        """A broadcast of one number per row along the columns, which engines do for free."""
+        """Return a broadcast of one number per row along the columns, which engines do for free."""
         source = value.operands[0]
         mapped = [target for own, target in enumerate(value.dimensions) if source.shape[own] > 1]
         leading = mapped[-1] + 1 if mapped else 0
@@ -265,7 +265,7 @@ class _Planner:
         return self._long_dot(value, operand, matrix, batch, limit)
 
     def _long_dot(self, value: Value, operand: Term, matrix: Matrix, batch: int, limit: int) -> Term:
-        """The sum of products over parts of a long contraction; partial sums pass through HBM in float32."""
+        """Return the sum of products over parts of a long contraction; partial sums pass through HBM in float32."""
         if batch > 1 or operand.kind != "load" or operand.matrix is None:
             operand = self._load(value.operands[0], self._view(value.operands[0]), operand.rows, operand.cols)
         lhs = operand.matrix
@@ -299,7 +299,7 @@ class _Planner:
 
 
 def inside(term: Term) -> Iterator[Term]:
-    """The term and all below it, operands before users, each once."""
+    """Yield the term and all below it, operands before users, each once."""
     seen: set[Term] = set()
 
     def walk(t: Term) -> Iterator[Term]:
@@ -313,7 +313,7 @@ def inside(term: Term) -> Iterator[Term]:
 
 
 def has_dot(term: Term) -> bool:
-    """Whether a term contains a product."""
+    """Return whether a term contains a product."""
     return any(t.kind == "dot" for t in inside(term))
 
 
@@ -323,7 +323,7 @@ def _by_columns(term: Term, lnc: int) -> bool:
 
 
 def _column_spills(stages: list[Stage]) -> set[Value]:
-    """Left operands to pass through HBM, so that cores can share products of few rows by columns."""
+    """Return the left operands to pass through HBM, so that cores can share products of few rows by columns."""
     spills: set[Value] = set()
     for stage in stages:
         dots = [t for t in inside(stage.term) if t.kind == "dot"]
@@ -334,7 +334,7 @@ def _column_spills(stages: list[Stage]) -> set[Value]:
 
 
 def _shared(stages: list[Stage]) -> set[Value]:
-    """Values with a product that more than one stage would compute again."""
+    """Return values with a product that more than one stage would compute again."""
     users: dict[Value, set[int]] = {}
     for number, stage in enumerate(stages):
         for term in inside(stage.term):

@@ -30,7 +30,7 @@ class Pool:
         self._resting: dict[tuple[str, Shape, str], deque[Any]] = {}
 
     def sbuf(self, free: Shape, dtype: str) -> Any:
-        """A tile [128, *free] in SBUF. Raises `CompileError` when SBUF is full."""
+        """Return a tile [128, *free] in SBUF. Raises `CompileError` when SBUF is full."""
         resting = self._resting.setdefault(("sbuf", free, dtype), deque())
         size = math.prod(free) * SIZE_BYTES[dtype]
         rotation = 1 if size >= LARGE_BYTES else ROTATION
@@ -44,7 +44,7 @@ class Pool:
         return nl.ndarray((PARTITIONS, *free), dtype=dtype, buffer=nl.sbuf)
 
     def psum(self, dtype: str) -> Any:
-        """One bank, as a tile [128, 2048 bytes of `dtype`]. Raises `CompileError` when all eight are in use."""
+        """Return one bank, as a tile [128, 2048 bytes of `dtype`]. Raises `CompileError` when all eight are in use."""
         resting = self._resting.setdefault(("psum", (), dtype), deque())
         if resting and (len(resting) >= ROTATION or not self._banks):
             return resting.popleft()
@@ -60,7 +60,7 @@ class Pool:
         self._resting[place, free, tile.dtype].append(tile)
 
     def _evict(self, size: int) -> None:
-        """Gives up resting tiles of other shapes; their memory is free to be allocated anew."""
+        """Give up resting tiles of other shapes; their memory is free to be allocated anew."""
         for (place, free, dtype), resting in self._resting.items():
             while place == "sbuf" and resting and size > self._left:
                 resting.popleft()

@@ -112,7 +112,7 @@ class StageKernel:
             self._forget(0, set())
 
     def block_width(self, term: Term) -> int:
-        """Columns of `term` to evaluate before moving on to the next ones: as many as its blocks of weights hold."""
+        """Return the columns of `term` to evaluate before moving on to the next ones: as many as its blocks of weights hold."""
         return min((self._weight_block(t) for t in _near(term) if t.kind == "dot"), default=BLOCK)
 
     def _tile_width(self, term: Term) -> int:
@@ -124,7 +124,7 @@ class StageKernel:
         return max(K_TILE, min(BLOCK, self.block_bytes // bytes_per_column // K_TILE * K_TILE))
 
     def _forget(self, temporaries: int, known: set[tuple[Term, int, int]]) -> None:
-        """Releases the temporaries after the first `temporaries`, and all tiles found but `known`."""
+        """Release the temporaries after the first `temporaries`, and all tiles found but `known`."""
         for tile in self.temporaries[temporaries:]:
             self.pool.release(tile)
         del self.temporaries[temporaries:]
@@ -132,7 +132,7 @@ class StageKernel:
             del self.step[key]
 
     def tile(self, term: Term, row: Span, col: Span, into: Any = None) -> Any:
-        """The tile [rows, cols] of a term, in `into` where that is given; else in SBUF or PSUM."""
+        """Return the tile [rows, cols] of a term, in `into` where that is given; else in SBUF or PSUM."""
         (r, height), (c, width) = row, col
         found = self.step.get((term, r, c))
         if found is None and into is None and (term, r) in self.kept and term.cols >= c + width:
@@ -180,7 +180,7 @@ class StageKernel:
         return out
 
     def temporary(self, dtype: str, row: Span, col: Span) -> Any:
-        """An SBUF tile that lives until the current tile of the result is done."""
+        """Return an SBUF tile that lives until the current tile of the result is done."""
         # One size for all widths up to a full tile, so that edge tiles reuse the memory of whole ones.
         width = MOVING if col[1] <= MOVING else WIDE
         tile = self.pool.sbuf((width,), dtype)
@@ -188,7 +188,7 @@ class StageKernel:
         return tile[: row[1], : col[1]]
 
     def column(self, term: Term, row: Span) -> Any:
-        """The float32 column [rows, 1] that a column term repeats."""
+        """Return the float32 column [rows, 1] that a column term repeats."""
         key = (term.terms[0], row[0])
         if key not in self.columns:
             tile = self.pool.sbuf((1,), "float32")
@@ -234,7 +234,7 @@ class StageKernel:
         nisa.tensor_scalar(dst=out, data=tile, op0=term.function, operand0=number, reverse0=reverse)
 
     def _from_sbuf(self, data1: Any, data2: Any, row: Span, col: Span) -> Any:
-        """`data1`, copied where both operands are in PSUM, which the vector engine cannot read at once."""
+        """Return `data1`, copied where both operands are in PSUM, which the vector engine cannot read at once."""
         if not (_in_psum(data1) and _in_psum(data2)):
             return data1
         copy = self.temporary(data1.dtype, row, col)
@@ -271,13 +271,13 @@ class StageKernel:
 
 
 def spans(start: int, size: int, width: int) -> Iterator[Span]:
-    """The range in parts of at most `width`."""
+    """Yield the range in parts of at most `width`."""
     for at in range(start, start + size, width):
         yield at, min(width, start + size - at)
 
 
 def _row_tiles(start: int, size: int, unit: int) -> Iterator[Span]:
-    """Rows in tiles of at most 128 that do not cross a multiple of `unit`."""
+    """Yield rows in tiles of at most 128 that do not cross a multiple of `unit`."""
     end = start + size
     while start < end:
         height = min(PARTITIONS, end - start, unit - start % unit)
@@ -286,7 +286,7 @@ def _row_tiles(start: int, size: int, unit: int) -> Iterator[Span]:
 
 
 def _near(term: Term) -> set[Term]:
-    """The terms evaluated with the same columns as `term`: not below a product's left operand or a reduction."""
+    """Return the terms evaluated with the same columns as `term`: not below a product's left operand or a reduction."""
     found: set[Term] = set()
     waiting = [term]
     while waiting:
@@ -298,7 +298,7 @@ def _near(term: Term) -> set[Term]:
 
 
 def _weight_bytes(terms: list[Term]) -> int:
-    """Bytes per partition of all weights of a stage."""
+    """Return the bytes per partition of all weights of a stage."""
     total = 0
     for matrix, term in {t.matrix: t for t in terms if t.kind == "dot" and t.matrix}.items():
         total += (
@@ -308,7 +308,7 @@ def _weight_bytes(terms: list[Term]) -> int:
 
 
 def _kept(terms: list[Term], root: Term, longest_bytes: int) -> list[Term]:
-    """Terms whose rows stay in SBUF: left operands of products, and what a reduction and something else both use.
+    """Return the terms whose rows stay in SBUF: left operands of products, and what a reduction and something else both use.
 
     Rows of more than `longest_bytes` are loaded, or computed, again for each use.
     """
@@ -329,7 +329,7 @@ def _kept(terms: list[Term], root: Term, longest_bytes: int) -> list[Term]:
 
 
 def _group(terms: list[Term], keep: list[Term], sbuf_bytes: int, weights: int) -> int:
-    """Row tiles evaluated together, so that a block of weights is loaded once for all of them."""
+    """Return the row tiles evaluated together, so that a block of weights is loaded once for all of them."""
     each = sum(t.cols * SIZE_BYTES[t.dtype] for t in keep)
     left = {t.terms[0] for t in terms if t.kind == "dot"}
     each += sum(-(-t.cols // K_TILE) * PARTITIONS * SIZE_BYTES[t.dtype] for t in left)

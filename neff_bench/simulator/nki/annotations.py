@@ -24,7 +24,7 @@ class Annotation:
         return self
 
     def __call__(self, *_: Any, **__: Any) -> Annotation:
-        """Annotations of a kernel's arguments are only read."""
+        """Accept the annotation of a kernel's argument, which is only read."""
         return self
 
     def __or__(self, other: Any) -> Annotation:
@@ -33,7 +33,7 @@ class Annotation:
     __ror__ = __or__
 
     def array(self) -> np.ndarray | None:
-        """Seeded normal values of the shape and dtype, None where it has none. Which values AWS takes is not documented."""
+        """Return seeded normal values of the shape and dtype, None where it has none. Which values AWS takes is not documented."""
         import numpy as np
 
         from neff_bench.neffs.dtypes import value_shape

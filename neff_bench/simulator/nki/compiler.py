@@ -51,7 +51,7 @@ class NKIFrontend:
     def compile(
         self, kernel: Any, inputs: dict[str, Any], target: str, lnc: int = 1, output_names: Any = None, **_: Any
     ) -> Compiled:
-        """The kernel recorded on `target`. `inputs`: its arguments by name, see `program_of`."""
+        """Return the kernel recorded on `target`. `inputs`: its arguments by name, see `program_of`."""
         return Compiled(program_of(body(kernel), inputs, tuple(output_names or ()), target, int(lnc)))
 
 
@@ -74,7 +74,7 @@ class CompileOptions:
     neuronx_cc_args: tuple[str, ...] = ()
 
     def disable_backend_optimizations(self) -> CompileOptions:
-        """The options as they are: none of our optimizations is switched."""
+        """Return the options as they are: none of our optimizations is switched."""
         return replace(self)
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def identity(n: int, dtype: Any) -> np.ndarray:
-    """The identity matrix [n, n]."""
+    """Return the identity matrix [n, n]."""
     import numpy
 
     from neff_bench.simulator.numpy_dtypes import numpy_dtype

@@ -13,7 +13,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def check_meetings(now: Recorder) -> None:
-    """Both cores must meet at the same synchronisations, in the same order, with operands that fit each other.
+    """Check that both cores meet at the same synchronisations, in the same order, with operands that fit each other.
 
     Raises KernelError at the line of the core that waits for ever.
     """
@@ -79,7 +79,7 @@ def share_by_use(now: Recorder, results: list[list[NkiTensor]]) -> None:
 
 
 def share_collectives(now: Recorder) -> None:
-    """Where both cores name the same tensors in HBM, a collective is one of their rank: each core moves half."""
+    """Let each core move half of a collective whose tensors in HBM both cores name: it is one of their rank."""
     if now.lnc == 1 or not now.meets:
         return
     places = [[at for at, step in enumerate(core) if "tensors" in step.attributes] for core in now.cores]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def register_value(
     now: Recorder, buffers: Sequence[Buffer], arrays: Mapping[str, np.ndarray], register: VirtualRegister
 ) -> int:
-    """What `register` holds after the instructions of this core, for the inputs `arrays`, by name.
+    """Return what `register` holds after the instructions of this core, for the inputs `arrays`, by name.
 
     `buffers`: those of the recording so far. A branch on that value is recorded too: the program serves these data only.
     Raises NotModelledError when the other core has a part in it.
@@ -48,7 +48,7 @@ def register_value(
 
 
 def _behind(instructions: Sequence[Instruction], buffer: int) -> list[Instruction]:
-    """The instructions that have a part in what `buffer` holds, in order. All of them where an engine's accumulator,
+    """Return the instructions that have a part in what `buffer` holds, in order. All of them where an engine's accumulator,
     which no operand names, may have one."""
     needed = {buffer}
     found = []

@@ -29,14 +29,14 @@ lnc_without_grid: int | None = None
 
 
 def listen(hear: Callable[[Launch], None], lnc: int | None) -> None:
-    """From here on kernels can be called on arrays; `hear` gets each launch. `lnc`: see `lnc_without_grid`."""
+    """Let kernels be called on arrays from here on; `hear` gets each launch. `lnc`: see `lnc_without_grid`."""
     global listener, lnc_without_grid
     listener, lnc_without_grid = hear, lnc
     session.launcher = lambda function, args, kwargs, lnc: _launch(function, args, kwargs, lnc).result
 
 
 def listen_no_more() -> None:
-    """From here on kernels cannot be called on arrays."""
+    """Let kernels be called on arrays no more."""
     global listener
     listener = session.launcher = None
 
@@ -49,7 +49,7 @@ def _launch(function: Any, args: Any, kwargs: Any, lnc: int | None) -> Launch:
 
 
 def _run(kernel: Any, args: Any, kwargs: Any) -> Launch:
-    """One launch of a kernel of either dialect, with or without a grid."""
+    """Return one launch of a kernel of either dialect, with or without a grid."""
     while isinstance(kernel, Benchmarked):
         kernel = kernel.kernel
     return _launch(body(kernel), args, kwargs, kernel.lnc if isinstance(kernel, Kernel) and kernel.gridded else None)
@@ -62,7 +62,7 @@ class Latency:
     total_us: float
 
     def get_latency_percentile(self, percentile: float) -> float:
-        """Microseconds, whatever the percentile."""
+        """Return microseconds, whatever the percentile."""
         if not 0 <= percentile <= 100:
             raise ValueError(f"percentile {percentile}: expected 0 to 100")
         return self.total_us
@@ -106,7 +106,7 @@ def benchmark(
     kernel: Any = None, *, warmup: int = 10, iters: int = 100, save_neff_name: str | None = None,
     save_trace_name: str | None = None, additional_compile_opt: str = "", disable_allocation_opt: bool = False,
 ) -> Any:  # fmt: skip
-    """`nki.benchmark`, as a decorator. One run answers for all iterations."""
+    """Return `nki.benchmark`, as a decorator. One run answers for all iterations."""
     return _decorator(kernel, save_neff_name, save_trace_name, timed=True)
 
 
@@ -114,7 +114,7 @@ def baremetal(
     kernel: Any = None, *, save_neff_name: str | None = None, save_trace_name: str | None = None,
     additional_compile_opt: str = "", disable_allocation_opt: bool = False, artifacts_dir: str | None = None,
 ) -> Any:  # fmt: skip
-    """`nki.baremetal`, as a decorator: the kernel takes and returns numpy arrays."""
+    """Return `nki.baremetal`, as a decorator: the kernel takes and returns numpy arrays."""
     return _decorator(
         kernel, _inside(artifacts_dir, save_neff_name), _inside(artifacts_dir, save_trace_name), timed=False
     )
@@ -124,14 +124,14 @@ def profile(
     kernel: Any = None, *, working_directory: str = ".", save_neff_name: str = "file.neff",
     save_trace_name: str = "profile.ntff", profile_nth: int = 1, additional_compile_opt: str = "", disable_allocation_opt: bool = False, overwrite: bool = False,
 ) -> Any:  # fmt: skip
-    """`nki.profile`, as a decorator: leaves the NEFF and the trace in `working_directory`."""
+    """Return `nki.profile`, as a decorator: leaves the NEFF and the trace in `working_directory`."""
     return _decorator(
         kernel, _inside(working_directory, save_neff_name), _inside(working_directory, save_trace_name), timed=True
     )
 
 
 def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-    """`nki.simulate_kernel`: run a kernel on numpy arrays."""
+    """Return `nki.simulate_kernel`: run a kernel on numpy arrays."""
     return _run(kernel, args, kwargs).result
 
 

@@ -22,7 +22,7 @@ MADE_UP = ("nki", "neuronxcc")
 
 
 def sdk_imported() -> bool:
-    """Whether the real package is in use in this process. `nki` alone proves nothing: an empty placeholder has that name."""
+    """Return whether the real package is in use in this process. `nki` alone proves nothing: an empty placeholder has that name."""
     return "nki.isa" in sys.modules and not _is_ours(sys.modules.get("nki"))
 
 
@@ -76,7 +76,7 @@ def install(*, over_sdk: bool = False) -> None:
 
 @contextmanager
 def undone(*packages: str) -> Iterator[None]:
-    """What is imported inside stays imported, but for the modules of `packages`; where Python looks for modules, and which
+    """Keep what is imported inside, but for the modules of `packages`; where Python looks for modules, and which
     names it knows without an import, is afterwards as it was."""
     modules, path, finders, words = set(sys.modules), list(sys.path), list(sys.meta_path), set(vars(builtins))
     has_off = hasattr(logging, "OFF")
@@ -97,7 +97,7 @@ class _Beta(MetaPathFinder):
     """Puts the old dialect in when it is first imported: kernels of the current one do without."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """That of `neuronxcc`, whose modules are then all there."""
+        """Return the spec of `neuronxcc`, whose modules are then all there."""
         if name != "neuronxcc":
             return None
         sys.meta_path.remove(self)
@@ -149,7 +149,7 @@ def install_host() -> None:
 
 
 def _of_beta(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The call for kernels of `neuronxcc.nki`, which need no `jit` of their own: the tutorials decorate plain functions."""
+    """Return the call for kernels of `neuronxcc.nki`, which need no `jit` of their own: the tutorials decorate plain functions."""
     from neff_bench.simulator.nki.beta.jit import jit
 
     def of_beta(kernel: Any) -> Any:
@@ -165,7 +165,7 @@ def _of_beta(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _missing(module: str, name: str) -> object:
-    """Raises what asking a module for a name that it lacks raises."""
+    """Raise what asking a module for a name that it lacks raises."""
     from neff_bench.simulator.nki.names import missing
 
     raise AttributeError(name) if name.startswith("__") else missing(module, name)
@@ -175,7 +175,7 @@ class _Made(Loader):
     """Of modules that are in `sys.modules` already, complete."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module itself."""
+        """Return the module itself."""
         return sys.modules[spec.name]
 
     def exec_module(self, module: ModuleType) -> None:

@@ -52,14 +52,14 @@ class Kernel:
 
 
 def named(function: Any) -> Any:
-    """The function; a `functools.partial`, which has no name, gets that of the function that it calls."""
+    """Return the function; a `functools.partial`, which has no name, gets that of the function that it calls."""
     if isinstance(function, functools.partial) and not hasattr(function, "__name__"):
         function.__name__ = getattr(function.func, "__name__", "kernel")  # type: ignore[attr-defined]
     return function
 
 
 def label(kernel: Any) -> str:
-    """The name of a kernel, decorated or not, as `kernel_name` makes it of its entry; of a `functools.partial` that of what it
+    """Return the name of a kernel, decorated or not, as `kernel_name` makes it of its entry; of a `functools.partial` that of what it
     calls, and of an object that is called that of its class."""
     function = body(kernel)
     while isinstance(function, functools.partial):
@@ -71,7 +71,7 @@ def label(kernel: Any) -> str:
 
 
 def jit(fn: Any = None, func: Any = None, **options: Any) -> Any:
-    """Decorator; `@nki.jit` and `@nki.jit(mode=...)`. `func` is the name of `fn` before SDK 2.30."""
+    """Make a kernel of a function: a decorator, `@nki.jit` and `@nki.jit(mode=...)`. `func` is the name of `fn` before SDK 2.30."""
     function = func if fn is None else fn
     if function is None:
         return functools.partial(jit, **options)
@@ -81,5 +81,5 @@ def jit(fn: Any = None, func: Any = None, **options: Any) -> Any:
 
 
 def body(kernel: Any) -> Callable[..., Any]:
-    """The Python function of a kernel, decorated or not."""
+    """Return the Python function of a kernel, decorated or not."""
     return kernel.function if isinstance(kernel, Kernel) else kernel

@@ -17,7 +17,7 @@ class Keyword:
         self.name = region.name
 
     def view(self, dtype: Any, shape: Any) -> NkiTensor:
-        """A new tensor there."""
+        """Return a new tensor there."""
         return ndarray(shape, dtype, self.region)
 
 

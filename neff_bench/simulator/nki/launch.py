@@ -45,7 +45,7 @@ recorded_only: Callable[[Program | SimulatorError], None] | None = None
 
 
 def target() -> str:
-    """The chip that NEURON_PLATFORM_TARGET_OVERRIDE or NKI_NC_VERSION names (trn2, gen3 ...); trn2 when neither does."""
+    """Return the chip that NEURON_PLATFORM_TARGET_OVERRIDE or NKI_NC_VERSION names (trn2, gen3 ...); trn2 when neither does."""
     named = os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE") or os.environ.get("NKI_NC_VERSION") or "trn2"
     return first_of_generation(named.lower())
 
@@ -60,7 +60,7 @@ def launch(function: Callable[..., Any], args: Any, kwargs: Any, lnc: int, *, fi
 
 
 def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> inspect.BoundArguments:
-    """A kernel's arguments by name. Raises KernelError where it does not take them."""
+    """Return a kernel's arguments by name. Raises KernelError where it does not take them."""
     if not callable(function):
         raise KernelError(f"a kernel is a function, not {type(function).__name__}")
     signature = inspect.signature(function)
@@ -73,7 +73,7 @@ def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> inspect.Bound
 
 
 def launch_ranks(function: Callable[..., Any], ranks: Sequence[Mapping[str, Any]], lnc: int) -> list[Launch]:
-    """The same on several ranks at once. `ranks`: the arguments of each by name; their arrays may differ in values alone, and
+    """Return the same on several ranks at once. `ranks`: the arguments of each by name; their arrays may differ in values alone, and
     the program is that of rank 0's other arguments."""
     signature = inspect.signature(function)
     return _launched(function, [signature.bind(**named) for named in ranks], lnc, fits=False)
@@ -106,7 +106,7 @@ def _launched(
 def program_of(
     function: Callable[..., Any], inputs: Mapping[str, Any], output_names: tuple[str, ...], chip: str, lnc: int
 ) -> Program:
-    """The program of a kernel for its arguments by name, of which arrays become inputs, also those in tuples, lists and dicts.
+    """Return the program of a kernel for its arguments by name, of which arrays become inputs, also those in tuples, lists and dicts.
 
     Raises KernelError for a kernel that fails.
     """
@@ -127,7 +127,7 @@ def _recorded(
     lnc: int,
     fits: bool,
 ) -> tuple[Program, Any]:
-    """The program, and the kernel's result with tensors in it. `held`: the arguments with the places of the arrays."""
+    """Return the program, and the kernel's result with tensors in it. `held`: the arguments with the places of the arrays."""
     inputs = [InputSpec(name, array.shape, _dtype(name, array, function)) for name, array in arrays.items()]
     results: list[Any] = []
 
@@ -166,7 +166,7 @@ def _finished(
     outputs: Mapping[str, np.ndarray],
     shape: Any,
 ) -> Launch:
-    """What one rank's launch gave. `shape`: the kernel's result, with tensors where arrays belong."""
+    """Return what one rank's launch gave. `shape`: the kernel's result, with tensors where arrays belong."""
     if shape is None:
         for written, values in outputs.items():
             _write_back(given[written], values)
@@ -176,13 +176,13 @@ def _finished(
 
 
 def written_inputs(program: Program) -> tuple[int, ...]:
-    """The inputs that some instruction writes, in the order of the arguments."""
+    """Return the inputs that some instruction writes, in the order of the arguments."""
     written = {access.buffer for core in program.cores for one in core for access in one.writes.values()}
     return tuple(index for index in program.inputs if index in written)
 
 
 def as_numpy(value: Any) -> np.ndarray:
-    """A numpy, torch or jax array as a numpy array of a type that the chip has: bool becomes uint8, bfloat16 of torch becomes
+    """Return a numpy, torch or jax array as a numpy array of a type that the chip has: bool becomes uint8, bfloat16 of torch becomes
     ml_dtypes' bfloat16."""
     import numpy as np
 
@@ -198,7 +198,7 @@ def as_numpy(value: Any) -> np.ndarray:
 
 
 def like_argument(array: np.ndarray, like: Any) -> Any:
-    """The array as the kind of array that `like` is. torch and jax have no packed types: an element is the unsigned integer that
+    """Return the array as the kind of array that `like` is. torch and jax have no packed types: an element is the unsigned integer that
     AWS's tutorial of MX has on the host."""
     kind = kind_of(like)
     if kind in ("torch", "jax") and array.dtype.names is not None:
@@ -217,7 +217,7 @@ def like_argument(array: np.ndarray, like: Any) -> Any:
 
 
 def kind_of(value: Any) -> str | None:
-    """numpy, torch or jax for an array with at least one dimension, None for anything else."""
+    """Return numpy, torch or jax for an array with at least one dimension, None for anything else."""
     import numpy as np
 
     if isinstance(value, np.ndarray):
@@ -238,7 +238,7 @@ class _Held:
 
 
 def _held(call: inspect.BoundArguments, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call with every array replaced by its place. What `**` collects is named by its own keys."""
+    """Return the arguments of a call with every array replaced by its place. What `**` collects is named by its own keys."""
     collects = inspect.Parameter.VAR_KEYWORD
     return {
         name: {key: _hold(key, item, given) for key, item in value.items()}
@@ -249,7 +249,7 @@ def _held(call: inspect.BoundArguments, given: dict[str, Any]) -> dict[str, Any]
 
 
 def _hold(name: str, value: Any, given: dict[str, Any]) -> Any:
-    """The argument with every array replaced by its place; scalars and 0-d arrays stay as they are. A tensor of `nki.typing`
+    """Return the argument with every array replaced by its place; scalars and 0-d arrays stay as they are. A tensor of `nki.typing`
     with a shape and a dtype is an array."""
     if isinstance(value, Annotation) and (made := value.array()) is not None:
         value = made
@@ -283,7 +283,7 @@ def _write_back(value: Any, array: np.ndarray) -> None:
 
 
 def _fill(result: Any, values: Any) -> Any:
-    """The structure of the kernel's result with arrays in the places of tensors."""
+    """Return the structure of the kernel's result with arrays in the places of tensors."""
     if isinstance(result, NkiTensor):
         return next(values)
     if isinstance(result, (list, tuple)):

@@ -41,7 +41,7 @@ def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
 
 @contextlib.contextmanager
 def loaded(entry: str, path: Sequence[str] = ()) -> Iterator[Any]:
-    """The function that an entry names; what it prints goes to stderr. `path`: folders for `sys.path`. The process is as it was
+    """Yield the function that an entry names; what it prints goes to stderr. `path`: folders for `sys.path`. The process is as it was
     afterwards, but for modules that the function's file imported from elsewhere than its own folder. Raises SpecError."""
     if sdk_imported():
         raise SpecError(
@@ -54,7 +54,7 @@ def loaded(entry: str, path: Sequence[str] = ()) -> Iterator[Any]:
 
 
 def _too_few_ranks(program: Program, ranks: int) -> KernelError:
-    """A rank that does not run would be waited for for ever."""
+    """Refuse ranks that do not run: the others would wait for them for ever."""
     communicates = next(step for core in program.cores for step in core if "groups" in step.attributes)
     return KernelError(
         f"{communicates.op} is between ranks 0 to {program.ranks - 1}, and {ranks} would run: say `ranks: {program.ranks}`",
@@ -63,7 +63,7 @@ def _too_few_ranks(program: Program, ranks: int) -> KernelError:
 
 
 def _load(entry: str, at_end: contextlib.ExitStack) -> Any:
-    """The kernel that an entry names. `at_end`: forgets its file, and what was imported from the folder of that."""
+    """Return the kernel that an entry names. `at_end`: forgets its file, and what was imported from the folder of that."""
     module_name, _, function = entry.rpartition(":")
     if not module_name.endswith(".py"):
         with _import_errors(module_name):
@@ -92,7 +92,7 @@ def _put_back(name: str, module: ModuleType | None) -> None:
 
 
 def _forget_folder(folder: str, known: set[str]) -> None:
-    """The next kernel may lie beside other files of the same names, or beside newer ones."""
+    """Forget a folder: the next kernel may lie beside other files of the same names, or beside newer ones."""
     for name in set(sys.modules) - known:
         if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
@@ -100,7 +100,7 @@ def _forget_folder(folder: str, known: set[str]) -> None:
 
 @contextlib.contextmanager
 def _import_errors(what: str | Path) -> Iterator[None]:
-    """What importing a kernel raises, as SpecError with the line that raised it."""
+    """Return what importing a kernel raises, as SpecError with the line that raised it."""
     try:
         yield
     except SpecError:

@@ -16,7 +16,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelError:
-    """A kernel's own exception (an assert, a TypeError) with the innermost line that is the kernel's.
+    """Return a kernel's own exception (an assert, a TypeError) with the innermost line that is the kernel's.
 
     An exception inside of the dialect comes from arguments that no rule foresaw; it names the function that got them.
     """
@@ -35,13 +35,13 @@ def kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelEr
 
 
 def home(function: Callable[..., Any]) -> str:
-    """Where a kernel is defined."""
+    """Return where a kernel is defined."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
 
 
 def _owner(value: Any) -> str:
-    """What an object or a class of the dialect is to the kernel's author; "" for anything else.
+    """Return what an object or a class of the dialect is to the kernel's author; "" for anything else.
 
     Tensors have no __getattr__ that would say so: with one, each attribute that they have takes three times as long.
     """
@@ -55,12 +55,12 @@ _OURS = __name__.rpartition(".nki.")[0]
 
 
 def _unsaid(error: BaseException) -> str:
-    """What an exception without a text failed at: the source of the line."""
+    """Return what an exception without a text failed at: the source of the line."""
     return f"failed: {traceback.extract_tb(error.__traceback__)[-1].line}"
 
 
 def _of_tensors(what: str) -> str:
-    """Of a function of numpy or Python that got a tensor, which numpy and Python say in their own words; "" for anything else."""
+    """Explain that a function of numpy or Python got a tensor; "" for any other mistake."""
     if "__array_ufunc__" in what:
         return "numpy's functions do not take tensors; call those of nki.language"
     found = re.search(r"'(?:NkiTensor|Tile|Element)' object (.*)", what)
@@ -71,7 +71,7 @@ _MISFIT = re.compile(r"(?:\w+\.)*(\w+)\(\) (got .*|missing .*|takes .*)")
 
 
 def _of_signature(error: BaseException, what: str) -> str:
-    """Of arguments that do not fit the signature of a function of the dialect; "" where it is the kernel's own function."""
+    """Explain that arguments do not fit the signature of a function of the dialect; "" where it is the kernel's own function."""
     found = _MISFIT.fullmatch(what)
     if not found:
         return ""
@@ -94,7 +94,7 @@ def _parameters(function: Any) -> str:
 
 
 def _called(error: BaseException) -> str:
-    """The function of the dialect that the kernel's innermost line called; "" when the kernel itself raised, "the kernel" when
+    """Return the function of the dialect that the kernel's innermost line called; "" when the kernel itself raised, "the kernel" when
     no line of it ran."""
     name = ""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -110,7 +110,7 @@ _WORDS = {"__getitem__": "indexing", "getitem": "indexing", "__setitem__": "assi
 
 
 def kernel_line(error: BaseException) -> str | None:
-    """ "file.py:33" of the innermost frame that is neither ours nor Python's nor numpy's."""
+    """Return "file.py:33" of the innermost frame that is neither ours nor Python's nor numpy's."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith((*OWN, "<frozen")) and not _of_python(frame.filename):
             return f"{frame.filename}:{frame.lineno}"

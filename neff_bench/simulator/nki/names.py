@@ -33,7 +33,7 @@ KNOWN = {
 
 
 def missing(module: str, name: str) -> KernelError:
-    """The error for a name of `module`, at the kernel's line; an AttributeError too, for `hasattr`."""
+    """Return the error for a name of `module`, at the kernel's line; an AttributeError too, for `hasattr`."""
     if name in KNOWN.get(module, ()):
         return MissingModel(f"{module}.{name} is not modelled", here())
     known = [word for word in dir(sys.modules.get(module)) if not word.startswith("_")]

@@ -70,7 +70,7 @@ def pytest_load_initial_conftests() -> None:
 
 
 def pytest_sessionstart() -> None:
-    """Later releases read an attribute that their simulation mode never sets. Their simulation mode knows no ranks. The tests of a
+    """Set an attribute that later releases read and that their simulation mode never sets. Their simulation mode knows no ranks. The tests of a
     release are for the NKI of that time, whose quantize_mx has the scale of their reference."""
     if "test.utils" in sys.modules and find_spec("test.utils.mx_utils") is not None:
         largest = import_module("test.utils.mx_utils").get_mx_max_exp("float8_e4m3fn_x4")
@@ -102,12 +102,12 @@ def _install_ranks(harness: Any) -> None:
 
 
 def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """A kernel's arguments by its own names: their tests mark those that an output aliases."""
+    """Return a kernel's arguments by its own names: their tests mark those that an output aliases."""
     return {name.removesuffix(".must_alias_input"): value for name, value in inputs.items()}
 
 
 def _outputs_of_ranks(test: Any) -> list[dict[str, np.ndarray]]:
-    """The outputs of each rank under the names of the expected ones, in their dtypes."""
+    """Return the outputs of each rank under the names of the expected ones, in their dtypes."""
     given, ranks = test.kernel_input or {}, range(test.inference_args.collective_ranks)
     bound = [_named(given.for_rank(rank) if hasattr(given, "for_rank") else given) for rank in ranks]
     os.environ["NKI_NC_VERSION"] = test.compiler_input.platform_target.get_nc_gen()
@@ -179,7 +179,7 @@ def _numpy_dtype(dtype: Any) -> np.dtype:
 
 
 def static_cast(array: Any, dtype: Any) -> np.ndarray:
-    """The array with its values rounded to `dtype`; float8 goes row by row through tables, five times as fast as a cast.
+    """Return the array with its values rounded to `dtype`; float8 goes row by row through tables, five times as fast as a cast.
     [..., n] of a packed type are [..., 4 n] values."""
     given, target = np.asarray(array), _numpy_dtype(dtype)
     if packed.is_packed(given.dtype):
@@ -197,12 +197,12 @@ def static_cast(array: Any, dtype: Any) -> np.ndarray:
 
 
 def sizeinbytes(dtype: Any) -> int:
-    """Bytes of one element."""
+    """Return the bytes of one element."""
     return _numpy_dtype(dtype).itemsize
 
 
 def is_float_type(dtype: Any) -> bool:
-    """Whether a dtype is a floating-point one, ml_dtypes' included."""
+    """Return whether a dtype is a floating-point one, ml_dtypes' included."""
     kind = _numpy_dtype(dtype)
     return kind.kind == "f" or "float" in kind.name
 
@@ -232,7 +232,7 @@ class _Standalone(ModuleType):
 
     @staticmethod
     def _write_tensorizer_ir(module: Any, folder: str) -> None:
-        """Nothing: a test of the frontend reads no file."""
+        """Write nothing: a test of the frontend reads no file."""
 
     @staticmethod
     def compile_nki_ir_kernel_to_neff(

@@ -12,7 +12,7 @@ launcher: Callable[[Any, Any, Any, int | None], Any] | None = None
 
 
 def call(function: Any, args: Any, kwargs: Any, lnc: int | None) -> Any:
-    """The result of a kernel that is called outside of a recording. Raises KernelError when no launcher is set."""
+    """Return the result of a kernel that is called outside of a recording. Raises KernelError when no launcher is set."""
     if launcher is None:
         raise KernelError(
             f"{function.__name__}: a kernel is launched on a device; start the script with `neff-bench run`, "

@@ -30,10 +30,10 @@ class Simulated:
 
 
 def simulate(kernel: Any) -> Simulated:
-    """A CPU-simulated version of a kernel, decorated or plain."""
+    """Return a CPU-simulated version of a kernel, decorated or plain."""
     return Simulated(body(kernel), kernel.lnc if isinstance(kernel, Kernel) else 1)
 
 
 def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-    """The kernel's results on numpy arrays, as the old dialect asks for them."""
+    """Return the kernel's results on numpy arrays, as the old dialect asks for them."""
     return simulate(kernel)(*args, **kwargs)

@@ -42,7 +42,7 @@ class KernelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def decode_spec(data: bytes, directory: Path) -> KernelSpec:
-    """kernel.json's bytes; relative paths are taken from `directory`. Raises SpecError."""
+    """Return kernel.json's bytes; relative paths are taken from `directory`. Raises SpecError."""
     try:
         spec = msgspec.json.decode(data, type=KernelSpec)
     except msgspec.MsgspecError as error:
@@ -89,7 +89,7 @@ def _resolve(value: Any) -> Any:
 
 
 def lookup(reference: str) -> Any:
-    """The object behind "package.module:attribute.path". Raises SpecError when it is not there."""
+    """Return the object behind "package.module:attribute.path". Raises SpecError when it is not there."""
     module_name, _, attributes = reference.partition(":")
     try:
         found: Any = importlib.import_module(module_name)

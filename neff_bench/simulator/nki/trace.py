@@ -94,13 +94,13 @@ def record(
 
 
 def input_tensor(now: Recorder, given: InputSpec) -> NkiTensor:
-    """The HBM tensor that an input is, in a recording."""
+    """Return the HBM tensor that an input is, in a recording."""
     dtype = dtype_of(given.dtype)
     return whole(allocate(now, given.shape, dtype, MemoryRegion.shared_hbm, given.name, "input", None, 0))
 
 
 def _tensors(result: Any) -> Iterable[NkiTensor]:
-    """The tensors in a kernel's result: one, or several in tuples, lists and dicts; None is no result."""
+    """Yield the tensors in a kernel's result: one, or several in tuples, lists and dicts; None is no result."""
     if isinstance(result, NkiTensor):
         yield result
     elif isinstance(result, dict):
@@ -150,12 +150,12 @@ def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Stor
 
 @lru_cache(maxsize=8)
 def _folders(path: tuple[str, ...], here: Path) -> tuple[str, ...]:
-    """The folders of a `sys.path`, relative ones below `here`, the longest first."""
+    """Return the folders of a `sys.path`, relative ones below `here`, the longest first."""
     return tuple(sorted({f"{(here / entry).resolve()}/" for entry in path}, key=len, reverse=True))
 
 
 def _portable(sources: Iterable[str]) -> tuple[str, ...]:
-    """Lines as "package/file.py:33", below the entry of `sys.path` that holds the file: a program names no folder of the
+    """Return lines as "package/file.py:33", below the entry of `sys.path` that holds the file: a program names no folder of the
     machine that compiled it."""
     folders = _folders(tuple(sys.path), Path.cwd())
     return tuple(_below(text, folders) for text in sources)

@@ -11,7 +11,7 @@ from neff_bench.simulator.recording.recorder import Storage
 
 
 def buffers_of(storages: Sequence[Storage]) -> tuple[Buffer, ...]:
-    """The allocations as buffers; one without a name is called after its memory and its number."""
+    """Return the allocations as buffers; one without a name is called after its memory and its number."""
     return tuple(
         Buffer(
             storage.name or f"{storage.memory}{storage.index}",

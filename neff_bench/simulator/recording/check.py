@@ -16,7 +16,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
 def tensor(op: str, key: str, value: Any) -> NkiTensor:
-    """The operand, which must be a tensor. Outside a kernel, that is what is wrong: `recorder` raises KernelError."""
+    """Return the operand, which must be a tensor. Outside a kernel, that is what is wrong: `recorder` raises KernelError."""
     if not isinstance(value, NkiTensor):
         recorder()
         raise invalid(f"{op}: {key} must be a tensor, not {type(value).__name__}")
@@ -24,14 +24,14 @@ def tensor(op: str, key: str, value: Any) -> NkiTensor:
 
 
 def free(view: NkiTensor) -> int:
-    """Elements in one partition."""
+    """Return elements in one partition."""
     shape = view.shape
     return shape[1] if len(shape) == 2 else prod(shape[1:])
 
 
 @compiled_form
 def on_chip(op: str, **operands: NkiTensor) -> None:
-    """Each operand must be a tensor in SBUF or PSUM."""
+    """Check that each operand is a tensor in SBUF or PSUM."""
     for key, value in operands.items():
         if type(value) is not NkiTensor:
             value = tensor(op, key, value)
@@ -41,7 +41,7 @@ def on_chip(op: str, **operands: NkiTensor) -> None:
 
 @compiled_form
 def same_tile(op: str, key: str, value: NkiTensor, like: NkiTensor) -> None:
-    """The operand must have the partitions and the elements for each partition of `like`."""
+    """Check that the operand has the partitions and the elements for each partition of `like`."""
     if value.shape == like.shape:
         return
     if value.shape[0] != like.shape[0]:
@@ -54,7 +54,7 @@ def same_tile(op: str, key: str, value: NkiTensor, like: NkiTensor) -> None:
 
 @compiled_form
 def vector(op: str, key: str, value: NkiTensor, partitions: int) -> Access:
-    """A per-partition operand: one element in each of `partitions` partitions; surplus partitions are not read."""
+    """Return a per-partition operand: one element in each of `partitions` partitions; surplus partitions are not read."""
     if value.storage.memory == "hbm":
         raise invalid(f"{op}: {key} must be in SBUF or PSUM; {value!r} is in HBM")
     if free(value) != 1:
@@ -68,7 +68,7 @@ def vector(op: str, key: str, value: NkiTensor, partitions: int) -> Access:
 def operand(
     op: str, key: str, value: Any, partitions: int, reads: dict[str, Access], attributes: dict[str, Any]
 ) -> None:
-    """A tensor of one element in each partition goes to `reads`, a number to `attributes`, None nowhere."""
+    """Put a tensor of one element in each partition into `reads`, a number into `attributes`, None nowhere."""
     if type(value) is NkiTensor:
         reads[key] = vector(op, key, value, partitions)
     elif value is not None:
@@ -76,7 +76,7 @@ def operand(
 
 
 def number(op: str, key: str, value: Any) -> float | int:
-    """A scalar operand as a Python number."""
+    """Return a scalar operand as a Python number."""
     found = number_of(value)
     if found is None:
         raise invalid(f"{op}: {key} must be a number or a tensor, not {shown(value)}")
@@ -84,12 +84,12 @@ def number(op: str, key: str, value: Any) -> float | int:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: an array by its shape."""
+    """Return a value in a message: an array by its shape."""
     return f"an array of {list(value.shape)}" if type(value).__module__ == "numpy" else repr(value)
 
 
 def free_axes(op: str, value: Any, axis: Any) -> list[int]:
-    """One axis or several of a tile, counted from the first and in order. Raises for those that it does not have, and for that of
+    """Return one axis or several of a tile, counted from the first and in order. Raises for those that it does not have, and for that of
     the partitions."""
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     wrong = [at for at in given if not isinstance(at, Integral) or not -value.ndim <= at < value.ndim]
@@ -102,13 +102,13 @@ def free_axes(op: str, value: Any, axis: Any) -> list[int]:
 
 
 def eight(op: str, key: str, value: NkiTensor, like: NkiTensor) -> None:
-    """The operand must be [P, 8] with the partitions of `like`."""
+    """Check that the operand is [P, 8] with the partitions of `like`."""
     if value.shape[0] != like.shape[0] or free(value) != 8:
         raise invalid(f"{op}: {key} must be [{like.shape[0]}, 8]: {value!r}")
 
 
 def chosen_engine(op: str, given: Any, allowed: tuple[str, ...], default: str) -> Any:
-    """The engine by name; `default` when the kernel leaves the choice to the compiler."""
+    """Return the engine by name; `default` when the kernel leaves the choice to the compiler."""
     if given is engine_enum.unknown:
         return default
     name = word(engine_enum, given)
@@ -120,13 +120,13 @@ def chosen_engine(op: str, given: Any, allowed: tuple[str, ...], default: str) -
 
 
 def named_engine(given: Any) -> dict[str, Any]:
-    """The attribute of an instruction whose engine the kernel names: the compiler leaves it there."""
+    """Return the attribute of an instruction whose engine the kernel names: the compiler leaves it there."""
     name = "unknown" if given is None or given is engine_enum.unknown else word(engine_enum, given)
     return {} if name == "unknown" else {"engine": name}
 
 
 def no_psum_on_gpsimd(op: str, engine: str, *operands: NkiTensor) -> None:
-    """On GpSimd, no operand may lie in PSUM."""
+    """Check that no operand lies in PSUM, for an instruction on GpSimd."""
     if engine == "gpsimd":
         for value in operands:
             if value.storage.memory == "psum":

@@ -20,7 +20,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 def ndarray(
     shape: Any, dtype: Any, buffer: Any = regions.sbuf, name: str | None = "", address: tuple[int, int] | None = None
 ) -> NkiTensor:
-    """A new, uninitialised tensor. `address`: (partition, byte offset inside it) where the kernel places it."""
+    """Return a new, uninitialised tensor. `address`: (partition, byte offset inside it) where the kernel places it."""
     now = recorder()
     if type(shape) is not tuple:
         shape = tuple(shape) if isinstance(shape, Iterable) else (shape,)
@@ -43,7 +43,7 @@ def ndarray(
 
 
 def form_of(shape: tuple[int, ...], dtype: str, memory: Memory) -> tuple[str, int, int, int, tuple[int, ...], int]:
-    """What tensors of one shape have in common: dtype, bytes and number of elements, how many of them are in one partition (all in
+    """Return what tensors of one shape have in common: dtype, bytes and number of elements, how many of them are in one partition (all in
     HBM), steps, and the bytes of a partition beside one, which are negative where it does not fit."""
     kind = dtype_of(dtype)
     size = prod(shape)
@@ -75,12 +75,12 @@ def allocate(
 
 
 def whole(storage: Storage) -> NkiTensor:
-    """The view of all of an allocation."""
+    """Return the view of all of an allocation."""
     return NkiTensor(storage, 0, storage.shape, views.row_major(storage.shape), storage.dtype)
 
 
 def _shared(now: Recorder, shape: tuple[int, ...], dtype: str, name: str) -> Storage:
-    """HBM that both cores see: the same name (or line), shape and dtype the n-th time is the same tensor."""
+    """Return HBM that both cores see: the same name (or line), shape and dtype the n-th time is the same tensor."""
     source = now.source()
     call = (name or source, shape, dtype)
     count = now.shared_count.get(call, 0)
@@ -122,7 +122,7 @@ def _partition_bytes(memory: Memory) -> int:
 
 
 def shared_constant(constant: Any) -> NkiTensor:
-    """Shared HBM that the program carries: a numpy array, or the path of a .npy file. Both cores see one copy."""
+    """Return shared HBM that the program carries: a numpy array, or the path of a .npy file. Both cores see one copy."""
     import numpy as np
 
     from neff_bench.simulator.numpy_dtypes import dtype_name, numpy_dtype

@@ -31,7 +31,7 @@ class Dtype(str):
 
 
 def dtype_of(given: Any) -> str:
-    """The canonical name of a string, numpy, ml_dtypes or torch dtype. Raises NkiValidationError for any other."""
+    """Return the canonical name of a string, numpy, ml_dtypes or torch dtype. Raises NkiValidationError for any other."""
     try:
         return _KNOWN[given]
     except (KeyError, TypeError):

@@ -75,13 +75,13 @@ unknown_engine = engine.unknown
 
 
 def get_nc_version() -> IntEnum:
-    """The generation of the target that is recorded for."""
+    """Return the generation of the target that is recorded for."""
     number: IntEnum = nc_version(chip_for(recorder().target).generation)
     return number
 
 
 def get_nc_sub_version() -> int:
-    """Always 0: no target has another one."""
+    """Return 0: no target has another one."""
     return 0
 
 
@@ -94,7 +94,7 @@ def _words(kind: type[Enum]) -> dict[Any, str]:
 
 
 def word(kind: type[Enum], value: Any) -> str:
-    """The bare name of a member, given as member, name or number; None is the member that means no choice."""
+    """Return the bare name of a member, given as member, name or number; None is the member that means no choice."""
     words = _words(kind)
     found = words.get(value)
     if found is None:

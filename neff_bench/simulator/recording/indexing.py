@@ -27,7 +27,7 @@ class Indexed(Protocol):
     _access: Any
 
     def __getitem__(self, key: Any) -> Self:
-        """The view that an index names."""
+        """Return the view that an index names."""
 
 
 class DynamicSlice:
@@ -41,7 +41,7 @@ class DynamicSlice:
 
 
 def getitem(tensor: T, key: Any) -> T:
-    """`tensor[key]`: numpy's rules for HBM; on chip an index keeps the partition dimension, and two dimensions stay. A slice may be
+    """Return `tensor[key]`: numpy's rules for HBM; on chip an index keeps the partition dimension, and two dimensions stay. A slice may be
     empty; no instruction takes it.
 
     A range is the slice with its bounds, also as `nl.affine_range`, which is Python's: aws-neuron/nkipy ran
@@ -118,14 +118,14 @@ def getitem(tensor: T, key: Any) -> T:
 
 
 def _index(tensor: Indexed, index: int, size: int) -> int:
-    """`index` counted from the start of a dimension of `size`. Raises when it is outside."""
+    """Return `index` counted from the start of a dimension of `size`. Raises when it is outside."""
     if not -size <= index < size:
         raise invalid(f"index {index} of a dimension of {size} is outside {tensor!r}")
     return index % size
 
 
 def _slice(tensor: Indexed, part: slice, size: int) -> tuple[int, int, int]:
-    """Start, number of elements and step of a slice of a dimension of `size`. Raises where numpy would cut it short."""
+    """Return start, number of elements and step of a slice of a dimension of `size`. Raises where numpy would cut it short."""
     start = 0 if part.start is None else whole_number("the start of a slice", part.start)
     stop = size if part.stop is None else whole_number("the end of a slice", part.stop)
     step = 1 if part.step is None else whole_number("the step of a slice", part.step)
@@ -150,7 +150,7 @@ def _full_key(tensor: Indexed, key: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _at_run_time(value: Any) -> tuple[Access | None, int]:
-    """What reads an index at run time (of a tensor or a register), or None and the index itself."""
+    """Return what reads an index at run time (of a tensor or a register), or None and the index itself."""
     read = getattr(value, "index_access", None)
     if read is not None:
         return read(), 0

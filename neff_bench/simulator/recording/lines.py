@@ -25,7 +25,7 @@ class Lines:
         self.root = 0
 
     def locate(self, frame: FrameType | None) -> int:
-        """Index of the innermost line from `frame` on that is not the dialect's own, called as it is now."""
+        """Return the index of the innermost line from `frame` on that is not the dialect's own, called as it is now."""
         if frame is None or id(frame) == self.root:
             return 0
         caller = self.locate(frame.f_back)
@@ -34,7 +34,7 @@ class Lines:
         return self.intern(f"{frame.f_code.co_filename}:{frame.f_lineno}", caller)
 
     def intern(self, text: str, caller: int = 0) -> int:
-        """Index of a source text. `caller`: index of the line that called it, 0 for none."""
+        """Return the index of a source text. `caller`: index of the line that called it, 0 for none."""
         index = self.index.get((text, caller))
         if index is None:
             index = self.index[text, caller] = len(self.texts)

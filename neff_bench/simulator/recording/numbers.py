@@ -11,7 +11,7 @@ from neff_bench.simulator.recording.recorder import invalid
 
 
 def number_of(value: Any) -> float | int | None:
-    """Python's number for one of Python, numpy or ml_dtypes, and for an array of one value; None for anything else.
+    """Return Python's number for one of Python, numpy or ml_dtypes, and for an array of one value; None for anything else.
 
     numpy's float64 passes for Python's float, but no file takes it.
     """
@@ -26,7 +26,7 @@ def number_of(value: Any) -> float | int | None:
 
 
 def whole_number(what: str, value: Any) -> int:
-    """Python's integer for one of Python or numpy. Raises NkiValidationError for anything else."""
+    """Return Python's integer for one of Python or numpy. Raises NkiValidationError for anything else."""
     if type(value) is int:
         return value
     try:
@@ -36,5 +36,5 @@ def whole_number(what: str, value: Any) -> int:
 
 
 def whole_numbers(what: str, values: Iterable[Any]) -> tuple[int, ...]:
-    """The same for several."""
+    """Return the same for several."""
     return tuple(whole_number(what, value) for value in values)

@@ -44,7 +44,7 @@ _ALIASES = {
 
 
 def op_name(op: Any) -> str:
-    """The bare name of an operator given as `nl.add`, numpy's `np.add` or "add". Raises NkiValidationError else."""
+    """Return the bare name of an operator given as `nl.add`, numpy's `np.add` or "add". Raises NkiValidationError else."""
     name = op if isinstance(op, str) else getattr(op, "__name__", None) or repr(op)
     name = _ALIASES.get(name, name)
     if name not in KNOWN:
@@ -54,7 +54,7 @@ def op_name(op: Any) -> str:
 
 @compiled_form
 def alu(op: str, key: str, given: Any, allowed: frozenset[str] = ALU) -> str:
-    """The name of an operator that `allowed` holds. Raises NkiValidationError naming instruction and parameter."""
+    """Return the name of an operator that `allowed` holds. Raises NkiValidationError naming instruction and parameter."""
     name = op_name(given)
     if name not in allowed:
         raise invalid(f"{op}: {key} {name} is not supported here")

@@ -44,7 +44,7 @@ class PlainPlaces:
         self.called_at = self.number = -1
 
     def source(self, up: int) -> int:
-        """The source of the frame `up` calls above the caller's; 0 for what is above the kernel."""
+        """Return the source of the frame `up` calls above the caller's; 0 for what is above the kernel."""
         frame = sys._getframe(up + 1)
         if id(frame) == self.root:
             return 0
@@ -65,7 +65,7 @@ class PlainPlaces:
         self.called_at = -1 if caller is None or resumed else caller.f_lasti
 
     def _number(self, frame: FrameType | None) -> int:
-        """The number of the stack of callers that ends where a frame stands now."""
+        """Return the number of the stack of callers that ends where a frame stands now."""
         if frame is None or id(frame) == self.root:
             self._cut(0)
             return 0

@@ -72,7 +72,7 @@ class NkiInstruction:
     __slots__ = ()
 
     def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:
-        """Refused: the order of instructions follows from their operands."""
+        """Refuse the call: the order of instructions follows from their operands."""
         raise not_modelled("NkiInstruction.depends_on")
 
 
@@ -134,14 +134,14 @@ class Recorder(State):
         self.dialect.clear()
 
     def meeting(self, op: str) -> int:
-        """How many operations of this name the core has recorded before: both cores meet at those of one number."""
+        """Return how many operations of this name the core has recorded before: both cores meet at those of one number."""
         self.meets = True
         count = self.sync_count.get(op, 0)
         self.sync_count[op] = count + 1
         return count
 
     def source(self) -> int:
-        """Index of the kernel line that runs now: that which called the function that asks."""
+        """Return the index of the kernel line that runs now: that which called the function that asks."""
         return self.fixed_source if self.fixed_source >= 0 else self.places.source(2)
 
     @contextmanager
@@ -160,7 +160,7 @@ _OUTSIDE = "nki operations work inside a kernel only; launch it with nki.simulat
 
 
 def recorder() -> Recorder:
-    """The recorder of the kernel that this thread runs now. Raises KernelError outside one."""
+    """Return the recorder of the kernel that this thread runs now. Raises KernelError outside one."""
     now = _active.get(get_ident())
     if now is None:
         raise KernelError(_OUTSIDE)
@@ -188,7 +188,7 @@ if not TYPE_CHECKING and _core is not None:
 
 
 def is_recording() -> bool:
-    """Whether this thread records a kernel."""
+    """Return whether this thread records a kernel."""
     return get_ident() in _active
 
 
@@ -198,7 +198,7 @@ _MANY_TENSORS = 10_000
 
 @contextmanager
 def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
-    """A recording context on the chip `target` with `lnc` physical cores, for what this thread runs inside.
+    """Yield a recording context on the chip `target` with `lnc` physical cores, for what this thread runs inside.
 
     The garbage collector is off during the recording. A program holds millions of objects and no cycle, and to walk them
     again and again would cost more than to record them.
@@ -234,7 +234,7 @@ def _take_as_old() -> None:
 
 
 def here() -> str | None:
-    """ "file.py:33" of the innermost running line that is not the dialect's own."""
+    """Return "file.py:33" of the innermost running line that is not the dialect's own."""
     now = _active.get(get_ident())
     if now is not None and now.fixed_source >= 0:
         return now.lines.texts[now.fixed_source]
@@ -245,10 +245,10 @@ def here() -> str | None:
 
 
 def invalid(what: str) -> NkiValidationError:
-    """The error for a broken rule, at the kernel's line; the caller raises it."""
+    """Return the error for a broken rule, at the kernel's line; the caller raises it."""
     return NkiValidationError(what, here())
 
 
 def not_modelled(what: str) -> NotModelledError:
-    """The error for valid NKI that is not modelled, at the kernel's line; the caller raises it."""
+    """Return the error for valid NKI that is not modelled, at the kernel's line; the caller raises it."""
     return NotModelledError(f"{what} is not modelled", here())

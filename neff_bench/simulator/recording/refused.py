@@ -46,7 +46,7 @@ def refuse(kind: type, what: str) -> None:
 
 
 def _has(kind: type, name: str) -> bool:
-    """Whether the class itself says what an operator does; structs of msgspec come with comparisons."""
+    """Return whether the class itself says what an operator does; structs of msgspec come with comparisons."""
     return name in vars(kind)
 
 
@@ -74,7 +74,7 @@ def _formatted(self: Any, spec: str) -> str:
 
 
 def _equal(self: Any, other: Any) -> Any:
-    """Tensors are equal when they are one; a number is compared by `nl.equal`."""
+    """Compare tensors, which are equal when they are one; a number is compared by `nl.equal`."""
     if isinstance(other, Real):
         raise invalid(f"the value of {self!r} {_UNKNOWN}; call nl.equal to compare it")
     return NotImplemented

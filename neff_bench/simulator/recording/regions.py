@@ -44,7 +44,7 @@ hbm = MemoryRegion.hbm
 
 
 def region_of(buffer: object) -> MemoryRegion:
-    """A region, or its name as dialect 0.2 spells it. Raises ValueError for anything else."""
+    """Return a region, or its name as dialect 0.2 spells it. Raises ValueError for anything else."""
     if isinstance(buffer, MemoryRegion):
         return buffer
     name = str(getattr(buffer, "name", buffer))
@@ -52,22 +52,22 @@ def region_of(buffer: object) -> MemoryRegion:
 
 
 def is_hbm(buffer: object) -> bool:
-    """Whether a region, or its name, is HBM."""
+    """Return whether a region, or its name, is HBM."""
     return region_of(buffer) == hbm
 
 
 def is_on_chip(buffer: object) -> bool:
-    """Whether a region, or its name, is SBUF or PSUM."""
+    """Return whether a region, or its name, is SBUF or PSUM."""
     return not is_hbm(buffer)
 
 
 def is_psum(buffer: object) -> bool:
-    """Whether a region, or its name, is PSUM."""
+    """Return whether a region, or its name, is PSUM."""
     return region_of(buffer) is psum
 
 
 def is_sbuf(buffer: object) -> bool:
-    """Whether a region, or its name, is SBUF."""
+    """Return whether a region, or its name, is SBUF."""
     return region_of(buffer) is sbuf
 
 

@@ -21,11 +21,11 @@ class VirtualRegister:
         self.cell = cell
 
     def index_access(self) -> Access:
-        """The element that a run-time index reads."""
+        """Return the element that a run-time index reads."""
         return self.cell.index_access()
 
     def value(self) -> int:
-        """What the register holds at this point: a constant that it was given, or what the kernel's data make it.
+        """Return what the register holds at this point: a constant that it was given, or what the kernel's data make it.
 
         Raises NotModelledError where the data decide and are not at hand.
         """
@@ -53,7 +53,7 @@ class VirtualRegister:
 
 
 def constant(instructions: Sequence[Instruction], cell: int) -> int | None:
-    """The constant that was last moved into the register of buffer `cell`; None where it was read from memory."""
+    """Return the constant that was last moved into the register of buffer `cell`; None where it was read from memory."""
     for step in reversed(instructions):
         if all(to.buffer != cell for to in step.writes.values()):
             continue

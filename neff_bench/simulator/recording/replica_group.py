@@ -18,7 +18,7 @@ class ReplicaGroup:
 
 
 def ranks_of(op: str, group: Any) -> list[list[int]]:
-    """The ranks of a replica group, list by list. Raises NkiValidationError where they are no lists of numbers, overlap, or
+    """Return the ranks of a replica group, list by list. Raises NkiValidationError where they are no lists of numbers, overlap, or
     differ in length."""
     given = group.groups if isinstance(group, ReplicaGroup) else group
     try:

@@ -86,7 +86,7 @@ class NkiTensor(View):
         raise invalid(f"{self!r} cannot be iterated over; index it instead")
 
     def __bool__(self) -> bool:
-        """True: kernels ask so whether they were given a tensor, and AWS's NkiTensor has neither a truth value nor a length.
+        """Answer true: kernels ask so whether they were given a tensor, and AWS's NkiTensor has neither a truth value nor a length.
 
         One element on chip or of a larger tensor is data, which are not known: raises NkiValidationError.
         """
@@ -101,20 +101,20 @@ class NkiTensor(View):
         return NkiTensor(self.storage, at, sizes, tuple(strides), self.dtype, self.dynamic, unchecked)
 
     def is_contiguous(self) -> bool:
-        """Whether the view covers its storage in row-major order; on chip, within each partition."""
+        """Return whether the view covers its storage in row-major order; on chip, within each partition."""
         first = 1 if self.on_chip else 0
         return views.is_contiguous(self.shape[first:], self.strides[first:])
 
     def get_pattern(self) -> list[list[int]]:
-        """`[[stride, count], ...]`, outermost first."""
+        """Return `[[stride, count], ...]`, outermost first."""
         return [list(pair) for pair in zip(self.strides, self.shape)]
 
     def is_indirect(self) -> bool:
-        """Whether a part of its address is known at run time only."""
+        """Return whether a part of its address is known at run time only."""
         return bool(self.dynamic)
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> NkiTensor:
-        """Elements `start`, `start + step` ... below `end` of one dimension."""
+        """Return the elements `start`, `start + step` ... below `end` of one dimension."""
         dim = self._dim(dim)
         start, end, step = whole_numbers("a bound of a slice", (start, end, step))
         if not 0 <= start <= end <= self.shape[dim] or step < 1:
@@ -125,7 +125,7 @@ class NkiTensor(View):
         return self._view(shape, strides, self.offset + start * self.strides[dim])
 
     def select(self, dim: int, index: Any) -> NkiTensor:
-        """The view without dimension `dim`, at `index`: a number, or a tensor of one element or a register for a run-time
+        """Return the view without dimension `dim`, at `index`: a number, or a tensor of one element or a register for a run-time
         index."""
         dim = self._dim(dim)
         shape = self.shape[:dim] + self.shape[dim + 1 :]
@@ -145,7 +145,7 @@ class NkiTensor(View):
         return self._view(shape or (1,), strides or (1,), self.offset + index * self.strides[dim])
 
     def vector_select(self, dim: int, vector_offset: NkiTensor) -> NkiTensor:
-        """Rows of an HBM tensor at run-time indices: one for each partition of `vector_offset`."""
+        """Return the rows of an HBM tensor at run-time indices: one for each partition of `vector_offset`."""
         if dim != 0 or self.on_chip or self.dynamic:
             raise invalid("vector_select works on dimension 0 of an HBM tensor without another run-time index")
         rows = vector_offset.shape[0]
@@ -154,13 +154,13 @@ class NkiTensor(View):
         return NkiTensor(self.storage, self.offset, shape, strides, self.dtype, dynamic)
 
     def permute(self, dims: Sequence[int]) -> NkiTensor:
-        """The view with its dimensions in another order."""
+        """Return the view with its dimensions in another order."""
         if sorted(dims) != list(range(self.ndim)) or (self.on_chip and dims[0] != 0):
             raise invalid(f"permute{tuple(dims)} does not fit {self!r}; the partition dimension stays first")
         return self._view([self.shape[dim] for dim in dims], [self.strides[dim] for dim in dims])
 
     def broadcast(self, dim: int, size: int) -> NkiTensor:
-        """The view with dimension `dim`, of size 1, repeated `size` times."""
+        """Return the view with dimension `dim`, of size 1, repeated `size` times."""
         dim = self._dim(dim)
         if self.shape[dim] != 1 or (self.on_chip and dim == 0):
             raise invalid(f"dimension {dim} of {self!r} cannot be broadcast; it must have size 1 and be a free one")
@@ -169,7 +169,7 @@ class NkiTensor(View):
         return self._view(shape, strides)
 
     def broadcast_to(self, shape: Sequence[int]) -> NkiTensor:
-        """The view under numpy's broadcasting rules. Raises when a dimension differs and is not 1."""
+        """Return the view under numpy's broadcasting rules. Raises when a dimension differs and is not 1."""
         shape = whole_numbers("a size of a shape", shape)
         if shape == self.shape:
             return self
@@ -181,7 +181,7 @@ class NkiTensor(View):
         return self._view(shape, strides)
 
     def expand_dim(self, dim: int) -> NkiTensor:
-        """The view with a new dimension of size 1 at `dim`."""
+        """Return the view with a new dimension of size 1 at `dim`."""
         dim = dim % (self.ndim + 1)
         if self.on_chip and dim == 0:
             raise invalid("a dimension cannot be put before the partition dimension")
@@ -189,14 +189,14 @@ class NkiTensor(View):
         return self._view(self.shape[:dim] + (1,) + self.shape[dim:], self.strides[:dim] + (step,) + self.strides[dim:])
 
     def squeeze_dim(self, dim: int) -> NkiTensor:
-        """The view without dimension `dim`, which has size 1."""
+        """Return the view without dimension `dim`, which has size 1."""
         dim = self._dim(dim)
         if self.shape[dim] != 1 or (self.on_chip and dim == 0):
             raise invalid(f"dimension {dim} of {self!r} cannot be removed; it must have size 1 and be a free one")
         return self._view(self.shape[:dim] + self.shape[dim + 1 :], self.strides[:dim] + self.strides[dim + 1 :])
 
     def reshape_dim(self, dim: int, shape: Sequence[int]) -> NkiTensor:
-        """The view with dimension `dim` split into `shape`; one size may be -1."""
+        """Return the view with dimension `dim` split into `shape`; one size may be -1."""
         dim = self._dim(dim)
         split = views.infer(whole_numbers("a size of a shape", shape), self.shape[dim])
         if split is None or (self.on_chip and dim == 0 and len(split) > 1):
@@ -207,7 +207,7 @@ class NkiTensor(View):
         )
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> NkiTensor:
-        """The view with the dimensions from `start` to `end` merged into one."""
+        """Return the view with the dimensions from `start` to `end` merged into one."""
         start, end = self._dim(start_dim), self._dim(end_dim)
         merged = prod(self.shape[start : end + 1])
         inner = views.reshape(self.shape[start : end + 1], self.strides[start : end + 1], (merged,))
@@ -219,7 +219,7 @@ class NkiTensor(View):
         )
 
     def reshape(self, shape: Any, *more: int) -> NkiTensor:
-        """The same elements under another shape; one size may be -1. Raises where that needs a copy."""
+        """Return the same elements under another shape; one size may be -1. Raises where that needs a copy."""
         sizes = shape if isinstance(shape, Iterable) else (shape, *more)
         wanted = views.infer(whole_numbers("a size of a shape", sizes), self.size)
         if wanted is None:
@@ -238,7 +238,7 @@ class NkiTensor(View):
     def rearrange(
         self, src_pattern: tuple[Any, ...], dst_pattern: tuple[Any, ...], fixed_sizes: dict[str, int] | None = None
     ) -> NkiTensor:
-        """einops-style split, reorder and merge; patterns are tuples of names or tuples of names."""
+        """Return einops-style split, reorder and merge; patterns are tuples of names or tuples of names."""
         view = self
         names: list[str] = []
         for item in src_pattern:
@@ -265,7 +265,7 @@ class NkiTensor(View):
         indirect_dim: int = 0,
         dtype: Any = None,
     ) -> NkiTensor:
-        """An explicit `[[step, count], ...]` pattern over the storage; `offset` adds to the view's own.
+        """Return an explicit `[[step, count], ...]` pattern over the storage; `offset` adds to the view's own.
 
         On chip, a step between partitions that is not one of the storage is taken as one of this view's own rows, as
         nki-library@2.29 needs where it makes patterns of views (core/utils/tensor_view.py).
@@ -335,7 +335,7 @@ class NkiTensor(View):
             raise invalid(f"pattern {list(zip(strides, shape))} reaches element {last} of the {free} in a partition")
 
     def view(self, dtype: Any) -> NkiTensor:
-        """The same bytes as another dtype; the last dimension scales by the ratio of the sizes."""
+        """Return the same bytes as another dtype; the last dimension scales by the ratio of the sizes."""
         kind = dtype_of(dtype)
         have, want = SIZE_BYTES[self.dtype], SIZE_BYTES[kind]
         if have == want:
@@ -351,11 +351,11 @@ class NkiTensor(View):
     reinterpret_cast = view
 
     def indirect(self, index: NkiTensor, num_elem: int | None = None) -> NkiTensor:
-        """Not modelled: indirection inside a tensor (NeuronCore-v4)."""
+        """Refuse what is not modelled: indirection inside a tensor (NeuronCore-v4)."""
         raise not_modelled("tensor indirection (.indirect, NeuronCore-v4)")
 
     def index_access(self) -> Access:
-        """The one element that a run-time index reads. Raises when the tensor holds more than one."""
+        """Return the one element that a run-time index reads. Raises when the tensor holds more than one."""
         if self.size != 1:
             raise invalid(f"a run-time index reads one element; {self!r} has {self.size}")
         return access(self)
@@ -370,7 +370,7 @@ refuse(NkiTensor, "a tensor of nki")
 
 
 def access(tensor: NkiTensor) -> Access:
-    """The operand that an instruction records for a tensor."""
+    """Return the operand that an instruction records for a tensor."""
     made = tensor._access
     if type(made) is not Access:
         if made is True:
@@ -389,12 +389,12 @@ if not TYPE_CHECKING and _core is not None:
 
 
 def is_index(value: Any) -> bool:
-    """Whether a value is known at run time only, as a tensor and a register are."""
+    """Return whether a value is known at run time only, as a tensor and a register are."""
     return hasattr(value, "index_access")
 
 
 def index_access(value: Any) -> Access:
-    """The one element that a run-time index reads. Raises for what is neither a tensor of one element nor a register."""
+    """Return the one element that a run-time index reads. Raises for what is neither a tensor of one element nor a register."""
     if not is_index(value):
         raise invalid(f"a run-time index is a tensor of one element or a register, not {value!r}")
     found: Access = value.index_access()

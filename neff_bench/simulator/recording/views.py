@@ -8,7 +8,7 @@ from math import prod
 
 @lru_cache(maxsize=65536)
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The steps of a contiguous tensor."""
+    """Return the steps of a contiguous tensor."""
     steps, step = [], 1
     for size in reversed(shape):
         steps.append(step)
@@ -18,13 +18,13 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=65536)
 def pattern(steps: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """`(step, size)` of each dimension, as integers. Kernels repeat few of them: one tuple serves all operands, and so what is equal
+    """Return `(step, size)` of each dimension, as integers. Kernels repeat few of them: one tuple serves all operands, and so what is equal
     to an integer, as True is to 1, becomes one."""
     return tuple(zip(map(int, steps), map(int, shape)))
 
 
 def reshape(shape: tuple[int, ...], steps: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Steps of the same elements under the shape `wanted`, None where that needs a copy.
+    """Return the steps of the same elements under the shape `wanted`, None where that needs a copy.
 
     Dimensions are matched in groups of equal product; a group that is split or merged must be evenly strided.
     """
@@ -58,7 +58,7 @@ def reshape(shape: tuple[int, ...], steps: tuple[int, ...], wanted: tuple[int, .
 
 
 def infer(shape: tuple[int, ...], total: int) -> tuple[int, ...] | None:
-    """`shape` with its one -1 filled in so that the product is `total`; None when that cannot be."""
+    """Return `shape` with its one -1 filled in so that the product is `total`; None when that cannot be."""
     if -1 in shape:
         rest = -prod(shape)
         if shape.count(-1) > 1 or rest <= 0 or total % rest:
@@ -68,7 +68,7 @@ def infer(shape: tuple[int, ...], total: int) -> tuple[int, ...] | None:
 
 
 def is_contiguous(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
-    """Whether steps are those of a row-major tensor of this shape."""
+    """Return whether steps are those of a row-major tensor of this shape."""
     expected = 1
     for size, step in zip(reversed(shape), reversed(steps)):
         if size != 1 and step != expected:

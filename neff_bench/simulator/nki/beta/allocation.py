@@ -30,7 +30,7 @@ class Sbuf:
 
     @staticmethod
     def alloc(func: Any) -> Placed:
-        """`func` returns (partition, byte)."""
+        """Place a tile where `func` says: it returns (partition, byte)."""
 
         def place(index: tuple[int, ...], partitions: int, size: int) -> tuple[int, int]:
             partition, byte = _called(func, index, partitions, size)
@@ -42,7 +42,7 @@ class Sbuf:
     def mod_alloc(
         *, base_addr: int, base_partition: int = 0, num_par_tiles: Any = (), num_free_tiles: Any = ()
     ) -> Placed:
-        """Places blocks by their index, modulo the numbers of tiles, from a base partition and a byte in each partition."""
+        """Place blocks by their index, modulo the numbers of tiles, from a base partition and a byte in each partition."""
 
         def place(index: tuple[int, ...], partitions: int, size: int) -> tuple[int, int]:
             return (
@@ -54,7 +54,7 @@ class Sbuf:
 
     @staticmethod
     def auto_alloc() -> MemoryRegion:
-        """SBUF, at an address of the compiler's choice."""
+        """Return a tile in SBUF, at an address of the compiler's choice."""
         return MemoryRegion.sbuf
 
 
@@ -63,7 +63,7 @@ class Psum:
 
     @staticmethod
     def alloc(func: Any) -> Placed:
-        """`func` returns (bank, partition, byte in the bank)."""
+        """Place a tile where `func` says: it returns (bank, partition, byte in the bank)."""
 
         def place(index: tuple[int, ...], partitions: int, size: int) -> tuple[int, int]:
             bank, partition, byte = _called(func, index, partitions, size)
@@ -81,7 +81,7 @@ class Psum:
         num_par_tiles: Any = (),
         num_free_tiles: Any = (),
     ) -> Placed:
-        """Places blocks by their index, modulo the numbers of tiles, from a base bank, partition and byte in the bank."""
+        """Place blocks by their index, modulo the numbers of tiles, from a base bank, partition and byte in the bank."""
 
         def place(index: tuple[int, ...], partitions: int, size: int) -> tuple[int, int]:
             bank = int(base_bank) + _modulo(index, num_bank_tiles)
@@ -92,12 +92,12 @@ class Psum:
 
     @staticmethod
     def auto_alloc() -> MemoryRegion:
-        """PSUM, in a bank of the compiler's choice."""
+        """Return a tile in PSUM, in a bank of the compiler's choice."""
         return MemoryRegion.psum
 
 
 def _called(func: Any, index: tuple[int, ...], partitions: int, size: int) -> Any:
-    """The kernel's function of a place, by the names of AWS's documentation where it has them."""
+    """Return the kernel's function of a place, by the names of AWS's documentation where it has them."""
     named = {"idx": index, "pdim_size": partitions, "fdim_size": size}
     if named.keys() <= inspect.signature(func).parameters.keys():
         return func(**named)
@@ -105,7 +105,7 @@ def _called(func: Any, index: tuple[int, ...], partitions: int, size: int) -> An
 
 
 def _modulo(index: tuple[int, ...], tiles: Any) -> int:
-    """The number of a block among the `tiles` that there is memory for."""
+    """Return the number of a block among the `tiles` that there is memory for."""
     sizes = tuple(map(int, tiles)) if isinstance(tiles, (tuple, list)) else (int(tiles),)
     if len(index) > len(sizes) > 0:
         raise invalid(f"{len(index)} block dimensions are placed in {list(sizes)} tiles")

@@ -41,7 +41,7 @@ _RESULTS = frozenset({"dst", "reduce_res", "dst_idx"})
 
 
 def named_operands(order: tuple[str, ...], args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """Operands by name, without those that are None; reductions by the names that instructions know."""
+    """Return the operands by name, without those that are None; reductions by the names that instructions know."""
     if len(args) > len(order):
         raise invalid(f"{len(args)} operands where {len(order)} go without a name: {', '.join(order)}")
     named = {**dict(zip(order, args)), **options}
@@ -51,13 +51,13 @@ def named_operands(order: tuple[str, ...], args: tuple[Any, ...], options: dict[
 
 
 def reduction(op: Any) -> Any:
-    """`nl.max` and `np.max` name the reduction as `nl.maximum` does."""
+    """Return the name of a reduction: `nl.max` and `np.max` name it as `nl.maximum` does."""
     name = op if isinstance(op, str) else getattr(op, "__name__", "")
     return _REDUCTIONS.get(name, op)
 
 
 def views_of(operands: dict[str, Any]) -> dict[str, Any]:
-    """Tiles as operands of instructions: read, or as the place of a result."""
+    """Return tiles as operands of instructions: read, or as the place of a result."""
     return {
         key: value.place() if key in _RESULTS and isinstance(value, Tile) else plain(value)
         for key, value in operands.items()
@@ -65,7 +65,7 @@ def views_of(operands: dict[str, Any]) -> dict[str, Any]:
 
 
 def tile_operand(operands: dict[str, Any], key: str, name: str) -> Tile:
-    """The operand `key` of the instruction `name`. Raises NkiValidationError when it is no tile."""
+    """Return the operand `key` of the instruction `name`. Raises NkiValidationError when it is no tile."""
     value = operands.get(key)
     if not isinstance(value, Tile):
         raise invalid(f"{name}: {key} must be a tile, not {type(value).__name__}")
@@ -73,6 +73,6 @@ def tile_operand(operands: dict[str, Any], key: str, name: str) -> Tile:
 
 
 def destination(given: dict[str, Any], shape: tuple[int, ...], dtype: Any, buffer: Any = None) -> NkiTensor:
-    """The place that the kernel names, or a new tile."""
+    """Return the place that the kernel names, or a new tile."""
     place: NkiTensor | None = given.pop("dst", None)
     return place if place is not None else nl.ndarray(shape, dtype, nl.sbuf if buffer is None else buffer)

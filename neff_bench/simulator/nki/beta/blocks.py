@@ -76,7 +76,7 @@ class Blocks:
             assign(part[at], value[at] if isinstance(value, Blocks) else value)
 
     def _some(self, items: tuple[Any, ...], rest: tuple[Any, ...]) -> Blocks:
-        """The blocks that slices choose, of each the part `rest`."""
+        """Return the blocks that slices choose, of each the part `rest`."""
         whole = (*items, *(slice(None),) * (len(self.blocks) - len(items)))
         places = [
             self._range(item, size) if isinstance(item, slice) else self._number(item, size)
@@ -93,7 +93,7 @@ class Blocks:
         return Blocks(sizes, shape, self.dtype, self.buffer, make)
 
     def _range(self, part: slice, size: int) -> range:
-        """The blocks of a slice. Raises where numpy would cut it short."""
+        """Return the blocks of a slice. Raises where numpy would cut it short."""
         found = range(size)[part]
         if not found or any(at is not None and not -size <= at <= size for at in (part.start, part.stop)):
             raise invalid(f"slice {part.start}:{part.stop} of a block dimension of {size} is outside {self!r}")

@@ -48,7 +48,7 @@ class ClosedKernel:
 
 
 def get_program_sharding_info() -> tuple[int, int, int]:
-    """Dimensions of the grid, programs on its first axis, and the place of this one there; (0, 1, 0) without a grid."""
+    """Return the dimensions of the grid, programs on its first axis, and the place of this one there; (0, 1, 0) without a grid."""
     dimensions = program_ndim()
     return (dimensions, num_programs(0), program_id(0)) if dimensions else (0, 1, 0)
 
@@ -56,7 +56,7 @@ def get_program_sharding_info() -> tuple[int, int, int]:
 def get_verified_program_sharding_info(
     kernel_name: str = "", allowed_ndims: Any = None, max_sharding: int | None = None
 ) -> tuple[int, int, int]:
-    """The same. What the public function is given to verify, it does not."""
+    """Return the same. What the public function is given to verify, it does not."""
     return get_program_sharding_info()
 
 

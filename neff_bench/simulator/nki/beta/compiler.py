@@ -13,24 +13,24 @@ psum = Psum
 
 
 def skip_middle_end_transformations(kernel: Any) -> Any:
-    """No load of the kernel is removed, and nothing that it repeats is done once (simulator/compiler/back_end.py)."""
+    """Accept the option: no load of the kernel is removed, and nothing that it repeats is done once (simulator/compiler/back_end.py)."""
     kernel.middle_end = False
     return kernel
 
 
 def enable_stack_allocator(kernel: Any = None, **_: Any) -> Any:
-    """Which allocator the compiler uses changes no instruction."""
+    """Return which allocator the compiler uses changes no instruction."""
     return (lambda function: function) if kernel is None else kernel
 
 
 def force_auto_alloc(kernel: Any) -> Any:
-    """The kernel's own places of tensors are not used."""
+    """Return the kernel's own places of tensors are not used."""
     kernel.places = False
     return kernel
 
 
 def no_reorder() -> Any:
-    """Program order is kept anyway."""
+    """Accept the request: program order is kept anyway."""
     return nullcontext()
 
 

@@ -19,7 +19,7 @@ class spmd_dim:
 
 
 def nc(count: int) -> int:
-    """A dimension of a grid that is spread over physical cores."""
+    """Return a dimension of a grid that is spread over physical cores."""
     return count
 
 
@@ -53,19 +53,19 @@ def _running() -> tuple[tuple[int, ...], tuple[int, ...]] | None:
 
 
 def program_id(axis: int = 0) -> int:
-    """The number of this program along an axis of the grid."""
+    """Return the number of this program along an axis of the grid."""
     running = _running()
     return running[0][axis] if running else nl.program_id(axis)
 
 
 def num_programs(axes: Any = 0) -> int:
-    """Programs along an axis of the grid."""
+    """Return programs along an axis of the grid."""
     running = _running()
     found: int = running[1][axes] if running else nl.num_programs(axes)
     return found
 
 
 def program_ndim() -> int:
-    """Dimensions of the grid."""
+    """Return the dimensions of the grid."""
     running = _running()
     return len(running[1]) if running else nl.program_ndim()

@@ -31,7 +31,7 @@ class Index:
         self.moved = moved
 
     def __getitem__(self, key: Any) -> Index:
-        """`[:, None]` and the like: new axes of size one; a slice takes a part of an axis."""
+        """Return `[:, None]` and the like: new axes of size one; a slice takes a part of an axis."""
         shape, steps, axis, start = [], [], 0, self.start
         for item in key if isinstance(key, tuple) else (key,):
             if item is None:
@@ -50,12 +50,12 @@ class Index:
         return Index((*shape, *self.shape[axis:]), (*steps, *self.steps[axis:]), start, self.moved)
 
     def bounds(self) -> tuple[int, int]:
-        """The least and the largest number."""
+        """Return the least and the largest number."""
         ends = [step * (size - 1) for step, size in zip(self.steps, self.shape)]
         return self.start + sum(end for end in ends if end < 0), self.start + sum(end for end in ends if end > 0)
 
     def last(self) -> int:
-        """The number at the end of every axis."""
+        """Return the number at the end of every axis."""
         return self.start + sum(step * (size - 1) for step, size in zip(self.steps, self.shape))
 
     def __iter__(self) -> Any:
@@ -129,7 +129,7 @@ class Index:
         return self._divided(divisor)
 
     def _divided(self, divisor: Any) -> tuple[Index, Index]:
-        """Quotient and rest. They are affine where all steps that the divisor does not divide stay between two of its multiples."""
+        """Return quotient and rest. They are affine where all steps that the divisor does not divide stay between two of its multiples."""
         by = _number(divisor, "the division of an index by")
         if by < 1 or self.moved is not None:
             self._not_affine()
@@ -146,7 +146,7 @@ class Index:
     __truediv__ = __rfloordiv__ = __rmod__ = __pow__ = _not_affine
 
     def within(self, box: tuple[tuple[int, int], ...]) -> Index:
-        """The part of the axes that `box` holds; axes of size one stay."""
+        """Return the part of the axes that `box` holds; axes of size one stay."""
         shape, start = list(self.shape), self.start
         for axis in range(1, len(shape) + 1):
             first, stop = box[-axis]
@@ -164,7 +164,7 @@ def _number(value: Any, what: str) -> int:
 
 
 def whole_numbers(what: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Sizes without what `par_dim` and loop indices say beyond their number, also of divisions without a rest: public
+    """Return the sizes without what `par_dim` and loop indices say beyond their number, also of divisions without a rest: public
     kernels write `rows / 2`. Raises where one is no whole number."""
     try:
         return tuple(int(size) if type(size) is float and size.is_integer() else int(as_int(size)) for size in sizes)
@@ -205,7 +205,7 @@ class Grid:
 
 
 def arange(start: int, stop: int | None = None) -> Index:
-    """The indices `start` to `stop` (or 0 to `start`) as one dimension."""
+    """Return the indices `start` to `stop` (or 0 to `start`) as one dimension."""
     first, last = (0, start) if stop is None else (start, stop)
     first, last = _number(first, "nl.arange from"), _number(last, "nl.arange up to")
     if last <= first:
@@ -215,7 +215,7 @@ def arange(start: int, stop: int | None = None) -> Index:
 
 @lru_cache(maxsize=4096)
 def broadcast_shapes(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that two shapes have together under numpy's rules. Raises where a size differs and is not 1."""
+    """Return the shape that two shapes have together under numpy's rules. Raises where a size differs and is not 1."""
     rank = max(len(first), len(second))
     pairs = zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second)
     shape = []
@@ -227,12 +227,12 @@ def broadcast_shapes(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[i
 
 
 def padded(steps: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """Steps for `rank` dimensions: 0 for those that are put before."""
+    """Return steps for `rank` dimensions: 0 for those that are put before."""
     return (0,) * (rank - len(steps)) + steps
 
 
 def selected_shape(tensor: NkiTensor, key: tuple[Any, ...]) -> tuple[int, ...]:
-    """The shape that one index, number or tile of indices for each dimension selects."""
+    """Return the shape that one index, number or tile of indices for each dimension selects."""
     if len(key) != tensor.ndim:
         raise not_modelled(f"{len(key)} affine indices of the {tensor.ndim} dimensions of {tensor!r}")
     shape: tuple[int, ...] = ()
@@ -245,7 +245,7 @@ def selected_shape(tensor: NkiTensor, key: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def reaches_out(tensor: NkiTensor, items: tuple[Any, ...]) -> bool:
-    """Whether a slice ends outside: only a mask makes that right."""
+    """Return whether a slice ends outside: only a mask makes that right."""
     return len(items) <= tensor.ndim and any(
         isinstance(item, slice) and isinstance(item.stop, int) and item.stop > size and item.step in (None, 1)
         for item, size in zip(items, tensor.shape)
@@ -253,12 +253,12 @@ def reaches_out(tensor: NkiTensor, items: tuple[Any, ...]) -> bool:
 
 
 def rows_within(indices: NkiTensor, box: tuple[tuple[int, int], ...]) -> NkiTensor:
-    """The indices of the partitions that `box` holds."""
+    """Return the indices of the partitions that `box` holds."""
     return indices.slice(0, *box[0]) if indices.shape[0] > 1 else indices
 
 
 def take(tensor: NkiTensor, key: tuple[Any, ...]) -> NkiTensor:
-    """The view that one index or number for each dimension selects. Raises when an element is outside."""
+    """Return the view that one index or number for each dimension selects. Raises when an element is outside."""
     shape = selected_shape(tensor, key)
     offset, strides = tensor.offset, [0] * len(shape)
     dynamic = tensor.dynamic
@@ -280,7 +280,7 @@ def take(tensor: NkiTensor, key: tuple[Any, ...]) -> NkiTensor:
 
 
 def _rows(tile: NkiTensor, shape: tuple[int, ...]) -> Access:
-    """What reads an index at run time: one for each partition of what `shape` selects, or one for all."""
+    """Return what reads an index at run time: one for each partition of what `shape` selects, or one for all."""
     if not tile.on_chip:
         raise invalid(f"indices are read from SBUF; {tile!r} is in HBM")
     if tile.size > 1 and (prod(tile.shape[1:]) > 1 or tile.ndim != len(shape)):

@@ -132,7 +132,7 @@ def _narrow(name: str) -> Any:
 def tensor_reduce(
     op: Any, data: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, negate: bool = False, **options: Any
 ) -> Tile:
-    """The reduction over any free axes, which the result does not have unless fewer than two would be left."""
+    """Return the reduction over any free axes, which the result does not have unless fewer than two would be left."""
     axes = check.free_axes("nisa.tensor_reduce", tile_operand({"data": data}, "data", "tensor_reduce"), axis)
     kept = [at for at in range(data.ndim) if at not in axes]
     drops = not options.pop("keepdims", False)
@@ -153,7 +153,7 @@ def tensor_reduce(
 
 
 def reduced_box(box: Box, axes: list[int], drops: bool) -> Box:
-    """Where the reduction of `box` lies. A tile has two dimensions at least."""
+    """Return where the reduction of `box` lies. A tile has two dimensions at least."""
     if not drops:
         return tuple((0, 1) if at in axes else place for at, place in enumerate(box))
     left = tuple(place for at, place in enumerate(box) if at not in axes)
@@ -161,7 +161,7 @@ def reduced_box(box: Box, axes: list[int], drops: bool) -> Box:
 
 
 def _once(mask: Any, shape: tuple[int, ...], axes: list[int]) -> None:
-    """A reduced element must lie in one box: two would have to be combined."""
+    """Check that a reduced element lies in one box: two would have to be combined."""
     if isinstance(mask, Mask):
         kept = [tuple(place for at, place in enumerate(box) if at not in axes) for box in boxes(mask, shape)]
         if any(_overlap(one, other) for one, other in combinations(kept, 2)):
@@ -173,7 +173,7 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 def tensor_partition_reduce(op: Any, data: Tile, *, mask: Any = None, dtype: Any = None, **options: Any) -> Tile:
-    """The reduction over the partitions, [1, ...]."""
+    """Return the reduction over the partitions, [1, ...]."""
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
         view = parts["data"].read()
@@ -186,7 +186,7 @@ def tensor_partition_reduce(op: Any, data: Tile, *, mask: Any = None, dtype: Any
 
 
 def memset(shape: Any, value: Any, dtype: Any, *, mask: Any = None, **options: Any) -> Tile:
-    """A new tile with `value` in every element."""
+    """Return a new tile with `value` in every element."""
     sizes = tuple(map(int, shape))
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
@@ -233,7 +233,7 @@ def select_reduce(
 
 
 def nc_find_index8(*, data: Tile, vals: Tile, mask: Any = None, dtype: Any = None) -> Tile:
-    """The positions of the eight `vals` of each partition in `data`, [P, 8]."""
+    """Return the positions of the eight `vals` of each partition in `data`, [P, 8]."""
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
         made = nl.ndarray((parts["data"].shape[0], 8), "uint32" if dtype is None else dtype)
@@ -253,7 +253,7 @@ def local_gather(
     *,
     mask: Any = None,
 ) -> Tile:
-    """The elements of `src_buffer` at the positions that each group of 16 partitions of `index` names."""
+    """Return the elements of `src_buffer` at the positions that each group of 16 partitions of `index` names."""
     if mask is not None:
         raise not_modelled("local_gather with a mask")
 
@@ -280,7 +280,7 @@ def sequence_bounds(*, segment_ids: Tile, dtype: Any = None) -> Tile:
 
 
 def iota(expr: Any, dtype: Any, *, mask: Any = None) -> Tile:
-    """The values of an affine index expression. A number, such as the program's, is one of one element."""
+    """Return the values of an affine index expression. A number, such as the program's, is one of one element."""
     if not isinstance(expr, Index):
         (start,) = whole_numbers("iota: expr, where it is no index expression,", (expr,))
         expr = Index((1, 1), (0, 0), start)
@@ -297,7 +297,7 @@ def iota(expr: Any, dtype: Any, *, mask: Any = None) -> Tile:
 
 
 def affine_select(pred: Mask, on_true_tile: Tile, on_false_value: Any, *, mask: Any = None, dtype: Any = None) -> Tile:
-    """`on_true_tile` where the affine comparisons hold, one instruction for each, else `on_false_value`."""
+    """Return `on_true_tile` where the affine comparisons hold, one instruction for each, else `on_false_value`."""
     if not isinstance(pred, Mask):
         raise invalid("affine_select: pred must be a comparison of index expressions")
     value = float(on_false_value)

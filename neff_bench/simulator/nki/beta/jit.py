@@ -51,7 +51,7 @@ class BetaKernel:
 
 
 def jit(function: Any = None, **options: Any) -> Any:
-    """Decorator; `@nki.jit` and `@nki.jit(mode=...)`."""
+    """Make a kernel of a function: a decorator, `@nki.jit` and `@nki.jit(mode=...)`."""
     if function is None:
         return functools.partial(jit, **options)
     return function if isinstance(function, BetaKernel) else BetaKernel(function)

@@ -52,32 +52,32 @@ fp32 = _Float32("float32")
 
 
 def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
-    """A new tensor, uninitialised. Dimensions before `par_dim` are blocks, each a tile of its own."""
+    """Return a new tensor, uninitialised. Dimensions before `par_dim` are blocks, each a tile of its own."""
     return _new(shape, dtype, buffer, name, None)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
-    """A new tensor with `fill_value` in every element."""
+    """Return a new tensor with `fill_value` in every element."""
     return _new(shape, dtype, buffer, name, fill_value)
 
 
 def zeros(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
-    """`lazy_initialization` is how all zeros in PSUM are made here: only what is read before it is written is filled."""
+    """Make zeros as `lazy_initialization` does in PSUM: only what is read before it is written is filled."""
     return _new(shape, dtype, buffer, name, 0)
 
 
 def ones(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
-    """A new tensor of ones."""
+    """Return a new tensor of ones."""
     return _new(shape, dtype, buffer, name, 1)
 
 
 def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
-    """A new tensor of zeros with the shape of `a`, and its dtype unless one is given."""
+    """Return a new tensor of zeros with the shape of `a`, and its dtype unless one is given."""
     return _new(a.shape, a.dtype if dtype is None else dtype, buffer, name, 0)
 
 
 def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **_: Any) -> Any:
-    """A new, uninitialised tensor with the shape of `a`, and its dtype unless one is given."""
+    """Return a new, uninitialised tensor with the shape of `a`, and its dtype unless one is given."""
     return _new(a.shape, a.dtype if dtype is None else dtype, buffer, name, None)
 
 
@@ -106,7 +106,7 @@ def _new(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
 
 
 def nl_itemsize(kind: str) -> int:
-    """Bytes of one element of a canonical dtype."""
+    """Return the bytes of one element of a canonical dtype."""
     from neff_bench.chips.dtypes import SIZE_BYTES
 
     return SIZE_BYTES[kind]
@@ -134,7 +134,7 @@ def _hbm_filled(view: NkiTensor, fill: Any) -> NkiTensor:
 
 
 def rand(shape: Any, dtype: Any = "float32", **options: Any) -> Tile:
-    """Uniform random numbers in [0, 1] in a new tile."""
+    """Return uniform random numbers in [0, 1] in a new tile."""
     found: Tile = result(lambda: nl.rand(tuple(map(int, shape)), dtype, **options))
     return found
 
@@ -147,7 +147,7 @@ def random_seed(seed: Any, *, mask: Any = None) -> None:
 
 
 def shared_constant(constant: Any, dtype: Any = None) -> Tile:
-    """A constant in HBM, in `dtype`."""
+    """Return a constant in HBM, in `dtype`."""
     if dtype is not None:
         import numpy as np
 
@@ -156,14 +156,14 @@ def shared_constant(constant: Any, dtype: Any = None) -> Tile:
 
 
 def shared_identity_matrix(n: int, dtype: Any = "uint8") -> Tile:
-    """The identity [n, n] as a constant in HBM, which a kernel loads (AWS docs nki/test/test_psum_modulo_alloc.py)."""
+    """Return the identity [n, n] as a constant in HBM, which a kernel loads (AWS docs nki/test/test_psum_modulo_alloc.py)."""
     import numpy as np
 
     return shared_constant(np.eye(n), dtype)
 
 
 def load(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
-    """A new SBUF tile with the values of an HBM tensor, where `mask` holds."""
+    """Return a new SBUF tile with the values of an HBM tensor, where `mask` holds."""
     if isinstance(src, NkiTensor):
         raise invalid("load: a kernel of neuronxcc.nki is decorated with its nki.jit; this one is not")
     if not isinstance(src, Tile):
@@ -192,7 +192,7 @@ def store(dst: Tile, value: Any, *, mask: Any = None) -> None:
 
 
 def load_transpose2d(src: Tile, *, mask: Any = None, dtype: Any = None) -> Tile:
-    """The transposed values of a 2-d tensor in HBM, where `mask` holds."""
+    """Return the transposed values of a 2-d tensor in HBM, where `mask` holds."""
     kind = src.dtype if dtype is None else dtype_of(dtype)
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
@@ -225,27 +225,27 @@ def _reduced(function: Any, x: Tile, axis: Any, dtype: Any, mask: Any, keepdims:
 
 
 def sum(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
-    """The sum over `axis`."""
+    """Return the sum over `axis`."""
     return _reduced(nl.sum, x, axis, dtype, mask, keepdims)
 
 
 def max(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
-    """The largest element over `axis`."""
+    """Return the largest element over `axis`."""
     return _reduced(nl.max, x, axis, dtype, mask, keepdims)
 
 
 def min(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
-    """The smallest element over `axis`."""
+    """Return the smallest element over `axis`."""
     return _reduced(nl.min, x, axis, dtype, mask, keepdims)
 
 
 def prod_(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
-    """The product over `axis`."""
+    """Return the product over `axis`."""
     return _reduced(nl.prod, x, axis, dtype, mask, keepdims)
 
 
 def mean(x: Tile, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Tile:
-    """The mean over `axis`."""
+    """Return the mean over `axis`."""
     return _reduced(nl.mean, x, axis, dtype, mask, keepdims)
 
 
@@ -280,7 +280,7 @@ def _most(sizes: tuple[int, ...]) -> int:
 
 
 def copy(src: Tile, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tile:
-    """A new SBUF tile with the values of `src`."""
+    """Return a new SBUF tile with the values of `src`."""
     kind = src.dtype if dtype is None else dtype
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
@@ -293,14 +293,14 @@ def copy(src: Tile, *, dtype: Any = None, mask: Any = None, **_: Any) -> Tile:
 
 
 def static_cast(value: Any, dtype: Any, *, mask: Any = None) -> Any:
-    """A tile or an array of the host in another dtype: a copy. A number stays a number."""
+    """Return a tile or an array of the host in another dtype: a copy. A number stays a number."""
     if isinstance(value, Tile):
         return copy(value, dtype=dtype, mask=mask)
     return value.astype(host_dtype(dtype)) if hasattr(value, "astype") else value
 
 
 def matmul(x: Tile, y: Tile, *, transpose_x: bool = False, mask: Any = None, **_: Any) -> Tile:
-    """`x` @ `y`, or `x`.T @ `y` with `transpose_x`, in PSUM."""
+    """Return `x` @ `y`, or `x`.T @ `y` with `transpose_x`, in PSUM."""
     tile_operand({"x": x}, "x", "matmul")
     tile_operand({"y": y}, "y", "matmul")
     if mask is not None and not (isinstance(mask, bool) and mask):
@@ -310,7 +310,7 @@ def matmul(x: Tile, y: Tile, *, transpose_x: bool = False, mask: Any = None, **_
 
 
 def transpose(x: Tile, *, dtype: Any = None, mask: Any = None) -> Tile:
-    """The transposed tile."""
+    """Return the transposed tile."""
     return masked.under(
         mask,
         x.shape,
@@ -322,7 +322,7 @@ def transpose(x: Tile, *, dtype: Any = None, mask: Any = None) -> Tile:
 
 
 def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None) -> Tile:
-    """By a tile, or by affine comparisons, which GpSimd evaluates: into the result, or into ones and zeros that select."""
+    """Choose by a tile, or by affine comparisons, which GpSimd evaluates: into the result, or into ones and zeros that select."""
     if isinstance(condition, Mask) and isinstance(x, Tile) and not isinstance(y, Tile):
         return affine_select(condition, x, y, mask=mask, dtype=dtype)
     if isinstance(condition, Mask):
@@ -336,12 +336,12 @@ def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None
 
 
 def broadcast_to(src: Tile, *, shape: Any) -> Tile:
-    """The tile under numpy's broadcasting rules."""
+    """Return the tile under numpy's broadcasting rules."""
     return src.broadcast_to(tuple(shape))
 
 
 def device_print(*_: Any, **__: Any) -> None:
-    """Prints nothing: no value is known while recording."""
+    """Print nothing: no value is known while recording."""
 
 
 _OF_ITS_SHAPE = {"softmax": 1, "rms_norm": 2, "dropout": None}
@@ -349,7 +349,7 @@ _OF_ITS_SHAPE = {"softmax": 1, "rms_norm": 2, "dropout": None}
 
 
 def _of_its_shape(found: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], mask: Any) -> Tile:
-    """The function on each box that `mask` holds."""
+    """Return the function on each box that `mask` holds."""
     x, place = args[0], _OF_ITS_SHAPE[name]
     if place is not None:
         axis = args[place] if len(args) > place else kwargs.get("axis", -1)
@@ -369,7 +369,7 @@ _TAKEN_AS_THEY_ARE = frozenset({"ds", "NKIObject"})
 
 @lru_cache(maxsize=512)
 def __getattr__(name: str) -> Any:
-    """Everything else is the current dialect's: operators and functions take tiles, the rest is as it is."""
+    """Return a name of the current dialect: operators and functions take tiles, the rest is as it is."""
     if name == "prod":
         return prod_
     found = vars(nl).get(name)
@@ -391,5 +391,5 @@ def __getattr__(name: str) -> Any:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor or a tile."""
+    """Return whether a value is a tensor or a tile."""
     return isinstance(value, (Tile, NkiTensor))

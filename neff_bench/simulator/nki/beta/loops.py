@@ -27,7 +27,7 @@ class LoopIndex(int):
 
 
 def static_range(*bounds: Any, **_: Any) -> Iterator[LoopIndex]:
-    """An unrolled loop. The loops that run now are known, for `loop_reduce`."""
+    """Yield an unrolled loop. The loops that run now are known, for `loop_reduce`."""
     if any(isinstance(bound, VirtualRegister) for bound in bounds):
         raise invalid("a loop bound is a number, not a register")
     try:
@@ -45,7 +45,7 @@ def static_range(*bounds: Any, **_: Any) -> Iterator[LoopIndex]:
 
 
 def affine_range(*bounds: Any, **_: Any) -> Iterator[LoopIndex]:
-    """A loop whose body AWS's compiler sees once, for all iterations. What the body adds to a plain number of the kernel
+    """Yield a loop whose body AWS's compiler sees once, for all iterations. What the body adds to a plain number of the kernel
     is therefore added once: every iteration starts with the numbers that the first one found."""
     frame = sys._getframe(1)
     found = {name: value for name, value in frame.f_locals.items() if type(value) in (int, float)}
@@ -71,7 +71,7 @@ def _restore(frame: FrameType, numbers: dict[str, float]) -> None:
 def loop_reduce(
     x: Tile, op: Any, loop_indices: Any, *, dtype: Any = None, mask: Any = None, name: str = "", **_: Any
 ) -> Tile:
-    """The reduction of `x` over the iterations of `loop_indices`: the first one copies, the others combine.
+    """Return the reduction of `x` over the iterations of `loop_indices`: the first one copies, the others combine.
 
     The accumulator belongs to this line and to the iterations of the loops that are not reduced. When the kernel
     assigns the result, the accumulator is the place that it is assigned to.
@@ -99,7 +99,7 @@ def loop_reduce(
 
 
 def _place(total: Tile) -> NkiTensor:
-    """Where the accumulator is: its own tile, or the one that it was assigned to."""
+    """Return where the accumulator is: its own tile, or the one that it was assigned to."""
     made = total.made
     if made is not None and made.moved:
         index = total.own().storage.index

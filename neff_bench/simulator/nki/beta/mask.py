@@ -23,10 +23,10 @@ class Affine(Protocol):
     start: int
 
     def __getitem__(self, key: Any) -> Affine:
-        """New axes and parts of axes."""
+        """Return new axes and parts of axes."""
 
     def __mul__(self, factor: int) -> Any:
-        """Times a whole number."""
+        """Multiply by a whole number."""
 
 
 class _Joined:
@@ -70,7 +70,7 @@ class Mask(_Joined):
         self.conditions = conditions
 
     def __getitem__(self, key: Any) -> Mask:
-        """New axes and parts of axes, as of the compared indices."""
+        """Return new axes and parts of axes, as of the compared indices."""
         return Mask(tuple(index[key] for index in self.conditions))
 
     def __iter__(self) -> Any:
@@ -94,12 +94,12 @@ class Mask(_Joined):
 
 
 def whole(shape: tuple[int, ...]) -> Box:
-    """The box that covers all of a shape."""
+    """Return the box that covers all of a shape."""
     return tuple((0, size) for size in shape)
 
 
 def boxes(mask: Any, shape: tuple[int, ...]) -> list[Box]:
-    """Where `mask` holds in a tile of `shape`: disjoint boxes, none for an operation that is not to happen."""
+    """Return where `mask` holds in a tile of `shape`: disjoint boxes, none for an operation that is not to happen."""
     if mask is None or mask is True:
         return [whole(shape)]
     if isinstance(mask, Either):
@@ -127,7 +127,7 @@ def _bounded(found: list[Box]) -> list[Box]:
 
 
 def _any(mask: Either, shape: tuple[int, ...]) -> list[Box]:
-    """The boxes of each mask without what those of the masks before it cover; one that holds everywhere is enough."""
+    """Return the boxes of each mask without what those of the masks before it cover; one that holds everywhere is enough."""
     parts = [boxes(one, shape) for one in mask.masks]
     if [whole(shape)] in parts:
         return [whole(shape)]
@@ -140,7 +140,7 @@ def _any(mask: Either, shape: tuple[int, ...]) -> list[Box]:
 
 
 def _without(box: Box, taken: Box) -> list[Box]:
-    """What is left of `box` outside of `taken`: below and above it on each axis in turn."""
+    """Return what is left of `box` outside of `taken`: below and above it on each axis in turn."""
     common = tuple((max(first, start), min(stop, end)) for (first, stop), (start, end) in zip(box, taken))
     if any(first >= stop for first, stop in common):
         return [box]
@@ -153,7 +153,7 @@ def _without(box: Box, taken: Box) -> list[Box]:
 
 
 def _cut(box: Box, conditions: list[tuple[tuple[int, ...], int]]) -> list[Box]:
-    """The parts of `box` where `start + steps . place` is at least zero for all of the conditions."""
+    """Return the parts of `box` where `start + steps . place` is at least zero for all of the conditions."""
     open_ones = []
     for steps, start in conditions:
         least, most = _range(box, steps, start)
@@ -186,7 +186,7 @@ def _range(box: Box, steps: tuple[int, ...], start: int) -> tuple[int, int]:
 
 
 def _shortened(box: Box, axis: int, steps: tuple[int, ...], start: int) -> Box:
-    """The condition depends on one axis alone: the interval on which it holds."""
+    """Return the interval on which a condition holds that depends on one axis alone."""
     first, stop = box[axis]
     rest = start + sum(step * place[0] for at, (step, place) in enumerate(zip(steps, box)) if at != axis)
     step = steps[axis]
@@ -198,7 +198,7 @@ def _shortened(box: Box, axis: int, steps: tuple[int, ...], start: int) -> Box:
 
 
 def _slabs(box: Box, axis: int, condition: tuple[tuple[int, ...], int]) -> list[tuple[int, int]]:
-    """`axis` cut so that the condition holds everywhere, nowhere, or a slab is one place thick."""
+    """Return `axis` cut so that the condition holds everywhere, nowhere, or a slab is one place thick."""
     slabs: list[tuple[int, int]] = []
     held = False
     for place in range(*box[axis]):

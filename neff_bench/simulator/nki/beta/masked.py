@@ -16,7 +16,7 @@ Operands = dict[str, Any]
 
 
 def part(value: Any, box: Box, shape: tuple[int, ...]) -> Any:
-    """What an operand of a tile of `shape` holds in `box`. Numbers, and dimensions of size one, are broadcast."""
+    """Return what an operand of a tile of `shape` holds in `box`. Numbers, and dimensions of size one, are broadcast."""
     if not isinstance(value, Tile) or box == whole(shape):
         return value
     own = value.shape
@@ -33,7 +33,7 @@ def under(
     project: Callable[[Box], Box] = lambda box: box,
     dtype: Any = "float32",
 ) -> Tile:
-    """The tile that `compute` makes of `operands`, whose domain is `shape`.
+    """Return the tile that `compute` makes of `operands`, whose domain is `shape`.
 
     `project`: where the result of a box of the domain lies in the whole result; `dtype`: of a result that no box fills.
     """
@@ -65,7 +65,7 @@ def each(mask: Any, shape: tuple[int, ...], operands: Operands, act: Callable[[O
 
 
 def filled(shape: tuple[int, ...], place: Box, compute: Callable[[], Any]) -> Tile:
-    """A tile of `shape` of which `compute` makes the part `place`."""
+    """Return a tile of `shape` of which `compute` makes the part `place`."""
     piece: Tile = result(compute)
     full = Tile(nl.ndarray(shape, piece.dtype, piece.buffer), only=[place])
     target = full.within(place)

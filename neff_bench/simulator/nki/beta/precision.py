@@ -24,7 +24,7 @@ _WIDENED = {
 
 
 def highest(dtypes: Iterable[str]) -> str:
-    """A float before an integer, then the wider one; a wider one than either where neither holds all values."""
+    """Return a float before an integer, then the wider one; a wider one than either where neither holds all values."""
     return reduce(_promoted, dtypes)
 
 
@@ -40,7 +40,7 @@ def _promoted(first: str, second: str) -> str:
 
 
 def of_result(name: str, operands: Iterable[Any]) -> str:
-    """The dtype of `name` on tiles and numbers, also numpy's. A fraction makes integers float32, and so does a division, as
+    """Return the dtype of `name` on tiles and numbers, also numpy's. A fraction makes integers float32, and so does a division, as
     numpy's operators do; AWS's documentation speaks of tiles alone."""
     given = list(operands)
     tiles = [value for value in given if isinstance(getattr(value, "dtype", None), str)]
@@ -59,12 +59,12 @@ def _is_fraction(value: Any) -> bool:
 
 
 def host_dtype(dtype: Any) -> Any:
-    """numpy's dtype of the same name, for the host's code."""
+    """Return numpy's dtype of the same name, for the host's code."""
     return numpy_dtype(dtype_of(dtype))
 
 
 def finfo(dtype: Any) -> Any:
-    """The limits of a float dtype, for the host's code."""
+    """Return the limits of a float dtype, for the host's code."""
     import ml_dtypes
 
     return ml_dtypes.finfo(host_dtype(dtype))  # type: ignore[no-untyped-call, unused-ignore]

@@ -23,7 +23,7 @@ _SQUARE = 32
 
 
 def nc_matmul(stationary: Tile, moving: Tile, *, mask: Any = None, **options: Any) -> Tile:
-    """`stationary`.T @ `moving` in PSUM. A mask restricts the axis of its own size: contraction, rows or columns."""
+    """Return `stationary`.T @ `moving` in PSUM. A mask restricts the axis of its own size: contraction, rows or columns."""
     deep = 2 if word(matmul_perf_mode, options.get("perf_mode") or "none") == "double_row" else 1
     rows, columns = prod(stationary.shape[1:]) // deep, prod(moving.shape[1:]) // deep
     given = views_of(named_operands((), (), options))
@@ -66,7 +66,7 @@ def _cut(tile: Tile, deep: tuple[int, int], wide: tuple[int, int] | None) -> Til
 
 
 def nc_transpose(data: Tile, *, mask: Any = None, dtype: Any = None, engine: Any = None, **options: Any) -> Tile:
-    """The transposed tile: in PSUM, or in SBUF where Vector computes it."""
+    """Return the transposed tile: in PSUM, or in SBUF where Vector computes it."""
 
     def compute(parts: dict[str, Any]) -> NkiTensor:
         asked = getattr(engine, "name", engine)
@@ -87,7 +87,7 @@ def nc_transpose(data: Tile, *, mask: Any = None, dtype: Any = None, engine: Any
 
 
 def _transpose_squares(made: NkiTensor, view: NkiTensor, options: dict[str, Any]) -> None:
-    """A transposition on Vector, one square after the other. AWS documents one square; its compiler takes 128 x 128, and on trn2 that is
+    """Transpose on Vector, one square after the other. AWS documents one square; its compiler takes 128 x 128, and on trn2 that is
     right and as slow as 16 of them (github Jerry2423/kda-for-trainium, rmsnorm_matmul_probe_nctranspose_vector_functional)."""
     if view.ndim != 2 or max(view.shape) > 128:
         raise invalid(f"nc_transpose: on vector at most 128 x 128: {view!r}")

@@ -36,23 +36,23 @@ class _Written:
 
 
 def asked(view: NkiTensor) -> None:
-    """The kernel put this new tile in PSUM; it is not where a result went that no tile was given for."""
+    """Note that the kernel put this new tile in PSUM itself."""
     _state(view).asked = True
 
 
 def was_asked(view: NkiTensor) -> bool:
-    """Whether the kernel put this tile in PSUM."""
+    """Return whether the kernel put this tile in PSUM."""
     known = recorder().dialect.get(("psum", view.storage.index))
     return known is not None and known.asked
 
 
 def zeroed(view: NkiTensor) -> None:
-    """What nothing writes of a new tile reads as zero."""
+    """Let what nothing writes of a new tile read as zero."""
     _state(view).zero = True
 
 
 def wrote(view: NkiTensor) -> None:
-    """An instruction overwrote `view`."""
+    """Note that an instruction overwrote `view`."""
     if view.storage.memory == "psum":
         known = _state(view)
         known.others = True
@@ -60,7 +60,7 @@ def wrote(view: NkiTensor) -> None:
 
 
 def accumulates(view: NkiTensor) -> bool | None:
-    """The flag of a product into `view`: add, overwrite, or (None) add where something was written."""
+    """Return the flag of a product into `view`: add, overwrite, or (None) add where something was written."""
     known = _state(view)
     key = _key(view)
     if known.all or key in known.parts:
@@ -74,7 +74,7 @@ def accumulates(view: NkiTensor) -> bool | None:
 
 
 def settle(view: NkiTensor) -> None:
-    """Before `view` is read: elements that must be zero and that nothing wrote are zeroed."""
+    """Zero the elements of `view` that must be zero and that nothing wrote, before it is read."""
     known = recorder().dialect.get(("psum", view.storage.index))
     if known is None or not known.zero or known.all or _key(view) in known.parts:
         return
@@ -130,7 +130,7 @@ def _mask(known: _Written, view: NkiTensor) -> None:
 
 
 def _covered(known: _Written, view: NkiTensor) -> bool | None:
-    """Whether all (True), none (False) or some (None) of the elements were written."""
+    """Return whether all (True), none (False) or some (None) of the elements were written."""
     if known.mask is None:
         if not known.parts:
             return False

@@ -36,7 +36,7 @@ class Made:
         self.repair: Callable[[NkiTensor], None] | None = None
 
     def is_last(self) -> bool:
-        """Whether nothing was recorded since."""
+        """Return whether nothing was recorded since."""
         steps = [step for step, _ in self.steps]
         tail = recorder().instructions[-len(steps) :] if steps else []
         return len(tail) == len(steps) and all(one is other for one, other in zip(tail, steps))
@@ -71,17 +71,17 @@ class Assigned(Protocol):
         """Where it lies."""
 
     def own(self) -> NkiTensor:
-        """The place of its own that it was made in."""
+        """Return the place of its own that it was made in."""
 
     def place(self) -> NkiTensor:
-        """The place that it names."""
+        """Return the place that it names."""
 
     def within(self, box: Box) -> Assigned:
-        """A part of it."""
+        """Return a part of it."""
 
 
 def born(view: NkiTensor, since: int) -> Made | None:
-    """How a new tile was made by what was recorded since instruction `since`: None unless by the last one alone."""
+    """Return how a new tile was made by what was recorded since instruction `since`: None unless by the last one alone."""
     steps = recorder().instructions
     if len(steps) == since:
         return None
@@ -145,7 +145,7 @@ def accumulate(target: Assigned, value: Assigned) -> bool:
 
 
 def _places(target: Assigned, value: Assigned, made: Made) -> list[NkiTensor] | None:
-    """The part of `target` for each step. None where shapes do not tell which."""
+    """Return the part of `target` for each step. None where shapes do not tell which."""
     full = whole(value.shape)
     if all(box == full for _, box in made.steps) and target.shape != value.shape:
         place = target.place()
@@ -163,13 +163,13 @@ def _replace(made: Made, moved: list[Instruction]) -> None:
 
 
 def _aimed(step: Instruction, index: int, place: NkiTensor) -> Instruction:
-    """The instruction with `place` instead of what it wrote in tensor `index`."""
+    """Return the instruction with `place` instead of what it wrote in tensor `index`."""
     writes = {key: access(place) if to.buffer == index else to for key, to in step.writes.items()}
     return msgspec.structs.replace(step, writes=writes)
 
 
 def _fits(step: Instruction, source: NkiTensor, place: NkiTensor) -> bool:
-    """Whether the instruction can write there: memory, dtype, and no operand that it would overwrite while reading."""
+    """Return whether the instruction can write there: memory, dtype, and no operand that it would overwrite while reading."""
     memory = place.storage.memory
     if (
         memory == "hbm"
@@ -185,7 +185,7 @@ def _fits(step: Instruction, source: NkiTensor, place: NkiTensor) -> bool:
 
 
 def _collides(read: Access, place: NkiTensor) -> bool:
-    """Whether an operand shares elements with the place, other than by being it."""
+    """Return whether an operand shares elements with the place, other than by being it."""
     if read.buffer != place.storage.index:
         return False
     to = access(place)
@@ -196,7 +196,7 @@ def _collides(read: Access, place: NkiTensor) -> bool:
 
 
 def _rectangle(one: Access, free: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Partitions and elements inside them that an access can touch."""
+    """Return partitions and elements inside them that an access can touch."""
     row, column = divmod(one.offset, free)
     rows = one.pattern[0][0] * (one.pattern[0][1] - 1) // free
     columns = sum(step * (size - 1) for step, size in one.pattern[1:])
@@ -217,5 +217,5 @@ def copy_boxes(places: list[NkiTensor], parts: list[NkiTensor]) -> None:
 
 
 def state() -> dict[str, Any]:
-    """What this dialect keeps during one recording."""
+    """Return what this dialect keeps during one recording."""
     return recorder().dialect

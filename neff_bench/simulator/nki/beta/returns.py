@@ -18,7 +18,7 @@ ONCE = frozenset({"affine_range", "sequential_range"})
 
 
 def after_loops(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with each `return` that ends the body of such a loop behind the loop; itself where there is none, or where its
+    """Return the function with each `return` that ends the body of such a loop behind the loop; itself where there is none, or where its
     source is not there. A function that holds variables of another one stays as it is."""
     if not isinstance(function, FunctionType) or function.__closure__ or _returns(function) < 2:
         return function
@@ -44,7 +44,7 @@ def _returns(function: FunctionType) -> int:
 
 
 def _lines(node: ast.FunctionDef) -> range:
-    """From the first decorator to the `def`; which of them is a function's first line differs between versions of Python."""
+    """Return the lines from the first decorator to the `def`; which of them is a function's first line differs between versions of Python."""
     return range(min([node.lineno, *(each.lineno for each in node.decorator_list)]), node.lineno + 1)
 
 

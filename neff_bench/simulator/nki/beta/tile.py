@@ -52,7 +52,7 @@ class Tile:
         self.key = key
 
     def own(self) -> NkiTensor:
-        """The view, whatever is done with it."""
+        """Return the view, whatever is done with it."""
         if self._view is None and self.base is not None:
             self._view = take(self.base, self.key)
         view: NkiTensor = self._view  # type: ignore[assignment]
@@ -62,7 +62,7 @@ class Tile:
     """The view as the place of a result."""
 
     def share(self) -> NkiTensor:
-        """The view, for another view of the same memory."""
+        """Return the view, for another view of the same memory."""
         view, made = self.own(), self.made
         if made is not None:
             self.made = None
@@ -71,14 +71,14 @@ class Tile:
         return view
 
     def read(self) -> NkiTensor:
-        """The view as an operand."""
+        """Return the view as an operand."""
         view = self.share()
         if view.storage.memory == "psum":
             psum.settle(view)
         return view
 
     def within(self, box: Box) -> Tile:
-        """The part that `box` holds; dimensions of size one stay."""
+        """Return the part that `box` holds; dimensions of size one stay."""
         if self._view is None and self.base is not None:
             key = tuple(
                 item.within(box) if isinstance(item, Index) else rows_within(item, box)
@@ -157,13 +157,13 @@ class Tile:
         return Element(found) if one else Tile(found)
 
     def _where(self, mask: Any) -> Tile:
-        """`tile[i < n]`, as kernels inside AWS's compiler write a mask of an operand."""
+        """Return `tile[i < n]`, as kernels inside AWS's compiler write a mask of an operand."""
         if boxes(mask, self.shape) != [whole(self.shape)]:
             raise not_modelled(f"a mask as the index of {self!r}, some of whose elements it leaves out; give mask=")
         return self
 
     def _expanded(self, items: tuple[Any, ...]) -> Tile:
-        """`[:, None]`: new dimensions of size one."""
+        """Return `[:, None]`: new dimensions of size one."""
         found = self[tuple(item for item in items if item is not None)].share()
         for place, item in enumerate(items):
             if item is None:
@@ -208,35 +208,35 @@ class Tile:
         return found
 
     def reshape(self, shape: Any, *more: int) -> Tile:
-        """The same elements under another shape."""
+        """Return the same elements under another shape."""
         sizes = shape if isinstance(shape, (tuple, list)) else (shape, *more)
         return Tile(self.share().reshape(whole_numbers("a shape", tuple(sizes))))
 
     def broadcast_to(self, shape: Any, *more: int) -> Tile:
-        """The tile under numpy's broadcasting rules."""
+        """Return the tile under numpy's broadcasting rules."""
         sizes = (shape, *more) if isinstance(shape, int) else tuple(shape)
         return result(lambda: nl.broadcast_to(self.read(), sizes))
 
     def as_tile(self) -> Tile:
-        """The selected elements as an operand: the tile itself. AWS does not document the method."""
+        """Return the selected elements as an operand: the tile itself. AWS does not document the method."""
         return self
 
     def expand_dims(self, axis: int) -> Tile:
-        """The tile with a new dimension of size 1 at `axis`."""
+        """Return the tile with a new dimension of size 1 at `axis`."""
         return Tile(self.share().expand_dim(axis))
 
     def assert_shape(self, shape: Any) -> Tile:
-        """The tile itself. Raises NkiValidationError when it has another shape."""
+        """Return the tile itself. Raises NkiValidationError when it has another shape."""
         if tuple(map(int, shape)) != self.shape:
             raise invalid(f"the shape is {list(self.shape)}, not {list(shape)}")
         return self
 
     def view(self, dtype: Any) -> Tile:
-        """The same bytes as another dtype."""
+        """Return the same bytes as another dtype."""
         return Tile(self.share().view(dtype))
 
     def astype(self, dtype: Any) -> Tile:
-        """A copy in another dtype."""
+        """Return a copy in another dtype."""
         return result(lambda: _cast(self.read(), dtype))
 
 
@@ -294,7 +294,7 @@ refuse(Tile, "a tile of neuronxcc.nki")
 
 
 def result(compute: Callable[..., Any]) -> Tile:
-    """The tile that `compute` returns as a view, with what made it; also inside lists and tuples."""
+    """Return the tile that `compute` returns as a view, with what made it; also inside lists and tuples."""
     since = len(recorder().instructions)
     found = compute()
     if isinstance(found, NkiTensor):
@@ -343,7 +343,7 @@ def _plain_item(item: Any) -> Any:
 
 
 def _affine(view: NkiTensor, items: tuple[Any, ...]) -> list[Any]:
-    """Slices outside the tensor, or beside a tile of indices, as indices of their own axes; such a tile has the first.
+    """Return slices outside the tensor, or beside a tile of indices, as indices of their own axes; such a tile has the first.
 
     Raises for slices beside affine indices: AWS docs nki/api/nki.errors.rst, unsupported_mixing_basic_advanced_tensor_indexing.
     """
@@ -370,7 +370,7 @@ def _affine(view: NkiTensor, items: tuple[Any, ...]) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """The view inside a tile as an operand, also inside lists, tuples and dicts; anything else as it is."""
+    """Return the view inside a tile as an operand, also inside lists, tuples and dicts; anything else as it is."""
     if isinstance(value, Tile):
         return value.read()
     if type(value) in (list, tuple):
@@ -381,7 +381,7 @@ def plain(value: Any) -> Any:
 
 
 def dressed(value: Any) -> Any:
-    """A tile for a view, also inside lists and tuples; anything else as it is."""
+    """Return a tile for a view, also inside lists and tuples; anything else as it is."""
     if isinstance(value, NkiTensor):
         return Tile(value)
     if type(value) in (list, tuple):

@@ -33,7 +33,7 @@ def dma_copy(*, dst: Tile, src: Any, mask: Any = None, dst_rmw_op: Any = None, *
 
 
 def dma_transpose(src: Tile, *, axes: Any = None, mask: Any = None, dtype: Any = None, **options: Any) -> Tile:
-    """A new tile with the dimensions of `src` permuted, by DMA."""
+    """Return a new tile with the dimensions of `src` permuted, by DMA."""
     if mask is not None:
         raise not_modelled("dma_transpose with a mask")
     given = views_of(named_operands((), (), options))
@@ -71,14 +71,14 @@ def atomic_rmw(dst: Tile, value: Any, op: Any, *, mask: Any = None) -> None:
 
 
 def tensor_copy_dynamic_src(src: Tile, *, mask: Any = None, dtype: Any = None, engine: Any = None) -> Tile:
-    """A copy of what `src`, which a tile of one element indexes, holds at run time."""
+    """Return a copy of what `src`, which a tile of one element indexes, holds at run time."""
     if mask is not None:
         raise not_modelled("tensor_copy_dynamic_src with a mask")
     return result(lambda: _copied(src.read(), dtype, engine))
 
 
 def tensor_copy_dynamic_dst(*, dst: Tile, src: Tile, mask: Any = None, dtype: Any = None, engine: Any = None) -> None:
-    """`src` copied to where `dst`, which a tile of one element indexes, is at run time."""
+    """Copy `src` to where `dst`, which a tile of one element indexes, is at run time."""
     if mask is not None:
         raise not_modelled("tensor_copy_dynamic_dst with a mask")
     isa.tensor_copy(dst.place(), src.read(), **({} if engine is None else {"engine": engine}))
@@ -91,7 +91,7 @@ def _copied(view: NkiTensor, dtype: Any, engine: Any) -> NkiTensor:
 
 
 def in_sbuf(view: NkiTensor) -> NkiTensor:
-    """The view for an engine that reads SBUF only: a copy of what lies in PSUM."""
+    """Return the view for an engine that reads SBUF only: a copy of what lies in PSUM."""
     if view.storage.memory == "sbuf":
         return view
     made = nl.ndarray(view.shape, view.dtype)
@@ -100,7 +100,7 @@ def in_sbuf(view: NkiTensor) -> NkiTensor:
 
 
 def engine_operand(tile: Tile) -> NkiTensor:
-    """The view for the Tensor Engine, which reads SBUF: a product or transposition that no tile was given for is copied.
+    """Return the view for the Tensor Engine, which reads SBUF: a product or transposition that no tile was given for is copied.
 
     Source: `flash_attn_bwd` of nki-samples, which AWS runs on hardware, multiplies with a new transposition.
     """

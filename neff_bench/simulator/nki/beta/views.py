@@ -12,7 +12,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def of_one_rank(*values: Any) -> tuple[Any, ...]:
-    """Operands of an elementwise operation. One element in each partition goes with any number of dimensions."""
+    """Return operands of an elementwise operation. One element in each partition goes with any number of dimensions."""
     wide = [value.ndim for value in values if isinstance(value, NkiTensor) and prod(value.shape[1:]) > 1]
     if not wide:
         return values
@@ -25,7 +25,7 @@ def of_one_rank(*values: Any) -> tuple[Any, ...]:
 
 
 def same_view(first: NkiTensor, second: NkiTensor) -> bool:
-    """Whether two views name the same elements in the same order."""
+    """Return whether two views name the same elements in the same order."""
     return (first.storage, first.offset, first.shape, first.strides) == (
         second.storage,
         second.offset,

@@ -85,7 +85,7 @@ tensor = NkiTensor
 
 
 def par_dim(size: int) -> int:
-    """Marks the partition dimension in shapes of older dialects."""
+    """Mark the partition dimension in shapes of older dialects."""
     return size
 
 

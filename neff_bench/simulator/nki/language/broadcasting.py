@@ -25,7 +25,7 @@ for each 512 columns: matmul_add_rmsnorm_v2_bf16_split of Jerry2423/kda-for-trai
 
 
 def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
-    """A tile of `shape`; rows are repeated on the Tensor engine where the partition dimension grows."""
+    """Return a tile of `shape`; rows are repeated on the Tensor engine where the partition dimension grows."""
     shape = tuple(shape)
     if x.shape == shape and dtype is None:
         return x
@@ -53,7 +53,7 @@ def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
 
 
 def operand(x: NkiTensor, shape: tuple[int, ...]) -> NkiTensor:
-    """`x` as an operand of this shape. An engine reads each partition for itself, so a row is repeated first (AWS docs,
+    """Return `x` as an operand of this shape. An engine reads each partition for itself, so a row is repeated first (AWS docs,
     nki/test/test_nki_nl_add.py, broadcasts one of 512 over 128 partitions; nki/guides/architecture/trainium_inferentia2_arch.rst,
     Partition Broadcast, does it on the Tensor Engine)."""
     if x.ndim == len(shape) and x.shape[0] == 1 < shape[0] and x.dtype not in _NOT_BY_PE:

@@ -19,7 +19,7 @@ ds = DynamicSlice
 
 
 def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> range:
-    """A loop that is unrolled as often as its bounds say. A register as bound needs the kernel's data, unless it holds a
+    """Return a loop that is unrolled as often as its bounds say. A register as bound needs the kernel's data, unless it holds a
     constant; raises NotModelledError without them."""
     first, last = (0, start) if stop is None else (start, stop)
     return range(_bound(first), _bound(last), step)
@@ -41,7 +41,7 @@ def while_loop(init: Any, body_fun: Callable[[Any], Any]) -> None:
 
 
 def _bound(value: Any) -> int:
-    """A number, or what a register holds."""
+    """Return a number, or what a register holds."""
     if isinstance(value, VirtualRegister):
         return value.value()
     try:
@@ -52,26 +52,26 @@ def _bound(value: Any) -> int:
 
 @contextmanager
 def no_reorder() -> Iterator[None]:
-    """Program order is kept anyway."""
+    """Accept the request: program order is kept anyway."""
     yield
 
 
 def program_id(axis: int = 0) -> Any:
-    """The number of this physical core on axis 0, else 0; None outside a kernel."""
+    """Return the number of this physical core on axis 0, else 0; None outside a kernel."""
     if not is_recording():
         return None
     return recorder().core if axis == 0 else 0
 
 
 def num_programs(axes: Any = 0) -> Any:
-    """Physical cores of the launch on axis 0 (or on all axes), else 1; None outside a kernel."""
+    """Return the physical cores of the launch on axis 0 (or on all axes), else 1; None outside a kernel."""
     if not is_recording():
         return None
     return recorder().lnc if axes in (0, None) or axes == (0,) else 1
 
 
 def program_ndim() -> Any:
-    """1 when the kernel was launched on a grid of more than one core, else 0; None outside a kernel.
+    """Return 1 when the kernel was launched on a grid of more than one core, else 0; None outside a kernel.
 
     Host code of nki-library asks there and takes another value where the answer is false (core/topk/rotational_topk_utils.py).
     """

@@ -13,7 +13,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = regions.sbuf, name: str = "") -> NkiTensor:
-    """A new tensor filled with `fill_value`: a memset on chip, from a constant tile in HBM."""
+    """Return a new tensor filled with `fill_value`: a memset on chip, from a constant tile in HBM."""
     made = ndarray(shape, dtype, buffer, name)
     if made.on_chip:
         isa.memset(made, fill_value)
@@ -31,27 +31,27 @@ def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = regions.sbuf, na
 
 
 def zeros(shape: Any, dtype: Any, buffer: Any = regions.sbuf, name: str = "") -> NkiTensor:
-    """A new tensor of zeros."""
+    """Return a new tensor of zeros."""
     return full(shape, 0, dtype, buffer, name)
 
 
 def ones(shape: Any, dtype: Any, buffer: Any = regions.sbuf, name: str = "") -> NkiTensor:
-    """A new tensor of ones."""
+    """Return a new tensor of ones."""
     return full(shape, 1, dtype, buffer, name)
 
 
 def empty_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str = "") -> NkiTensor:
-    """A new, uninitialised tensor with the shape of `x`, and its dtype and buffer unless others are given."""
+    """Return a new, uninitialised tensor with the shape of `x`, and its dtype and buffer unless others are given."""
     return ndarray(x.shape, x.dtype if dtype is None else dtype, x.buffer if buffer is None else buffer, name)
 
 
 def zeros_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str = "") -> NkiTensor:
-    """A new tensor of zeros with the shape of `x`, and its dtype and buffer unless others are given."""
+    """Return a new tensor of zeros with the shape of `x`, and its dtype and buffer unless others are given."""
     return zeros(x.shape, x.dtype if dtype is None else dtype, x.buffer if buffer is None else buffer, name)
 
 
 def load(src: NkiTensor, dtype: Any = None) -> NkiTensor:
-    """A new SBUF tile with the values of an HBM tensor."""
+    """Return a new SBUF tile with the values of an HBM tensor."""
     tile = ndarray(src.shape if src.ndim > 1 else (src.shape[0], 1), src.dtype if dtype is None else dtype)
     isa.dma_copy(tile, src)
     return tile
@@ -93,14 +93,14 @@ NkiTensor.__setitem__ = assign  # type: ignore[index]
 
 
 def load_transpose2d(src: NkiTensor, dtype: Any = None) -> NkiTensor:
-    """A new SBUF tile with the transposed values of a 2-d HBM tensor."""
+    """Return a new SBUF tile with the transposed values of a 2-d HBM tensor."""
     tile = ndarray((src.shape[1], src.shape[0]), src.dtype if dtype is None else dtype)
     isa.dma_transpose(tile, src)
     return tile
 
 
 def shared_identity_matrix(n: int, dtype: Any = "uint8", dst: NkiTensor | None = None) -> NkiTensor:
-    """The identity [n, n] in SBUF, loaded from a constant."""
+    """Return the identity [n, n] in SBUF, loaded from a constant."""
     import numpy as np
 
     from neff_bench.simulator.numpy_dtypes import numpy_dtype
@@ -118,7 +118,7 @@ def random_seed(seed: NkiTensor) -> None:
 
 
 def rand(shape: Any, dtype: Any, buffer: Any = regions.sbuf, name: str = "") -> NkiTensor:
-    """Uniform in [0, 1]: 16 random bits divided by 65535."""
+    """Return uniform in [0, 1]: 16 random bits divided by 65535."""
     bits = ndarray(shape, "uint16")
     isa.rng(bits)
     made = ndarray(shape, dtype, buffer, name)
@@ -129,4 +129,4 @@ def rand(shape: Any, dtype: Any, buffer: Any = regions.sbuf, name: str = "") -> 
 
 
 def device_print(print_prefix: str, tensor: NkiTensor) -> None:
-    """Prints nothing: no value is known while recording."""
+    """Print nothing: no value is known while recording."""

@@ -13,7 +13,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def mean(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The mean over `axis`, summed in float32, in the dtype of `x` unless `dtype` is given."""
+    """Return the mean over `axis`, summed in float32, in the dtype of `x` unless `dtype` is given."""
     total = _reduce("mean", "add", x, axis, "float32", keepdims)
     made = _like(total, x.dtype if dtype is None else dtype)
     isa.tensor_scalar(made, total, "multiply", total.size / x.size)
@@ -21,7 +21,7 @@ def mean(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTen
 
 
 def var(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The variance around the mean, in float32, with the reduced axes kept."""
+    """Return the variance around the mean, in float32, with the reduced axes kept."""
     middle = mean(x, axis, "float32", keepdims=True)
     centred = ndarray(x.shape, "float32")
     isa.tensor_tensor(centred, x, middle.broadcast_to(x.shape), "subtract")
@@ -30,7 +30,7 @@ def var(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTens
 
 
 def softmax(x: Any, axis: Any = -1, dtype: Any = None) -> NkiTensor:
-    """exp(x - max) / sum over the last free axes."""
+    """Return exp(x - max) / sum over the last free axes."""
     top = _reduce("softmax", "maximum", x, axis, "float32", True)
     powers = ndarray(x.shape, "float32")
     isa.tensor_tensor(powers, x, top.broadcast_to(x.shape), "subtract")
@@ -45,7 +45,7 @@ def softmax(x: Any, axis: Any = -1, dtype: Any = None) -> NkiTensor:
 def rms_norm(
     x: Any, w: Any, axis: Any, n: int, epsilon: float = 1e-06, dtype: Any = None, compute_dtype: Any = None
 ) -> NkiTensor:
-    """x / sqrt(sum(x * x) / n + epsilon) * w."""
+    """Return x / sqrt(sum(x * x) / n + epsilon) * w."""
     kind = "float32" if compute_dtype is None else compute_dtype
     squares = ndarray(_tile("rms_norm", x).shape, kind)
     isa.tensor_tensor(squares, x, x, "multiply")
@@ -60,7 +60,7 @@ def rms_norm(
 
 
 def where(condition: Any, x: Any, y: Any, dtype: Any = None) -> NkiTensor:
-    """`x` where `condition` is not zero, else `y`; both tiles or numbers."""
+    """Return `x` where `condition` is not zero, else `y`; both tiles or numbers."""
     mask = where_mask(condition)
     first = next((value for value in (x, y) if isinstance(value, NkiTensor)), None)
     kind = dtype if dtype is not None else (condition.dtype if first is None else first.dtype)
@@ -78,7 +78,7 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None) -> NkiTensor:
 
 
 def dropout(x: Any, rate: Any, dtype: Any = None) -> NkiTensor:
-    """`x` with elements replaced by zero with probability `rate`."""
+    """Return `x` with elements replaced by zero with probability `rate`."""
     made = _like(_tile("dropout", x), None)
     isa.dropout(made, x, rate)
     if dtype is None:
@@ -89,19 +89,19 @@ def dropout(x: Any, rate: Any, dtype: Any = None) -> NkiTensor:
 
 
 def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
-    """The view with a new dimension of size 1 at `axis`."""
+    """Return the view with a new dimension of size 1 at `axis`."""
     return x.expand_dim(axis)
 
 
 def transpose(x: NkiTensor, dtype: Any = None) -> NkiTensor:
-    """The transposed 2-d tile, in PSUM."""
+    """Return the transposed 2-d tile, in PSUM."""
     made = ndarray((x.shape[1], x.shape[0]), x.dtype if dtype is None else dtype, psum)
     isa.nc_transpose(made, x, engine="tensor")
     return made
 
 
 def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
-    """`x` @ `y` (`x`.T @ `y` with `transpose_x`), float32 in PSUM."""
+    """Return `x` @ `y` (`x`.T @ `y` with `transpose_x`), float32 in PSUM."""
     if not transpose_x:
         turned = transpose(x)
         x = ndarray(turned.shape, x.dtype)
@@ -112,7 +112,7 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
 
 
 def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: int = 0, dtype: Any = None) -> NkiTensor:
-    """For each partition, the elements of `data` at `indices` (uint32 or int32), free dimensions flattened."""
+    """Return for each partition the elements of `data` at `indices` (uint32 or int32), free dimensions flattened."""
     made = ndarray(indices.shape, data.dtype)
     isa.nc_n_gather(made, data, indices.view("uint32") if indices.dtype == "int32" else indices)
     if dtype is None:

@@ -39,7 +39,7 @@ class _Meta(type):
 
 
 def _filled(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An object of a class that says its fields and nothing else: as a dataclass would, and None for what is missing."""
+    """Return an object of a class that says its fields and nothing else: as a dataclass would, and None for what is missing."""
     names: dict[str, Any] = {}
     for base in reversed(cls.__mro__[:-1]):
         said = vars(base)

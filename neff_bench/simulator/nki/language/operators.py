@@ -18,7 +18,7 @@ class Operator:
         self.__name__ = name
 
     def __call__(self, *tiles: Any, dtype: Any = None, **named: Any) -> Any:
-        """The operator on tiles, in order or as `x` and `y`: a new SBUF tile, of `dtype` or of the first tile's."""
+        """Return the operator on tiles, in order or as `x` and `y`: a new SBUF tile, of `dtype` or of the first tile's."""
         return apply(self.__name__, in_order(self.__name__, tiles, named), dtype)
 
     def __repr__(self) -> str:
@@ -29,7 +29,7 @@ class Operator:
 
 
 def in_order(name: str, tiles: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """The operands of an operator, those given as `x` and `y` behind those given without a name."""
+    """Return the operands of an operator, those given as `x` and `y` behind those given without a name."""
     unknown = named.keys() - {"x", "y"}
     if unknown:
         raise invalid(f"nl.{name} has no argument {sorted(unknown)[0]!r}")
@@ -40,5 +40,5 @@ OPERATORS = {name: Operator(name) for name in sorted(KNOWN)}
 
 
 def operator_named(name: str) -> Operator:
-    """One of `OPERATORS`; unpickling calls it."""
+    """Return one of `OPERATORS`; unpickling calls it."""
     return OPERATORS[name]

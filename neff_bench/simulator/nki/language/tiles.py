@@ -15,7 +15,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def apply(name: str, tiles: tuple[Any, ...], dtype: Any) -> NkiTensor:
-    """The operator `name` on one or two tiles or numbers."""
+    """Return the operator `name` on one or two tiles or numbers."""
     if len(tiles) == 1 and name in operators.UNARY:
         return _unary(name, tiles[0], dtype)
     if len(tiles) == 2 and name in operators.BINARY:
@@ -61,7 +61,7 @@ def _unary(name: str, x: Any, dtype: Any) -> NkiTensor:
 
 
 def _whole(made: NkiTensor, name: str, x: NkiTensor) -> None:
-    """Rounding of |x| < 2^31 by way of int32, whose conversion rounds to nearest, and a correction where that went too far.
+    """Round |x| < 2^31 by way of int32, whose conversion rounds to nearest, and a correction where that went too far.
     With which instructions AWS's compiler rounds is not documented."""
     near, whole, over = ndarray(x.shape, "int32"), ndarray(x.shape, "float32"), ndarray(x.shape, "float32")
     if name == "trunc":
@@ -77,7 +77,7 @@ def _whole(made: NkiTensor, name: str, x: NkiTensor) -> None:
 
 
 def _within_pi(x: NkiTensor, shift: float) -> NkiTensor:
-    """`x` + `shift` less whole turns, in float32: `nl.sin` reduces its argument (AWS docs, nki/api/nki.api.shared.rst);
+    """Return `x` + `shift` less whole turns, in float32: `nl.sin` reduces its argument (AWS docs, nki/api/nki.api.shared.rst);
     with which instructions is not documented."""
     turns, whole = ndarray(x.shape, "float32"), ndarray(x.shape, "int32")
     isa.tensor_scalar(turns, x, "multiply", 0.5 / pi, op1="add", operand1=0.5 * shift / pi)
@@ -134,27 +134,27 @@ def _reduce(name: str, op: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -
 
 
 def reduce_sum(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The sum over free dimensions."""
+    """Return the sum over free dimensions."""
     return _reduce("sum", "add", x, axis, dtype, keepdims)
 
 
 def reduce_max(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The largest element over free dimensions."""
+    """Return the largest element over free dimensions."""
     return _reduce("max", "maximum", x, axis, dtype, keepdims)
 
 
 def reduce_min(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The smallest element over free dimensions."""
+    """Return the smallest element over free dimensions."""
     return _reduce("min", "minimum", x, axis, dtype, keepdims)
 
 
 def reduce_prod(x: Any, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The product over free dimensions."""
+    """Return the product over free dimensions."""
     return _reduce("prod", "multiply", x, axis, dtype, keepdims)
 
 
 def reduce_all(x: Any, axis: Any, dtype: Any = None) -> NkiTensor:
-    """1 where all elements over free dimensions are not zero, else 0."""
+    """Return 1 where all elements over free dimensions are not zero, else 0."""
     return _reduce("all", "logical_and", x, axis, dtype, False)
 
 
@@ -163,7 +163,7 @@ for _function, _name in ((reduce_sum, "sum"), (reduce_max, "max"), (reduce_min, 
 
 
 def where_mask(condition: Any) -> NkiTensor:
-    """An unsigned predicate: the tile itself, or what tells its non-zero elements."""
+    """Return an unsigned predicate: the tile itself, or what tells its non-zero elements."""
     if _tile("where", condition).dtype in ("uint8", "uint16", "uint32"):
         predicate: NkiTensor = condition
         return predicate
