@@ -16,6 +16,7 @@ import numpy as np
 from neff_bench.neffs.findings import Finding, found
 from neff_bench.parsers.formats import packed
 from neff_bench.simulator.errors import ExecutionError
+from neff_bench.simulator.execution.clashes import Clashes
 from neff_bench.simulator.execution.collective import meet_ranks, source_of
 from neff_bench.simulator.execution.findings import one_a_line, unwritten, without_outputs
 from neff_bench.simulator.machine.memory import UNWRITTEN_INT32, Memory
@@ -53,11 +54,12 @@ def execute_ranks(
         memories = [Memory(program, watched, product) for _ in inputs]
         for given, memory in zip(inputs, memories, strict=True):
             _place_inputs(program, given, memory)
-        _run(program, memories)
+        ranks = _run(program, memories)
         for memory in memories:
             _check_written(program, memory)
         if findings is not None:
-            told = [each for rank, memory in enumerate(memories) for each in _doubts(program, inputs, rank, memory)]
+            told = [*ranks[0].clashes.findings()]
+            told += [each for rank, memory in enumerate(memories) for each in _doubts(program, inputs, rank, memory)]
             findings.extend(one_a_line([*without_outputs(program), *told]))
     return [{program.buffers[i].name: _result(program, i, memory) for i in program.outputs} for memory in memories]
 
@@ -102,13 +104,14 @@ class _Core:
 _Inspect = Callable[[Instruction], None]
 
 
-def _run(program: Program, memories: Sequence[Memory], inspect: _Inspect | None = None) -> None:
+def _run(program: Program, memories: Sequence[Memory], inspect: _Inspect | None = None) -> list[_Rank]:
     """Run every instruction on every rank; `inspect` is shown each one of rank 0 first."""
     ranks = [_Rank(program, rank, memory, None if rank else inspect) for rank, memory in enumerate(memories)]
     standing = [rank.go_on() for rank in ranks]
     while standing[0] is not None:
         meet_ranks(program, [cores for cores in standing if cores is not None], len(memories))
         standing = [rank.go_on() for rank in ranks]
+    return ranks
 
 
 class _Rank:
@@ -117,6 +120,7 @@ class _Rank:
     def __init__(self, program: Program, rank: int, memory: Memory, inspect: _Inspect | None) -> None:
         self.program, self.memory, self.inspect = program, memory, inspect
         self.cores = [_Core(number, core, Registers(rank)) for number, core in enumerate(program.cores)]
+        self.clashes = Clashes(program, memory)
         self.at_collective = False
 
     def go_on(self) -> list[Operands] | None:
@@ -124,7 +128,7 @@ class _Rank:
         if self.at_collective:
             self._advance()
         while True:
-            if any([_step(self.program, core, self.memory, self.inspect) for core in self.cores]):
+            if any([_step(self, core) for core in self.cores]):
                 continue
             waiting = [core.waiting for core in self.cores if core.waiting is not None]
             if not waiting:
@@ -140,23 +144,25 @@ class _Rank:
             self._advance()
 
     def _advance(self) -> None:
+        self.clashes.met()
         for core in self.cores:
             self.memory.release(core.number, core.at)
             core.at += 1
 
 
-def _step(program: Program, core: _Core, memory: Memory, inspect: _Inspect | None) -> bool:
+def _step(rank: _Rank, core: _Core) -> bool:
     """Run the core's next instruction; False when it has ended or stands at a meeting."""
-    instruction = core.waiting
+    program, memory, instruction = rank.program, rank.memory, core.waiting
     if instruction is None:
         return False
     operation = OPERATIONS.get(instruction.op)
     if operation is not None and operation.waits:
         return False
-    if inspect is not None:
-        inspect(instruction)
+    if rank.inspect is not None:
+        rank.inspect(instruction)
     if operation is None or operation.execute is None:
         raise ExecutionError(f"operation {instruction.op!r} is not modelled", source_of(program, instruction))
+    before = rank.clashes.before(core.number, instruction)
     try:
         operation.execute(Operands(instruction, memory, core.registers, program.target))
     except ExecutionError as error:
@@ -164,6 +170,7 @@ def _step(program: Program, core: _Core, memory: Memory, inspect: _Inspect | Non
     except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
         what = f"{instruction.op}: operands or attributes do not fit ({type(error).__name__}: {error})"
         raise ExecutionError(what, source_of(program, instruction)) from error
+    rank.clashes.after(core.number, instruction, before)
     memory.release(core.number, core.at)
     core.at += 1
     return True

@@ -288,6 +288,33 @@ def test_a_mistake_is_told_with_its_line(record, mistake):
     assert len(places) == len(set(places)) <= 2
 
 
+@pytest.mark.parametrize(("factor", "kind"), [("1", "race"), ("0", "doubled-work")])
+def test_cores_that_write_different_values_into_one_place_race(record, factor, kind):
+    body = f"""{LOAD}
+    nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=1.0 + {factor} * nl.program_id(0))
+    nisa.dma_copy(dst=out[0:128, :], src=t)
+    nisa.dma_copy(dst=out[128:256, :], src=t)
+"""
+    _, program = record(body, 2)
+    assert [finding.kind for finding in run(program())] == [kind]
+
+
+def test_cores_that_meet_between_two_writes_do_not_race(record):
+    body = """
+    t = tile(x)
+    me = nl.program_id(0)
+    nisa.dma_copy(dst=t, src=x[me * 128 : (me + 1) * 128, :])
+    nisa.dma_copy(dst=out[me * 128 : (me + 1) * 128, :], src=t)
+    BARRIER
+    nisa.dma_copy(dst=out[(1 - me) * 128 : (2 - me) * 128, :], src=t)  # here
+"""
+    found = {}
+    for barrier in ("", "nisa.core_barrier(out, (0, 1))"):
+        line, program = record(body.replace("BARRIER", barrier), 2)
+        found[barrier] = [(finding.kind, finding.line) for finding in run(program())]
+    assert found == {"": [("race", line)], "nisa.core_barrier(out, (0, 1))": []}
+
+
 @pytest.mark.parametrize("mistake", [name for name, (kind, _) in MISTAKES.items() if kind != "not-finite"])
 def test_recording_alone_tells_what_does_not_depend_on_values(record, mistake):
     kind, body = MISTAKES[mistake]
