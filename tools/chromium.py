@@ -135,6 +135,11 @@ class Chromium:
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
+    def tab(self) -> None:
+        """The key that goes to the next control."""
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+
     def screenshot(self, path: Path, whole: bool = False, clip: dict[str, float] | None = None) -> None:
         """A PNG of the window, of the whole page, or of a part of it."""
         part = {"clip": clip} if clip else {}
@@ -186,7 +191,7 @@ def main() -> None:
         )
         browser.value("document.querySelector('.case.shown .timeline').scrollIntoView()")
         if "event=" in at:
-            browser.wait("document.querySelector('.case.shown .details dl')")
+            browser.wait("document.querySelector('#side .details dl')")
         browser.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         box = browser.value(
             "(({x, y, width, height}) => ({x: x + scrollX, y: y + scrollY, width, height, scale: 1}))(document.querySelector('.case.shown .timeline').getBoundingClientRect())"

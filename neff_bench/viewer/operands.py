@@ -17,9 +17,9 @@ ITEM_BYTES = {
     "fp32": 4, "float32": 4, "int32": 4, "uint32": 4, "bfloat16": 2, "fp16": 2, "float16": 2, "int16": 2, "uint16": 2,
     "int8": 1, "uint8": 1,
 }  # fmt: skip
-_OPERAND = re.compile(
-    r"(?P<name>\w+)=(?:(?P<dtype>\w+)@)?(?P<place>0x[0-9a-f]+|(?P<memory>\w+):\S*?\+\d+)\[(?P<steps>[-\d,]*)\]\[(?P<counts>[\d,]*)\]"
-)
+PATTERN = r"(?P<name>\w+)=(?:(?P<dtype>\w+)@)?(?P<place>0x[0-9a-f]+|(?P<memory>\w+):\S*?\+\d+)\[(?P<steps>[-\d,]*)\]\[(?P<counts>[\d,]*)\]"
+"""An access pattern."""
+_OPERAND = re.compile(PATTERN)
 _CHANNELS = re.compile(r"\bchannels=(\d+)")
 
 

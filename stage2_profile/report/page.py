@@ -102,9 +102,8 @@ def _case(row: Row, files: ProfileFiles) -> Case:
     point = _point(row) or point_of(timeline, row.case)
     return Case(
         row.case,
-        (Side("", timeline),),
+        (Side("", timeline, texts_of(timeline, roots_of(files))),),
         notes=(*notes_of(timeline), *((f"{state(row)}: {row.reason}",) if row.reason else ()), *map(str, row.findings)),
-        texts=texts_of([timeline], roots_of(files)),
         roofs=_roofs(row) or roofline_of(timeline),
         points=(point,) if point else (),
     )

@@ -232,7 +232,7 @@ def _figures(case: Shown) -> Figures:
         {one.title: one.busy_ns / 1e3 for one in track_totals(events)},
         {what: ns / 1e3 for what, ns in path_totals(case.steps).items()},
         {events.lines[one.line]: (one.path_ns / 1e3, one.own_ns / 1e3) for one in line_totals(events, case.steps)},
-        case.texts,
+        case.sides[0].texts,
     )
 
 

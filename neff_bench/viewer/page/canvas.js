@@ -1,5 +1,5 @@
 // The timeline: what it shows, and its painting.
-const HEIGHT_MAX = 0.72; // of the window
+const HEIGHT_MAX = 0.48; // of the window, since what stands below is read beside it
 
 function makeTimeline(host, head, events) {
   host.replaceChildren(document.getElementById("timeline").content.cloneNode(true));
@@ -7,9 +7,10 @@ function makeTimeline(host, head, events) {
   let last = 0;
   for (let i = 0; i < events.count; i++) if (events.end[i] > last) last = events.end[i];
   const whole = { from: 0, to: last || 1 };
-  const t = { host, head, events, whole, view: { ...whole }, scroll: 0, selected: -1, area: null, found: null, showPath: true,
-    path: head.path.length ? pathRow(head, events) : null, onPath: new Set(head.path.map(([event]) => event)),
-    base: $(".base"), over: $(".over"), details: $(".details"), frame: 0, painted: 0 };
+  const size = events.names.length, paints = (event, ofDma) => FAMILIES.indexOf(ofDma ? "dma" : head.tracks[trackOf(head, event)].family) * size + events.name[event];
+  const t = { host, head, events, whole, view: { ...whole }, scroll: 0, selected: -1, area: null, moment: null, found: null, text: "", lines: [], showPath: true,
+    path: head.path.length ? pathRow(head, events, paints) : null, onPath: new Set(head.path.map(([event]) => event)),
+    base: $(".base"), over: $(".over"), frame: 0, painted: 0 };
   $(".badge").hidden = !head.simulated;
   layOut(t);
   recolor(t);
@@ -18,10 +19,11 @@ function makeTimeline(host, head, events) {
 
 function layOut(t) {
   Object.assign(t, lanesOf(t.head, t.path));
-  const plane = t.base.parentElement, height = Math.min(t.height, Math.max(240, innerHeight * HEIGHT_MAX));
+  const plane = t.base.parentElement, height = Math.min(t.height, Math.max(200, innerHeight * HEIGHT_MAX));
   plane.style.height = `${height}px`;
+  t.labels = Math.min(LABELS_MAX, plane.clientWidth * LABELS_PART);
   t.ratio = devicePixelRatio || 1;
-  t.size = { width: plane.clientWidth, height, plot: Math.max(1, plane.clientWidth - LABELS) };
+  t.size = { width: plane.clientWidth, height, plot: Math.max(1, plane.clientWidth - t.labels) };
   for (const canvas of [t.base, t.over]) {
     canvas.width = Math.round(t.size.width * t.ratio);
     canvas.height = Math.round(height * t.ratio);
@@ -34,7 +36,7 @@ function layOut(t) {
 
 function recolor(t) {
   t.page = pageColors();
-  t.colors = nameColors(t.events.names, t.head.waits);
+  t.colors = eventColors(t.events.names, t.head.waits);
   t.inks = t.colors.map(([r, g, b]) => 0.3 * r + 0.59 * g + 0.11 * b > 125 ? "#000" : "#fff");
   redraw(t);
 }
@@ -48,8 +50,8 @@ function scrollBy(t, by) {
   redraw(t);
 }
 
-const toX = (t, time) => LABELS + (time - t.view.from) / (t.view.to - t.view.from) * t.size.plot;
-const toTime = (t, x) => t.view.from + (x - LABELS) / t.size.plot * (t.view.to - t.view.from);
+const toX = (t, time) => t.labels + (time - t.view.from) / (t.view.to - t.view.from) * t.size.plot;
+const toTime = (t, x) => t.view.from + (x - t.labels) / t.size.plot * (t.view.to - t.view.from);
 
 function look(t, from, to) {
   const span = Math.min(t.whole.to * 1.1, Math.max(1, to - from)), margin = t.whole.to * 0.05;
@@ -79,7 +81,7 @@ function paint(t) {
   for (const lane of shown) {
     const y = lane.y - t.scroll;
     g.fillStyle = page.ink;
-    g.fillText(lane.title, 8, y + lane.height / 2, LABELS - 16);
+    g.fillText(lane.title, 8, y + lane.height / 2, t.labels - 12);
     g.fillStyle = page.rule;
     g.fillRect(0, y + lane.height + 1, t.size.width, 1);
     if (lane.kind === "usage") paintUsage(t, g, lane, y);
@@ -100,6 +102,7 @@ function paint(t) {
     g.textAlign = "left";
   }
   paintOver(t);
+  remember(t);
   t.painted++;
 }
 
@@ -107,31 +110,33 @@ function paintEvents(t, g) {
   const { pixels, ratio, events, page } = t, width = t.image.width, height = t.image.height;
   const paper = rgb(page.paper), laneRgb = rgb(page.lane), lanePixel = pixel(...laneRgb), accent = pixel(...rgb(page.accent)), line = new Uint32Array(width);
   pixels.fill(pixel(...paper));
-  const row = (source, first, last, y, tall, found) => {
+  const row = (source, first, last, y, tall, base, found) => {
     const top = Math.max(Math.round(AXIS * ratio), Math.round(y * ratio)), bottom = Math.min(height, Math.round((y + tall) * ratio));
     if (bottom <= top) return;
     line.fill(lanePixel);
-    paintRow(line, source, first, last, t.view, t.colors, laneRgb, accent, found);
+    paintRow(line, source, first, last, t.view, t.colors, base, laneRgb, accent, found);
     for (let at = top; at < bottom; at++) pixels.set(line, at * width);
   };
   for (const lane of t.lanes) {
     const y = lane.y - t.scroll;
     if (y > t.size.height || y + lane.height < AXIS) continue;
-    if (lane.kind === "path") { if (t.showPath) row(t.path, 0, t.path.start.length, y, lane.height, null); }
+    if (lane.kind === "path") { if (t.showPath) row(t.path, 0, t.path.start.length, y, lane.height, 0, null); }
     else if (lane.kind === "track")
-      t.head.tracks[lane.track].rows.forEach(([first, last], at) => row(events, first, last, y + at * lane.row, lane.row - (lane.row > 3 ? 1 : 0), t.found));
+      t.head.tracks[lane.track].rows.forEach(([first, last], at) => row(events, first, last, y + at * lane.row, lane.row - (lane.row > 3 ? 1 : 0), baseOf(t, lane), t.found));
   }
-  g.putImageData(t.image, Math.round(LABELS * ratio), 0);
+  g.putImageData(t.image, Math.round(t.labels * ratio), 0);
 }
 
+const baseOf = (t, lane) => FAMILIES.indexOf(t.head.tracks[lane.track].family) * t.events.names.length;
+
 function labelEvents(t, g, lane, y) {
-  const { events } = t;
+  const { events } = t, base = baseOf(t, lane);
   g.font = `${Math.min(11, lane.row - 1)}px system-ui, sans-serif`;
   t.head.tracks[lane.track].rows.forEach(([first, last], at) => {
     let i = firstAbove(events.end, first, last, t.view.from);
     if (firstAbove(events.start, i, last, t.view.to) - i > 300) return;
     for (; i < last && events.start[i] < t.view.to; i++)
-      label(t, g, events.name[i], events.start[i], events.end[i], y + at * lane.row + lane.row / 2);
+      label(t, g, base + events.name[i], events.start[i], events.end[i], y + at * lane.row + lane.row / 2);
   });
   g.font = "12px system-ui, sans-serif";
 }
@@ -148,12 +153,12 @@ function labelPath(t, g, middle) {
 }
 
 function label(t, g, name, from, to, middle) {
-  const left = Math.max(LABELS, toX(t, from)), right = Math.min(t.size.width, toX(t, to));
+  const left = Math.max(t.labels, toX(t, from)), right = Math.min(t.size.width, toX(t, to));
   if (right - left < 28) return;
   g.save();
   g.beginPath(); g.rect(left, 0, right - left - 2, t.size.height); g.clip();
   g.fillStyle = t.inks[name];
-  g.fillText(t.events.names[name], left + 3, middle);
+  g.fillText(t.events.names[name % t.events.names.length], left + 3, middle);
   g.restore();
 }
 
@@ -163,7 +168,7 @@ function paintUsage(t, g, lane, y) {
   for (let i = 1; i < values.length; i += 2) most = Math.max(most, values[i]);
   const high = Math.max(1, most), at = share => bottom - share / high * (lane.height - 4);
   g.save();
-  g.beginPath(); g.rect(LABELS, AXIS, t.size.plot, t.size.height); g.clip();
+  g.beginPath(); g.rect(t.labels, AXIS, t.size.plot, t.size.height); g.clip();
   g.fillStyle = t.page.accent;
   g.globalAlpha = 0.55;
   for (let i = 0; i < values.length; i += 2) {

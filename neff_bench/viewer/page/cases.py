@@ -18,13 +18,12 @@ def page_of(timelines: Sequence[Timeline], roots: Sequence[Path]) -> bytes:
 
 
 def case_of(timeline: Timeline, roots: Sequence[Path]) -> Case:
-    """A case of a page from a timeline alone, under the name that stands for its path."""
+    """Return a case of a page from a timeline alone, under the name that stands for its path."""
     point = point_of(timeline, timeline.path)
     return Case(
         timeline.path,
-        (Side("", timeline),),
+        (Side("", timeline, texts_of(timeline, roots)),),
         notes=notes_of(timeline),
-        texts=texts_of([timeline], roots),
         roofs=roofline_of(timeline),
         points=(point,) if point else (),
     )
@@ -45,13 +44,12 @@ def notes_of(timeline: Timeline) -> tuple[str, ...]:
     return tuple(said)
 
 
-def texts_of(timelines: Sequence[Timeline], roots: Sequence[Path]) -> Mapping[str, str]:
-    """The text of the source files that the events name, as far as it lies below `roots`."""
-    found = dict.fromkeys(
-        row.nki_source_location
-        for timeline in timelines
+def texts_of(timeline: Timeline, roots: Sequence[Path]) -> Mapping[str, str]:
+    """The text of the source files that the events and their call stacks name, as far as it lies below `roots`."""
+    stacks = {
+        (row.nki_source_location, row.nki_call_stack)
         for table in (timeline.instructions, timeline.dma)
         for row in table
         if row.nki_source_location
-    )
-    return read_sources(found, roots)
+    }
+    return read_sources(dict.fromkeys(line for last, calls in sorted(stacks) for line in (last or "", *calls)), roots)

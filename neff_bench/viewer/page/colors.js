@@ -1,4 +1,4 @@
-// Colours: those of the page from its style, those of events from their name.
+// Colours: those of the page and of the engines from its style, shades of them for what an engine does.
 const dark = () => document.documentElement.dataset.theme === "dark";
 
 function pageColors() {
@@ -10,23 +10,17 @@ function rgb(hex) {
   return [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
 }
 
-// What only waits is grey.
-function nameColors(names, waits) {
-  const [saturation, light] = dark() ? [0.5, 0.55] : [0.55, 0.5];
-  return names.map((name, number) => {
-    if (waits.includes(number)) return rgb(dark() ? "#4a525c" : "#b3bac2");
+// One colour for each name on each family of tracks: the family says the hue, the name how light it is. What only waits is grey.
+const FAMILIES = ["dma", "sync", "tensor", "vector", "scalar", "gpsimd", "wait"], SHADES = 5;
+
+function eventColors(names, waits) {
+  const style = getComputedStyle(document.documentElement), hues = FAMILIES.map(family => rgb(style.getPropertyValue(`--${family}`).trim()));
+  const shade = name => {
     let hash = 7;
     for (const letter of name) hash = (hash * 31 + letter.codePointAt(0)) >>> 0;
-    return fromHsl((hash * 137.508) % 360, saturation, light);
-  });
-}
-
-function fromHsl(hue, saturation, light) {
-  const a = saturation * Math.min(light, 1 - light);
-  return [0, 8, 4].map(n => {
-    const k = (n + hue / 30) % 12;
-    return Math.round(255 * (light - a * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
-  });
+    return 0.88 + 0.06 * (hash % SHADES);
+  };
+  return hues.flatMap(hue => names.map((name, number) => waits.includes(number) ? hues.at(-1) : hue.map(part => Math.min(255, Math.round(part * shade(name))))));
 }
 
 // One pixel of ImageData, on a machine with low bytes first.

@@ -1,4 +1,5 @@
-// Columns from the text that encoding.py wrote: base64, gzip, all low bytes first.
+// What the page holds as text: its data, and columns that encoding.py wrote: base64, gzip, all low bytes first.
+const data = JSON.parse(document.getElementById("data").textContent);
 const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f8: Float64Array };
 
 async function unpacked(id) {
@@ -19,4 +20,10 @@ function columnsOf(described, data) {
     columns[name] = column;
   }
   return columns;
+}
+
+function element(name, content, properties = {}) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...[content].flat());
+  return made;
 }

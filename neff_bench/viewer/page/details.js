@@ -1,33 +1,34 @@
-// What is selected, in words: one event with what it waited for, or the totals of an area.
+// The side panel: one event with what it waited for, the totals of an area, or what lives in a memory.
 const NO_LINE = new Map([["unaligned", "not known: this instruction could not be laid over the NEFF's"], ["runtime", "none: an instruction of the runtime"]]);
 const NAMES_SHOWN = 12, LINKS_SHOWN = 20;
-const data = JSON.parse(document.getElementById("data").textContent);
 
-function element(name, content, properties = {}) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...[content].flat());
-  return made;
+function showDetails(...content) {
+  const side = document.getElementById("side");
+  side.classList.toggle("filled", content.length > 0);
+  side.querySelector(".details").replaceChildren(...(content.length ? content : [element("p", "Click an event, or drag over an area.", { className: "dim" })]));
 }
 
 async function showEvent(t, event) {
-  const { events, head } = t, track = head.tracks[trackOf(head, event)], number = t.selected;
+  const { events, head } = t, track = head.tracks[trackOf(head, event)];
   const [first, second, operands, placed] = (await detailsOf(events))[events.detail[event]].split("\n").concat("", "", "", "");
-  if (t.selected !== number) return;
+  if (t.selected !== event || t !== shown) return;
   const facts = [["event", events.names[events.name[event]]], ["track", track.title],
     ["begin", timeText(events.start[event])], ["duration", timeText(events.duration[event])]];
   if (track.kind === "engine") {
     facts.push(["waited", timeText(events.amount[event])], ["instruction", first], ["HLO", second], ["place in stream", events.pc[event] ? String(events.pc[event] - 1) : ""]);
   } else if (track.kind === "dma") facts.push(["bytes", events.amount[event].toLocaleString("en")], ["queue and engine", first], ["kind", second]);
   else facts.push(["value", String(events.amount[event])]);
-  const list = element("dl", []);
-  const row = (name, content, className = "") => list.append(element("dt", name, { className }), element("dd", content, { className }));
-  const add = (name, content) => row(name, content, "wide");
-  for (const [name, content] of facts) if (content) row(name, content);
+  const list = element("dl", []), add = (name, content) => list.append(element("dt", name), element("dd", content));
+  for (const [name, content] of facts) if (content) add(name, content);
   const stack = events.stacks[events.stack[event]];
   stack.forEach((line, depth) => add(depth ? "called from" : "source line", lineButton(t, line)));
   if (!stack.length && track.kind === "engine") add("source line", element("span", NO_LINE.has(placed) ? NO_LINE.get(placed) : events.lines.length ? "none: not made by a line of the kernel" : "not in this profile", { className: "dim" }));
   if (operands) add("operands", [element("span", operands, { className: "operands" })]);
   if (t.onPath.has(event)) add("critical path", "yes");
+  for (const [letter, other] of twins(t, event)) {
+    const later = events.start[other] - events.start[event], longer = events.duration[other] - events.duration[event];
+    add(`the same in ${letter}`, [eventButton(t, other), ` begins ${signed(later)}, takes ${signed(longer)}`]);
+  }
   const before = predecessors(events, event);
   if (before.length) add("waited for", links(t, event, before, true));
   if (!before.length && track.kind === "engine" && events.amount[event]) {
@@ -36,8 +37,18 @@ async function showEvent(t, event) {
   }
   const after = successors(events, event);
   if (after.length) add("waited for this", links(t, event, after, false));
-  t.details.replaceChildren(list);
+  showDetails(list);
   markLines(t, stack);
+}
+
+const signed = ns => `${ns < 0 ? "−" : "+"}${timeText(Math.abs(ns))}`;
+
+// In a comparison: the event of that name and number on the same track of each other side.
+function twins(t, event) {
+  const letters = new Set(t.head.tracks.map(track => track.letter));
+  if (letters.size < 2) return [];
+  const wanted = occurrence(t, event);
+  return [...letters].filter(letter => letter !== wanted.letter).map(letter => [letter, locateOccurrence(t, wanted, letter)]).filter(([, other]) => other >= 0);
 }
 
 // The semaphore update on its core that came last before an event began, where the file does not say what it waited for.
@@ -53,48 +64,59 @@ function links(t, event, found, earlier) {
   const { events, head } = t;
   const list = found.slice(0, LINKS_SHOWN).map(([other, reason], at) => {
     const gap = earlier ? events.start[event] - events.end[other] : events.start[other] - events.end[event];
-    const name = `${events.names[events.name[other]]}, ${head.tracks[trackOf(head, other)].title}`;
     const kind = `${reason === null ? "" : `${data.dependences[reason]}, `}${gap >= 0 ? `${timeText(gap)} between` : `overlaps ${timeText(-gap)}`}${earlier && at === 0 && reason !== null ? ", the last to end" : ""}`;
-    return element("div", [element("button", name, { type: "button", onclick: () => select(t, other, true) }), ` ${kind}`]);
+    return element("div", [eventButton(t, other), ` ${kind}`]);
   });
   if (found.length > LINKS_SHOWN) list.push(element("div", `and ${found.length - LINKS_SHOWN} more`));
   return list;
 }
 
-function lineButton(t, line) {
-  return element("button", t.events.lines[line], { type: "button", className: "line", onclick: () => openLine(t, line) });
+function eventButton(t, event) {
+  const name = `${t.events.names[t.events.name[event]]}, ${t.head.tracks[trackOf(t.head, event)].title}`;
+  return element("button", name, { type: "button", onclick: () => select(t, event, true) });
 }
 
-function showArea(t) {
-  const { events, head, area } = t, lines = [], names = new Map(), places = new Map();
-  const add = (sums, key, ns) => {
-    const sum = sums.get(key) || [0, 0];
-    sum[0]++; sum[1] += ns;
-    sums.set(key, sum);
-  };
+function lineButton(t, line) {
+  const name = t.events.lines[line];
+  return element("button", name.split("/").pop(), { type: "button", className: "line", title: name, onclick: () => openLine(t, line) });
+}
+
+// The events of an area, a run of them for each row of its tracks.
+function* runsOf(t, area) {
+  const { events, head } = t;
   for (const lane of t.lanes) {
     if (lane.kind !== "track" || lane.y + lane.height <= area.top || lane.y >= area.bottom) continue;
     const track = head.tracks[lane.track];
-    let count = 0, busy = 0, bytes = 0;
     for (const [first, last] of track.rows) {
-      const from = firstAbove(events.end, first, last, area.from), to = Math.max(from, firstAbove(events.start, from, last, area.to));
-      for (let i = from; i < to; i++) {
-        const inside = Math.min(events.end[i], area.to) - Math.max(events.start[i], area.from), line = events.stacks[events.stack[i]][0];
-        count++; busy += inside;
-        add(names, events.name[i], inside);
-        if (line !== undefined) add(places, line, inside);
-        if (track.kind === "dma") bytes += events.amount[i];
-      }
+      const from = firstAbove(events.end, first, last, area.from);
+      yield [track, from, Math.max(from, firstAbove(events.start, from, last, area.to))];
     }
-    if (count && track.kind !== "semaphore") lines.push([track.title, String(count), timeText(busy), bytes ? bytes.toLocaleString("en") : ""]);
   }
-  const top = (sums, shown) => [...sums].sort((a, b) => b[1][1] - a[1][1]).slice(0, NAMES_SHOWN)
-    .map(([key, [count, ns]]) => [shown(key), String(count), timeText(ns)]);
-  t.details.replaceChildren(
+}
+
+function showArea(t) {
+  const { events, area } = t, tracks = new Map(), names = new Map(), places = new Map();
+  const add = (sums, key, ns, bytes = 0) => {
+    const sum = sums.get(key) || [0, 0, 0];
+    sum[0]++; sum[1] += ns; sum[2] += bytes;
+    sums.set(key, sum);
+  };
+  for (const [track, from, to] of runsOf(t, area))
+    for (let i = from; i < to; i++) {
+      const inside = Math.min(events.end[i], area.to) - Math.max(events.start[i], area.from), line = events.stacks[events.stack[i]][0];
+      add(names, events.name[i], inside);
+      if (line !== undefined) add(places, line, inside);
+      if (track.kind !== "semaphore") add(tracks, track.title, inside, track.kind === "dma" ? events.amount[i] : 0);
+    }
+  const lines = [...tracks].map(([title, [count, ns, bytes]]) => [title, String(count), timeText(ns), bytes ? bytes.toLocaleString("en") : ""]);
+  const top = (sums, named) => [...sums].sort((a, b) => b[1][1] - a[1][1]).slice(0, NAMES_SHOWN)
+    .map(([key, [count, ns]]) => [named(key), String(count), timeText(ns)]);
+  showDetails(
     element("p", `${timeText(area.from)} to ${timeText(area.to)}: ${timeText(area.to - area.from)}`),
     tableOf(["track", "events", "summed", "bytes"], lines),
     tableOf(["event", "count", "summed"], top(names, name => events.names[name])),
     ...(places.size ? [tableOf(["source line", "count", "summed"], top(places, line => lineButton(t, line)))] : []));
+  listEvents(t);
 }
 
 function tableOf(heads, lines) {
@@ -103,14 +125,15 @@ function tableOf(heads, lines) {
 }
 
 function select(t, event, bringIntoView = false) {
+  const had = t.area;
   t.selected = event;
-  t.area = null;
-  if (event < 0) { t.details.replaceChildren(element("p", "Click an event, or drag over an area.", { className: "dim" })); markLines(t, []); }
+  t.area = t.moment = null;
+  if (event < 0) { showDetails(); markLines(t, t.lines); }
   else {
     if (bringIntoView) bring(t, event);
     showEvent(t, event);
   }
-  remember(t);
+  if (had) listEvents(t);
   redraw(t);
 }
 

@@ -1,43 +1,48 @@
-"""The document: rows, cases, style and scripts joined into one HTML file."""
+"""The document: rows, cases, style and scripts joined into one HTML file, and a case alone for a page that is open already."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from neff_bench.terminal.answer import Grid
-from neff_bench.terminal.text import plain
+from neff_bench.terminal.text import plain, plain_lines
+from neff_bench.viewer import operands
 from neff_bench.viewer.advice import advise, sensitivity
-from neff_bench.viewer.critical_path import PathStep, critical_path
+from neff_bench.viewer.critical_path import DMA, PathStep, critical_path
 from neff_bench.viewer.page import differences, panels
 from neff_bench.viewer.page.encoding import pack
-from neff_bench.viewer.page.events import DEPENDENCES, WAITS, Events, Side, events_of
+from neff_bench.viewer.page.events import DEPENDENCES, FAMILIES, WAITS, Events, Side, events_of
 from neff_bench.viewer.page.html import BADGE, grid, heading, panel, text
 from neff_bench.viewer.page.plots import roofline_svg
+from neff_bench.viewer.page.totals import LineTotal, line_totals
 from neff_bench.viewer.roofline import Point, Roofline
+from neff_bench.viewer.sources import place_of
 
 HERE = Path(__file__).parent
-SCRIPTS = ("decode", "events", "colors", "lanes", "overlay", "canvas", "details", "source", "rows", "input", "main")
+SCRIPTS = (
+    "decode", "events", "colors", "lanes", "overlay", "canvas", "details", "memory", "source", "table", "rows", "input", "state", "main",
+)  # fmt: skip
 """Joined in this order; each is one job."""
+CONNECT = " connect-src 'self';"
+"""What a page that a server keeps up to date may do beyond a file."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is shown of one row: its timeline, or the two that are compared. `problem`: why there is no timeline.
-
-    `texts`: source files by the name that the profile has for them. `points`: in the roofline; empty where it is not known.
-    """
+    """What is shown of one row: its timeline, or those that are compared. `problem`: why there is no timeline. `points`: in the roofline;
+    empty where it is not known."""
 
     name: str
     sides: tuple[Side, ...] = ()
     problem: str | None = None
     notes: tuple[str, ...] = ()
-    texts: Mapping[str, str] = field(default_factory=dict)
     roofs: Roofline | None = None
     points: tuple[Point, ...] = ()
 
@@ -57,71 +62,119 @@ class Case:
         return critical_path(self.sides[0].timeline) if len(self.sides) == 1 else ()
 
 
+@dataclass(frozen=True)
+class Part:
+    """What a page holds of one case. `head`: what the scripts need beside `columns` and `details`. `texts`: source files by their key in `head`."""
+
+    head: dict[str, Any]
+    columns: str
+    details: str
+    article: str
+    texts: Mapping[str, str]
+
+
 def document(
     title: str,
     cases: Iterable[Case],
     rows: Grid | None = None,
     links: Sequence[int | None] = (),
     rooflines: Sequence[tuple[Roofline, Sequence[Point]]] = (),
+    live: str = "",
 ) -> bytes:
-    """The page. `rows`: the table above the cases; `links`: for each of its lines the case that it opens; `rooflines`: of the rows. Of `cases` one at a
-    time is kept."""
-    names: list[str] = []
+    """The page. `rows`: the table above the cases; `links`: for each of its lines the case that it opens; `rooflines`: of the rows. `live`: a script of the
+    server that the page may ask for more. Of `cases` one at a time is kept."""
     heads: list[dict[str, Any]] = []
     bodies: list[str] = []
     blobs: list[str] = []
+    texts: dict[str, str] = {}
     for number, case in enumerate(cases):
-        events, steps = case.events, case.steps
-        packed = pack(events)
-        names.append(case.name)
-        heads.append(_head(case, events, steps, packed.columns))
-        bodies.append(_article(number, case, events, steps))
-        blobs += [_blob(f"columns-{number}", packed.data), _blob(f"details-{number}", packed.details)]
+        part = part_of(number, case)
+        heads.append(part.head)
+        bodies.append(part.article)
+        blobs += [_blob(f"columns-{number}", part.columns), _blob(f"details-{number}", part.details)]
+        texts.update(part.texts)
     simulated = any(head["simulated"] for head in heads)
+    constants = {
+        "dependences": [one.name.lower() for one in DEPENDENCES],
+        "operand": operands.PATTERN,
+        "itemBytes": operands.ITEM_BYTES,
+        "psum": [operands.PSUM_FROM, operands.PSUM_TO],
+    }
     filled = {
         "title": text(title),
         "events": str(sum(head["count"] for head in heads)),
+        "connect": CONNECT if live else "",
         "badge": BADGE if simulated else "",
         "style": _own("page.css"),
-        "rows": _rows(rows, links, rooflines, simulated) if rows is not None else "",
-        "choice": _choice(names),
+        "rows": f'<section id="rows">{heading(2, "Rows", simulated)}{_filter()}{grid(rows, links)}</section>'
+        if rows is not None
+        else "",
+        "rooflines": _rooflines(rooflines, simulated),
+        "choice": _choice([head["name"] for head in heads]),
+        "legend": "".join(f'<li><i style="background:var(--{key})"></i>{name}</li>' for key, name in FAMILIES.items()),
         "cases": "".join(bodies),
-        "data": _script_safe(orjson.dumps({"cases": heads, "dependences": [one.name.lower() for one in DEPENDENCES]})),
+        "data": _script_safe(orjson.dumps({"cases": heads, "texts": texts, **constants})),
         "blobs": "".join(blobs),
-        "script": "\n".join(_own(f"{name}.js") for name in SCRIPTS),
+        "script": "\n".join((*(_own(f"{name}.js") for name in SCRIPTS), live)),
     }
     first, *pieces = _own("page.html").split("{{")
     whole = first + "".join(filled[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces))
     return whole.encode("utf-8", "backslashreplace")
 
 
-def _rows(
-    rows: Grid, links: Sequence[int | None], rooflines: Sequence[tuple[Roofline, Sequence[Point]]], simulated: bool
-) -> str:
-    plots = "".join(
+def part_of(number: int, case: Case) -> Part:
+    """What stands in a page for its case of this number. As JSON it is what `neffBench.replace` takes."""
+    events, steps = case.events, case.steps
+    totals = [one for side in case.sides for one in line_totals(events, steps, side.letter)]
+    packed = pack(events)
+    texts = {
+        _key(content): plain_lines(content.expandtabs(4)) for side in case.sides for content in side.texts.values()
+    }
+    head = _head(case, events, steps, totals, packed.columns)
+    return Part(head, packed.data, packed.details, _article(number, case, events, steps, totals), texts)
+
+
+def _rooflines(rooflines: Sequence[tuple[Roofline, Sequence[Point]]], simulated: bool) -> str:
+    return "".join(
         panel(
             f"Roofline of the rows: {roofs.target}, LNC {roofs.lnc}", roofline_svg(roofs, points), simulated, "roofline"
         )
         for roofs, points in rooflines
     )
-    return f'<section id="rows">{heading(2, "Rows", simulated)}{_filter()}{grid(rows, links)}{plots}</section>'
 
 
-def _head(case: Case, events: Events, steps: Sequence[PathStep], columns: Sequence[Any]) -> dict[str, Any]:
+def _head(
+    case: Case, events: Events, steps: Sequence[PathStep], totals: Sequence[LineTotal], columns: Sequence[Any]
+) -> dict[str, Any]:
     """What the scripts need of a case beside its columns."""
+    files: dict[tuple[str, str], int] = {}
+    places = [
+        (files.setdefault((letter, place.file), len(files)), place.number) if (place := place_of(line)) else None
+        for letter, line in zip(events.letters, events.lines)
+    ]
+    texts = {(side.letter, name): _key(content) for side in case.sides for name, content in side.texts.items()}
     return {
+        "name": plain(case.name),
         "simulated": case.simulated,
         "count": len(events),
         "columns": columns,
         "names": [plain(name) for name in events.names],
         "lines": [plain(line) for line in events.lines],
         "stacks": events.stacks,
-        "path": [(int(events.instruction[step.index]), step.begin_ns, step.end_ns) for step in steps],
+        "places": places,
+        "files": [(plain(f"{letter} {name}".strip()), texts.get((letter, name))) for letter, name in files],
+        "totals": [tuple(one) for one in totals],
+        "aligned": differences.aligned_lines(events, case.sides) if len(case.sides) > 1 else [],
+        "path": [
+            (int(events.instruction[step.index]), step.begin_ns, step.end_ns, step.spent_on == DMA) for step in steps
+        ],
         "waits": [number for number, name in enumerate(events.names) if name in WAITS],
         "tracks": [
             {
                 "title": plain(track.title),
+                "name": plain(track.name),
                 "kind": track.kind,
+                "family": track.family,
                 "letter": track.letter,
                 "core": track.core,
                 "rows": track.rows,
@@ -140,44 +193,55 @@ def _usage(case: Case) -> Iterator[dict[str, Any]]:
             found.setdefault((row.subgraph, row.type), []).extend((row.timestamp, row.usage_avg))
         for (core, kind), values in sorted(found.items()):
             name = {"sb": "SBUF", "psum": "PSUM"}.get(kind, kind)
-            yield {"title": plain(" ".join(filter(None, (side.letter, name, core)))), "values": values}
+            title = plain(" ".join(filter(None, (side.letter, name, core))))
+            yield {"title": title, "memory": name.lower(), "letter": side.letter, "core": core, "values": values}
 
 
-def _article(number: int, case: Case, events: Events, steps: Sequence[PathStep]) -> str:
+def _article(number: int, case: Case, events: Events, steps: Sequence[PathStep], totals: Sequence[LineTotal]) -> str:
     return (
         f'<article class="case" id="case-{number}" aria-label="{text(case.name)}">{heading(2, case.name, case.simulated)}'
-        + "".join(f"<p>{text(note)}</p>" for note in case.notes)
         + (f'<p class="problem">No timeline: {text(case.problem)}</p>' if case.problem else "")
-        + "".join(_panels(case, events, steps) if case.sides else ())
+        + "".join(_panels(case, events, steps, totals) if case.sides else (_notes(case),))
         + "</article>"
     )
 
 
-def _panels(case: Case, events: Events, steps: Sequence[PathStep]) -> Iterator[str]:
-    simulated = case.simulated
+def _notes(case: Case) -> str:
+    return "".join(f'<p class="note">{text(note)}</p>' for note in case.notes)
+
+
+def _panels(case: Case, events: Events, steps: Sequence[PathStep], totals: Sequence[LineTotal]) -> Iterator[str]:
+    simulated, several = case.simulated, len(case.sides) > 1
+    found = () if several else advise(case.sides[0].timeline, steps)
+    yield panels.glance(case.sides, events, steps, found, simulated)
+    yield _notes(case)
     yield '<div class="timeline"></div>'
-    if len(case.sides) == 2:
-        a, b = (side.timeline.summary for side in case.sides)
-        yield panel("Difference by engine and queue", differences.by_track(events), simulated, "tracks")
-        yield panel("Difference by source line", differences.by_line(events), simulated, "lines")
-        yield panel("Difference by counter", differences.by_counter(a, b), simulated, "counters")
+    if several:
+        letters = [side.letter for side in case.sides]
+        yield panel("Difference by engine and queue", differences.by_track(events, letters), simulated, "tracks")
+        yield panel("Difference by source line", differences.by_line(events, case.sides), simulated, "lines")
+        yield panel("Difference by counter", differences.by_counter(case.sides), simulated, "counters")
+        yield from _scripted(simulated)
         yield from _roofline(case)
     else:
         timeline = case.sides[0].timeline
-        yield panel("Advice", panels.advice(advise(timeline, steps)), simulated, "advice")
+        yield from _scripted(simulated)
+        yield panel("Source lines and operations", panels.lines(events, totals, bool(steps)), simulated, "lines")
+        yield panel("Advice", panels.advice(found), simulated, "advice")
         yield panel("Shares of engines and DMA", panels.shares(events), simulated, "shares")
         yield from _roofline(case)
         yield panel("Critical path", panels.path(steps), simulated, "path")
         constants = sensitivity(timeline)
         if constants:
-            yield panel(
-                "Constants of the chip, each better by a factor of two",
-                panels.constants(constants),
-                simulated,
-                "constants",
-            )
-        yield panel("Source lines and operations", panels.lines(events, steps, case.texts), simulated, "heat")
+            title = "Constants of the chip, each better by a factor of two"
+            yield panel(title, panels.constants(constants), simulated, "constants")
         yield panel("Summary", panels.figures(timeline.summary), simulated, "figures")
+
+
+def _scripted(simulated: bool) -> Iterator[str]:
+    """What the scripts fill."""
+    yield panel("Source", '<div class="sources"></div>', simulated, "heat")
+    yield panel("Events", '<div class="events"></div>', simulated, "list")
 
 
 def _roofline(case: Case) -> Iterator[str]:
@@ -196,6 +260,10 @@ def _filter() -> str:
 
 def _blob(name: str, data: str) -> str:
     return f'<script type="application/octet-stream" id="{name}">{data}</script>\n'
+
+
+def _key(content: str) -> str:
+    return sha256(content.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def _own(name: str) -> str:

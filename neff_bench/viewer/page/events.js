@@ -65,13 +65,61 @@ function successors(events, event) {
   return (events.after.get(event) || []).slice().sort((a, b) => events.start[a[0]] - events.start[b[0]]);
 }
 
-// Which events hold a text, in their name, source line or operands: one byte for each, how many, and how many before each.
-// `/./` finds those that have a source line, as in AWS's viewer.
-async function search(events, text) {
-  if (text === "/./") return matches(events, i => events.stacks[events.stack[i]].length ? 1 : 0);
-  const wanted = text.toLowerCase(), has = list => Uint8Array.from(list, one => one.toLowerCase().includes(wanted) ? 1 : 0);
-  const names = has(events.names), stacks = stacksWith(events, has(events.lines)), details = has(await detailsOf(events));
-  return matches(events, i => names[events.name[i]] | stacks[events.stack[i]] | details[events.detail[i]]);
+// The events of one track of one side: how often an event of its name came before it, and the event of that name and number elsewhere.
+function occurrence(t, event) {
+  const { events, head } = t, track = head.tracks[trackOf(head, event)];
+  return { kind: track.kind, name: track.name, core: track.core, letter: track.letter, event: events.names[events.name[event]],
+    number: namedAlike(events, track, events.name[event]).indexOf(event) };
+}
+
+function locateOccurrence(t, wanted, letter = wanted.letter) {
+  const { events, head } = t;
+  const track = head.tracks.find(one => one.kind === wanted.kind && one.name === wanted.name && one.core === wanted.core && one.letter === letter);
+  return (track && namedAlike(events, track, events.names.indexOf(wanted.event))[wanted.number]) ?? -1;
+}
+
+function namedAlike(events, track, name) {
+  const found = [];
+  for (const [first, last] of track.rows) for (let i = first; i < last; i++) if (events.name[i] === name) found.push(i);
+  return track.rows.length > 1 ? found.sort((a, b) => events.start[a] - events.start[b]) : found;
+}
+
+// Which events hold all words of a text, in their name, source line or operands: one byte for each, how many, and how many before each.
+// `/./` finds those that have a source line, as in AWS's viewer; `us>1.5` and the like compare a number, `track=` finds a part of a track's name.
+const NUMBERS = {
+  us: (events, i) => events.duration[i] / 1000, begin: (events, i) => events.start[i] / 1000,
+  wait: (events, i) => events.amount[i] / 1000, bytes: (events, i) => events.amount[i],
+};
+const KIND_OF = { wait: "engine", bytes: "dma" };
+const COMPARE = { "<": (a, b) => a < b, ">": (a, b) => a > b, "=": (a, b) => a === b, "<=": (a, b) => a <= b, ">=": (a, b) => a >= b };
+
+async function search(t, text) {
+  const { events, head } = t, details = await detailsOf(events);
+  const tests = text.split(/\s+/).filter(Boolean).map(word => testOf(head, events, details, word));
+  return matches(events, i => tests.every(test => test(i)));
+}
+
+function testOf(head, events, details, word) {
+  if (word === "/./") return i => events.stacks[events.stack[i]].length > 0;
+  const number = word.match(/^(us|begin|wait|bytes)(<=|>=|<|>|=)([\d.]+)$/), wanted = word.toLowerCase().replace(/^track=/, "");
+  const onTrack = chosen => { const of = trackNumbers(head, events), has = head.tracks.map(chosen); return i => has[of[i]]; };
+  if (number) {
+    const value = NUMBERS[number[1]], compare = COMPARE[number[2]], limit = Number(number[3]);
+    const fits = KIND_OF[number[1]] ? onTrack(track => track.kind === KIND_OF[number[1]]) : () => true;
+    return i => fits(i) && compare(value(events, i), limit);
+  }
+  if (word.startsWith("track=")) return onTrack(track => track.title.toLowerCase().includes(wanted));
+  const has = list => Uint8Array.from(list, one => one.toLowerCase().includes(wanted) ? 1 : 0);
+  const names = has(events.names), stacks = stacksWith(events, has(events.lines)), texts = has(details);
+  return i => names[events.name[i]] | stacks[events.stack[i]] | texts[events.detail[i]];
+}
+
+function trackNumbers(head, events) {
+  if (!events.track) {
+    events.track = new Uint16Array(events.count);
+    head.tracks.forEach((track, number) => events.track.fill(number, track.rows[0][0], track.rows.at(-1)[1]));
+  }
+  return events.track;
 }
 
 // The stacks that hold one of the chosen lines.
@@ -81,6 +129,6 @@ function stacksWith(events, lines) {
 
 function matches(events, chosen) {
   const before = new Uint32Array(events.count + 1);
-  for (let i = 0; i < events.count; i++) before[i + 1] = before[i] + chosen(i);
+  for (let i = 0; i < events.count; i++) before[i + 1] = before[i] + (chosen(i) ? 1 : 0);
   return { before, count: before[events.count], has: i => before[i + 1] > before[i] };
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,16 +16,28 @@ Kind = Literal["dma", "engine", "semaphore"]
 KINDS: tuple[Kind, ...] = ("dma", "engine", "semaphore")
 ENGINES = ("Sync", "Tensor", "TensorMatrix", "Vector", "Scalar", "GpSimd")
 """From top to bottom, as AWS's viewer has them. The matrix unit runs MATMUL beside the loads of its weights."""
+FAMILIES = {
+    "dma": "DMA",
+    "sync": "Sync",
+    "tensor": "Tensor",
+    "vector": "Vector",
+    "scalar": "Scalar",
+    "gpsimd": "GpSimd",
+    "wait": "wait",
+}
+"""What has a colour of its own, with its name for people."""
 DEPENDENCES = tuple(Dependence)
 WAITS = frozenset({"EVENT_SEMAPHORE"})
 """Opcodes that only wait: their time is no work."""
 
 
 class Side(NamedTuple):
-    """A timeline and the letter that its tracks carry, empty where there is only one."""
+    """A timeline and the letter that its tracks and lines carry, empty where there is only one. `texts`: source files by the name that the profile has
+    for them."""
 
     letter: str
     timeline: Timeline
+    texts: Mapping[str, str] = MappingProxyType({})
 
 
 class Track(NamedTuple):
@@ -42,6 +55,13 @@ class Track(NamedTuple):
         return " ".join(filter(None, (self.letter, self.name, self.core)))
 
     @property
+    def family(self) -> str:
+        """One of FAMILIES, which it is coloured by: its engine, `dma`, or `wait` for what does no work."""
+        if self.kind == "engine" and self.name in ENGINES:
+            return self.name.removesuffix("Matrix").lower()
+        return "dma" if self.kind == "dma" else "wait"
+
+    @property
     def span(self) -> slice:
         """Its events."""
         return slice(self.rows[0][0], self.rows[-1][1])
@@ -51,7 +71,7 @@ class Track(NamedTuple):
 class Events:
     """Columns (n,) in the order of the tracks, row by row. Times in ns from the start of the execution.
 
-    `name`, `stack`, `detail`: index into `names`, `stacks`, `details`. A stack has the numbers of `lines`, the innermost first; stack 0 is empty. `amount`: ns that an instruction waited, bytes of a packet, value of a semaphore.
+    `name`, `stack`, `detail`: index into `names`, `stacks`, `details`. A stack has the numbers of `lines`, the innermost first; stack 0 is empty. `letters`: the side that each of `lines` is of. `amount`: ns that an instruction waited, bytes of a packet, value of a semaphore.
     `pc`: place in the engine's stream plus 1, 0 for what has none. `before`, `reason`: for each event its predecessors, as index of an event and of
     DEPENDENCES; those of event i are `[before_start[i], before_start[i + 1])`. `instruction`: the event of each instruction of the first timeline.
     """
@@ -70,6 +90,7 @@ class Events:
     instruction: Any
     names: tuple[str, ...]
     lines: tuple[str, ...]
+    letters: tuple[str, ...]
     stacks: tuple[tuple[int, ...], ...]
     details: tuple[str, ...]
 
@@ -94,10 +115,10 @@ class _Numbered(dict[Key, int]):
 
 
 def events_of(sides: Sequence[Side]) -> Events:
-    """The events of one timeline, or of two whose tracks stand over each other."""
+    """The events of one timeline, or of several whose tracks stand over each other."""
     names: _Numbered[str] = _Numbered()
     details: _Numbered[str] = _Numbered()
-    stacks: _Numbered[tuple[str, ...]] = _Numbered({(): 0})
+    stacks: _Numbered[tuple[tuple[str, str], ...]] = _Numbered({(): 0})
     tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]] = {}
     columns: list[tuple[Any, ...]] = []
     edges: list[tuple[Any, ...]] = []
@@ -109,7 +130,17 @@ def events_of(sides: Sequence[Side]) -> Events:
             track = tracks.setdefault(key, (len(tracks), kind, core, track_name, side.letter))[0]
             opcode, amount, detail, pc = cells
             timing = (row.timestamp, getattr(row, "duration", 0))
-            columns.append((track, *timing, names[opcode], stacks[_stack(row)], amount, details[detail], pc))
+            columns.append(
+                (
+                    track,
+                    *timing,
+                    names[opcode],
+                    stacks[tuple((side.letter, line) for line in _stack(row))],
+                    amount,
+                    details[detail],
+                    pc,
+                )
+            )
         edges.append(_edges(side.timeline, first))
         first = len(columns)
     matrix = np.array(columns, np.float64).reshape(-1, 8)
@@ -120,11 +151,11 @@ def events_of(sides: Sequence[Side]) -> Events:
     name, stack, detail, pc = (sorted_[:, column].astype(np.int64) for column in (3, 4, 6, 7))
     start, before, reason = _linked(edges, moved)
     instruction = moved[: len(sides[0].timeline.instructions)] if sides else moved
-    lines: _Numbered[str] = _Numbered()
+    lines: _Numbered[tuple[str, str]] = _Numbered()
     numbers = tuple(tuple(lines[line] for line in lines_) for lines_ in stacks)
     return Events(
         placed, sorted_[:, 1], sorted_[:, 2], name, stack, sorted_[:, 5], detail, pc, start, before, reason, instruction,
-        tuple(names), tuple(lines), numbers, tuple(details),
+        tuple(names), tuple(line for _, line in lines), tuple(letter for letter, _ in lines), numbers, tuple(details),
     )  # fmt: skip
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import zip_longest
 
 from neff_bench.terminal.answer import Grid
 from neff_bench.terminal.text import plain
 
+NS_PER_US = 1000.0
 BADGE = '<span class="badge" title="No device ran: the times are those of a model.">Simulated</span>'
 
 
@@ -26,14 +28,24 @@ def panel(title: str, body: str, simulated: bool, name: str) -> str:
     return f'<section class="panel {name}">{heading(3, title, simulated)}{body}</section>'
 
 
-def table(heads: Sequence[str], lines: Iterable[Sequence[str]], right: Sequence[bool] = ()) -> str:
-    """Cells of text. `right`: for each column, whether it holds numbers."""
+def us(ns: float) -> str:
+    """A time for people, in microseconds."""
+    return f"{ns / NS_PER_US:.3f}"
+
+
+def table(
+    heads: Sequence[str], lines: Iterable[Sequence[str]], right: Sequence[bool] = (), links: Sequence[str] = ()
+) -> str:
+    """Cells of text. `right`: for each column, whether it holds numbers. `links`: for each line the source lines that a click on it finds."""
     marks = [' class="n"' if column else "" for column in right] or [""] * len(heads)
     head = "".join(f"<th{mark} scope=col>{text(name)}</th>" for name, mark in zip(heads, marks))
     body = "".join(
-        "<tr>" + "".join(f"<td{mark}>{text(cell)}</td>" for cell, mark in zip(line, marks)) + "</tr>" for line in lines
+        f"<tr{link}>" + "".join(f"<td{mark}>{text(cell)}</td>" for cell, mark in zip(line, marks)) + "</tr>"
+        for line, link in zip_longest(
+            lines, (f' data-line="{link}" tabindex=0' if link else "" for link in links), fillvalue=""
+        )
     )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="scroll tall"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def grid(shown: Grid, links: Sequence[int | None] = ()) -> str:
@@ -53,6 +65,6 @@ def grid(shown: Grid, links: Sequence[int | None] = ()) -> str:
         body.append(f"<tr{'' if link is None else f' data-case={link}'}>{''.join(cells)}</tr>")
     notes = "".join(f"<li>{text(note)}</li>" for note in shown.notes)
     return (
-        f'<div class="scroll"><table class="rows"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+        f'<div class="scroll rows"><table><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
         f'<ul class="notes">{notes}</ul>'
     )

@@ -1,9 +1,11 @@
 // Mouse and keys of a timeline.
 const DRAG = 4, HIT = 3; // pixels
 
+const laneAt = (t, y) => t.lanes.find(one => y + t.scroll >= one.y && y + t.scroll < one.y + one.height);
+
 function eventAt(t, x, y) {
-  const lane = t.lanes.find(one => y + t.scroll >= one.y && y + t.scroll < one.y + one.height);
-  if (!lane || lane.kind === "usage" || x < LABELS) return -1;
+  const lane = laneAt(t, y);
+  if (!lane || lane.kind === "usage" || x < t.labels) return -1;
   const near = HIT / t.size.plot * (t.view.to - t.view.from), time = toTime(t, x);
   const hit = (events, first, last) => {
     const i = firstAbove(events.end, first, last, time - near);
@@ -18,22 +20,25 @@ function eventAt(t, x, y) {
 
 function connectMouse(t) {
   let down = null;
-  const place = event => { const box = t.base.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+  const fingers = new Map(), place = event => { const box = t.base.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
   t.base.addEventListener("wheel", event => {
+    const { deltaX, deltaY } = event, [x] = place(event), scrolled = Math.max(0, Math.min(t.height - t.size.height, t.scroll + deltaY));
+    if (event.ctrlKey || event.metaKey) zoom(t, Math.exp(Math.max(-100, Math.min(100, deltaY)) * 0.003), toTime(t, Math.max(t.labels, x)));
+    else if (event.shiftKey || Math.abs(deltaX) > Math.abs(deltaY)) pan(t, (deltaX || deltaY) / t.size.plot);
+    else if (scrolled !== t.scroll) scrollBy(t, deltaY);
+    else return; // the page scrolls
     event.preventDefault();
-    const [x] = place(event);
-    if (x < LABELS) scrollBy(t, event.deltaY);
-    else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan(t, (event.deltaX || event.deltaY) / t.size.plot);
-    else zoom(t, Math.exp(Math.max(-100, Math.min(100, event.deltaY)) * 0.003), toTime(t, x));
   }, { passive: false });
   t.base.addEventListener("pointerdown", event => {
-    const [x, y] = place(event);
-    down = { x, y, view: t.view, scroll: t.scroll, pans: event.shiftKey || event.button === 1, moved: false };
+    const [x, y] = place(event), touch = event.pointerType === "touch";
+    fingers.set(event.pointerId, [x, y]);
+    down = { x, y, view: t.view, scroll: t.scroll, pans: touch || event.shiftKey || event.button === 1, moved: false };
     t.base.setPointerCapture(event.pointerId);
   });
   t.base.addEventListener("pointermove", event => {
     const [x, y] = place(event);
-    showTip(t, down ? -1 : eventAt(t, x, y), x, y);
+    if (fingers.size > 1) return pinch(t, fingers, event.pointerId, [x, y]);
+    if (!down || !down.moved) hover(t, down ? null : [x, y]);
     if (!down) return;
     if (!down.moved && Math.hypot(x - down.x, y - down.y) < DRAG) return;
     down.moved = true;
@@ -48,24 +53,43 @@ function connectMouse(t) {
     t.area = { from: times[0], to: times[1], top: heights[0], bottom: heights[1] };
     redraw(t);
   });
-  t.base.addEventListener("pointerup", event => {
-    if (down && !down.moved) select(t, eventAt(t, ...place(event)));
-    else if (down && !down.pans && t.area) showArea(t);
+  const up = event => {
+    fingers.delete(event.pointerId);
+    const [x, y] = place(event), lane = laneAt(t, y);
+    if (down && !down.moved && event.type === "pointerup") {
+      if (lane && lane.kind === "usage" && x >= t.labels) showMemory(t, lane, toTime(t, x)); else select(t, eventAt(t, x, y));
+    } else if (down && !down.pans && t.area) showArea(t);
     down = null;
-  });
-  t.base.addEventListener("pointercancel", () => { down = null; });
-  t.base.addEventListener("pointerleave", () => showTip(t, -1));
+  };
+  t.base.addEventListener("pointerup", up);
+  t.base.addEventListener("pointercancel", up);
+  t.base.addEventListener("pointerleave", () => hover(t, null));
 }
 
-// What is under the pointer, in a line beside it.
-function showTip(t, event, x, y) {
-  const tip = t.host.querySelector(".tip"), { events } = t;
-  tip.hidden = event < 0;
-  if (event < 0) return;
-  const line = events.stacks[events.stack[event]][0];
-  tip.textContent = [events.names[events.name[event]], timeText(events.duration[event]), line === undefined ? "" : events.lines[line]].filter(Boolean).join(" · ");
+// What is under the pointer, in lines beside it. `place`: null where the pointer is away.
+async function hover(t, place) {
+  const tip = t.host.querySelector(".tip"), [x, y] = place || [-1, -1], lane = place && laneAt(t, y), event = place ? eventAt(t, x, y) : -1;
+  const asked = t.hovered = {}, ofMemory = lane && lane.kind === "usage" && x >= t.labels;
+  const said = ofMemory ? await memoryTip(t, lane, toTime(t, x)) : event < 0 ? "" : eventTip(t.events, event);
+  if (t.hovered !== asked) return; // the pointer has moved on
+  tip.hidden = !said;
+  tip.textContent = said;
   tip.style.left = `${Math.max(0, Math.min(x + 12, t.size.width - tip.offsetWidth - 4))}px`;
-  tip.style.top = `${y + 44 < t.size.height ? y + 18 : y - 30}px`;
+  tip.style.top = `${y + 26 + tip.offsetHeight < t.size.height ? y + 18 : Math.max(0, y - 8 - tip.offsetHeight)}px`;
+}
+
+function eventTip(events, event) {
+  const line = events.stacks[events.stack[event]][0];
+  return [events.names[events.name[event]], timeText(events.duration[event]), line === undefined ? "" : events.lines[line]].filter(Boolean).join(" · ");
+}
+
+// Two fingers: what was between them stays between them.
+function pinch(t, fingers, moved, now) {
+  const [still] = [...fingers].filter(([id]) => id !== moved).map(([, at]) => at), old = fingers.get(moved);
+  const distance = at => Math.max(20, Math.abs(at[0] - still[0])), middle = toTime(t, (old[0] + still[0]) / 2);
+  zoom(t, distance(old) / distance(now), middle);
+  pan(t, (old[0] - now[0]) / 2 / t.size.plot);
+  fingers.set(moved, now);
 }
 
 function fit(t) {
@@ -81,15 +105,22 @@ function zoomTo(t, event) {
   look(t, start[event] - around, end[event] + around);
 }
 
+function setText(t, text) {
+  t.text = t.host.querySelector(".search").value = text;
+}
+
 function setFound(t, found) {
   t.found = found;
   t.host.querySelector(".matches").textContent = found ? `${found.count} found` : "";
+  listEvents(t);
   redraw(t);
 }
 
 async function searchFor(t, text) {
-  const found = text ? await search(t.events, text) : null;
-  if (t.host.querySelector(".search").value === text) setFound(t, found);
+  t.text = text;
+  t.lines = [];
+  const found = text.trim() ? await search(t, text) : null;
+  if (t.text === text) setFound(t, found);
 }
 
 function nextMatch(t, step) {
@@ -120,7 +151,7 @@ const KEYS = {
   "+": t => zoom(t, 0.7), "-": t => zoom(t, 1 / 0.7), ArrowLeft: t => pan(t, -0.15), ArrowRight: t => pan(t, 0.15),
   ArrowUp: t => scrollBy(t, -60), ArrowDown: t => scrollBy(t, 60), ".": t => neighbour(t, 1), ",": t => neighbour(t, -1),
   "[": t => follow(t, predecessors(t.events, t.selected)), "]": t => follow(t, successors(t.events, t.selected)),
-  n: t => nextMatch(t, 1), N: t => nextMatch(t, -1), Escape: t => { setFound(t, null); select(t, -1); },
+  n: t => nextMatch(t, 1), N: t => nextMatch(t, -1), Escape: t => { setText(t, ""); t.lines = []; setFound(t, null); select(t, -1); },
   "/": t => t.host.querySelector(".search").focus(), "?": () => document.getElementById("help").showModal(),
 };
 
@@ -134,7 +165,7 @@ function connectControls(t) {
   box.oninput = () => searchFor(t, box.value);
   box.onkeydown = event => {
     if (event.key === "Enter") nextMatch(t, event.shiftKey ? -1 : 1);
-    if (event.key === "Escape") { box.value = ""; setFound(t, null); t.base.focus(); }
+    if (event.key === "Escape") { KEYS.Escape(t); t.base.focus(); }
   };
 }
 

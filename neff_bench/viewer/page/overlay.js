@@ -13,7 +13,7 @@ function paintOver(t) {
   g.setTransform(t.ratio, 0, 0, t.ratio, 0, 0);
   g.clearRect(0, 0, t.size.width, t.size.height);
   g.save();
-  g.beginPath(); g.rect(LABELS, AXIS, t.size.plot, t.size.height - AXIS); g.clip();
+  g.beginPath(); g.rect(t.labels, AXIS, t.size.plot, t.size.height - AXIS); g.clip();
   if (t.showPath && t.path) outlinePath(t, g);
   if (t.area) {
     const left = toX(t, t.area.from), width = toX(t, t.area.to) - left;
@@ -21,6 +21,10 @@ function paintOver(t) {
     g.fillRect(left, t.area.top - t.scroll, width, t.area.bottom - t.area.top);
     g.globalAlpha = 1; g.strokeStyle = t.page.accent;
     g.strokeRect(left, t.area.top - t.scroll, width, t.area.bottom - t.area.top);
+  }
+  if (t.moment !== null) {
+    g.strokeStyle = t.page.mark; g.lineWidth = 1;
+    g.beginPath(); g.moveTo(toX(t, t.moment), AXIS); g.lineTo(toX(t, t.moment), t.size.height); g.stroke();
   }
   if (t.selected >= 0) {
     const box = boxOf(t, t.selected);

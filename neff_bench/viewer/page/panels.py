@@ -2,31 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from neff_bench.viewer.advice import Advice
+from neff_bench.viewer.advice.facts import total_us
 from neff_bench.viewer.critical_path import PathStep
-from neff_bench.viewer.page.events import Events
-from neff_bench.viewer.page.html import table, text
+from neff_bench.viewer.page.events import FAMILIES, Events, Side
+from neff_bench.viewer.page.html import heading, table, text, us
 from neff_bench.viewer.page.plots import bar
-from neff_bench.viewer.page.totals import LineTotal, line_totals, path_totals, total_ns, track_totals
-from neff_bench.viewer.sources import place_of
+from neff_bench.viewer.page.totals import LineTotal, engine_shares, path_totals, total_ns, track_totals
 
-NS_PER_US = 1000.0
-CONTEXT_LINES = 6
-"""Lines that are shown before and after one that took time."""
 LINES_MAX = 400
 """Of a table of source lines."""
-
-
-def us(ns: float) -> str:
-    """A time for people, in microseconds."""
-    return f"{ns / NS_PER_US:.3f}"
+FIRST = 3
+"""Pieces of advice on the first screen."""
 
 
 def percent(part: float, whole: float) -> str:
     """A share for people."""
     return f"{100 * part / whole:.1f} %" if whole else ""
+
+
+def glance(
+    sides: Sequence[Side], events: Events, steps: Sequence[PathStep], found: Sequence[Advice], simulated: bool
+) -> str:
+    """What is seen first: how long it takes, what bounds it, what to do, and how busy the engines are."""
+    totals = "".join(
+        f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for side in sides for name, value in _facts(side, sides[0])
+    )
+    bound = f"<dt>bound by</dt><dd>{text(_bound(sides[0], events, steps))}</dd>" if len(sides) == 1 else ""
+    first = "".join(f"<li>{text(one.title)}{_gain(one)}</li>" for one in found[:FIRST])
+    none = "<p class=dim>No rule found anything that would save 2 % of the time.</p>"
+    todo = (
+        f"<div>{heading(3, 'What to do first', simulated)}{f'<ol>{first}</ol>' if first else none}</div>"
+        if len(sides) == 1
+        else ""
+    )
+    return f'<section class="glance"><dl>{totals}{bound}</dl>{todo}{"".join(_bars(side, events) for side in sides)}</section>'
+
+
+def _facts(side: Side, first: Side) -> Iterable[tuple[str, str]]:
+    summary = side.timeline.summary
+    name = f"{side.letter} total" if side.letter else "total"
+    total = total_us(side.timeline)
+    low, high = (summary.get(f"simulator_{end}_total_time") for end in ("low", "high"))
+    within = f" ({1e6 * low:.2f} to {1e6 * high:.2f})" if isinstance(low, float) and isinstance(high, float) else ""
+    base = total_us(first.timeline)
+    change = f", {total - base:+.2f} us, {total / base:.3f} of {first.letter}" if side is not first and base else ""
+    yield name, f"{total:.2f} us{within}{change}" if total else "the file does not say"
+    instance = summary.get("instance_type")
+    if isinstance(instance, str) and instance and side is first:
+        yield "on", f"{instance}{', SIMULATED' if side.timeline.simulated else ''}"
+
+
+def _bound(side: Side, events: Events, steps: Sequence[PathStep]) -> str:
+    """What most of the critical path is spent on; without a path, the busiest engine."""
+    if steps:
+        times = path_totals(steps)
+        name = next(iter(times))
+        return f"{name}, {percent(times[name], sum(times.values()))} of the critical path"
+    busy = _busy(side, events)
+    return (
+        f"{FAMILIES[busiest]}, as far as engines tell"
+        if (busiest := max(busy, key=busy.__getitem__, default=""))
+        else "nothing"
+    )
+
+
+def _gain(one: Advice) -> str:
+    return "" if one.gain_us is None else f" <b>up to {one.gain_us:.2f} us</b>"
+
+
+def _busy(side: Side, events: Events) -> dict[str, float]:
+    """The part of the time in which each engine works: the profiler's figure, which the row has too, else what the events add up to."""
+    found = engine_shares(events, side.letter)
+    for family in found:
+        key = "dma_active_time_percent" if family == "dma" else f"{family}_engine_active_time_percent"
+        said = side.timeline.summary.get(key)
+        if isinstance(said, float):
+            found[family] = said
+    return found
+
+
+def _bars(side: Side, events: Events) -> str:
+    rows = "".join(
+        f'<tr><th scope=row>{text(f"{side.letter} {FAMILIES[family]}".strip())}</th><td>{bar(share, family)}</td><td class="n">{100 * share:.1f} %</td></tr>'
+        for family, share in _busy(side, events).items()
+    )
+    return f'<table class="bars" aria-label="Busy, of the total"><tbody>{rows}</tbody></table>'
 
 
 def shares(events: Events) -> str:
@@ -36,7 +99,7 @@ def shares(events: Events) -> str:
     for one in track_totals(events):
         cells = (one.title, str(one.events), us(one.busy_ns), percent(one.busy_ns, total))
         moved = "" if one.bytes is None else f"{one.bytes:,}"
-        lines.append((cells, moved, bar(one.busy_ns / total if total else 0.0)))
+        lines.append((cells, moved, bar(one.busy_ns / total if total else 0.0, one.family)))
     head = ("", "events", "busy us", "of total", "", "bytes")
     body = "".join(
         f"<tr><td>{text(name)}</td>"
@@ -59,81 +122,26 @@ def path(steps: Sequence[PathStep]) -> str:
     return table(("", "us", "of path"), lines, (False, True, True)) + f'<p class="dim">{len(steps)} instructions.</p>'
 
 
-def lines(events: Events, steps: Sequence[PathStep], texts: Mapping[str, str]) -> str:
-    """Source lines by time, and the text around them with the heat of each."""
-    totals = line_totals(events, steps)
+def lines(events: Events, totals: Sequence[LineTotal], has_path: bool) -> str:
+    """Source lines by time. `has_path`: whether a critical path is known."""
     if not totals:
         return (
             "<p>The profile names no source lines. NKI kernels: set NKI_DEBUG_INFO=True before compiling; "
             "other frameworks: NEURON_FRAMEWORK_DEBUG=1.</p>"
         )
-    files = "".join(_files(events, totals, texts, bool(steps)))
-    none = (
-        ""
-        if files or not any(map(place_of, events.lines))
-        else (
-            '<p class="dim">The text of these files is not below the directories that were searched; neff-bench view takes --sources DIR.</p>'
+    heads = ("line or operation", *(["path us"] if has_path else []), "own us", "with calls us", "events")
+    rows = [
+        (
+            events.lines[one.line],
+            *([us(one.path_ns)] if has_path else []),
+            us(one.own_ns),
+            us(one.with_calls_ns),
+            str(one.events),
         )
-    )
-    return _line_table(events, totals, bool(steps)) + files + none
-
-
-def _line_table(events: Events, totals: Sequence[LineTotal], has_path: bool) -> str:
-    """`has_path`: whether a critical path is known."""
-    body = "".join(
-        f'<tr data-line="{one.line}" tabindex=0><td>{text(events.lines[one.line])}</td>'
-        + "".join(
-            f'<td class="n">{cell}</td>'
-            for cell in (*_on_path(one, has_path), us(one.own_ns), us(one.with_calls_ns), one.events)
-        )
-        + "</tr>"
         for one in totals[:LINES_MAX]
-    )
-    names = ("line or operation", *(["path us"] if has_path else []), "own us", "with calls us", "events")
-    heads = "".join(f"<th scope=col>{name}</th>" for name in names)
+    ]
     more = f"<p class=dim>and {len(totals) - LINES_MAX} more lines</p>" if len(totals) > LINES_MAX else ""
-    return f'<div class="scroll tall"><table class="lines"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>{more}'
-
-
-def _on_path(total: LineTotal, has_path: bool) -> list[str]:
-    return [us(total.path_ns)] if has_path else []
-
-
-def _files(events: Events, totals: Sequence[LineTotal], texts: Mapping[str, str], has_path: bool) -> Iterator[str]:
-    """Each file whose text is known: its hot lines and what is around them."""
-    hot: dict[str, dict[int, LineTotal]] = {}
-    for one in totals:
-        place = place_of(events.lines[one.line])
-        if place is not None and place.file in texts:
-            hot.setdefault(place.file, {})[place.number] = one
-    most = max((one.with_calls_ns for one in totals), default=0.0) or 1.0
-    for file, marked in hot.items():
-        content = texts[file].split("\n")
-        shown = sorted({
-            near for number in marked for near in range(number - CONTEXT_LINES, number + CONTEXT_LINES + 1)
-            if 1 <= near <= len(content)
-        })  # fmt: skip
-        rows, before = [], 0
-        for number in shown:
-            if number != before + 1:
-                rows.append(f'<tr class="gap"><td colspan={3 + has_path}>…</td></tr>')
-            rows.append(_source_row(number, content[number - 1], marked.get(number), most, has_path))
-            before = number
-        on_path = "<th scope=col>path us</th>" if has_path else ""
-        heads = f"<thead><tr>{on_path}<th scope=col>with calls us</th><th scope=col>line</th><th></th></tr></thead>"
-        yield f'<h4>{text(file)}</h4><div class="scroll tall"><table class="source">{heads}<tbody>{"".join(rows)}</tbody></table></div>'
-
-
-def _source_row(number: int, content: str, total: LineTotal | None, most: float, has_path: bool) -> str:
-    code = f"<td class=code>{text(content.expandtabs(4))}</td>"
-    if total is None:
-        return f'<tr>{"<td></td>" * (1 + has_path)}<td class="n">{number}</td>{code}</tr>'
-    on_path = [f'<td class="n">{cell}</td>' for cell in _on_path(total, has_path)]
-    heat = f"--heat:{100 * total.with_calls_ns / most:.1f}%"
-    return (
-        f'<tr class="hot" style="{heat}" data-line="{total.line}" tabindex=0>{"".join(on_path)}'
-        f'<td class="n">{us(total.with_calls_ns)}</td><td class="n">{number}</td>{code}</tr>'
-    )
+    return table(heads, rows, (False, *(True for _ in heads[1:])), [str(one.line) for one in totals[:LINES_MAX]]) + more
 
 
 def advice(found: Sequence[Advice]) -> str:

@@ -86,7 +86,7 @@ def _decades(span: tuple[float, float]) -> Iterable[float]:
     return [10.0**power for power in range(first, last + 1)]
 
 
-def bar(share: float) -> str:
-    """A share of the total as a bar, for a cell of a table."""
+def bar(share: float, family: str) -> str:
+    """A share of the total as a bar in the colour of its engine, for a cell of a table."""
     percent = 100 * min(1.0, max(0.0, share))
-    return f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width="{percent:.2f}" height="10"/></svg>'
+    return f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width="{percent:.2f}" height="10" style="fill:var(--{family})"/></svg>'

@@ -10,7 +10,7 @@ import numpy as np
 
 from neff_bench.parsers.records import merged
 from neff_bench.viewer.critical_path import PathStep
-from neff_bench.viewer.page.events import WAITS, Events
+from neff_bench.viewer.page.events import FAMILIES, WAITS, Events
 
 
 class TrackTotal(NamedTuple):
@@ -18,6 +18,7 @@ class TrackTotal(NamedTuple):
 
     title: str
     letter: str
+    family: str
     events: int
     busy_ns: float
     bytes: int | None
@@ -46,8 +47,24 @@ def track_totals(events: Events) -> list[TrackTotal]:
         opened, closed = merged(start, end)
         moved = int(events.amount[track.span].sum()) if track.kind == "dma" else None
         count = track.span.stop - track.span.start
-        found.append(TrackTotal(track.title, track.letter, count, float((closed - opened).sum()), moved))
+        found.append(TrackTotal(track.title, track.letter, track.family, count, float((closed - opened).sum()), moved))
     return found
+
+
+def engine_shares(events: Events, letter: str) -> dict[str, float]:
+    """The part of the time of one side in which each family of tracks works, the mean over its cores."""
+    waits = np.array([name in WAITS for name in events.names], bool)
+    tracks = [track for track in events.tracks if track.letter == letter and track.family != "wait"]
+    whole = max((float(events.end[track.span].max()) for track in tracks), default=0.0)
+    cores = {track.core for track in tracks if track.kind == "engine"} or {""}
+    busy = dict.fromkeys((family for family in FAMILIES if any(track.family == family for track in tracks)), 0.0)
+    for family, core in {(track.family, track.core) for track in tracks}:
+        spans = [np.r_[track.span] for track in tracks if (track.family, track.core) == (family, core)]
+        works = np.concatenate(spans)
+        works = works[~waits[events.name[works]]]
+        opened, closed = merged(events.start[works], events.end[works])
+        busy[family] += float((closed - opened).sum()) / len(cores) / whole if whole else 0.0
+    return busy
 
 
 def total_ns(events: Events) -> float:
