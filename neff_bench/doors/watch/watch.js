@@ -1,5 +1,5 @@
 "use strict";
-// One event says all that the page shows. A new picture is loaded behind the old one, with the same place in its address, and then takes its place.
+// One event says all that the page shows. A new picture is loaded behind the old one, shows what is looked at there, and then takes its place.
 const $ = id => document.getElementById(id), hook = window.neffBenchWatch = { state: null, shown: null, numberMs: null, pictureMs: null };
 const us = value => value === null ? "–" : `${value.toFixed(2)} us`;
 
@@ -73,8 +73,10 @@ function picture(save) {
   for (const waiting of document.querySelectorAll("iframe.next")) waiting.remove();
   frame.className = "next";
   frame.title = "The picture of the last good save";
-  frame.src = `picture/${save}${old ? old.contentWindow.location.hash : ""}`;
-  frame.onload = () => painted(frame, () => {
+  frame.src = `picture/${save}`;
+  frame.onload = () => painted(frame, async () => {
+    const seen = old && old.contentWindow.neffBench.state();
+    if (seen) await frame.contentWindow.neffBench.restore(seen);
     if (!frame.isConnected) return;
     if (old) frame.contentWindow.scrollTo(0, old.contentWindow.scrollY);
     frame.className = "";
