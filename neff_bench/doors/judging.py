@@ -6,6 +6,7 @@ A file runs in a process of its own: whatever it does to that process ends with 
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import runpy
@@ -177,7 +178,8 @@ def _launches(source: Source) -> bool:
     """Return whether the file, run as a script, may launch a kernel of its own."""
     from neff_bench.rules.source import top_level_calls
 
-    return source.nki and top_level_calls(source)
+    part_of_a_package = any(node.level for node in source.of(ast.ImportFrom))
+    return source.nki and not part_of_a_package and top_level_calls(source)
 
 
 def _run(path: Path, target: str, found: _Found) -> None:

@@ -187,6 +187,8 @@ SOURCES = {
     ),
     "1282": ("issue aws-neuron-sdk#1282", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1282"),
     "1322": ("issue aws-neuron-sdk#1322", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1322"),
+    "1301": ("issue aws-neuron-sdk#1301", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1301"),
+    "1346": ("issue aws-neuron-sdk#1346", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1346"),
     "autotune": (
         "awslabs/nki-autotune, notes",
         "https://github.com/awslabs/nki-autotune/blob/d57bcc3/.claude/rules/learnings.md",
@@ -198,6 +200,8 @@ SOURCES = {
     ),
     "shiftwarp": ("yahavb/pave_univr_trn2_repro, nki_shift_warp.py", "https://github.com/yahavb/pave_univr_trn2_repro"),
     "trnrand": ("trnsci/trnrand, dispatch.py", "https://github.com/trnsci/trnrand"),
+    "trnfft": ("trnsci/trnfft, reproduce_nl_load_transpose2d.py", "https://github.com/trnsci/trnfft"),
+    "trnsparse": ("trnsci/trnsparse, commit 85d746a", "https://github.com/trnsci/trnsparse/commit/85d746a"),
     "trntensor": ("trnsci/trntensor#39", "https://github.com/trnsci/trntensor/issues/39"),
     "torchneuronx": ("alpharomercoma/torchneuronx, nki_softmax.py", "https://github.com/alpharomercoma/torchneuronx"),
     "helion": ("notes of Helion's Neuron back end", "https://github.com/pytorch/helion"),

@@ -9,6 +9,10 @@ UNJUDGED = {
     "NBLE636": ("one row is not copied from partition 63 to 0", "63 is no partition to begin at: NBLE634 says it"),
     "NBLE643": ("newer names of gelu's functions", "all known releases have them"),
     "NBLK952": ("the MLP kernel takes at most 4096 columns", "a kernel of the compiler's package, which is closed"),
+    "NBLK953": (
+        "a graph has too many instructions",
+        "AWS's pages name no number; check says how many a large kernel has",
+    ),
     "NBLK954": ("a custom call that is not found", "it is of the graph around the kernel"),
     "NBLL904": ("the launch and the compiler have one LNC", "the environment of the run is not in the file"),
     "NBLL905": ("both cores have the same run-time branches", "AWS does not refuse it: the run hangs"),

@@ -149,6 +149,13 @@ def test_a_file_that_launches_nothing_is_judged_by_its_source(tmp_path):
     assert done.returncode == 0 and "cannot tell" in done.stdout and "--shapes" in done.stdout
 
 
+def test_a_part_of_a_package_is_not_run_as_a_script(tmp_path):
+    path = tmp_path / "part.py"
+    path.write_text("import nki.isa as nisa\nfrom .other import size\n\nWIDTH = size(3)\n")
+    done = check(path)
+    assert done.returncode == 0 and "nothing launches its kernels" in done.stdout and "ImportError" not in done.stdout
+
+
 def test_what_is_no_python_is_told_and_the_other_files_are_judged(tmp_path):
     (tmp_path / "broken.py").write_text("def kernel(:\n")
     written(tmp_path)

@@ -55,6 +55,17 @@ def _of_psum(*functions: str) -> OfSource:
     return source(find)
 
 
+def _transposed_of_its_own(given: Source) -> Iterator[ast.AST]:
+    """nl.load_transpose2d of a tensor that the same function made."""
+    for function in given.device:
+        made = {one.id for node in given.below(function) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and given.full(node.value.func) == "nki.language.ndarray" for one in node.targets if isinstance(one, ast.Name)}
+        for node in given.below(function):
+            if isinstance(node, ast.Call) and node.args and given.full(node.func) == "nki.language.load_transpose2d":
+                read = node.args[0].value if isinstance(node.args[0], ast.Subscript) else node.args[0]
+                if isinstance(read, ast.Name) and read.id in made:
+                    yield node
+
+
 def _makes_psum(node: ast.AST, given: Source) -> bool:
     words = (*node.args, *(one.value for one in node.keywords)) if isinstance(node, ast.Call) else ()
     return any(given.full(word) == "nki.language.psum" for word in words)
@@ -86,7 +97,8 @@ rule("M526", "indices of rows address HBM alone", "nisa.nc_n_gather or nisa.loca
 rule("M527", "a view of vector_select takes no other dtype", "x.view(dtype) first, then .vector_select(...)", "notes", "D", source(_viewed_again), since="2.31")
 rule("M528", ".indirect() needs trn3", "x.ap(..., vector_offset=...) of a tensor in HBM", "notes isa", "D", refusal("tensor indirection"), chips="trn1 trn2", since="2.31")
 rule("M529", "nl.store does not take a tile in PSUM", "nisa.tensor_copy to SBUF first", "notes", "D", _of_psum("nki.language.store"), since="2.29")
-rule("M530", "nl.copy does not copy from PSUM", "nisa.tensor_copy", "notes", "D", _of_psum("nki.language.copy"), since="2.29", until="2.31")
+rule("M530", "nl.copy does not copy from PSUM", "nisa.tensor_copy", "notes trnsparse", "DM", _of_psum("nki.language.copy"), since="2.29", until="2.31", says="dma_copy requires HBM or SBUF tensors, got src=MemoryRegion.psum")
 rule("M531", "nl.rsqrt does not read PSUM", "nisa.activation(op=nl.rsqrt), or a copy to SBUF first", "notes", "D", _of_psum("nki.language.rsqrt"), since="2.31")
+rule("X723", "nl.load_transpose2d of a tensor that the kernel made fails on trn1", "make it an argument of the kernel", "trnfft", "M", source(_transposed_of_its_own), chips="trn1", since="2.29")
 rule("X721", "two tiles that are used at one time are not placed at one address", "another address=", "autotune", "M", refusal("both were placed at"), says="NCC_ISCH714")
 rule("K951", "a kernel of nki-library refuses these shapes", "what the message asks for", "nkilib megakernel", "DM", refusal("Kernel validation exception"), says="NCC_INKI016")

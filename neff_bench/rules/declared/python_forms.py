@@ -291,7 +291,7 @@ rule("P217", "no assignment into a tile", "nisa.tensor_copy, or dst=tile[...]", 
 rule("P218", "two instructions do not have one name", "a name of its own for each", "standalone prefill nkilib", "MC", source(_same_names), since="2.29", says="duplicate op name")
 rule("P219", "a function that a kernel calls is not decorated by nki.jit", "leave out its decorator", "migration nkilib", "DC", source(_decorated_parts), until="2.28")
 rule("P220", "the variable of a dynamic loop is not written", "another variable", "notes", "D", source(_assigned), since="2.30", says="AssertionError")
-rule("P221", "dynamic loops do not nest", "range for the inner loop", "notes", "D", source(_nested), since="2.29", until="2.29", says="Could not find register")
+rule("P221", "dynamic loops do not nest", "range for the inner loop", "notes 1346", "DM", source(_nested), since="2.29", until="2.31", says="Could not find register; NCC_ICFG018 nested loops")
 rule("P222", "the variable of a dynamic loop has no arithmetic", "a register of its own", "notes", "D", source(_in_arithmetic), since="2.29", until="2.29")
 rule("P223", "the step of a dynamic loop is a positive number", "count up", "loops isa", "D", source(_steps), since="2.29")
 rule("P224", "the body of nl.fori_loop returns nothing", "write into a tile made before", "loops", "D", source(_returning_bodies), since="2.32")
